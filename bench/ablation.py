@@ -41,11 +41,11 @@ from bench.retrieval import (
 )
 from bench.ten import Collection, collections
 from groundhook.handlers.kb.analyse import WEIGHTS, Analyser, Sparse, Weights
+from groundhook.handlers.kb.balance import Balance
 from groundhook.handlers.kb.embedded.collection import Collection as Stored
 from groundhook.handlers.kb.embedders.cached import VectorCache
 from groundhook.handlers.kb.ranking import fusion
 from groundhook.handlers.kb.ranking.across import Across
-from groundhook.handlers.kb.ranking.languages import Balance
 from groundhook.handlers.kb.store import Incoming, Made, Question, packed
 
 

@@ -29,7 +29,8 @@ import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -126,6 +127,15 @@ async def embedded(collection: Collection, cache: VectorCache) -> Vectors:
 
 async def product(collection: Collection, vectors: Vectors, state: Path) -> tuple[Ranked, float]:
     """What the product finds, and the median milliseconds of a search."""
+    async with opened(collection, vectors, state) as kb:
+        return await asked(collection, kb)
+
+
+@asynccontextmanager
+async def opened(
+    collection: Collection, vectors: Vectors, state: Path
+) -> AsyncIterator[KnowledgeBase]:
+    """A knowledge base with the collection in it; its worker ends with the block."""
     spec = CollectionSpec(id=collection.name)
     embedder = Ready(vectors.questions)
     embedders: Registry[EmbedderFactory] = Registry("embedding provider")
@@ -135,10 +145,9 @@ async def product(collection: Collection, vectors: Vectors, state: Path) -> tupl
         made = made_with(spec, embedder, "auto")
         for document in incoming(collection, vectors):
             await client.put(spec.id, made, document)
-        kb = KnowledgeBase(
+        yield KnowledgeBase(
             client, {spec.id: spec}, embedders, KBStorageSettings(), Graphs(state / "graphs")
         )
-        return await asked(collection, kb)
     finally:
         await client.stop_worker()
         await client.aclose()
@@ -167,11 +176,11 @@ def incoming(collection: Collection, vectors: Vectors) -> list[Incoming]:
     ]
 
 
-async def asked(collection: Collection, kb: KnowledgeBase) -> tuple[Ranked, float]:
+def scope() -> Scope:
     async def unwelcome(code: str, message: str) -> None:
         raise RuntimeError(f"{code}: {message}")
 
-    scope = Scope(
+    return Scope(
         identity=Identity(),
         assistant_id="bench",
         settings=SearchSettings(),
@@ -179,13 +188,17 @@ async def asked(collection: Collection, kb: KnowledgeBase) -> tuple[Ranked, floa
         now=lambda: datetime.now(UTC),
         warn=unwelcome,
     )
+
+
+async def asked(collection: Collection, kb: KnowledgeBase) -> tuple[Ranked, float]:
+    within = scope()
     ranked, times = {}, []
     for id, text in collection.questions.items():
         request = SearchRequest(
             type="kb", query=text, collections=(collection.name,), threshold=0.0, limit=DEPTH
         )
         began = time.perf_counter()
-        found = await kb.search(request, scope)
+        found = await kb.search(request, within)
         times.append((time.perf_counter() - began) * 1000)
         ranked[id] = [item.key.partition("#")[2] for item in found.items]
     return ranked, statistics.median(times)
@@ -221,7 +234,7 @@ class Bare:
             engine.Point(
                 number,
                 {"dense": vectors.documents[id], "words": self._words.embed_document(text)},
-                {},
+                {"content": text},
             )
             for number, (id, text) in enumerate(collection.documents.items())
         ]
@@ -235,18 +248,21 @@ class Bare:
         ranked, times = {}, []
         for id, text in self._collection.questions.items():
             began = time.perf_counter()
-            found = self._shard.query(self._request(text, fusion))
+            found = self.ask(text, fusion)
             times.append((time.perf_counter() - began) * 1000)
             ranked[id] = [self._ids[int(point.id)] for point in found]
         return ranked, statistics.median(times)
 
-    def _request(self, text: str, fusion: Any) -> engine.QueryRequest:
+    def ask(self, text: str, fusion: Any, *, payload: bool = False) -> Any:
+        return self._shard.query(self._request(text, fusion, payload=payload))
+
+    def _request(self, text: str, fusion: Any, *, payload: bool = False) -> engine.QueryRequest:
         dense = engine.Query.Nearest(self._vectors.questions[text], using="dense")
         words = engine.Query.Nearest(self._words.embed_query(text), using="words")
         if fusion in ("dense", "words"):
             return engine.QueryRequest(limit=DEPTH, query=dense if fusion == "dense" else words)
         legs = [engine.Prefetch(limit=64, query=leg) for leg in (dense, words)]
-        return engine.QueryRequest(limit=DEPTH, prefetches=legs, query=fusion)
+        return engine.QueryRequest(limit=DEPTH, prefetches=legs, query=fusion, with_payload=payload)
 
 
 def bm25s_alone(collection: Collection) -> Ranked:

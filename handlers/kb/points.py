@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 from operator import itemgetter
 from typing import Any
 
+from groundhook.handlers.kb.balance import Sum, read, summed, written
 from groundhook.handlers.kb.language import PLAIN, language_of, script_of
-from groundhook.handlers.kb.ranking.languages import Sum, read, summed, written
 from groundhook.handlers.kb.store import Hit, Incoming, Passage, Stored, unpacked
 from groundhook.host.core.types.fields import Fields, Scalar
 from groundhook.host.core.types.filters import DOCUMENT

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from groundhook.handlers.kb.ranking.languages import Balance, changed, read, summed, written
+from groundhook.handlers.kb.balance import Balance, changed, read, summed, written
 from groundhook.handlers.kb.ranking.scale import Scale
 from groundhook.handlers.kb.store import Question, packed
 

@@ -19,13 +19,13 @@ from typing import Any, Self
 
 from groundhook.handlers.kb import points
 from groundhook.handlers.kb.analyse import Analyser, Sparse
+from groundhook.handlers.kb.balance import Balance, Sums
 from groundhook.handlers.kb.embedded.copying import Copy
 from groundhook.handlers.kb.embedded.edge import ORDINALS, NewPoint, Rankings, Shard
 from groundhook.handlers.kb.embedded.folder import Contents, Folder, size
 from groundhook.handlers.kb.embedded.manifest import Entered, Manifest
 from groundhook.handlers.kb.embedded.point_cache import Remembered
 from groundhook.handlers.kb.ranking import fusion
-from groundhook.handlers.kb.ranking.languages import Balance, Sums
 from groundhook.handlers.kb.ranking.scale import Scale
 from groundhook.handlers.kb.store import (
     MOST_PASSAGES,

@@ -16,8 +16,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from groundhook.handlers.kb.balance import Sum, Sums, changed, read, written
 from groundhook.handlers.kb.points import sums
-from groundhook.handlers.kb.ranking.languages import Sum, Sums, changed, read, written
 from groundhook.handlers.kb.store import Incoming, Stored
 from groundhook.host.core.errors import StorageError
 

@@ -39,7 +39,7 @@ LEAD = 0.3
 LEAST_SHARE = 0.25  # of the same: a run with less does not tell
 SPARE = 1.25  # times as much as a part may have: a chunk with no more is not worth cutting
 # chunks of which all is kept that does not depend on the question: the same ones answer many
-REMEMBERED = 256
+REMEMBERED = 1024
 
 _FENCE = re.compile(r"[ \t]*(`{3,}|~{3,})")
 _HEADING = re.compile(r" {0,3}#{1,6}(?:[ \t]|$)")

@@ -1,5 +1,5 @@
 """The vector that a question's passages are ranked by, and the scale on which its cosines are those
-of the whole question and comparable between languages (`languages`). Pure."""
+of the whole question and comparable between languages (`balance`). Pure."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from array import array
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from groundhook.handlers.kb.balance import Balance
 from groundhook.handlers.kb.ranking.fusion import Group
-from groundhook.handlers.kb.ranking.languages import Balance
 from groundhook.handlers.kb.store import Question, Spoken
 
 

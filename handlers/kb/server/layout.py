@@ -19,7 +19,7 @@ from qdrant_client import models
 
 from groundhook.handlers.kb import points
 from groundhook.handlers.kb.analyse import Analyser
-from groundhook.handlers.kb.ranking.languages import written
+from groundhook.handlers.kb.balance import written
 from groundhook.handlers.kb.server.filter import MADE, RECORD
 from groundhook.handlers.kb.store import Incoming, Made, Stored, packed, unpacked
 

@@ -17,8 +17,8 @@ from qdrant_client import models
 
 from groundhook.handlers.kb import points
 from groundhook.handlers.kb.analyse import Analyser, Sparse
+from groundhook.handlers.kb.balance import Balance, Sums, changed, read
 from groundhook.handlers.kb.ranking import fusion
-from groundhook.handlers.kb.ranking.languages import Balance, Sums, changed, read
 from groundhook.handlers.kb.ranking.scale import Scale
 from groundhook.handlers.kb.server.filter import of_language, of_passages, of_tenant
 from groundhook.handlers.kb.server.layout import MADE_ID, PLACE, Place, kept_of, made_of, place

@@ -1,0 +1,94 @@
+"""Measures searches over real passages against the bare engine: abstracts of SciFact, and this
+repository's documents.
+
+    python -m bench.kb_real [DATA] [--cache DIR]
+
+DATA and the cache are those of `bench.retrieval`. Searches go through the door of a turn,
+`KnowledgeBase.search`, to the worker process and back, with the question's vector at hand. Their
+floor is the bare engine in this process, asked for the same with its own BM25 and its own fusion,
+the two in turns. Each question is asked once, which is the figure for questions never asked before,
+and then again several times. Figures are JSON lines on standard output.
+"""
+
+from __future__ import annotations
+
+import statistics
+import tempfile
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import anyio
+import qdrant_edge as engine
+
+from bench.figures import figure
+from bench.retrieval import Bare, arguments, embedded, opened, say, scope, versions
+from bench.ten import Collection, collections
+from groundhook.handlers.kb.embedders.cached import VectorCache
+from groundhook.host.core.types.search import SearchRequest
+
+PASSAGES, AGAIN, IN_TURN = 1_400, 4, 10
+SETS = {"scifact": "abstracts of SciFact", "paraphrase": "this documentation"}
+
+
+def some(collection: Collection) -> Collection:
+    """The first passages, and a hundred questions."""
+    documents = dict(islice(collection.documents.items(), PASSAGES))
+    return replace(
+        collection,
+        documents=documents,
+        titles={id: collection.titles[id] for id in documents},
+        questions=dict(islice(collection.questions.items(), 100)),
+    )
+
+
+async def main(given: Any) -> None:
+    say(versions())
+    cache = VectorCache(given.cache / "vectors.sqlite", most_bytes=4 << 30)
+    for whole in collections(given.data, [*SETS]):
+        collection = some(whole)
+        vectors = await embedded(collection, cache)
+        with tempfile.TemporaryDirectory(
+            prefix="groundhook-bench-", ignore_cleanup_errors=True
+        ) as scratch:
+            bare = Bare(collection, vectors, Path(scratch) / "bare")
+            async with opened(collection, vectors, Path(scratch) / "state") as kb:
+
+                async def search(text: str, kb: Any = kb, id: str = collection.name) -> None:
+                    request = SearchRequest(
+                        type="kb", query=text, collections=(id,), threshold=0.0, limit=10
+                    )
+                    await kb.search(request, scope())
+
+                await compare(collection, search, bare)
+            bare.close()
+    cache.close()
+
+
+async def compare(
+    collection: Collection, search: Callable[[str], Awaitable[None]], bare: Bare
+) -> None:
+    questions = list(collection.questions.values())
+    await search(questions[0])  # opens the collection
+    for name, rounds in (("questions never asked before", 1), ("questions asked again", AGAIN)):
+        through, floor = list[float](), list[float]()
+        for start in range(0, len(questions) * rounds, IN_TURN):
+            texts = [questions[at % len(questions)] for at in range(start, start + IN_TURN)]
+            for text in texts:
+                began = time.perf_counter()
+                await search(text)
+                through.append((time.perf_counter() - began) * 1000)
+            for text in texts:
+                began = time.perf_counter()
+                bare.ask(text, engine.Fusion.Dbsf(), payload=True)
+                floor.append((time.perf_counter() - began) * 1000)
+        what = f"{len(collection.documents)} passages, {SETS[collection.name]}, {name}, p50"
+        said = "the engine asked in process"
+        figure(what, statistics.median(through), "ms", statistics.median(floor), said)
+
+
+if __name__ == "__main__":
+    anyio.run(main, arguments("bench.kb_real"))
