@@ -15,13 +15,13 @@ from typing import Any, NamedTuple
 
 import anyio
 
+from groundhook.handlers.kb import items as found_items
 from groundhook.handlers.kb.access import facets_of, filter_of, fit_facets, tenant_seen
 from groundhook.handlers.kb.declared import made_with
 from groundhook.handlers.kb.embed import least_cosine
 from groundhook.handlers.kb.graph.base import Graphs
 from groundhook.handlers.kb.language import known_language
-from groundhook.handlers.kb.points import HEADINGS
-from groundhook.handlers.kb.ranking import cross_collection, fusion, passage, selection
+from groundhook.handlers.kb.ranking import cross_collection, fusion, selection
 from groundhook.handlers.kb.ranking.across import Across, language_of_question
 from groundhook.handlers.kb.store import (
     Answer,
@@ -35,7 +35,6 @@ from groundhook.handlers.kb.store import (
 from groundhook.host.core.errors import HostError, SourceNotConfigured, suggestion
 from groundhook.host.core.ports import Embedder, Found, Scope
 from groundhook.host.core.trace import span
-from groundhook.host.core.types.base import unvalidated
 from groundhook.host.core.types.fields import Scalar
 from groundhook.host.core.types.filters import Filter
 from groundhook.host.core.types.search import (
@@ -44,7 +43,6 @@ from groundhook.host.core.types.search import (
     GraphNode,
     Item,
     SearchRequest,
-    Sentences,
 )
 from groundhook.host.core.types.specs import CollectionSpec, EmbeddingSpec
 
@@ -59,23 +57,6 @@ _WIDEST = (
 # five at the default threshold, with this .76; with a tenth .82, and questions that have nothing to
 # do with the documents begin to find some.
 OF_REACHED = 0.2
-
-# Items are made of what a store says, whose types are right: validating ten takes as long as all
-# else that a search does on this side of the store.
-_ITEM = vars(Item(type="kb"))
-_ITEM_SAID = {
-    "type",
-    "key",
-    "title",
-    "content",
-    "url",
-    "score",
-    "document_id",
-    "collection",
-    "extent",
-    "data",
-}
-_EXTENT_SAID = {"start", "end"}
 
 
 @dataclass
@@ -194,7 +175,7 @@ class KBHandler:
                 f"collection {collection!r} has no document {document_id!r}",
                 hint=f"see `groundhook kb list`; {_how_to_add(spec)}",
             )
-        return Found(items=tuple(_item(spec, hit, 1.0) for hit in hits))
+        return Found(items=tuple(found_items.item(spec, hit, 1.0) for hit in hits))
 
     def _part(self, id: str, request: SearchRequest, scope: Scope) -> _Part:
         """Raises HostError."""
@@ -261,7 +242,7 @@ class KBHandler:
                     answer = await self._walked(
                         request, spec, made, question, answer, least, outcome
                     )
-                items = _items(spec, answer, embedder)
+                items = found_items.items(spec, answer, embedder)
                 if request.neighbours:
                     items = await self._widened(part, answer.hits, items, request.neighbours)
                 elif tokens := (
@@ -269,7 +250,7 @@ class KBHandler:
                     if request.passage_tokens is None
                     else request.passage_tokens
                 ):
-                    items = _narrowed(items, request.query, answer.language, tokens)
+                    items = found_items.narrowed(items, request.query, answer.language, tokens)
                 for name, counted in (await self._facets(part)).items():
                     outcome.facets.setdefault(name, Counter()).update(dict(counted))
                 outcome.items[spec.id] = items
@@ -458,57 +439,6 @@ async def _all(searches: Sequence[Callable[[], Coroutine[Any, Any, None]]]) -> N
     async with anyio.create_task_group() as tasks:
         for search in searches:
             tasks.start_soon(search)
-
-
-def _items(spec: CollectionSpec, answer: Answer, embedder: Embedder) -> tuple[Item, ...]:
-    scores = fusion.descending([embedder.similarity(hit.cosine) for hit in answer.hits])
-    return tuple([_item(spec, hit, score) for hit, score in zip(answer.hits, scores, strict=True)])
-
-
-def _narrowed(items: Sequence[Item], query: str, language: str, tokens: int) -> tuple[Item, ...]:
-    """The items with the part of their chunks that answers as their content."""
-    parts = passage.parts([item.content for item in items], query, language, tokens)
-    return tuple(
-        [
-            item if part is None else _cut_down(item, part)
-            for item, part in zip(items, parts, strict=True)
-        ]
-    )
-
-
-def _cut_down(item: Item, part: passage.Part) -> Item:
-    assert item.extent is not None
-    repeated = len(item.content) - (
-        item.extent.end - item.extent.start
-    )  # the header of a table that goes on
-    begin = item.extent.start - repeated
-    start = max(item.extent.start, begin + part.start)
-    sentences = Sentences(first=part.first, last=part.last, of=part.of)
-    extent = Extent(start=start, end=max(start, begin + part.end), sentences=sentences)
-    return item.model_copy(update={"content": part.text(item.content), "extent": extent})
-
-
-def _item(spec: CollectionSpec, hit: Hit, score: float) -> Item:
-    page = f"#page={hit.page}" if hit.page and hit.url else ""
-    fields = {
-        **_ITEM,
-        "key": f"kb:{spec.id}/{hit.document}#{hit.passage}",
-        "title": (
-            f"{hit.title}{HEADINGS}{hit.heading}"
-            if hit.title and hit.heading
-            else hit.title or hit.heading
-        ),
-        "content": hit.content,
-        "url": hit.url + page,
-        "score": score,
-        "document_id": hit.document,
-        "collection": spec.id,
-        "extent": unvalidated(
-            Extent, {"start": hit.start, "end": hit.end, "sentences": None}, _EXTENT_SAID
-        ),
-        "data": dict(hit.fields) or None,
-    }
-    return unvalidated(Item, fields, _ITEM_SAID)
 
 
 def _how_to_add(spec: CollectionSpec) -> str:

@@ -8,7 +8,7 @@ again without the version that does not count.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import Any
@@ -75,6 +75,77 @@ async def search(
     ranked, alone = await _rank(
         link, known, replace(question, limit=pool), words, scale, languages, without
     )
+    found = _fused(known, words, scale, ranked, alone, pool)
+    enough = [
+        place
+        for place, cosine in found.cosines.items()
+        if cosine >= question.least_cosine or place in found.sure
+    ]
+    best = {
+        place: max(found.cosines[place], question.least_cosine)
+        for place in enough[: question.limit]
+    }
+    records = {place.version: place.record for place in found.places} | without
+    payloads = await _payloads(
+        link, known, {*records.values(), *(place.point for place in best), MADE_ID}
+    )
+    if made_of(payloads.get(MADE_ID)) != known.made:
+        raise Changed
+    counting = {
+        version
+        for version, record in records.items()
+        if payloads.get(record, {}).get("version") == version
+    }
+    if counting & without.keys() or records.keys() - without.keys() - counting:
+        without.clear()
+        without |= {
+            version: record for version, record in records.items() if version not in counting
+        }
+        return None
+    if any(place.point not in payloads for place in best):
+        return None
+    vectors = (
+        await _vectors(link, known, [place.point for place in best]) if question.vectors else {}
+    )
+    return Answer(
+        hits=tuple(
+            points.hit(
+                payloads[place.point],
+                known.made.fields,
+                document=place.document,
+                title=payloads[place.record]["title"],
+                url=payloads[place.record]["url"],
+                ordinal=place.ordinal,
+            ).found(cosine, vectors.get(place.point, b""))
+            for place, cosine in best.items()
+        ),
+        candidates=len(found.cosines),
+        below=len(found.cosines) - len(enough),
+        lexical="used" if any(group.weight for group in found.groups) else "no match",
+        languages=scale.spoken(balance, found.groups),
+        language=known.made.language,
+    )
+
+
+@dataclass(frozen=True)
+class _Fused:
+    """Passages, best first, with their similarities; those found `sure`, however near; every place
+    that was met; and what was found in each language."""
+
+    cosines: Mapping[Place, float]
+    sure: Collection[Place]
+    places: Collection[Place]
+    groups: Sequence[fusion.Group]
+
+
+def _fused(
+    known: Known,
+    words: Sparse,
+    scale: Scale,
+    ranked: Sequence[_Ranked],
+    alone: Sequence[Mapping[Place, float]],
+    pool: int,
+) -> _Fused:
     # The fusion wants numbers: those of the order in which equally good ones are shown.
     places = {*chain.from_iterable(one.cosines for one in ranked), *chain.from_iterable(alone)}
     numbered = dict(enumerate(sorted(places)))
@@ -100,49 +171,8 @@ async def search(
     }
     order = fusion.fused(groups, cosines, pool)
     sure = fusion.found_alone(words, rarity, groups)
-    enough = [id for id in order if cosines[id] >= question.least_cosine or id in sure]
-    best = {
-        numbered[id]: max(cosines[id], question.least_cosine) for id in enough[: question.limit]
-    }
-    records = {place.version: place.record for place in number} | without
-    found = await _payloads(
-        link, known, {*records.values(), *(place.point for place in best), MADE_ID}
-    )
-    if made_of(found.get(MADE_ID)) != known.made:
-        raise Changed
-    counting = {
-        version
-        for version, record in records.items()
-        if found.get(record, {}).get("version") == version
-    }
-    if counting & without.keys() or records.keys() - without.keys() - counting:
-        without.clear()
-        without |= {
-            version: record for version, record in records.items() if version not in counting
-        }
-        return None
-    if any(place.point not in found for place in best):
-        return None
-    vectors = (
-        await _vectors(link, known, [place.point for place in best]) if question.vectors else {}
-    )
-    return Answer(
-        hits=tuple(
-            points.hit(
-                found[place.point],
-                known.made.fields,
-                document=place.document,
-                title=found[place.record]["title"],
-                url=found[place.record]["url"],
-                ordinal=place.ordinal,
-            ).found(cosine, vectors.get(place.point, b""))
-            for place, cosine in best.items()
-        ),
-        candidates=len(order),
-        below=len(order) - len(enough),
-        lexical="used" if any(group.weight for group in groups) else "no match",
-        languages=scale.spoken(balance, groups),
-        language=known.made.language,
+    return _Fused(
+        {numbered[id]: cosines[id] for id in order}, {numbered[id] for id in sure}, places, groups
     )
 
 

@@ -1,0 +1,81 @@
+"""Items of a search, made of what a store answers. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from groundhook.handlers.kb.points import HEADINGS
+from groundhook.handlers.kb.ranking import fusion, passage
+from groundhook.handlers.kb.store import Answer, Hit
+from groundhook.host.core.ports import Embedder
+from groundhook.host.core.types.base import unvalidated
+from groundhook.host.core.types.search import Extent, Item, Sentences
+from groundhook.host.core.types.specs import CollectionSpec
+
+# Items are made of what a store says, whose types are right: validating ten takes as long as all
+# else that a search does on this side of the store.
+_ITEM = vars(Item(type="kb"))
+_ITEM_SAID = {
+    "type",
+    "key",
+    "title",
+    "content",
+    "url",
+    "score",
+    "document_id",
+    "collection",
+    "extent",
+    "data",
+}
+_EXTENT_SAID = {"start", "end"}
+
+
+def items(spec: CollectionSpec, answer: Answer, embedder: Embedder) -> tuple[Item, ...]:
+    scores = fusion.descending([embedder.similarity(hit.cosine) for hit in answer.hits])
+    return tuple([item(spec, hit, score) for hit, score in zip(answer.hits, scores, strict=True)])
+
+
+def narrowed(items: Sequence[Item], query: str, language: str, tokens: int) -> tuple[Item, ...]:
+    """The items with the part of their chunks that answers as their content."""
+    parts = passage.parts([item.content for item in items], query, language, tokens)
+    return tuple(
+        [
+            item if part is None else _cut_down(item, part)
+            for item, part in zip(items, parts, strict=True)
+        ]
+    )
+
+
+def _cut_down(item: Item, part: passage.Part) -> Item:
+    assert item.extent is not None
+    repeated = len(item.content) - (
+        item.extent.end - item.extent.start
+    )  # the header of a table that goes on
+    begin = item.extent.start - repeated
+    start = max(item.extent.start, begin + part.start)
+    sentences = Sentences(first=part.first, last=part.last, of=part.of)
+    extent = Extent(start=start, end=max(start, begin + part.end), sentences=sentences)
+    return item.model_copy(update={"content": part.text(item.content), "extent": extent})
+
+
+def item(spec: CollectionSpec, hit: Hit, score: float) -> Item:
+    page = f"#page={hit.page}" if hit.page and hit.url else ""
+    fields = {
+        **_ITEM,
+        "key": f"kb:{spec.id}/{hit.document}#{hit.passage}",
+        "title": (
+            f"{hit.title}{HEADINGS}{hit.heading}"
+            if hit.title and hit.heading
+            else hit.title or hit.heading
+        ),
+        "content": hit.content,
+        "url": hit.url + page,
+        "score": score,
+        "document_id": hit.document,
+        "collection": spec.id,
+        "extent": unvalidated(
+            Extent, {"start": hit.start, "end": hit.end, "sentences": None}, _EXTENT_SAID
+        ),
+        "data": dict(hit.fields) or None,
+    }
+    return unvalidated(Item, fields, _ITEM_SAID)
