@@ -37,7 +37,7 @@ from groundhook.host.core.types.specs import CollectionSpec, EmbeddingSpec, Mode
 if TYPE_CHECKING:
     from groundhook.handlers.kb.calibrate import Asked, Calibration
     from groundhook.handlers.kb.graph.extract import Extraction
-    from groundhook.handlers.kb.ingest.batching import Moved
+    from groundhook.handlers.kb.ingest.batching import TransferProgress
     from groundhook.handlers.kb.ingest.report import AddReport, Progress
     from groundhook.handlers.kb.server.store import ServerStore
     from groundhook.handlers.kb.transfer import Transfer, Transferred
@@ -131,7 +131,7 @@ class KnowledgeBase:
         nothing of it is left (`prune`: even then, or never). `delegates` reach the assistant or the
         tool that names entities, where the collection has one. Raises UsageError, ConfigError and
         StorageError; what is wrong with a file is in the report."""
-        from groundhook.handlers.kb.ingest.add import Ingestion, Wanted
+        from groundhook.handlers.kb.ingest.add import AddRequest, Ingestion
 
         spec = self._spec(collection)
         embedder = self._embedder(spec)
@@ -141,8 +141,8 @@ class KnowledgeBase:
             reserve_bytes=self._reserve_bytes,
             readers=self._readers,
         )
-        wanted = Wanted(paths=paths, tenant=tenant, feed=feed, prune=prune)
-        report = await ingestion.add(spec, embedder, self._made(spec, embedder), wanted, progress)
+        request = AddRequest(paths=paths, tenant=tenant, feed=feed, prune=prune)
+        report = await ingestion.add(spec, embedder, self._made(spec, embedder), request, progress)
         notes = [*report.notes, *extraction.warnings]
         if report.chunks and (reason := await _fallback(embedder)):
             notes.append(reason)
@@ -205,7 +205,9 @@ class KnowledgeBase:
                 else UsageError("; ".join(map(str, errors)), hint="nothing was removed")
             )
 
-    async def rebuild(self, collection: str, *, progress: Moved | None = None) -> Transferred:
+    async def rebuild(
+        self, collection: str, *, progress: TransferProgress | None = None
+    ) -> Transferred:
         """Make a collection anew as it is declared now, from the texts that it holds, while it is
         searched. Raises UsageError when it is empty."""
         spec = self._spec(collection)
@@ -215,14 +217,19 @@ class KnowledgeBase:
         )
 
     async def export(
-        self, collection: str, out: IO[str], *, progress: Moved | None = None
+        self, collection: str, out: IO[str], *, progress: TransferProgress | None = None
     ) -> Transferred:
         """Write a collection, of all tenants, to a file that `load` reads, wherever that collection
         is kept."""
         return await self._transfer(self._store).export(self._spec(collection).id, out, progress)
 
     async def load(
-        self, collection: str, file: IO[str], *, embed: bool = False, progress: Moved | None = None
+        self,
+        collection: str,
+        file: IO[str],
+        *,
+        embed: bool = False,
+        progress: TransferProgress | None = None,
     ) -> Transferred:
         """Add what `export` wrote; `embed`: with new vectors. Raises ConfigError when the vectors
         are of another model than is declared, UsageError and StorageError for a file that is not
@@ -248,7 +255,7 @@ class KnowledgeBase:
         *,
         most: int = 100,
         tenant: str = "",
-        progress: Moved | None = None,
+        progress: TransferProgress | None = None,
     ) -> Calibration:
         """Measure what the cosines of the collection's embedding are worth, with questions that
         name the documents which answer them, or with at most so many made from its passages. Raises

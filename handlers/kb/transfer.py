@@ -11,7 +11,7 @@ from typing import IO
 import anyio.to_thread
 
 from groundhook.handlers.kb.exported import Lines, end, header, lines_of
-from groundhook.handlers.kb.ingest.batching import Filling, Moved
+from groundhook.handlers.kb.ingest.batching import BatchWriter, TransferProgress
 from groundhook.handlers.kb.store import (
     Incoming,
     Made,
@@ -49,7 +49,7 @@ class Transfer:
         self._reserve_bytes = reserve_bytes
 
     async def rebuild(
-        self, id: str, made: Made, embedder: Embedder, told: Moved | None = None
+        self, id: str, made: Made, embedder: Embedder, told: TransferProgress | None = None
     ) -> Transferred:
         """Make a collection anew with what is declared now, beside the one that is searched
         meanwhile, and put it in its place. What an attempt before this one made counts as
@@ -77,7 +77,9 @@ class Transfer:
                 return done
             done = changed
 
-    async def export(self, id: str, out: IO[str], told: Moved | None = None) -> Transferred:
+    async def export(
+        self, id: str, out: IO[str], told: TransferProgress | None = None
+    ) -> Transferred:
         """Write a collection to a file, no more than a page of documents in memory at a time."""
         made = await self._store.made(id)
         if made is None:
@@ -101,7 +103,7 @@ class Transfer:
         made: Made,
         embedder: Embedder,
         file: IO[str],
-        told: Moved | None = None,
+        told: TransferProgress | None = None,
         *,
         embed: bool = False,
     ) -> Transferred:
@@ -126,7 +128,7 @@ class Transfer:
                     known = there.get((document.tenant, document.document))
                     if known is not None and known.fingerprint == document.fingerprint:
                         unchanged, passages = unchanged + 1, passages + known.chunks
-                        filling.tell(document.document)
+                        filling.report(document.document)
                     else:
                         await filling.add(document)
         finally:  # what was read of a file that was cut counts
@@ -162,13 +164,13 @@ class Transfer:
         id: str,
         made: Made,
         embedder: Embedder | None,
-        told: Moved | None,
+        told: TransferProgress | None,
         *,
         ready: int = 0,
         total: int = 0,
-    ) -> Filling:
+    ) -> BatchWriter:
         put = partial(self._store.put, id, made, reserve_bytes=self._reserve_bytes)
-        return Filling(put, embedder, told, ready=ready, total=total)
+        return BatchWriter(put, embedder, told, ready=ready, total=total)
 
     async def _start(self, building: str, made: Made) -> None:
         """Begin, or go on where an attempt before was stopped."""
@@ -185,7 +187,7 @@ class Transfer:
         building: str,
         made: Made,
         embedder: Embedder | None,
-        told: Moved | None,
+        told: TransferProgress | None,
         done: Transferred,
     ) -> Transferred:
         """Bring `building` to what `id` holds now."""

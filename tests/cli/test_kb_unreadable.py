@@ -94,8 +94,7 @@ def test_a_pipe_and_a_link_that_leads_nowhere_are_told_and_waited_for_by_nobody(
         assert added.code == 1
         assert "error: 'docs/gone.md' cannot be read: No such file or directory\n" in added.err
         assert (
-            "error: 'docs/pipe.md' was not added: it is no file, but a pipe or a device"
-            in added.err
+            "error: 'docs/pipe.md' was not added: it is a pipe or a device, not a file" in added.err
         )
     assert listed(groundhook) == ["deep/paper.md", "deep/prices.csv#1", "pens.md"]
 

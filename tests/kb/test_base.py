@@ -462,7 +462,7 @@ async def test_without_a_tenant_nothing_of_a_tenanted_collection_is_shown_or_add
             await kb.fetch_document("docs", "a.txt", scope())
         [file] = (await kb.add("docs", [folder])).files
         assert file.outcome == "failed"
-        assert "says no tenant in 'tenant'" in file.error
+        assert "has no tenant in 'tenant'" in file.error
         assert "--tenant" in file.error
         with pytest.raises(UsageError, match="--tenant"):
             await kb.remove("docs", ["a.txt"])

@@ -191,7 +191,7 @@ async def test_of_very_many_wrong_rows_the_first_are_told_and_the_rest_counted(
     assert counts(report) == {"failed": MOST_ROWS + 50}
     assert len(report.files) == MOST_ROWS + 1
     assert report.notes == (
-        f"'standard input': {MOST_ROWS + 50} rows failed, of which the first {MOST_ROWS} are told",
+        f"'standard input': {MOST_ROWS + 50} rows failed, of which the first {MOST_ROWS} are listed",
     )
 
 
@@ -211,11 +211,10 @@ async def test_documents_that_say_their_tenant_belong_to_it_and_to_no_other(
         named = await kb.add("docs", [write(files) / "t.csv"], tenant="acme")
     assert seen == {"acme": ["a.md", "t.csv#1"], "other": ["t.csv#2"]}
     [told] = [file.error for file in mixed.files if file.error]
-    assert "'t.csv#3' was not added: it says no tenant in 'firm'" in told
+    assert "'t.csv#3' was not added: it has no tenant in 'firm'" in told
     assert counts(named) == {"unchanged": 1, "failed": 1, "added": 1}
     assert any(
-        "it belongs to the tenant 'other', and is added for 'acme'" in file.error
-        for file in named.files
+        "it belongs to the tenant 'other', not to 'acme'" in file.error for file in named.files
     )
 
 
@@ -300,7 +299,7 @@ async def test_a_word_document_keeps_its_headings(opens: Opens, write: Writes) -
     assert found["Words"].startswith("Just words.")
 
 
-async def test_what_was_guessed_or_left_out_of_a_document_is_told_when_it_is_added(
+async def test_guesses_and_omissions_in_a_document_are_reported_when_it_is_added(
     opens: Opens, write: Writes
 ) -> None:
     page = "<p>Die Öffnungszeiten der Bücherei: neun bis fünf</p>".encode("latin-1")
@@ -310,7 +309,7 @@ async def test_what_was_guessed_or_left_out_of_a_document_is_told_when_it_is_add
     assert first.notes[0].startswith(
         f"{str(folder / '00.html')!r}: it does not say its encoding and was read as "
     )
-    assert (len(first.notes), first.notes[-1]) == (21, "3 more such warnings are not told")
+    assert (len(first.notes), first.notes[-1]) == (21, "3 more such warnings are not listed")
     assert (counts(first), counts(again), again.notes) == ({"added": 23}, {"unchanged": 23}, ())
 
 

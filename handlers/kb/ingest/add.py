@@ -1,10 +1,10 @@
-"""Adding documents to a collection: found, read, cut, embedded, stored; and taking out those that
-are gone.
+"""Add documents to a collection: find, read, cut, embed and store them, and delete those that no
+longer exist.
 
-A document that did not change costs reading it; one that changed replaces its last version. A
-document that cannot be added is a line of the report and the others go on; a store that fails ends
-the add. What was added before stays, whatever happens, and adding again goes on from there. Only a
-few documents are in memory at a time.
+An unchanged document is only read; a changed one replaces its previous version. A document that
+cannot be added becomes a line of the report and the others continue; a store that fails ends the
+add. Everything stored before a failure stays, and the next add continues from there. Only a few
+documents are in memory at a time.
 """
 
 from __future__ import annotations
@@ -20,11 +20,25 @@ import anyio.to_thread
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 
 from groundhook.handlers.kb.declared import tenant_of
-from groundhook.handlers.kb.ingest.build import Cut, Loaded, Making, address, cut_up, prepared
-from groundhook.handlers.kb.ingest.deletion import Pruning
+from groundhook.handlers.kb.ingest.build import (
+    Cut,
+    DocumentBuilder,
+    Loaded,
+    address,
+    cut_all,
+    load_all,
+)
+from groundhook.handlers.kb.ingest.deletion import Deletion
 from groundhook.handlers.kb.ingest.report import AddReport, Meter, Progress, Tally
-from groundhook.handlers.kb.ingest.sources import MOST_UNREAD, Found, Item, Seen, Supply, found
-from groundhook.handlers.kb.ingest.throttle import CORES, together
+from groundhook.handlers.kb.ingest.sources import (
+    MOST_UNREAD,
+    Inputs,
+    Item,
+    ItemSupply,
+    SeenIds,
+    find_inputs,
+)
+from groundhook.handlers.kb.ingest.throttle import CORES, run_concurrently
 from groundhook.handlers.kb.reading.columns import Columns
 from groundhook.handlers.kb.reading.readers import READERS
 from groundhook.handlers.kb.store import Incoming, Made, Outcome, Stored, VectorStore, agree
@@ -35,10 +49,10 @@ from groundhook.host.core.types.specs import CollectionSpec
 
 
 @dataclass(frozen=True, kw_only=True)
-class Wanted:
-    """What to add. `prune`: remove documents that came from the folders and files named and are not
-    there any more; None: do, unless none of a folder's documents is left. `feed` has rows as
-    JSON."""
+class AddRequest:
+    """What to add. `feed` has rows as JSON. `prune`: True removes documents that came from these
+    folders and files and no longer exist there, False keeps them, None removes them unless none of
+    a folder's documents is left."""
 
     paths: Sequence[Path]
     tenant: str = ""
@@ -47,7 +61,7 @@ class Wanted:
 
 
 class Ingestion:
-    """Adds documents to collections of one store."""
+    """Adds documents to the collections of one store."""
 
     def __init__(
         self,
@@ -65,39 +79,39 @@ class Ingestion:
         spec: CollectionSpec,
         embedder: Embedder,
         made: Made,
-        wanted: Wanted,
+        request: AddRequest,
         progress: Progress | None = None,
     ) -> AddReport:
-        """Raises UsageError, ConfigError for a collection made with something else, and
-        StorageError."""
-        if wanted.tenant:
-            tenant_of(spec, wanted.tenant)
+        """Add the documents and return the report. Raises UsageError, ConfigError for a collection
+        that was made with another model or other fields, and StorageError."""
+        if request.tenant:
+            tenant_of(spec, request.tenant)
         there = await self._store.made(spec.id)
         if there is not None:
             agree(spec.id, there, made)
-        given = await anyio.to_thread.run_sync(
-            lambda: found(wanted.paths, feed=wanted.feed is not None, readers=self._readers)
+        inputs = await anyio.to_thread.run_sync(
+            lambda: find_inputs(request.paths, feed=request.feed is not None, readers=self._readers)
         )
-        seen = Seen()
+        seen = SeenIds()
         try:
             columns = Columns(spec.rows, apart=[spec.tenant_field] if spec.tenant_field else [])
             adding = _Add(
                 store=self._store,
                 collection=spec.id,
                 put=partial(self._store.put, spec.id, made, reserve_bytes=self._reserve_bytes),
-                making=Making(spec, embedder, wanted.tenant, self._readers),
-                supply=Supply(given.files, columns, seen, wanted.feed),
+                builder=DocumentBuilder(spec, embedder, request.tenant, self._readers),
+                supply=ItemSupply(inputs.files, columns, seen, request.feed),
                 tally=Tally(),
-                meter=Meter(progress, sum(file.size for file in given.files)),
+                meter=Meter(progress, sum(file.size for file in inputs.files)),
                 seen=seen,
             )
             await adding.run()
-            pruning = Pruning(self._store, spec, wanted.tenant, adding.tally, seen)
-            notes = await pruning.run(given, adding.supply.broken, wanted.prune)
+            deletion = Deletion(self._store, spec, request.tenant, adding.tally, seen)
+            notes = await deletion.run(inputs, adding.supply.broken, request.prune)
         finally:
             seen.close()
-        report = adding.tally.report(spec.id, given, adding.supply.broken)
-        return AddReport(**{**vars(report), "notes": (*report.notes, *notes, *_linked(given))})
+        report = adding.tally.report(spec.id, inputs, adding.supply.broken)
+        return AddReport(**{**vars(report), "notes": (*report.notes, *notes, *_links_note(inputs))})
 
 
 Ready = list[tuple[Item, Incoming]]
@@ -105,39 +119,40 @@ Ready = list[tuple[Item, Incoming]]
 
 @dataclass(kw_only=True)
 class _Add:
-    """One add under way: documents are made on every core, and while one is written to the disk,
-    the next are embedded."""
+    """One add that is running: every core builds documents, and the next documents are embedded
+    while one is written to the disk."""
 
     store: VectorStore
     collection: str
     put: Callable[..., Awaitable[list[Outcome]]]
-    making: Making
-    supply: Supply
+    builder: DocumentBuilder
+    supply: ItemSupply
     tally: Tally
     meter: Meter
-    seen: Seen
+    seen: SeenIds
 
     async def run(self) -> None:
+        # No buffer: a builder waits until the writer is ready, which bounds the memory in use.
         send, receive = anyio.create_memory_object_stream[Ready](0)
         with send:
-            makers = [partial(self._make, send.clone()) for _ in range(CORES)]
-        await together(partial(self._write, receive), *makers)
+            builders = [partial(self._build, send.clone()) for _ in range(CORES)]
+        await run_concurrently(partial(self._write, receive), *builders)
 
-    async def _make(self, ready: MemoryObjectSendStream[Ready]) -> None:
+    async def _build(self, ready: MemoryObjectSendStream[Ready]) -> None:
         async with ready:
             while items := await self.supply.take():
                 self.meter.part(items[0], 0)
-                changed = await self._changed(items)
+                changed = await self._find_changed(items)
                 cuts: list[Cut] = []
-                for loaded, cut in zip(changed, await cut_up(self.making, changed), strict=True):
+                for loaded, cut in zip(changed, await cut_all(self.builder, changed), strict=True):
                     if isinstance(cut, Cut):
                         self.tally.undeclared(list(cut.undeclared))
                         self.tally.remark(loaded.item, cut.document.notes)
                         cuts.append(cut)
                     else:
-                        self._failed(loaded.item, cut)
-                for portion in self.making.portions(cuts):
-                    made = await self.making.made(portion, self._embedded)
+                        self._enter_failure(loaded.item, cut)
+                for portion in self.builder.portions(cuts):
+                    made = await self.builder.build(portion, self._report_share)
                     await ready.send(
                         [
                             (cut.loaded.item, document)
@@ -145,18 +160,18 @@ class _Add:
                         ]
                     )
 
-    async def _changed(self, items: Sequence[Item]) -> list[Loaded]:
-        """Those of the items that are to be made: what cannot be read, and what is there as it is,
-        is entered in the report."""
+    async def _find_changed(self, items: Sequence[Item]) -> list[Loaded]:
+        """Return the items that are new or changed. Unreadable and unchanged ones are entered in
+        the report."""
         loaded: list[Loaded] = []
-        for item, each in zip(items, await prepared(self.making, items), strict=True):
-            if isinstance(each, Loaded):
-                self.seen.note(each.tenant, item.document)
-                loaded.append(each)
+        for item, result in zip(items, await load_all(self.builder, items), strict=True):
+            if isinstance(result, Loaded):
+                self.seen.note(result.tenant, item.document)
+                loaded.append(result)
             else:
                 self.seen.note(None, item.document)
-                self._failed(item, each)
-        there = await self._there(loaded)
+                self._enter_failure(item, result)
+        there = await self._find_stored(loaded)
         changed = []
         moved: dict[str, dict[str, tuple[str, str]]] = {}
         for each in loaded:
@@ -168,14 +183,15 @@ class _Add:
             self.meter.unchanged(each.item)
             source = each.item.file.source
             if known.source != source:
+                # A document with a web address of its own keeps it, wherever its file is.
                 own = known.url if not known.url.startswith("file:") else address(each.item)
                 moved.setdefault(each.tenant, {})[each.item.document] = (own, source)
         for tenant, places in moved.items():
             await self.store.relocate(self.collection, tenant, places)
         return changed
 
-    async def _there(self, loaded: Sequence[Loaded]) -> dict[tuple[str, str], Stored]:
-        """What the store has of these documents, by tenant and id."""
+    async def _find_stored(self, loaded: Sequence[Loaded]) -> dict[tuple[str, str], Stored]:
+        """Return what the store has of these documents, by tenant and id."""
         there: dict[tuple[str, str], Stored] = {}
         for tenant in dict.fromkeys(each.tenant for each in loaded):
             ids = [each.item.document for each in loaded if each.tenant == tenant]
@@ -185,24 +201,24 @@ class _Add:
 
     async def _write(self, ready: MemoryObjectReceiveStream[Ready]) -> None:
         async with ready:
-            async for some in ready:
-                outcomes = await self.put(*[document for _, document in some])
-                for (item, document), outcome in zip(some, outcomes, strict=True):
+            async for batch in ready:
+                outcomes = await self.put(*[document for _, document in batch])
+                for (item, document), outcome in zip(batch, outcomes, strict=True):
                     self.tally.note(item, outcome, chunks=len(document.passages))
 
-    def _embedded(self, cut: Cut, share: float, passages: int) -> None:
+    def _report_share(self, cut: Cut, share: float, passages: int) -> None:
         self.meter.part(cut.loaded.item, share, passages)
 
-    def _failed(self, item: Item, error: IngestError) -> None:
+    def _enter_failure(self, item: Item, error: IngestError) -> None:
         self.tally.note(item, "failed", error=str(error))
         self.meter.part(item, 1)
 
 
-def _linked(given: Found) -> Iterator[str]:
-    """What to say of links to folders."""
-    if given.linked:
-        shown = ", ".join(map(repr, given.linked[:MOST_UNREAD])) + (
-            ", …" if len(given.linked) > MOST_UNREAD else ""
+def _links_note(inputs: Inputs) -> Iterator[str]:
+    """Yield a note that names the links to folders, if there are any."""
+    if inputs.linked:
+        shown = ", ".join(map(repr, inputs.linked[:MOST_UNREAD])) + (
+            ", …" if len(inputs.linked) > MOST_UNREAD else ""
         )
         yield (
             f"links to folders are not followed: {shown} (name those folders themselves to add what"

@@ -1,6 +1,6 @@
-"""Documents to be made into what a store keeps: read, cut, embedded. Knows no store.
+"""Build what a store keeps of a document: read it, cut it, embed it. Imports no store.
 
-Texts are embedded sorted by length, over all documents that are made together
+The texts of all documents that are built together are embedded in order of length
 (`handlers.kb.ingest.throttle`).
 """
 
@@ -20,9 +20,9 @@ from groundhook.handlers.kb.embed import CountsTokens, estimated_tokens, in_cont
 from groundhook.handlers.kb.ingest.chunk import Chunk, chunks
 from groundhook.handlers.kb.ingest.payload import fields_of
 from groundhook.handlers.kb.ingest.sources import FEED, Item, absolute
-from groundhook.handlers.kb.ingest.throttle import Pace
+from groundhook.handlers.kb.ingest.throttle import Throttle
 from groundhook.handlers.kb.points import HEADINGS
-from groundhook.handlers.kb.reading.files import read, told_as
+from groundhook.handlers.kb.reading.files import failing_as, read
 from groundhook.handlers.kb.reading.readers import READERS
 from groundhook.handlers.kb.store import Incoming, Passage, packed
 from groundhook.host.core.addresses import address as web_address
@@ -32,10 +32,10 @@ from groundhook.host.core.types.documents import Document, Reader
 from groundhook.host.core.types.fields import Fields
 from groundhook.host.core.types.specs import CollectionSpec
 
-Made = TypeVar("Made")
+Result = TypeVar("Result")
 
-_FORMAT = b"3"  # raised when reading or cutting changes, so that documents are made anew
-# The same for one kind of file: what its reader is.
+_FORMAT = b"3"  # increased when reading or cutting changes, so that documents are built again
+# The same for one kind of file: the version of its reader.
 _READ_BY = {
     ".md": ".md 2",
     ".markdown": ".markdown 2",
@@ -46,12 +46,13 @@ _READ_BY = {
     ".htm": ".htm 3",
     ".xhtml": ".xhtml 3",
 }
-_SHOWN = ("title", "url")  # what front matter may say beside declared fields
+_FRONT_MATTER = ("title", "url")  # keys that front matter may have beside declared fields
 
 
 @dataclass(frozen=True)
 class Loaded:
-    """A document whose source was read. `fingerprint` says what would be made of it now."""
+    """A document whose source was read. `fingerprint` changes with the source and with every
+    setting that affects the result."""
 
     item: Item
     fingerprint: str
@@ -64,7 +65,8 @@ Given = TypeVar("Given", Item, Loaded)
 
 @dataclass(frozen=True)
 class Cut:
-    """A document in its parts."""
+    """A document cut into chunks. `undeclared` are fields of it that the collection does not
+    declare."""
 
     loaded: Loaded
     document: Document
@@ -75,7 +77,7 @@ class Cut:
 
 @dataclass
 class _Part:
-    """A passage under way."""
+    """A passage that is being built. `owner` is the index of its document."""
 
     owner: int
     chunk: Chunk
@@ -84,9 +86,9 @@ class _Part:
     vector: bytes = field(default=b"")
 
 
-class Making:
-    """For one collection and one add. `tenant` is that of all documents; where it is empty, each
-    says its own."""
+class DocumentBuilder:
+    """Builds the documents of one add to one collection. `tenant` is that of all documents; if it
+    is empty, each document names its own."""
 
     def __init__(
         self,
@@ -102,9 +104,9 @@ class Making:
         self._count = (
             embedder.count_tokens if isinstance(embedder, CountsTokens) else estimated_tokens
         )
-        self._pace = Pace(embedder)
+        self._throttle = Throttle(embedder)
         types = json.dumps(spec.types, sort_keys=True)
-        self._made_by = (
+        self._settings = (
             _FORMAT,
             spec.chunk.model_dump_json().encode(),
             types.encode(),
@@ -112,14 +114,14 @@ class Making:
         )
 
     def load(self, item: Item) -> Loaded:
-        """Raises IngestError."""
+        """Read the item's source and compute its fingerprint. Raises IngestError."""
         if item.error:
             raise IngestError(item.error)
         if item.row is not None:
-            said = {name: each.value for name, each in item.row.document.fields.items()}
-            told = json.dumps(said, sort_keys=True, default=str).encode()
+            values = {name: each.value for name, each in item.row.document.fields.items()}
+            content = json.dumps(values, sort_keys=True, default=str).encode()
             return Loaded(
-                item, self._fingerprint(b"row", told), self._tenant_of(item, item.row.document)
+                item, self._fingerprint(b"row", content), self._tenant_of(item, item.row.document)
             )
         try:
             data = item.file.path.read_bytes()
@@ -127,7 +129,8 @@ class Making:
             raise IngestError(
                 f"{str(item.file.path)!r} cannot be read: {exc.strerror or exc}"
             ) from exc
-        # A file that says its own tenant is read for it here, and once more when it is cut: few do.
+        # A file that names its own tenant is parsed twice, here and in `cut`: few files do, and
+        # keeping the parsed document would hold it in memory until then.
         own = self._spec.tenant_field and not self._tenant
         tenant = (
             self._tenant_of(item, read(data, str(item.file.path), self._readers))
@@ -140,7 +143,7 @@ class Making:
         )
 
     def cut(self, loaded: Loaded) -> Cut:
-        """Raises IngestError."""
+        """Parse the document and cut it into chunks. Raises IngestError."""
         item = loaded.item
         document = (
             item.row.document if item.row else read(loaded.data, str(item.file.path), self._readers)
@@ -148,7 +151,7 @@ class Making:
         spec = self._spec
         self._tenant_of(item, document)
         fields = fields_of(document.fields, spec.types, str(item.file.path))
-        used = {*spec.fields, spec.tenant_field, *(item.row.used if item.row else _SHOWN)}
+        used = {*spec.fields, spec.tenant_field, *(item.row.used if item.row else _FRONT_MATTER)}
         parts = chunks(
             document,
             size=spec.chunk.size,
@@ -158,21 +161,22 @@ class Making:
         )
         return Cut(loaded, document, parts, fields, sorted(document.fields.keys() - used))
 
-    async def made(
+    async def build(
         self, cuts: Sequence[Cut], done: Callable[[Cut, float, int], None]
     ) -> list[Incoming]:
-        """The documents with their vectors; `done` is called with a document, what share of its
-        text is embedded (the time goes by the text), and how many more passages that is."""
+        """Embed the passages and return the documents for the store. `done` is called after every
+        batch, for each document with passages in it: the document, the share of its text that is
+        embedded (time is proportional to text), and the number of passages in the batch."""
         parts = [part for owner, cut in enumerate(cuts) for part in _parts(owner, cut)]
         length, finished = [0] * len(cuts), [0] * len(cuts)
         for part in parts:
             length[part.owner] += len(part.text)
-        for together in self._batches(parts):
-            vectors = await self._pace.embed([part.text for part in together])
-            for part, vector in zip(together, vectors, strict=True):
+        for batch in self._batches(parts):
+            vectors = await self._throttle.embed([part.text for part in batch])
+            for part, vector in zip(batch, vectors, strict=True):
                 part.vector = packed(vector)
                 finished[part.owner] += len(part.text)
-            passages = Counter(part.owner for part in together)
+            passages = Counter(part.owner for part in batch)
             for owner, count in passages.items():
                 done(cuts[owner], finished[owner] / length[owner], count)
         return [
@@ -181,76 +185,76 @@ class Making:
         ]
 
     def portions(self, cuts: Sequence[Cut]) -> Iterator[list[Cut]]:
-        """Documents in the groups that are embedded and stored together, two batches or more of
-        texts: an add that is stopped has lost one group of each core, and of that only what no
-        cache holds."""
+        """Yield the documents in groups that are embedded and stored together, each of at least two
+        batches of texts. An add that is stopped loses one group for each core, and of that only
+        vectors that are not in the cache."""
         portion: list[Cut] = []
         for cut in cuts:
             portion.append(cut)
-            if sum(len(each.parts) for each in portion) >= 2 * self._pace.together:
+            if sum(len(each.parts) for each in portion) >= 2 * self._throttle.batch_size:
                 yield portion
                 portion = []
         if portion:
             yield portion
 
     def _batches(self, parts: Sequence[_Part]) -> Iterator[list[_Part]]:
-        """What is embedded in one call: the parts of a document where they know each other, else
-        parts of about one length."""
+        """Yield the parts of each call: all parts of one document for a model that embeds them in
+        context, else parts of similar length."""
         if in_context(self._embedder):
             yield from (list(own) for _, own in groupby(parts, key=lambda part: part.owner))
         else:
-            yield from self._pace.batches(parts, lambda part: len(part.text))
+            yield from self._throttle.batches(parts, lambda part: len(part.text))
 
     def _fingerprint(self, kind: bytes, data: bytes) -> str:
         digest = hashlib.blake2b(digest_size=16)
-        for part in (*self._made_by, kind, data):
+        for part in (*self._settings, kind, data):
             digest.update(len(part).to_bytes(8, "big") + part)
         return digest.hexdigest()
 
     def _tenant_of(self, item: Item, document: Document) -> str:
-        """Whose the document is: the add's tenant, or what the document itself says, which may not
-        be another."""
+        """Return the tenant of the document: that of the add, or the one that the document names.
+        Raises IngestError if they differ or if neither names one."""
         name = self._spec.tenant_field
-        said = document.fields.get(name) if name else None
-        own = str(said.value).strip() if said is not None and said.value is not None else ""
+        named = document.fields.get(name) if name else None
+        own = str(named.value).strip() if named is not None and named.value is not None else ""
         if self._tenant and own and own != self._tenant:
             raise IngestError(
-                f"{_shown(item)} was not added: it belongs to the tenant {own!r}, and is added for"
+                f"{_quoted_name(item)} was not added: it belongs to the tenant {own!r}, not to"
                 f" {self._tenant!r}"
             )
         if name and not self._tenant and not own:
-            hint = "say it there, or add it for one with --tenant"
+            hint = "set it there, or name the tenant with --tenant"
             raise IngestError(
-                f"{_shown(item)} was not added: it says no tenant in {name!r}", hint=hint
+                f"{_quoted_name(item)} was not added: it has no tenant in {name!r}", hint=hint
             )
         return self._tenant or own
 
 
-async def prepared(making: Making, items: Sequence[Item]) -> list[Loaded | IngestError]:
-    """Items with their fingerprints, read in a thread; or why not."""
-    return await anyio.to_thread.run_sync(lambda: [_caught(making.load, item) for item in items])
+async def load_all(builder: DocumentBuilder, items: Sequence[Item]) -> list[Loaded | IngestError]:
+    """Load the items in a thread. An item that fails is its error."""
+    return await anyio.to_thread.run_sync(lambda: [_catch(builder.load, item) for item in items])
 
 
-async def cut_up(making: Making, loaded: Sequence[Loaded]) -> list[Cut | IngestError]:
-    """Documents in parts, cut in a thread; or why not."""
-    return await anyio.to_thread.run_sync(lambda: [_caught(making.cut, each) for each in loaded])
+async def cut_all(builder: DocumentBuilder, loaded: Sequence[Loaded]) -> list[Cut | IngestError]:
+    """Cut the documents in a thread. A document that fails is its error."""
+    return await anyio.to_thread.run_sync(lambda: [_catch(builder.cut, each) for each in loaded])
 
 
 def address(item: Item) -> str:
-    """Where a document without an address of its own is found."""
+    """Return the `file:` address of a document that has no address of its own; "" for a feed."""
     return "" if item.file.source == FEED else absolute(item.file.path).as_uri()
 
 
-def _caught(step: Callable[[Given], Made], given: Given) -> Made | IngestError:
+def _catch(step: Callable[[Given], Result], given: Given) -> Result | IngestError:
     item = given.item if isinstance(given, Loaded) else given
     try:
-        with told_as(f"{_shown(item)} was not added"):
+        with failing_as(f"{_quoted_name(item)} was not added"):
             return step(given)
     except IngestError as exc:
         return exc
 
 
-def _shown(item: Item) -> str:
+def _quoted_name(item: Item) -> str:
     return repr(item.document if item.row else str(item.file.path))
 
 
@@ -294,18 +298,17 @@ def _incoming(cut: Cut, parts: Sequence[_Part]) -> Incoming:
 
 
 def headed(title: str, chunk: Chunk) -> str:
-    """The title of a document with the headings that lead to a chunk of it."""
+    """Return the title of a document and the headings above a chunk of it."""
     return HEADINGS.join(filter(None, [title, _heading(title, chunk)]))
 
 
 def _heading(title: str, chunk: Chunk) -> str:
-    """The headings that lead to a chunk, without one that only says the title again."""
+    """Return the headings above a chunk, without a first one that repeats the title."""
     return HEADINGS.join(chunk.headings[1:] if chunk.headings[:1] == (title,) else chunk.headings)
 
 
 def _passage_id(content: str, seen: dict[str, int]) -> str:
-    """What a passage is called as long as its text stays: a hash of it, numbered where a document
-    repeats itself."""
+    """Return the id of a passage: a hash of its text, numbered where a document repeats itself."""
     digest = hashlib.blake2b(content.encode(), digest_size=6).hexdigest()
     seen[digest] = seen.get(digest, 0) + 1
     return digest if seen[digest] == 1 else f"{digest}-{seen[digest]}"

@@ -1,12 +1,12 @@
-"""Documents to chunks: by structure first, by size where structure is too large. Pure.
+"""Cut documents into chunks: by structure, and by size where a part is too large. Pure.
 
 A chunk is a range of the document's text within one section. Paragraphs, lists, tables and code
-stay whole where they fit; what does not fit is cut at lines, then sentences, then words, then
-anywhere. A chunk that goes on where the one before it stopped begins with the end of that one
-(`overlap`); the rest of a table that was cut begins with its header. Headings without text of their
-own go with what follows them. No chunk goes beyond what `by` names: a heading's section, and in it
-a page where there are pages, so that a citation can name its page; a paragraph (or list, table,
-piece of code); a page; with `size`, only the document's end.
+stay whole if they fit; a larger block is cut at lines, then sentences, then words, then anywhere. A
+chunk that continues the text of the previous one begins with the end of that one (`overlap`); later
+parts of a table begin with its header. Headings without text of their own join the block that
+follows them. `by` is the unit that a chunk never exceeds: `heading`, a section, and in it a page of
+a paginated document, so that a citation can name its page; `paragraph`, a paragraph, list, table or
+code block; `page`; `size`, the whole document.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ from groundhook.host.core.types.documents import Block, Document, Kind
 
 Count = Callable[[str], int]
 By = Literal["heading", "paragraph", "page", "size"]
-Rule = Callable[[str, int, int], list[int]]  # where parts of a range of a text end
+# (text, start, end) → where the parts of that range end
+Rule = Callable[[str, int, int], list[int]]
 _FLOWING = frozenset({"paragraph", "list"})
 
 
@@ -33,7 +34,7 @@ def _ends(pattern: str) -> Rule:
 
 
 def _sentences(text: str, start: int, end: int) -> list[int]:
-    """Sentences with the blanks behind them."""
+    """Return where the sentences end, including the blanks after them."""
     return [begin for begin, _ in spans(text, start, end)[1:]]
 
 
@@ -42,9 +43,10 @@ _LINES, _WORDS = _ends(r"[^\n]*\n+|[^\n]+"), _ends(r"\s*\S+\s*")
 
 @dataclass(frozen=True)
 class Chunk:
-    """Characters `start` to `end` of the document; `content` is that text, after the table's header
-    where it goes on with a table. `headings` leads from the outermost to the innermost; `page` is
-    where its text begins. `gap` are the blanks before it in the document, which no chunk has."""
+    """Characters `start` to `end` of the document. `content` is that text, after the table's header
+    if it continues a table. `headings` are ordered from the outermost to the innermost; `page` is
+    the page on which the text begins. `gap` is the whitespace before it in the document, which is
+    in no chunk."""
 
     start: int
     end: int
@@ -56,8 +58,8 @@ class Chunk:
 
 @dataclass(frozen=True)
 class _Piece:
-    """A range that is not cut any further, reaching to where the next one begins. `header` is that
-    of the table it is a later part of, `lead` its tokens."""
+    """A range that is not cut further; it ends where the next one begins. A later part of a table
+    has the table's `header`, of `lead` tokens."""
 
     start: int
     end: int
@@ -70,8 +72,8 @@ class _Piece:
 
 @dataclass(frozen=True)
 class _Stretch:
-    """Blocks that may share chunks, up to `end`. `headings` are the headings that lead to what
-    begins at each place, in order."""
+    """Blocks that may share chunks, up to `end`. `headings` are (offset, headings above the text
+    from there on), sorted by offset."""
 
     blocks: tuple[Block, ...]
     end: int
@@ -86,9 +88,9 @@ class _Stretch:
 def chunks(
     document: Document, *, size: int, overlap: int, count: Count, by: By = "heading"
 ) -> list[Chunk]:
-    """The document as chunks of at most `size` tokens, as `count` counts them, in its order; at
-    most half a chunk is overlap. Exact when a text has no more tokens than its parts together,
-    which holds for tokenizers that keep words apart."""
+    """Return the document as chunks of at most `size` tokens, counted by `count`, in document
+    order. The overlap is at most half a chunk. The limit is exact if a text has no more tokens than
+    the sum of its parts, which holds for tokenizers that split at words."""
     cutter = _Cutter(document.text, size, min(overlap, size // 2), count)
     sections = list(_sections(document))
     stretches = (
@@ -102,8 +104,8 @@ def chunks(
 
 
 def _by_page(sections: Sequence[_Stretch]) -> Iterator[_Stretch]:
-    """Each section as one stretch for each of its pages; a heading at the foot of a page goes with
-    the next one."""
+    """Yield each section as one stretch for each of its pages. A heading at the foot of a page
+    joins the next page."""
     for section in sections:
         runs: list[list[Block]] = []
         for block in section.blocks:
@@ -122,7 +124,7 @@ def _by_page(sections: Sequence[_Stretch]) -> Iterator[_Stretch]:
 
 
 def _joined(sections: Sequence[_Stretch], *, pages: bool) -> Iterator[_Stretch]:
-    """All sections as one stretch, or as one for each page."""
+    """Yield all sections as one stretch, or as one for each page."""
     headings = tuple(known for section in sections for known in section.headings)
     blocks = [block for section in sections for block in section.blocks]
     runs = [tuple(run) for _, run in groupby(blocks, key=lambda block: block.page if pages else 0)]
@@ -132,8 +134,8 @@ def _joined(sections: Sequence[_Stretch], *, pages: bool) -> Iterator[_Stretch]:
 
 
 def _sections(document: Document) -> Iterator[_Stretch]:
-    """Each stretch of text under one heading. A heading is the first block of its section; headings
-    that nothing separates are one section."""
+    """Yield the text under each heading. A heading is the first block of its section; headings with
+    no text between them share a section."""
     path: list[tuple[int, str]] = []
     section: list[Block] = []
     for block in document.blocks:
@@ -156,6 +158,8 @@ def _section(path: Sequence[tuple[int, str]], blocks: Sequence[Block], end: int)
 
 
 class _Cutter:
+    """Cuts one text."""
+
     def __init__(self, text: str, size: int, overlap: int, count: Count) -> None:
         self._text = text
         self._size = size
@@ -163,8 +167,7 @@ class _Cutter:
         self._count = count
 
     def stretch(self, stretch: _Stretch, *, alone: bool) -> Iterator[Chunk]:
-        """The chunks of a stretch; `alone`: no two blocks in one, but for headings before
-        another."""
+        """Yield the chunks of a stretch. `alone`: a chunk has one block, and headings before it."""
         held: list[_Piece] = []
         for piece in self._pieces(stretch.blocks, stretch.end):
             full = held and _tokens(held) + piece.tokens > self._size
@@ -176,9 +179,9 @@ class _Cutter:
             yield self._chunk(held, stretch)
 
     def _pieces(self, blocks: Sequence[Block], end: int) -> Iterator[_Piece]:
-        """Whole blocks where they fit. A block behind a heading is cut rather than parted from
+        """Yield whole blocks if they fit. A block after a heading is cut rather than separated from
         it."""
-        before = 0  # tokens of headings that nothing follows yet
+        before = 0  # tokens of headings directly before this block
         for index, block in enumerate(blocks):
             stop = blocks[index + 1].start if index + 1 < len(blocks) else end
             tokens = self._count(self._text[block.start : stop])
@@ -210,8 +213,8 @@ class _Cutter:
     def _cut(
         self, start: int, end: int, rules: Sequence[Rule], most: int
     ) -> Iterator[tuple[int, int, int]]:
-        """(start, end, tokens) of parts of at most `most` tokens, by the first rule that parts the
-        range finely enough."""
+        """Yield (start, end, tokens) of parts of at most `most` tokens, by the first rule that cuts
+        the range finely enough."""
         for part_start, part_end in self._split(start, end, rules[0] if rules else None):
             tokens = self._count(self._text[part_start:part_end])
             if tokens <= most or part_end - part_start <= 1:
@@ -220,14 +223,14 @@ class _Cutter:
                 yield from self._cut(part_start, part_end, rules[1:], most)
 
     def _split(self, start: int, end: int, rule: Rule | None) -> list[tuple[int, int]]:
-        """The range as parts that leave nothing out; in two halves without a rule."""
+        """Return consecutive parts that cover the range; two halves without a rule."""
         ends = [(start + end) // 2] if rule is None else rule(self._text, start, end)
         ends = [stop for stop in ends if start < stop < end] + [end]
         return list(zip([start, *ends], ends, strict=False))
 
     def _tail(self, held: Sequence[_Piece], following: _Piece) -> list[_Piece]:
-        """The end of a chunk that the next one repeats, where text flows on from one to the other:
-        whole sentences, or words of a sentence too long to repeat."""
+        """Return the end of a chunk that the next one repeats if running text continues: whole
+        sentences, or words of a sentence that is too long to repeat."""
         room = min(self._overlap, self._size - following.tokens)
         flowing = list(takewhile(lambda piece: piece.kind in _FLOWING, reversed(held)))
         if not flowing or following.kind not in _FLOWING:
@@ -246,8 +249,8 @@ class _Cutter:
         return []
 
     def _table_header(self, block: Block) -> tuple[str, int]:
-        """The first two lines of a table and their tokens, unless they would fill a third of each
-        chunk."""
+        """Return the first two lines of a table and their tokens; nothing if they would fill more
+        than a third of each chunk."""
         header = "".join(self._text[block.start : block.end].splitlines(keepends=True)[:2])
         tokens = self._count(header)
         return (header, tokens) if tokens <= self._size // 3 else ("", 0)

@@ -1,8 +1,8 @@
-"""Taking out of a collection what is gone from the folders and files that were added again.
+"""Delete documents whose source no longer exists in the folders and files that were added again.
 
-A document goes when it came from the folder (or the file of rows, or the feed) that is being added,
-and is not there any more. One whose file is there, or whose folder is, and cannot be read stays as
-it was, and so do the rows of a file that could not be read to its end.
+A document is deleted if it came from the folder (or the file of rows, or the feed) that is being
+added and no longer exists there. It stays if its file or folder exists and cannot be read, and so
+do the rows of a file that could not be read to its end.
 """
 
 from __future__ import annotations
@@ -10,17 +10,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from groundhook.handlers.kb.ingest.report import Tally
-from groundhook.handlers.kb.ingest.sources import FEED, File, Found, Seen
+from groundhook.handlers.kb.ingest.sources import FEED, File, Inputs, SeenIds
 from groundhook.handlers.kb.store import Stored, VectorStore
 from groundhook.host.core.types.specs import CollectionSpec
 
 
-class Pruning:
-    """For one add of one collection; `tenant` is that of the documents added, empty where each said
-    its own."""
+class Deletion:
+    """Deletes after one add to one collection. `tenant` is that of the added documents; "" if each
+    document named its own."""
 
     def __init__(
-        self, store: VectorStore, spec: CollectionSpec, tenant: str, tally: Tally, seen: Seen
+        self, store: VectorStore, spec: CollectionSpec, tenant: str, tally: Tally, seen: SeenIds
     ) -> None:
         self._store = store
         self._spec = spec
@@ -28,48 +28,48 @@ class Pruning:
         self._tally = tally
         self._seen = seen
 
-    async def run(self, given: Found, broken: Mapping[int, str], prune: bool | None) -> list[str]:
-        """Remove what is gone → what should be known about it. `broken` are files of rows that were
-        not read to their end; `prune` is as in `Wanted`. What came from a feed goes only when that
-        is asked for."""
+    async def run(self, inputs: Inputs, broken: Mapping[int, str], prune: bool | None) -> list[str]:
+        """Delete what no longer exists and return notes for the report. `broken` are files of rows
+        that were not read to their end; `prune` is as in `AddRequest`. Documents of a feed are
+        deleted only with `prune=True`: a feed need not repeat what it delivered before."""
         if prune is False:
             return []
-        kept = {file.source for file in given.files if file.error or file.index in broken}
-        closed = tuple(f"{folder}/" for folder in given.closed)
+        kept = {file.source for file in inputs.files if file.error or file.index in broken}
+        closed = tuple(f"{folder}/" for folder in inputs.closed)
         notes: list[str] = []
-        for source in (*map(str, given.folders), *_files_of_rows(given)):
+        for source in (*map(str, inputs.folders), *_files_of_rows(inputs)):
             if source != FEED or prune:
-                notes += await self._one(source, kept, closed, sure=bool(prune))
+                notes += await self._delete_gone(source, kept, closed, sure=bool(prune))
         return notes
 
-    async def _one(
+    async def _delete_gone(
         self, source: str, kept: set[str], closed: tuple[str, ...], *, sure: bool
     ) -> list[str]:
         gone: list[Stored] = []
-        there = False
+        any_left = False
         async for stored in self._store.come_from(self._spec.id, self._tenant, source):
-            there_still = stored.source in kept or stored.source.startswith(closed)
-            if there_still or self._seen.document(stored.tenant, stored.document):
-                there = True
+            exists = stored.source in kept or stored.source.startswith(closed)
+            if exists or self._seen.document(stored.tenant, stored.document):
+                any_left = True
             else:
                 gone.append(stored)
         if not gone:
             return []
-        if not there and not sure:
+        if not any_left and not sure:
             return [
-                f"none of the {len(gone)} documents that came from {source!r} is there any more;"
-                " nothing was removed (is something not mounted? --prune removes them)"
+                f"none of the {len(gone)} documents that came from {source!r} exists any more;"
+                " nothing was removed (is a drive not mounted? --prune removes them)"
             ]
         for tenant in dict.fromkeys(stored.tenant for stored in gone):
             ids = [stored.document for stored in gone if stored.tenant == tenant]
             for removed in await self._store.remove(self._spec.id, tenant, ids):
-                self._tally.gone(removed)
+                self._tally.removed(removed)
         return []
 
 
-def _files_of_rows(given: Found) -> list[str]:
-    """Files of rows that are not in one of the folders, and the feed."""
-    folders = [f"{folder}/" for folder in given.folders]
+def _files_of_rows(inputs: Inputs) -> list[str]:
+    """Return the files of rows that are in none of the folders, and the feed."""
+    folders = [f"{folder}/" for folder in inputs.folders]
 
     def alone(file: File) -> bool:
         return (
@@ -78,4 +78,4 @@ def _files_of_rows(given: Found) -> list[str]:
             and not any(file.source.startswith(folder) for folder in folders)
         )
 
-    return [file.source for file in given.files if alone(file)]
+    return [file.source for file in inputs.files if alone(file)]

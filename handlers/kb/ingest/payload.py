@@ -1,4 +1,4 @@
-"""What a document says of itself, as the payload fields that its collection declares. Pure."""
+"""Convert the metadata of a document to the payload fields that its collection declares. Pure."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ from groundhook.host.core.types.fields import FieldType, FieldValue, field_value
 
 
 def fields_of(
-    said: Mapping[str, DocumentField], types: Mapping[str, FieldType], name: str
+    metadata: Mapping[str, DocumentField], types: Mapping[str, FieldType], name: str
 ) -> dict[str, FieldValue]:
-    """The declared fields that have a value. Raises IngestError, with file and line, for one of
-    another type."""
-    made: dict[str, FieldValue] = {}
+    """Return the declared fields that have a value. Raises IngestError, with file and line, for a
+    value of another type."""
+    fields: dict[str, FieldValue] = {}
     for field, type in types.items():
-        if field not in said:
+        if field not in metadata:
             continue
         try:
-            value = field_value(said[field].value, type)
+            value = field_value(metadata[field].value, type)
         except ValueError as exc:
             raise IngestError(
                 f"was not added: {field!r} {exc}",
-                place=Place(name, said[field].line),
+                place=Place(name, metadata[field].line),
                 hint=f"`fields` declares it as {type}",
             ) from exc
         if value is not None:
-            made[field] = value
-    return made
+            fields[field] = value
+    return fields

@@ -1,9 +1,9 @@
-"""What an add is given (files, folders, files of rows, a feed) as documents to be made, a few at a
-time, however many they are.
+"""Turn the input of an add (files, folders, files of rows, a feed) into documents to build, a few
+at a time.
 
-A document's id is its path below the folder that was named, with `/` between the parts, or the name
-of a file that was named itself; that of a row is `<file>#<row>`; that of a feed's document is its
-own. Two documents of one id in one add are told.
+The id of a document is its path below the given folder, with `/` between the parts, or the
+name of a file that was given itself. The id of a row is `<file>#<row>`; a document of a feed
+has its own. Two documents with one id in one add are an error of the second.
 """
 
 from __future__ import annotations
@@ -23,23 +23,23 @@ import anyio
 import anyio.to_thread
 
 from groundhook.handlers.kb.reading.columns import Columns, RowDocument
-from groundhook.handlers.kb.reading.files import readable, told_as
+from groundhook.handlers.kb.reading.files import failing_as, readable
 from groundhook.handlers.kb.reading.readers import READERS
 from groundhook.handlers.kb.reading.rows import Row, feed_rows, file_rows, has_rows
 from groundhook.host.core.errors import IngestError
 from groundhook.host.core.types.base import well_formed
 from groundhook.host.core.types.documents import Reader
 
-FEED = "-"  # in the place of a path
+FEED = "-"  # in place of a path
 FEED_NAME = "standard input"
-MOST_UNREAD = 3  # files of kinds that cannot be read that are named
-_TOGETHER, _LARGEST = 32, 128 << 10  # documents, and bytes, that are taken at once
+MOST_UNREAD = 3  # files without a reader that the report names
+_MOST_DOCUMENTS, _MOST_BYTES = 32, 128 << 10  # documents, and bytes, that one `take` returns
 
 
 @dataclass(frozen=True)
 class File:
-    """Something that was found: a document, or many (`rows`). `index` is its place among all;
-    `size` in bytes, 0 if not known."""
+    """A file that is one document, or many (`rows`). `index` is its position among all files;
+    `size` is in bytes, 0 if unknown."""
 
     index: int
     path: Path
@@ -53,13 +53,14 @@ class File:
 
     @property
     def source(self) -> str:
-        """Where its documents come from."""
+        """The source that its documents are stored with."""
         return FEED if self.document == FEED else str(absolute(self.path))
 
 
 @dataclass(frozen=True)
 class Item:
-    """A document to be made: a file, or a row that was read. `error` says why there is none."""
+    """A document to build: a file, or a row that was read. `error` is the reason if it cannot be
+    built."""
 
     file: File
     document: str
@@ -69,10 +70,10 @@ class Item:
 
 
 @dataclass(frozen=True)
-class Found:
-    """`skipped` files of the folders are of kinds that cannot be read, `unread` the first of them;
-    `folders` are those that were walked. Of `closed` ones what is in them could not be told;
-    `linked` are links to folders, which are not followed."""
+class Inputs:
+    """The files of an add. `folders` were walked; `skipped` counts their files without a reader,
+    `unread` are the first of them. `closed` are files and folders that could not be read; `linked`
+    are links to folders, which are not followed."""
 
     files: tuple[File, ...]
     folders: tuple[Path, ...]
@@ -82,9 +83,11 @@ class Found:
     linked: tuple[str, ...] = ()
 
 
-def found(paths: Sequence[Path], *, feed: bool, readers: Mapping[str, Reader] = READERS) -> Found:
-    """The files to add, sorted within each path, and the feed where there is one. Of folders, files
-    that `readers` or rows can read."""
+def find_inputs(
+    paths: Sequence[Path], *, feed: bool, readers: Mapping[str, Reader] = READERS
+) -> Inputs:
+    """Return the files to add, sorted within each path, and the feed if there is one. From folders
+    come the files that `readers` or the reader of rows can read."""
     files: list[File] = []
     folders: list[Path] = []
     closed: list[Path] = []
@@ -94,39 +97,41 @@ def found(paths: Sequence[Path], *, feed: bool, readers: Mapping[str, Reader] = 
     taken: dict[str, Path] = {}
     for given in paths:
         in_folder = os.path.isdir(given)  # noqa: PTH112
-        if in_folder and _is_text(given):
+        if in_folder and _is_unicode(given):
             folders.append(absolute(given))
-        for path, document, reason in _walked(given, linked) if in_folder else _alone(given):
+        for path, document, reason in _walk(given, linked) if in_folder else _single(given):
             if reason:
                 closed.append(absolute(path))
                 shown = well_formed(str(path))
-                error = f"{shown!r} cannot be read: {reason} (documents that came from it stay)"
+                error = f"{shown!r} cannot be read: {reason} (its documents stay in the collection)"
                 files.append(File(len(files), Path(shown), well_formed(document), error=error))
             elif in_folder and not readable(path.name, readers):
                 skipped += 1
                 if len(unread) < MOST_UNREAD:
                     unread.append(well_formed(document))
-            elif not _is_text(path):
+            elif not _is_unicode(path):
                 name = well_formed(str(path))
                 error = f"{name!r} was not added: its name is not UTF-8 (rename it)"
                 files.append(File(len(files), Path(name), well_formed(document), error=error))
             elif document not in taken:
                 taken[document] = path
-                files.append(_sized(len(files), path, document))
+                files.append(_file_of(len(files), path, document))
             elif os.path.realpath(taken[document]) != os.path.realpath(path):
                 other = f"{document!r} is the id of {str(taken[document])!r}"
                 error = f"{str(path)!r} was not added: {other} (add the folder that holds both)"
                 files.append(File(len(files), path, document, error=error))
     if feed:
         files.append(File(len(files), Path(FEED_NAME), FEED))
-    return Found(tuple(files), tuple(folders), skipped, tuple(unread), tuple(closed), tuple(linked))
+    return Inputs(
+        tuple(files), tuple(folders), skipped, tuple(unread), tuple(closed), tuple(linked)
+    )
 
 
-class Seen:
-    """The ids that an add has met, on the disk where they are many."""
+class SeenIds:
+    """The ids of an add. SQLite moves them to a temporary file when there are many."""
 
     def __init__(self) -> None:
-        self._one = threading.Lock()
+        self._lock = threading.Lock()
         self._ids = sqlite3.connect("", isolation_level=None, check_same_thread=False)
         self._ids.execute("create table seen (id text primary key) without rowid")
 
@@ -134,18 +139,17 @@ class Seen:
         self._ids.close()
 
     def add(self, id: str) -> bool:
-        """Whether the id is new."""
-        with self._one:
+        """Add an id; return whether it is new."""
+        with self._lock:
             return self._ids.execute("insert or ignore into seen values (?)", [id]).rowcount == 1
 
     def note(self, tenant: str | None, id: str) -> None:
-        """A document that is there; of which tenant is not known (None) where it could not be
-        read."""
+        """Note that a document exists. Its tenant is unknown (None) if it could not be read."""
         self.add(_key(tenant, id))
 
     def document(self, tenant: str, id: str) -> bool:
-        """Whether a document of this tenant is there, or one of which that is not known."""
-        with self._one:
+        """Return whether a document of this tenant, or of an unknown one, exists."""
+        with self._lock:
             either = [_key(tenant, id), _key(None, id)]
             return (
                 self._ids.execute("select 1 from seen where id in (?, ?)", either).fetchone()
@@ -153,15 +157,14 @@ class Seen:
             )
 
 
-class Supply:
-    """Hands out what is to be made to any number of takers, each piece once."""
+class ItemSupply:
+    """Hands out the documents to build to any number of concurrent takers, each document once."""
 
     def __init__(
-        self, files: Sequence[File], columns: Columns, seen: Seen, feed: BinaryIO | None
+        self, files: Sequence[File], columns: Columns, seen: SeenIds, feed: BinaryIO | None
     ) -> None:
-        self.broken: dict[
-            int, str
-        ] = {}  # files of rows that could not be read to their end, and why
+        # index of a file of rows that could not be read to its end → the reason
+        self.broken: dict[int, str] = {}
         self._columns = columns
         self._seen = seen
         self._feed = feed
@@ -169,17 +172,17 @@ class Supply:
         self._taking = anyio.Lock()
 
     async def take(self) -> list[Item]:
-        """The next documents; none when there are no more."""
+        """Return the next documents; an empty list at the end."""
         async with self._taking:
             return await anyio.to_thread.run_sync(self._next)
 
     def _next(self) -> list[Item]:
         taken: list[Item] = []
         size = 0
-        for item in islice(self._items, _TOGETHER):
+        for item in islice(self._items, _MOST_DOCUMENTS):
             taken.append(item)
             size += item.size
-            if size >= _LARGEST:
+            if size >= _MOST_BYTES:
                 break
         return taken
 
@@ -198,7 +201,7 @@ class Supply:
             else file_rows(file.path)
         )
         try:
-            with told_as(f"{str(file.path)!r} was not added from here on"):
+            with failing_as(f"{str(file.path)!r} was not added from here on"):
                 for row in rows:
                     yield self._row(file, row)
         except IngestError as exc:
@@ -207,7 +210,7 @@ class Supply:
     def _row(self, file: File, row: Row) -> Item:
         name = str(file.path)
         try:
-            with told_as(f"{name}:{row.line}: the row was not added"):
+            with failing_as(f"{name}:{row.line}: the row was not added"):
                 made = self._columns.document(row, name)
         except IngestError as exc:
             return Item(file, "", row.size, error=str(exc))
@@ -223,51 +226,51 @@ def _key(tenant: str | None, id: str) -> str:
     return f"\0{'?' if tenant is None else f'={tenant}'}\0{id}"
 
 
-def _is_text(path: Path) -> bool:
-    """Whether what a file and its folders are called can be written down."""
+def _is_unicode(path: Path) -> bool:
+    """Return whether the path is valid Unicode, which stored ids have to be."""
     name = str(path.absolute())
     return bool(well_formed(name) == name)
 
 
 def absolute(path: Path) -> Path:
-    """Where a file is, without `..`: a folder is not another one when it is named from
-    elsewhere."""
-    whole = path.absolute()
-    if ".." not in whole.parts:
-        return whole
-    plain = Path(os.path.normpath(whole))
+    """Return the absolute path without `..`, so that a folder is the same source from wherever it
+    is named."""
+    full = path.absolute()
+    if ".." not in full.parts:
+        return full
+    plain = Path(os.path.normpath(full))
     try:
-        return (
-            plain if plain.samefile(whole) else whole
-        )  # behind a link, `..` leads elsewhere than it reads
+        # After a link, `..` is the parent of the link's target.
+        return plain if plain.samefile(full) else full
     except OSError:
         return plain
 
 
-def _sized(index: int, path: Path, document: str) -> File:
+def _file_of(index: int, path: Path, document: str) -> File:
     try:
         known = path.stat()
     except OSError as exc:
         return File(
             index, path, document, error=f"{str(path)!r} cannot be read: {exc.strerror or exc}"
         )
-    if not stat.S_ISREG(known.st_mode):  # reading a pipe may wait for ever
+    if not stat.S_ISREG(known.st_mode):  # reading a pipe may block for ever
         error = (
-            f"{str(path)!r} was not added: it is no file, but a pipe or a device (JSON may be piped"
+            f"{str(path)!r} was not added: it is a pipe or a device, not a file (JSON may be piped"
             " into `-`)"
         )
         return File(index, path, document, error=error)
     return File(index, path, document, known.st_size)
 
 
-def _alone(given: Path) -> Iterator[tuple[Path, str, str]]:
-    """A file that was named itself."""
+def _single(given: Path) -> Iterator[tuple[Path, str, str]]:
+    """Yield a file that was given itself."""
     yield given, unicodedata.normalize("NFC", given.name), ""
 
 
-def _walked(given: Path, linked: list[str]) -> Iterator[tuple[Path, str, str]]:
-    """Files of a folder with their ids, and folders that cannot be read with the reason. Hidden
-    files and folders are left out; links to folders are, too, and entered in `linked`."""
+def _walk(given: Path, linked: list[str]) -> Iterator[tuple[Path, str, str]]:
+    """Yield (path, id, "") of the files of a folder, and (path, id, reason) of folders that cannot
+    be read. Hidden files and folders are left out; so are links to folders, which are entered in
+    `linked`."""
     failed: list[OSError] = []
     for folder, folders, names in os.walk(given, onerror=failed.append):
         folders[:] = sorted(name for name in folders if not name.startswith("."))

@@ -1,7 +1,7 @@
-"""How many texts are embedded in one call: so many that it takes about a second, for whoever
-watches and whoever stops it. There is a call under way for each core.
+"""Choose how many texts are embedded in one call: as many as take about a second, so that progress
+is visible and an add can be stopped. One call runs for each core.
 
-Texts of about one length go together: a model pads what it computes at once to the longest.
+Texts of similar length share a call: a model pads the texts of a call to the longest one.
 """
 
 from __future__ import annotations
@@ -23,37 +23,39 @@ _FEWEST, _FIRST, _MOST = max(2, CORES), max(4, CORES), 32
 _SHORT_S, _LONG_S = 0.5, 1.5
 
 
-class Pace:
-    """Of one embedder at one work. `together`: texts of the next call."""
+class Throttle:
+    """Measures the calls of one embedder during one add. `batch_size` is the number of texts of the
+    next call."""
 
     def __init__(self, embedder: Embedder) -> None:
-        self.together = _FIRST
+        self.batch_size = _FIRST
         self._embedder = embedder
 
     def batches(self, texts: Sequence[Text], size: Callable[[Text], int]) -> Iterator[list[Text]]:
-        """The texts in the order of their sizes, so many at a time as the pace is then."""
+        """Yield the texts in the order of their sizes, `batch_size` at a time."""
         waiting = sorted(texts, key=size)
         while waiting:
-            together = waiting[: self.together]
-            del waiting[: self.together]
-            yield together
+            batch = waiting[: self.batch_size]
+            del waiting[: self.batch_size]
+            yield batch
 
     async def embed(self, texts: Sequence[str]) -> Sequence[Sequence[float]]:
+        """Embed the texts and adjust the size of the next call."""
         began = time.monotonic()
         vectors = await self._embedder.embed_documents(texts)
-        self._took(len(texts), time.monotonic() - began)
+        self._adjust(len(texts), time.monotonic() - began)
         return vectors
 
-    def _took(self, texts: int, seconds: float) -> None:
+    def _adjust(self, texts: int, seconds: float) -> None:
         if seconds > _LONG_S:
-            self.together = max(_FEWEST, min(self.together, texts) // 2)
-        elif seconds < _SHORT_S and texts >= self.together:
-            self.together = min(_MOST, self.together * 2)
+            self.batch_size = max(_FEWEST, min(self.batch_size, texts) // 2)
+        elif seconds < _SHORT_S and texts >= self.batch_size:
+            self.batch_size = min(_MOST, self.batch_size * 2)
 
 
-async def together(*jobs: Callable[[], Awaitable[None]]) -> None:
-    """Run the jobs at the same time; the first that fails ends the others, and its error is raised
-    as it is."""
+async def run_concurrently(*jobs: Callable[[], Awaitable[None]]) -> None:
+    """Run the jobs concurrently. The first HostError cancels the others and is raised itself, not
+    in an exception group."""
     failed: list[HostError] = []
     async with anyio.create_task_group() as tasks:
 

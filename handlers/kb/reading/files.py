@@ -1,9 +1,9 @@
-"""Files to documents, by their endings.
+"""Read a file as a document, with the reader for its ending.
 
-Markdown, HTML and DOCX (as Markdown), PDF and plain text. A block is a range of the document's
-text, so nothing is lost on the way and every passage can say which characters it is. It refuses
-what it cannot read, with an IngestError that names the file; it knows nothing of chunks. Files
-whose rows are documents are read by `rows`.
+The formats are Markdown, HTML and DOCX (converted to Markdown), PDF and plain text. A block is a
+range of the document's text, so no text is lost and every passage has exact character offsets. A
+file that cannot be read is an IngestError that names it. Files whose rows are documents are read by
+`rows`.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ log = logging.getLogger("groundhook")
 
 
 def read(data: bytes, name: str, readers: Mapping[str, Reader] = READERS) -> Document:
-    """The document in the bytes of the file `name`, whose suffix says what it is. Raises
-    IngestError."""
+    """Return the document in the bytes of the file `name`, read by the reader for its suffix.
+    Raises IngestError."""
     suffix = Path(name).suffix.lower()
     reader = readers.get(suffix)
     if reader is None:
@@ -33,18 +33,18 @@ def read(data: bytes, name: str, readers: Mapping[str, Reader] = READERS) -> Doc
         )
     document = reader(data, name) if data else None
     if document is None or document.empty:
-        said = "; ".join(document.notes) if document else ""
+        reasons = "; ".join(document.notes) if document else ""
         raise IngestError(
-            f"{name!r} was not added: it is empty", hint=said or "nothing to search for in it"
+            f"{name!r} was not added: it is empty", hint=reasons or "it has no text to search"
         )
     return document
 
 
 @contextmanager
-def told_as(failure: str) -> Iterator[None]:
-    """Whatever a document makes its reader raise becomes an IngestError, "<failure>: <reason>", so
-    that it stands in no other document's way. The reason names the class of the error, which may be
-    a mistake in the code."""
+def failing_as(failure: str) -> Iterator[None]:
+    """Turn every exception of a reader into an IngestError, "<failure>: <reason>", so that one
+    document cannot stop the others. The reason names the class of the exception, since it may be a
+    bug."""
     try:
         yield
     except HostError:
@@ -54,12 +54,11 @@ def told_as(failure: str) -> Iterator[None]:
             f"{failure}: it is nested too deeply to be read (RecursionError)"
         ) from exc
     except Exception as exc:
-        log.info(
-            "%s", failure, exc_info=exc
-        )  # `--debug` shows where, should it be a mistake of ours
+        # The traceback is shown by `--debug`.
+        log.info("%s", failure, exc_info=exc)
         raise IngestError(f"{failure}: reading it failed with {type(exc).__name__}: {exc}") from exc
 
 
 def readable(name: str, readers: Mapping[str, Reader] = READERS) -> bool:
-    """Whether files that end like this one can be read, as a document or as rows."""
+    """Return whether a file with this ending can be read, as a document or as rows."""
     return Path(name).suffix.lower() in readers or has_rows(name)
