@@ -27,10 +27,13 @@ from groundhook.handlers.kb.base import open_kb
 from groundhook.handlers.kb.embed import EmbedderFactory
 from groundhook.handlers.kb.embedders.providers import register_local
 from groundhook.handlers.kb.ranking.cross_collection import merged
+from groundhook.host.core.app_settings import KBStorageSettings
 from groundhook.host.core.registry import Registry
-from groundhook.host.core.settings import KBStorageSettings
+from groundhook.host.core.types.collection_spec import (
+    CollectionSpec,
+    EmbeddingSpec,
+)
 from groundhook.host.core.types.search import Item
-from groundhook.host.core.types.specs import CollectionSpec, EmbeddingSpec
 
 SPECS = {
     "meaning": CollectionSpec(id="meaning"),

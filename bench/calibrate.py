@@ -34,7 +34,7 @@ from groundhook.host.config.environment import process_environment
 from groundhook.host.config.packages import load_app
 from groundhook.host.core.ports import Embedder
 from groundhook.host.core.registry import Registry
-from groundhook.host.core.types.specs import EmbeddingSpec
+from groundhook.host.core.types.collection_spec import EmbeddingSpec
 
 Matrix = npt.NDArray[np.float32]
 SETS = ("xquad-en", "scifact", "xquad-ar", "xquad-zh", "govil-title")

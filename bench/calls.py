@@ -31,10 +31,18 @@ from groundhook.hooks.runner import open_engine
 from groundhook.hooks.typecheck import type_errors
 from groundhook.host.app.hook_diagnostics import declarations, hook_problems
 from groundhook.host.config.packages import load_app
-from groundhook.host.core.ports import Found, Handler, HookScript, Scope
+from groundhook.host.core.hook_engine import HookScript
+from groundhook.host.core.ports import (
+    Found,
+    Handler,
+    Scope,
+)
+from groundhook.host.core.types.connector_spec import (
+    ConnectorOptions,
+    ConnectorSpec,
+)
 from groundhook.host.core.types.events import Failed, StreamEnd, Warned
 from groundhook.host.core.types.search import SearchRequest, SearchType
-from groundhook.host.core.types.specs import ConnectorOptions, ConnectorSpec
 from groundhook.host.core.types.turn import Identity
 from groundhook.host.llm.scripted import ScriptedConnector
 from groundhook.host.turn.tools import Tool

@@ -32,8 +32,8 @@ from groundhook.handlers.db.linter import checked
 from groundhook.handlers.db.store import Store
 from groundhook.host.core.ports import Scope
 from groundhook.host.core.settings import SearchSettings, UsesSettings
+from groundhook.host.core.types.model_spec import ModelSpec
 from groundhook.host.core.types.search import SearchRequest
-from groundhook.host.core.types.specs import ModelSpec
 from groundhook.host.core.types.turn import Identity
 from tests.loopback.databases import KINDS, NotThere, serving
 

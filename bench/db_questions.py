@@ -40,8 +40,8 @@ from groundhook.handlers.db.schema import Schemas
 from groundhook.host.config.documents import read_document
 from groundhook.host.core.ports import Found, Scope
 from groundhook.host.core.settings import SearchSettings, UsesSettings
+from groundhook.host.core.types.model_spec import ModelSpec
 from groundhook.host.core.types.search import SearchRequest
-from groundhook.host.core.types.specs import ModelSpec
 from groundhook.host.core.types.turn import Identity
 
 HERE = Path(__file__).with_name("db_questions")

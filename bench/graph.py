@@ -41,11 +41,18 @@ from groundhook.handlers.kb.embedders.providers import register_local
 from groundhook.handlers.kb.graph.file import Rows
 from groundhook.handlers.kb.graph.walk import Graph
 from groundhook.handlers.kb.points import HEADINGS
+from groundhook.host.core.app_settings import KBStorageSettings
 from groundhook.host.core.ports import Scope
 from groundhook.host.core.registry import Registry
-from groundhook.host.core.settings import KBStorageSettings, SearchSettings, UsesSettings
+from groundhook.host.core.settings import (
+    SearchSettings,
+    UsesSettings,
+)
+from groundhook.host.core.types.collection_spec import (
+    CollectionSpec,
+    EntitySpec,
+)
 from groundhook.host.core.types.search import Item, SearchRequest
-from groundhook.host.core.types.specs import CollectionSpec, EntitySpec
 from groundhook.host.core.types.turn import Identity
 
 HERE = Path(__file__).parent

@@ -26,7 +26,11 @@ import psutil
 from bench.figures import figure
 from groundhook.hooks.engine import Isolate, Outcome
 from groundhook.hooks.runner import open_engine
-from groundhook.host.core.ports import HookEngine, HookScript, HookTurn
+from groundhook.host.core.hook_engine import (
+    HookEngine,
+    HookScript,
+    HookTurn,
+)
 from groundhook.host.core.types.search import SearchRequest, SearchResult
 from groundhook.host.core.types.turn import Completion, Message, NextPayload
 

@@ -43,11 +43,19 @@ from groundhook.handlers.kb.embed import EmbedderFactory
 from groundhook.handlers.kb.embedded.client import KBClient
 from groundhook.handlers.kb.embedded.folder import Folder, folder_of
 from groundhook.handlers.kb.store import POOL, Incoming, Made
+from groundhook.host.core.app_settings import KBStorageSettings
 from groundhook.host.core.ports import Embedder, Scope
 from groundhook.host.core.registry import Registry
-from groundhook.host.core.settings import KBStorageSettings, SearchSettings, UsesSettings
+from groundhook.host.core.settings import (
+    SearchSettings,
+    UsesSettings,
+)
+from groundhook.host.core.types.collection_spec import (
+    AnalyserSpec,
+    CollectionSpec,
+    EmbeddingSpec,
+)
 from groundhook.host.core.types.search import SearchRequest
-from groundhook.host.core.types.specs import AnalyserSpec, CollectionSpec, EmbeddingSpec
 from groundhook.host.core.types.turn import Identity
 
 MADE = Made(

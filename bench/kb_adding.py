@@ -26,7 +26,7 @@ from bench.kb import knowledge_base, lag, quantile
 from bench.made_up import text, vector
 from groundhook.handlers.kb.embed import HashEmbedder
 from groundhook.handlers.kb.embedders.builtin import BuiltinEmbedder
-from groundhook.host.core.types.specs import EmbeddingSpec
+from groundhook.host.core.types.collection_spec import EmbeddingSpec
 
 ROWS = 10_000
 

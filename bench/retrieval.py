@@ -49,11 +49,15 @@ from groundhook.handlers.kb.embedders.cached import CachedEmbedder, VectorCache
 from groundhook.handlers.kb.graph.base import Graphs
 from groundhook.handlers.kb.language import language_of
 from groundhook.handlers.kb.store import Incoming, Passage, packed
+from groundhook.host.core.app_settings import KBStorageSettings
 from groundhook.host.core.ports import Scope
 from groundhook.host.core.registry import Registry
-from groundhook.host.core.settings import KBStorageSettings, SearchSettings, UsesSettings
+from groundhook.host.core.settings import (
+    SearchSettings,
+    UsesSettings,
+)
+from groundhook.host.core.types.collection_spec import CollectionSpec
 from groundhook.host.core.types.search import SearchRequest
-from groundhook.host.core.types.specs import CollectionSpec
 from groundhook.host.core.types.turn import Identity
 
 DEPTH = 10

@@ -26,7 +26,7 @@ from bench.figures import figure
 from groundhook.handlers.kb.server.link import ServerLink
 from groundhook.handlers.kb.server.store import ServerStore
 from groundhook.handlers.kb.store import Incoming, Made, Passage, Question, packed
-from groundhook.host.core.settings import QdrantSettings
+from groundhook.host.core.app_settings import QdrantSettings
 from tests.loopback.qdrant import qdrant
 from tests.loopback.qdrant_grpc import grpc_door
 

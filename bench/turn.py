@@ -26,9 +26,12 @@ from groundhook.handlers.canned import CannedSource, canned_item
 from groundhook.handlers.kb.embedders.builtin import BuiltinEmbedder
 from groundhook.hooks.engine import Isolate
 from groundhook.host.core.channel import Channel
+from groundhook.host.core.types.connector_spec import (
+    ConnectorOptions,
+    ConnectorSpec,
+)
 from groundhook.host.core.types.events import Event, StreamEnd, Trace
 from groundhook.host.core.types.search import SearchType
-from groundhook.host.core.types.specs import ConnectorOptions, ConnectorSpec
 from groundhook.host.llm.extractive import ExtractiveConnector
 from groundhook.host.llm.scripted import ScriptedConnector
 

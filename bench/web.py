@@ -24,7 +24,10 @@ import anyio
 
 from bench.figures import figure
 from groundhook import Host, open_host
-from groundhook.host.core.types.specs import ConnectorOptions, ConnectorSpec
+from groundhook.host.core.types.connector_spec import (
+    ConnectorOptions,
+    ConnectorSpec,
+)
 from groundhook.host.llm.scripted import ScriptedConnector
 
 ROUNDS = 200

@@ -18,7 +18,7 @@ from groundhook.hooks.program import Program
 from groundhook.hooks.replay_log import ReplayLog
 from groundhook.hooks.wire import from_v8
 from groundhook.host.core.errors import HookCrashed, HookLimit, HostError, Place, UsageError
-from groundhook.host.core.ports import HookTurn
+from groundhook.host.core.hook_engine import HookTurn
 
 # requests of the prelude itself, which no hook can make and which are not in the table
 PRELUDE_REQUESTS = ("!limit", "!wait", "!uncaught", "!became_null")

@@ -1,6 +1,6 @@
 """The hook engine as the host sees it: `async with open_engine(…) as engine`.
 
-Two engines behind `host.core.ports.HookEngine`, which differ in where their isolates live:
+Two engines behind `host.core.hook_engine.HookEngine`, which differ in where their isolates live:
 `WorkerEngine` in worker processes, `InProcessEngine` in the host's own.
 """
 
@@ -25,7 +25,11 @@ from groundhook.hooks.run import UNITS, Prelude
 from groundhook.hooks.script import Linker
 from groundhook.hooks.session import Session
 from groundhook.host.core.errors import Place
-from groundhook.host.core.ports import HookScript, HookSession, HookTurn
+from groundhook.host.core.hook_engine import (
+    HookScript,
+    HookSession,
+    HookTurn,
+)
 from groundhook.host.core.types.search import SearchRequest, SearchResult
 
 

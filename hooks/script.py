@@ -20,7 +20,7 @@ from groundhook.hooks.compiled_cache import CompiledFile, cache_key, load, save
 from groundhook.hooks.program import RUNTIME_MODULE, Module, Program, link_text, not_a_function
 from groundhook.hooks.sourcemap import original
 from groundhook.host.core.errors import HookSyntaxError, Place
-from groundhook.host.core.ports import HookScript
+from groundhook.host.core.hook_engine import HookScript
 
 # file name, source → the JSON that transpile.js describes
 Transpile = Callable[[str, str], Awaitable[str]]

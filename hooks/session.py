@@ -30,7 +30,7 @@ from groundhook.host.core.errors import (
     HostError,
     Place,
 )
-from groundhook.host.core.ports import HookTurn
+from groundhook.host.core.hook_engine import HookTurn
 from groundhook.host.core.types.base import read
 from groundhook.host.core.types.turn import (
     Client,

@@ -22,7 +22,11 @@ from groundhook.hooks.api.testing import Stage
 from groundhook.hooks.runner import InProcessEngine, WorkerEngine, open_engine
 from groundhook.hooks.session import Session
 from groundhook.host.core.errors import HookError, Place
-from groundhook.host.core.ports import HookScript, HookServices, HookTurn
+from groundhook.host.core.hook_engine import (
+    HookScript,
+    HookTurn,
+)
+from groundhook.host.core.hook_services import HookServices
 from groundhook.host.core.settings import HookLimits
 
 TURN_MS = 120_000  # a test waits for whole turns, where a hook waits for one call

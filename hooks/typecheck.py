@@ -21,7 +21,7 @@ import anyio.to_thread
 from groundhook.hooks.api.table import MISSING_FUNCTIONS, MISSING_OBJECTS
 from groundhook.host.core.errors import HookCrashed, HookTypeError, Place, suggestion
 from groundhook.host.core.extras import extra
-from groundhook.host.core.ports import HookScript
+from groundhook.host.core.hook_engine import HookScript
 
 COMPILER_OPTIONS: dict[str, Any] = {
     "target": "ES2022",

@@ -11,13 +11,13 @@ from groundhook.host.core.errors import DelegateError, RerankError
 from groundhook.host.core.ports import Ranked, Scope
 from groundhook.host.core.settings import RerankSettings
 from groundhook.host.core.types.delegation import (
-    RERANK,
     RankedEntry,
     RerankAnswer,
     RerankAsk,
     RerankEntry,
 )
 from groundhook.host.core.types.search import Item
+from groundhook.host.core.types.uses import RERANK
 from groundhook.rerankers.judgement import rank_by_order, rank_by_scores, text_of
 
 DEFAULT_MAX_CHARS = 2000  # of an item's text, unless `search.rerank.max_chars` is set

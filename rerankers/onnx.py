@@ -13,7 +13,8 @@ from pathlib import Path
 import anyio
 import anyio.to_thread
 
-from groundhook.host.core.errors import RerankError, unwrapped
+from groundhook.host.core.errors import RerankError
+from groundhook.host.core.exception_groups import unwrapped
 from groundhook.host.core.onnx_folder import Computing, ModelFolder
 from groundhook.host.core.onnx_runtime import Unusable
 from groundhook.rerankers.providers import Access, ProviderType, Scores

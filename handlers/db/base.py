@@ -16,8 +16,9 @@ import anyio
 import anyio.to_thread
 
 from groundhook.host.core.ports import Clock, Found, Scope
+from groundhook.host.core.types.collection_spec import CollectionSpec
+from groundhook.host.core.types.model_spec import ModelSpec
 from groundhook.host.core.types.search import RecordQuery, SearchRequest
-from groundhook.host.core.types.specs import CollectionSpec, ModelSpec
 
 if TYPE_CHECKING:
     from groundhook.handlers.db.handler import DBHandler

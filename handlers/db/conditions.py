@@ -21,7 +21,7 @@ from groundhook.handlers.db.dsl import EVERY_TEXT, MATCH, MATCH_ANY, MATCH_NONE,
 from groundhook.handlers.db.joins import TableNode
 from groundhook.handlers.db.schema import Field, Relation, Route, route
 from groundhook.handlers.db.tables import Tables
-from groundhook.host.core.types.search import Where
+from groundhook.host.core.types.query_language import Where
 
 Clause = ColumnElement[Any]
 _COMPARED: dict[str, Callable[[Any, Any], Clause]] = {

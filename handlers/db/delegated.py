@@ -16,8 +16,12 @@ from groundhook.handlers.db.question.reading import Reading
 from groundhook.handlers.db.schema import Field, Schema
 from groundhook.host.core.errors import UnknownName
 from groundhook.host.core.ports import Scope
-from groundhook.host.core.types.delegation import QUERY, QueryAnswer, QueryAsk
+from groundhook.host.core.types.delegation import (
+    QueryAnswer,
+    QueryAsk,
+)
 from groundhook.host.core.types.search import SearchRequest
+from groundhook.host.core.types.uses import QUERY
 
 MAX_TRIES = 3  # the first, and two with the linter's problems
 MAX_QUERIES = 5  # in one answer

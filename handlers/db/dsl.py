@@ -28,7 +28,12 @@ from pydantic import Field as Setting
 from groundhook.handlers.db.schema import Schema, route
 from groundhook.host.core.errors import SourceError
 from groundhook.host.core.types.base import Few, Value, dotted, problems, read
-from groundhook.host.core.types.search import Aggregate, Order, Where, Wheres
+from groundhook.host.core.types.query_language import (
+    Aggregate,
+    Order,
+    Where,
+    Wheres,
+)
 
 EVERY_TEXT = "*"
 MATCH, MATCH_ANY, MATCH_NONE = "match", "match any", "match none"

@@ -42,8 +42,13 @@ from groundhook.host.core.errors import (
 )
 from groundhook.host.core.ports import Found, Scope
 from groundhook.host.core.trace import Span, span
-from groundhook.host.core.types.search import Item, RecordQuery, SearchRequest, Where
-from groundhook.host.core.types.specs import ModelSpec
+from groundhook.host.core.types.model_spec import ModelSpec
+from groundhook.host.core.types.query_language import Where
+from groundhook.host.core.types.search import (
+    Item,
+    RecordQuery,
+    SearchRequest,
+)
 
 NO_SAMPLES: Samples = {}  # a single object, since lexicons are cached by the identity of samples
 

@@ -20,7 +20,14 @@ from groundhook.handlers.db.coerce import to_json
 from groundhook.handlers.db.dsl import EVERY_TEXT, MATCH, MATCH_ANY, QueryDSL, conditions
 from groundhook.handlers.db.schema import Schema, route
 from groundhook.handlers.db.statement import ROWS
-from groundhook.host.core.types.search import Aggregate, ComputedBy, Item, Where
+from groundhook.host.core.types.query_language import (
+    Aggregate,
+    Where,
+)
+from groundhook.host.core.types.search import (
+    ComputedBy,
+    Item,
+)
 
 MAX_TEXT = 2000  # characters of one field in an item's content; `data` has the whole value
 MAX_LISTED = 12  # values of a list in a described condition

@@ -21,7 +21,14 @@ from groundhook.handlers.db.schema import Field, Relation
 from groundhook.handlers.db.tables import Declared, Tables
 from groundhook.host.core.errors import SourceError
 from groundhook.host.core.types.model_options import PermissionColumns
-from groundhook.host.core.types.specs import CREATED_BY, DELETED, SHARE, TEAM, TENANT, UPDATED_BY
+from groundhook.host.core.types.model_spec import (
+    CREATED_BY,
+    DELETED,
+    SHARE,
+    TEAM,
+    TENANT,
+    UPDATED_BY,
+)
 
 Clause = ColumnElement[Any]
 Permits = Mapping[str, Permit | None]

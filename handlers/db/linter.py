@@ -43,8 +43,11 @@ from groundhook.handlers.db.lint_values import (
 from groundhook.handlers.db.schema import MAX_HOPS, Field, Route, Schema, Schemas, route
 from groundhook.host.core.errors import SourceError, suggestion
 from groundhook.host.core.types.base import dotted, problems, read
-from groundhook.host.core.types.search import Aggregate, Where
-from groundhook.host.core.types.specs import ModelSpec
+from groundhook.host.core.types.model_spec import ModelSpec
+from groundhook.host.core.types.query_language import (
+    Aggregate,
+    Where,
+)
 
 MAX_CONDITIONS = 200
 MAX_DEPTH = 8  # of nested groups

@@ -20,7 +20,11 @@ from groundhook.handlers.db.coerce import coerce
 from groundhook.handlers.db.schema import Field, schema_of
 from groundhook.handlers.db.tables import table_of
 from groundhook.host.core.errors import ConfigError, SourceError, suggestion
-from groundhook.host.core.types.specs import SHARE, TIMESTAMPS, ModelSpec
+from groundhook.host.core.types.model_spec import (
+    SHARE,
+    TIMESTAMPS,
+    ModelSpec,
+)
 
 BATCH = 500
 

@@ -23,7 +23,7 @@ from typing import Any
 
 from groundhook.host.core.errors import NotPermitted
 from groundhook.host.core.types.model_options import PermissionColumns
-from groundhook.host.core.types.specs import ModelSpec
+from groundhook.host.core.types.model_spec import ModelSpec
 from groundhook.host.core.types.turn import Identity
 
 

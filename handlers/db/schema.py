@@ -13,7 +13,13 @@ from dataclasses import dataclass
 from dataclasses import field as part
 from typing import Literal
 
-from groundhook.host.core.types.specs import DELETED, PERMISSION, TIMESTAMPS, ColumnSpec, ModelSpec
+from groundhook.host.core.types.model_spec import (
+    DELETED,
+    PERMISSION,
+    TIMESTAMPS,
+    ColumnSpec,
+    ModelSpec,
+)
 
 Kind = Literal["text", "integer", "number", "boolean", "date", "moment", "json"]
 

@@ -22,7 +22,11 @@ from groundhook.handlers.db.dsl import EVERY_TEXT, MATCH_ANY, QueryDSL
 from groundhook.handlers.db.joins import Permits, TableNode, row_limits
 from groundhook.handlers.db.schema import Field, Schema
 from groundhook.handlers.db.tables import Tables
-from groundhook.host.core.types.search import Aggregate, Order, Where
+from groundhook.host.core.types.query_language import (
+    Aggregate,
+    Order,
+    Where,
+)
 
 # Totals are counted up to this number; counting on would cost more than the rows.
 MAX_COUNT = 1000

@@ -25,7 +25,7 @@ from groundhook.handlers.db.schema_diff import Difference, compare
 from groundhook.handlers.db.statement import MAX_COUNT, Compiler
 from groundhook.handlers.db.tables import Tables
 from groundhook.host.core.errors import SourceTimeout
-from groundhook.host.core.types.specs import ModelSpec
+from groundhook.host.core.types.model_spec import ModelSpec
 
 SAMPLE_ROWS = 5000  # read for each field
 SAMPLE_VALUES = 300  # kept of each field

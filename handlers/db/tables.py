@@ -21,7 +21,7 @@ from sqlalchemy.types import TypeDecorator, TypeEngine, UserDefinedType
 
 from groundhook.handlers.db.coerce import to_json
 from groundhook.handlers.db.schema import Schema, Schemas
-from groundhook.host.core.types.specs import (
+from groundhook.host.core.types.model_spec import (
     DELETED,
     PERMISSION,
     SHARE,

@@ -10,9 +10,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from groundhook.host.core.errors import NotPermitted, UsageError, suggestion
+from groundhook.host.core.types.collection_spec import (
+    CollectionSpec,
+    PermissionSpec,
+)
 from groundhook.host.core.types.filters import Filter, fit_filter, parse_filter
 from groundhook.host.core.types.search import SearchRequest
-from groundhook.host.core.types.specs import CollectionSpec, PermissionSpec
 from groundhook.host.core.types.turn import Identity
 
 _LISTS = frozenset({"users", "teams", "tenants", "scopes"})

@@ -25,14 +25,21 @@ from groundhook.handlers.kb.handler import KBHandler
 from groundhook.handlers.kb.language import known_language
 from groundhook.handlers.kb.reading.readers import READERS
 from groundhook.handlers.kb.store import Made, Stored, VectorStore, agree
+from groundhook.host.core.app_settings import (
+    KBStorageSettings,
+    QdrantSettings,
+)
 from groundhook.host.core.errors import ConfigError, HostError, UnknownName, UsageError
 from groundhook.host.core.extras import extra
 from groundhook.host.core.ports import Delegates, Embedder, Found, Nobody, Scope
 from groundhook.host.core.registry import Registry, by_end
-from groundhook.host.core.settings import KBStorageSettings, QdrantSettings
+from groundhook.host.core.types.collection_spec import (
+    CollectionSpec,
+    EmbeddingSpec,
+)
 from groundhook.host.core.types.documents import Reader
+from groundhook.host.core.types.model_spec import ModelSpec
 from groundhook.host.core.types.search import SearchRequest
-from groundhook.host.core.types.specs import CollectionSpec, EmbeddingSpec, ModelSpec
 
 if TYPE_CHECKING:
     from groundhook.handlers.kb.calibrate import Asked, Calibration

@@ -6,7 +6,7 @@ from __future__ import annotations
 from groundhook.handlers.kb.store import Made
 from groundhook.host.core.errors import UsageError
 from groundhook.host.core.ports import Embedder
-from groundhook.host.core.types.specs import CollectionSpec
+from groundhook.host.core.types.collection_spec import CollectionSpec
 
 
 def made_with(spec: CollectionSpec, embedder: Embedder, language: str) -> Made:

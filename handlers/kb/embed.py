@@ -18,7 +18,7 @@ from typing import Protocol, runtime_checkable
 from groundhook.handlers.kb.language import normalised
 from groundhook.host.core.errors import ConfigError
 from groundhook.host.core.ports import Embedder
-from groundhook.host.core.types.specs import EmbeddingSpec
+from groundhook.host.core.types.collection_spec import EmbeddingSpec
 
 EmbedderFactory = Callable[[EmbeddingSpec], Embedder]
 

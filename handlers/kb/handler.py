@@ -35,6 +35,10 @@ from groundhook.handlers.kb.store import (
 from groundhook.host.core.errors import HostError, SourceNotConfigured, suggestion
 from groundhook.host.core.ports import Embedder, Found, Scope
 from groundhook.host.core.trace import span
+from groundhook.host.core.types.collection_spec import (
+    CollectionSpec,
+    EmbeddingSpec,
+)
 from groundhook.host.core.types.fields import Scalar
 from groundhook.host.core.types.filters import Filter
 from groundhook.host.core.types.search import (
@@ -44,7 +48,6 @@ from groundhook.host.core.types.search import (
     Item,
     SearchRequest,
 )
-from groundhook.host.core.types.specs import CollectionSpec, EmbeddingSpec
 
 EmbedderOf = Callable[[CollectionSpec], Embedder]
 _MOST_VALUES = 100  # of a facet

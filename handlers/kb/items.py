@@ -9,8 +9,8 @@ from groundhook.handlers.kb.ranking import fusion, passage
 from groundhook.handlers.kb.store import Answer, Hit
 from groundhook.host.core.ports import Embedder
 from groundhook.host.core.types.base import unvalidated
+from groundhook.host.core.types.collection_spec import CollectionSpec
 from groundhook.host.core.types.search import Extent, Item, Sentences
-from groundhook.host.core.types.specs import CollectionSpec
 
 # Items are made of what a store says, whose types are right: validating ten takes as long as all
 # else that a search does on this side of the store.

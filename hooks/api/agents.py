@@ -15,8 +15,7 @@ from pydantic import ValidationError
 
 from groundhook.hooks.api.row import HostCall, Late, kind_of, padded, quoted
 from groundhook.host.core.errors import UsageError
-from groundhook.host.core.hook_services import Together
-from groundhook.host.core.ports import HookServices
+from groundhook.host.core.hook_services import HookServices, Together
 from groundhook.host.core.types.base import Model, UnknownKey, dotted, names_of, problems, read
 from groundhook.host.core.types.calls import (
     AgentAsk,

@@ -14,7 +14,7 @@ from urllib.parse import parse_qsl, urlencode
 
 from groundhook.hooks.api.row import HostCall, Run, kind_of, padded, quoted
 from groundhook.host.core.errors import UsageError
-from groundhook.host.core.ports import HookServices
+from groundhook.host.core.hook_services import HookServices
 
 FORM = "application/x-www-form-urlencoded"
 TYPES = """\

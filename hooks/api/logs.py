@@ -10,7 +10,7 @@ import anyio
 from groundhook.hooks.api.row import HostCall, Run, padded, quoted
 from groundhook.hooks.printf import printf
 from groundhook.host.core.errors import UsageError
-from groundhook.host.core.ports import HookServices
+from groundhook.host.core.hook_services import HookServices
 
 LONGEST_SLEEP_MS = 60_000
 

@@ -13,8 +13,7 @@ from typing import Any, Literal
 
 from groundhook.hooks.api.row import HostCall, Run
 from groundhook.host.core.errors import UsageError
-from groundhook.host.core.hook_services import MemoryOperation
-from groundhook.host.core.ports import HookServices
+from groundhook.host.core.hook_services import HookServices, MemoryOperation
 
 NAMESPACES = {
     "user": "what is kept for the user",

@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from groundhook.hooks.api.row import HostCall, Run, kind_of, padded, quoted
 from groundhook.host.core.errors import UsageError
-from groundhook.host.core.ports import HookServices
+from groundhook.host.core.hook_services import HookServices
 from groundhook.host.core.types.events import MessageAction
 
 CONTENT, PROPS = "props.content", "props"

@@ -16,8 +16,8 @@ from pydantic import ValidationError
 from groundhook.hooks.api.row import HostCall, kind_of, padded
 from groundhook.hooks.text import markdown_to_html
 from groundhook.host.core.errors import UsageError, suggestion
+from groundhook.host.core.hook_services import HookServices
 from groundhook.host.core.json_text import extract_json
-from groundhook.host.core.ports import HookServices
 from groundhook.host.core.types.base import dotted, problems, read
 from groundhook.host.core.types.search import RecordQuery
 

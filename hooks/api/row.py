@@ -8,7 +8,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from groundhook.host.core.ports import HookServices
+from groundhook.host.core.hook_services import HookServices
 
 Run = Callable[["HostCall", HookServices, Sequence[Any]], Awaitable[str]]
 Late = Callable[[Sequence[Any], str], str]

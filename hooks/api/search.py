@@ -9,7 +9,7 @@ from pydantic import ValidationError
 
 from groundhook.hooks.api.row import HostCall, Late, Run, kind_of, padded, quoted
 from groundhook.host.core.errors import UsageError, suggestion
-from groundhook.host.core.ports import HookServices
+from groundhook.host.core.hook_services import HookServices
 from groundhook.host.core.types.base import dotted, problems, read
 from groundhook.host.core.types.search import (
     SEARCH_TYPES,

@@ -16,7 +16,7 @@ from pydantic import ValidationError
 
 from groundhook.hooks.api.row import HostCall, Run, kind_of, padded, quoted
 from groundhook.host.core.errors import ServerTimeout, UsageError
-from groundhook.host.core.ports import HookServices
+from groundhook.host.core.hook_services import HookServices
 from groundhook.host.core.types.base import UnknownKey, dotted, problems, read
 from groundhook.host.core.types.servers import ServerCalling, ServerMethod, ToolAsk
 

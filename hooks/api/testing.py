@@ -9,7 +9,7 @@ from pydantic_core import to_json
 
 from groundhook.hooks.api.row import HostCall, padded
 from groundhook.host.core.errors import Place
-from groundhook.host.core.ports import HookServices
+from groundhook.host.core.hook_services import HookServices
 
 
 class Stage(Protocol):

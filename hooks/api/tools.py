@@ -14,7 +14,7 @@ from pydantic_core import to_json
 
 from groundhook.hooks.api.row import HostCall, kind_of, padded, quoted
 from groundhook.host.core.errors import UsageError
-from groundhook.host.core.ports import HookServices
+from groundhook.host.core.hook_services import HookServices
 
 
 async def _list(_call: HostCall, services: HookServices, _arguments: Sequence[Any]) -> str:

@@ -13,7 +13,7 @@ from typing import Any
 from groundhook.hooks.api.row import HostCall, Run, kind_of, padded, quoted
 from groundhook.hooks.printf import printf
 from groundhook.host.core.errors import UsageError
-from groundhook.host.core.ports import HookServices
+from groundhook.host.core.hook_services import HookServices
 
 LONGEST_LABEL = 200
 NAMED = ("type", "label")

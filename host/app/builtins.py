@@ -8,11 +8,15 @@ from functools import partial
 
 from groundhook.handlers.kb.reading.readers import READERS
 from groundhook.host.app.plugins import PORT_VERSION, Plugin, PluginContext, Plugins, Source
+from groundhook.host.core.app_settings import (
+    AppSettings,
+    EmbedderSettings,
+)
 from groundhook.host.core.errors import ConfigError
 from groundhook.host.core.ports import Connector, Embedder, Handler, Reranker
 from groundhook.host.core.registry import Deferred, Registry
-from groundhook.host.core.settings import AppSettings, EmbedderSettings
-from groundhook.host.core.types.specs import ConnectorSpec, EmbeddingSpec
+from groundhook.host.core.types.collection_spec import EmbeddingSpec
+from groundhook.host.core.types.connector_spec import ConnectorSpec
 from groundhook.host.core.types.web_providers import WebProvider
 
 SERVICES = ("voyage", "openai")  # embedding providers whose settings are in agent/agent.yml

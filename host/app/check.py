@@ -40,16 +40,16 @@ from groundhook.host.core.errors import ConfigError, HostError, Place, UnknownNa
 from groundhook.host.core.extras import Extra, install, lacking
 from groundhook.host.core.problems import Problem, problems_of
 from groundhook.host.core.types.base import Value, dotted
+from groundhook.host.core.types.collection_spec import CollectionSpec
+from groundhook.host.core.types.connector_spec import ConnectorSpec
 from groundhook.host.core.types.model_schema import misfits
-from groundhook.host.core.types.specs import (
+from groundhook.host.core.types.model_spec import (
     DELETED,
     PERMISSION,
     TIMESTAMPS,
-    CollectionSpec,
-    ConnectorSpec,
     ModelSpec,
-    ServerSpec,
 )
+from groundhook.host.core.types.server_spec import ServerSpec
 from groundhook.host.llm.scripted import ScriptedConnector
 from groundhook.host.mcp.commands import missing_command
 

@@ -17,7 +17,10 @@ from groundhook.hooks.typecheck import COMPILER_OPTIONS, type_errors
 from groundhook.hooks.typings import Names, typings
 from groundhook.host.config.packages import App
 from groundhook.host.core.errors import ConfigError, HookCrashed, HookError, Place
-from groundhook.host.core.ports import HookEngine, HookScript
+from groundhook.host.core.hook_engine import (
+    HookEngine,
+    HookScript,
+)
 from groundhook.host.core.problems import Problem, problems_of
 
 DECLARATIONS = "types/groundhook.d.ts"

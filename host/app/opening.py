@@ -34,11 +34,12 @@ from groundhook.host.app.plugins import (
 from groundhook.host.app.sources import Sources
 from groundhook.host.config.environment import child_environment, process_environment
 from groundhook.host.config.packages import App, load_app
-from groundhook.host.core.errors import StorageError, unwrapped
+from groundhook.host.core.errors import StorageError
+from groundhook.host.core.exception_groups import unwrapped
 from groundhook.host.core.ports import ClientOf, Clock, Connector, Embedder, Handler, Reranker
 from groundhook.host.core.registry import Deferred, Registry
+from groundhook.host.core.types.collection_spec import EmbeddingSpec
 from groundhook.host.core.types.search import SearchType
-from groundhook.host.core.types.specs import EmbeddingSpec
 from groundhook.host.mcp.servers import open_servers
 from groundhook.host.memory.memory import open_memory
 from groundhook.host.search.searcher import SearchPlugins

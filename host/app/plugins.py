@@ -14,17 +14,17 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
+from groundhook.host.core.app_settings import AppSettings
 from groundhook.host.core.errors import HostError, PluginError, UnknownName
 from groundhook.host.core.ports import ClientOf, Clock, Connector, Embedder, Handler, Reranker
-from groundhook.host.core.settings import AppSettings
-from groundhook.host.core.types.documents import Reader
-from groundhook.host.core.types.search import SEARCH_TYPES, SearchType
-from groundhook.host.core.types.specs import (
+from groundhook.host.core.types.collection_spec import (
     CollectionSpec,
-    ConnectorSpec,
     EmbeddingSpec,
-    ModelSpec,
 )
+from groundhook.host.core.types.connector_spec import ConnectorSpec
+from groundhook.host.core.types.documents import Reader
+from groundhook.host.core.types.model_spec import ModelSpec
+from groundhook.host.core.types.search import SEARCH_TYPES, SearchType
 from groundhook.host.core.types.web_providers import WebProvider
 from groundhook.host.turn.tools import Tool
 

@@ -18,7 +18,7 @@ from groundhook.host.config import tree
 from groundhook.host.config.catalogue import Catalogue
 from groundhook.host.config.packages import App, Package, load_app
 from groundhook.host.core.errors import ConfigError, HostError
-from groundhook.host.core.ports import HookEngine
+from groundhook.host.core.hook_engine import HookEngine
 from groundhook.host.core.problems import Problem, problems_of
 
 FIXED = frozenset(

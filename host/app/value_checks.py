@@ -21,8 +21,8 @@ from groundhook.host.config.validate import Checked
 from groundhook.host.core.errors import ConfigError, UnknownName, suggestion
 from groundhook.host.core.problems import Problem, problems_of
 from groundhook.host.core.types.base import dotted
+from groundhook.host.core.types.model_spec import ModelSpec
 from groundhook.host.core.types.serialisation import is_language_tag, no_language_tag
-from groundhook.host.core.types.specs import ModelSpec
 
 _TAGS: tuple[Path, ...] = (("locale",), ("search", "web", "language"))
 _SOURCES = {"kb": ("collections", "collection"), "db": ("models", "model")}

@@ -21,7 +21,8 @@ import anyio
 
 from groundhook.host.cli.report import Report
 from groundhook.host.core.error_events import failures
-from groundhook.host.core.errors import HostError, leaves
+from groundhook.host.core.errors import HostError
+from groundhook.host.core.exception_groups import leaves
 from groundhook.host.core.types.events import Failed
 
 FAILED = 1

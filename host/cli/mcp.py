@@ -19,7 +19,7 @@ from groundhook.host.cli.tables import table
 from groundhook.host.core.error_events import warning
 from groundhook.host.core.errors import ConfigError
 from groundhook.host.core.types.events import Failed
-from groundhook.host.core.types.specs import ServerSpec
+from groundhook.host.core.types.server_spec import ServerSpec
 from groundhook.host.output.flow import visible
 
 

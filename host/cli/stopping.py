@@ -10,7 +10,8 @@ import anyio.abc
 from groundhook.host.cli.edge import INTERRUPTED, Work
 from groundhook.host.cli.report import Report
 from groundhook.host.cli.streams import end_input
-from groundhook.host.core.errors import HostError, leaves
+from groundhook.host.core.errors import HostError
+from groundhook.host.core.exception_groups import leaves
 from groundhook.host.core.types.events import Failed
 
 

@@ -19,8 +19,14 @@ from pydantic import BaseModel
 
 from groundhook.host.config.environment import Unset
 from groundhook.host.config.locations import Path
+from groundhook.host.core.app_settings import AppKeys
 from groundhook.host.core.errors import suggestion
-from groundhook.host.core.settings import AppKeys, HookSettings, Listed, SearchSettings, Settings
+from groundhook.host.core.settings import (
+    HookSettings,
+    Listed,
+    SearchSettings,
+    Settings,
+)
 from groundhook.host.core.source_settings import KBSettings, Sources, Switched
 
 _CAPITAL = re.compile(r"(?<=[a-z0-9])([A-Z])")

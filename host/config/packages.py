@@ -23,18 +23,23 @@ from groundhook.host.config.prompts import Prompts, inline_prompts, read_prompts
 from groundhook.host.config.resolve import Resolved, resolve
 from groundhook.host.config.tsconfig import import_paths
 from groundhook.host.config.validate import Checked, check_document, read_value
+from groundhook.host.core.app_settings import AppSettings
 from groundhook.host.core.errors import ConfigError, ConfigErrors, Place, UnknownName, suggestion
-from groundhook.host.core.ports import HookScript
+from groundhook.host.core.hook_engine import HookScript
 from groundhook.host.core.problems import Problem, raise_all
 from groundhook.host.core.settings import (
-    AgentFile,
-    AppSettings,
-    PackageFile,
     SearchSettings,
     Settings,
 )
+from groundhook.host.core.settings_files import (
+    AgentFile,
+    PackageFile,
+)
 from groundhook.host.core.types.base import Value
-from groundhook.host.core.types.specs import CollectionSpec, ConnectorSpec, ModelSpec, ServerSpec
+from groundhook.host.core.types.collection_spec import CollectionSpec
+from groundhook.host.core.types.connector_spec import ConnectorSpec
+from groundhook.host.core.types.model_spec import ModelSpec
+from groundhook.host.core.types.server_spec import ServerSpec
 from groundhook.host.core.types.system_models import SYSTEM_MODELS
 from groundhook.host.core.types.turn import CreateReturn, TurnOptions
 

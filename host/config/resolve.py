@@ -11,8 +11,9 @@ from groundhook.host.config.environment import holds_variable, need
 from groundhook.host.config.fold import fold
 from groundhook.host.config.layers import DEFAULTS, Layer, LayerName
 from groundhook.host.config.validate import Checked
+from groundhook.host.core.app_settings import AppSettings
 from groundhook.host.core.errors import Place
-from groundhook.host.core.settings import AppSettings, Settings
+from groundhook.host.core.settings import Settings
 from groundhook.host.core.types.base import UnknownKey
 from groundhook.host.core.types.search import rerank_type
 

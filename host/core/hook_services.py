@@ -1,14 +1,15 @@
-"""What the host does for the hooks of one turn: a Protocol for each group of calls;
-`host.core.ports.HookServices` has them all."""
+"""The services of the host for the hooks of one turn: a Protocol for each group of calls;
+`HookServices` has them all."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, Protocol
 
+from groundhook.host.core.errors import Place
 from groundhook.host.core.types.calls import Answered, Ask
 from groundhook.host.core.types.events import MessageAction
-from groundhook.host.core.types.search import RecordQuery
+from groundhook.host.core.types.search import RecordQuery, SearchRequest, SearchResult
 from groundhook.host.core.types.servers import ServerCalling, ServerMethod, ToolAsk
 from groundhook.host.core.types.turn import ToolOutcome
 
@@ -155,3 +156,47 @@ class HookRecords(Protocol):
     def markdown(self, html: str, /) -> str:
         """Blocks for as long as it takes."""
         ...
+
+
+class HookServices(Protocol):
+    """What the host does for one turn's hooks; `hooks/api/table.py` maps the names that JavaScript
+    sees to these."""
+
+    @property
+    def output(self) -> HookOutput: ...
+
+    @property
+    def memory(self) -> HookMemory: ...
+
+    @property
+    def web(self) -> HookWeb: ...
+
+    @property
+    def records(self) -> HookRecords: ...
+
+    @property
+    def trace(self) -> HookTrace: ...
+
+    @property
+    def calls(self) -> HookCalls: ...
+
+    @property
+    def servers(self) -> HookServers: ...
+
+    @property
+    def tools(self) -> HookTools: ...
+
+    async def search(self, request: SearchRequest, /) -> SearchResult:
+        """Never raises for a search that failed: `error` is set."""
+        ...
+
+    async def search_many(
+        self, requests: Sequence[SearchRequest], mode: Together, /
+    ) -> list[SearchResult]:
+        """`all`: every result, in order. `any`: the first that has items. `race`: the first that
+        ends."""
+        ...
+
+    async def log(self, level: str, message: str, /) -> None: ...
+
+    async def warn(self, code: str, message: str, place: Place | None = None, /) -> None: ...

@@ -11,47 +11,39 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
-from pathlib import Path
-from typing import Any, Literal, Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
-from groundhook.host.core.errors import DelegateError, Place
-from groundhook.host.core.hook_services import (
-    HookCalls,
-    HookMemory,
-    HookOutput,
-    HookRecords,
-    HookServers,
-    HookTools,
-    HookTrace,
-    HookWeb,
-)
+from groundhook.host.core.errors import DelegateError
 from groundhook.host.core.settings import (
-    HookLimits,
     HttpSettings,
     RerankSettings,
     SearchSettings,
     UsesSettings,
 )
-from groundhook.host.core.types.delegation import Answer, Asked, JsonReply, Use
+from groundhook.host.core.types.collection_spec import CollectionSpec
+from groundhook.host.core.types.delegation import (
+    Answer,
+    Asked,
+)
+from groundhook.host.core.types.model_spec import ModelSpec
 from groundhook.host.core.types.search import (
     FacetCount,
     GraphNode,
     Item,
     RecordQuery,
     SearchRequest,
-    SearchResult,
 )
 from groundhook.host.core.types.servers import ServerMethod
-from groundhook.host.core.types.specs import CollectionSpec, ModelSpec
 from groundhook.host.core.types.turn import (
-    CreateReturn,
     Identity,
     Message,
-    NextPayload,
-    NextReturn,
     Usage,
+)
+from groundhook.host.core.types.uses import (
+    JsonReply,
+    Use,
 )
 from groundhook.host.core.types.web import WebAnswer
 
@@ -310,113 +302,4 @@ class ToolServers(Protocol):
         """One request of the protocol, as plain data with its names; lists are whole ({tools:
         […]}). A tool that reports a failure is a value with `error`. Raises UnknownName,
         ConfigError, ServerError."""
-        ...
-
-
-# -------------------------------------------------------------------------------------------- hooks
-
-
-class HookServices(Protocol):
-    """What the host does for one turn's hooks; `hooks/api/table.py` maps the names that JavaScript
-    sees to these."""
-
-    @property
-    def output(self) -> HookOutput: ...
-
-    @property
-    def memory(self) -> HookMemory: ...
-
-    @property
-    def web(self) -> HookWeb: ...
-
-    @property
-    def records(self) -> HookRecords: ...
-
-    @property
-    def trace(self) -> HookTrace: ...
-
-    @property
-    def calls(self) -> HookCalls: ...
-
-    @property
-    def servers(self) -> HookServers: ...
-
-    @property
-    def tools(self) -> HookTools: ...
-
-    async def search(self, request: SearchRequest, /) -> SearchResult:
-        """Never raises for a search that failed: `error` is set."""
-        ...
-
-    async def search_many(
-        self, requests: Sequence[SearchRequest], mode: Literal["all", "any", "race"], /
-    ) -> list[SearchResult]:
-        """`all`: every result, in order. `any`: the first that has items. `race`: the first that
-        ends."""
-        ...
-
-    async def log(self, level: str, message: str, /) -> None: ...
-
-    async def warn(self, code: str, message: str, place: Place | None = None, /) -> None: ...
-
-
-@dataclass(frozen=True, kw_only=True)
-class HookScript:
-    """A package's hook: the entry file and the folder that imports must stay inside. `shown` is the
-    folder as messages name it (`assistants/docs`). `paths` are other names for files in it, as
-    TypeScript's option of that name has them: patterns with at most one star, each with places
-    below the folder. A script with a `revision` is what it was when it was first compiled, whatever
-    becomes of its files."""
-
-    entry: Path
-    root: Path
-    shown: str
-    paths: tuple[tuple[str, tuple[str, ...]], ...] = ()
-    revision: int = 0
-
-    @property
-    def shown_entry(self) -> str:
-        """The entry file as messages name it: `assistants/docs/index.ts`."""
-        return f"{self.shown}/{self.entry.relative_to(self.root).as_posix()}"
-
-
-@dataclass(frozen=True, kw_only=True)
-class HookTurn:
-    """One turn's hooks: which script, the scalar fields of `ctx`, the host behind it, and the
-    limits. `now` and `seed` fix what JavaScript takes for the time of day and where its random
-    numbers begin."""
-
-    script: HookScript
-    context: Mapping[str, Any]
-    services: HookServices
-    limits: HookLimits = field(default_factory=HookLimits)
-    now: datetime | None = None
-    seed: int | None = None
-
-
-class HookSession(Protocol):
-    """The isolate of one turn; it serves Create and then Next, and is gone when the session is
-    left."""
-
-    async def create(
-        self, messages: Sequence[Message], options: Mapping[str, Any], /
-    ) -> CreateReturn | None:
-        """Raises HookError. None when there is no Create or it returned nothing."""
-        ...
-
-    async def next(
-        self, payload: NextPayload, options: Mapping[str, Any], /
-    ) -> NextReturn | None: ...
-
-
-class HookEngine(Protocol):
-    def open(self, turn: HookTurn, /) -> AbstractAsyncContextManager[HookSession]: ...
-
-    async def check(self, script: HookScript, /) -> None:
-        """Compile and link without running. Raises HookSyntaxError."""
-        ...
-
-    def keep_compiler(self) -> AbstractAsyncContextManager[None]:
-        """Keep a compiler that is ready, for as long as the block lasts: for those who compile
-        again and again."""
         ...

@@ -16,7 +16,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any
 
-from groundhook.host.core.errors import leaves
+from groundhook.host.core.exception_groups import leaves
 from groundhook.host.core.types.events import NodeStatus, TraceNode
 
 

@@ -10,7 +10,12 @@ from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, aclosing, asynccontextmanager
 from functools import partial
 
-from groundhook.host.core.errors import ConfigError, HostError, ModelError, unwrapped
+from groundhook.host.core.errors import (
+    ConfigError,
+    HostError,
+    ModelError,
+)
+from groundhook.host.core.exception_groups import unwrapped
 from groundhook.host.core.ports import Connector, Delta, ModelCall, Warn
 
 

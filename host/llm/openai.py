@@ -30,7 +30,7 @@ from groundhook.host.core.extras import extra
 from groundhook.host.core.ports import Delta, ModelCall
 from groundhook.host.core.trace import opened
 from groundhook.host.core.types.base import dotted, problems
-from groundhook.host.core.types.specs import ConnectorSpec
+from groundhook.host.core.types.connector_spec import ConnectorSpec
 from groundhook.host.llm.chunks import Reader
 from groundhook.host.llm.refusals import is_overflow, overflow, refusal
 from groundhook.host.llm.request import extras, needs_key, request

@@ -7,7 +7,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from groundhook.host.core.ports import ModelCall
-from groundhook.host.core.types.specs import ConnectorSpec
+from groundhook.host.core.types.connector_spec import ConnectorSpec
 from groundhook.host.core.types.turn import Message
 from groundhook.host.llm.layout import arranged
 

@@ -37,7 +37,7 @@ from groundhook.host.core.errors import (
 )
 from groundhook.host.core.ports import Delta, Finished, ModelCall, TextDelta, ToolDelta
 from groundhook.host.core.types.base import Value, dotted, problems
-from groundhook.host.core.types.specs import ConnectorSpec
+from groundhook.host.core.types.connector_spec import ConnectorSpec
 from groundhook.host.core.types.turn import Usage
 
 PIECE = 6  # characters of a delta: small, so that markers are split across deltas

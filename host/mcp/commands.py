@@ -7,7 +7,7 @@ import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
-from groundhook.host.core.types.specs import ServerSpec
+from groundhook.host.core.types.server_spec import ServerSpec
 
 
 def missing_command(spec: ServerSpec, environment: Mapping[str, str], folder: Path) -> str:

@@ -10,7 +10,7 @@ from groundhook.host.core.errors import (
     ServerTimeout,
     ServerUnreachable,
 )
-from groundhook.host.core.types.specs import ServerSpec
+from groundhook.host.core.types.server_spec import ServerSpec
 from groundhook.host.mcp.program import Program
 
 MAX_INVALID_LINES = 50  # without one valid message; the connection is given up then

@@ -27,7 +27,7 @@ from groundhook.host.core.errors import (
     ServerUnreachable,
 )
 from groundhook.host.core.extras import extra
-from groundhook.host.core.types.specs import ServerSpec
+from groundhook.host.core.types.server_spec import ServerSpec
 from groundhook.host.mcp.evidence import Evidence
 
 if TYPE_CHECKING:

@@ -22,8 +22,8 @@ from anyio.abc import TaskGroup
 from groundhook.host.config.catalogue import Catalogue
 from groundhook.host.core.errors import HostError, ServerUnreachable, UnknownName, UsageError
 from groundhook.host.core.ports import ToolServers
+from groundhook.host.core.types.server_spec import ServerSpec
 from groundhook.host.core.types.servers import ServerMethod
-from groundhook.host.core.types.specs import ServerSpec
 from groundhook.host.mcp.owner import Job, Owner
 from groundhook.host.mcp.shapes import (
     function_schema,

@@ -13,8 +13,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, TypeGuard
 
+from groundhook.host.core.app_settings import MemorySettings
 from groundhook.host.core.errors import UsageError
-from groundhook.host.core.settings import MemorySettings
 
 # Levels of a value. The JSON parser's own limit depends on the stack that it runs on.
 MAX_NESTING = 200

@@ -15,8 +15,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from groundhook.host.core.app_settings import MemorySettings
 from groundhook.host.core.errors import StorageError, UsageError
-from groundhook.host.core.settings import MemorySettings
 from groundhook.host.memory.entries import Number, Stored, add_numbers, encode, full_error
 
 VERSION = 1

@@ -29,9 +29,9 @@ from typing import Any, ParamSpec, TypeVar
 import anyio
 import anyio.to_thread
 
+from groundhook.host.core.app_settings import MemorySettings
 from groundhook.host.core.errors import NotPermitted, UnknownName
 from groundhook.host.core.ports import Clock
-from groundhook.host.core.settings import MemorySettings
 from groundhook.host.core.types.turn import Identity
 from groundhook.host.memory.entries import (
     Entries,

@@ -14,7 +14,10 @@ from typing import Any, get_args
 
 from pydantic import BaseModel
 
-from groundhook.host.core.types.delegation import USES, Use
+from groundhook.host.core.types.uses import (
+    USES,
+    Use,
+)
 
 DOCUMENT = Path("docs/delegation.md")
 BEGIN, END = (

@@ -23,8 +23,8 @@ from groundhook.host.core.errors import (
     SourceNotConfigured,
     SourceTimeout,
     UsageError,
-    unwrapped,
 )
+from groundhook.host.core.exception_groups import unwrapped
 from groundhook.host.core.ports import Found, Handler, Ranked, Reranker, Scope
 from groundhook.host.core.registry import Registry
 from groundhook.host.core.settings import RerankSettings, Settings

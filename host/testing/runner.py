@@ -23,7 +23,7 @@ from groundhook.host.app.opening import open_host
 from groundhook.host.config.environment import child_environment
 from groundhook.host.config.packages import Package
 from groundhook.host.core.errors import ConfigErrors, HostError, Place, UnknownName, UsageError
-from groundhook.host.core.ports import HookScript
+from groundhook.host.core.hook_engine import HookScript
 from groundhook.host.memory.memory import open_memory
 from groundhook.host.testing.cassette import SUFFIX, Cassette
 from groundhook.host.testing.stage import Stage

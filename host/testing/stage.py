@@ -22,9 +22,12 @@ from groundhook.host.core.errors import ConfigError, Place, SourceError, UsageEr
 from groundhook.host.core.ports import Connector, Delta, Found, Handler, ModelCall, Reranker, Scope
 from groundhook.host.core.registry import Registry
 from groundhook.host.core.types.base import dotted, problems, read
+from groundhook.host.core.types.connector_spec import (
+    ConnectorOptions,
+    ConnectorSpec,
+)
 from groundhook.host.core.types.events import Event, Failed, Warned
 from groundhook.host.core.types.search import SEARCH_TYPES, Item, SearchRequest, SearchType
-from groundhook.host.core.types.specs import ConnectorOptions, ConnectorSpec
 from groundhook.host.core.types.turn import Identity, TurnOptions
 from groundhook.host.llm.scripted import ScriptedConnector
 from groundhook.host.memory.memory import Memory

@@ -13,7 +13,8 @@ from pydantic import ValidationError
 
 from groundhook.host.core.errors import NotSupported, UsageError
 from groundhook.host.core.types.base import dotted, problems, read
-from groundhook.host.core.types.search import OF_TABLE, SearchRequest
+from groundhook.host.core.types.query_language import OF_TABLE
+from groundhook.host.core.types.search import SearchRequest
 from groundhook.host.core.types.turn import DataSource, Message
 
 MOST_SOURCES = 20  # of one message: each is a search of its own

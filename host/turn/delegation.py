@@ -20,13 +20,25 @@ from typing import Any, Generic
 import anyio
 from pydantic import ValidationError
 
-from groundhook.host.core.errors import DelegateError, HostError, UnknownName, unwrapped
+from groundhook.host.core.errors import (
+    DelegateError,
+    HostError,
+    UnknownName,
+)
+from groundhook.host.core.exception_groups import unwrapped
 from groundhook.host.core.json_text import extract_json
 from groundhook.host.core.ports import ToolServers, accepted
 from groundhook.host.core.trace import Span, span
 from groundhook.host.core.types.base import dotted, problems
-from groundhook.host.core.types.delegation import Answer, Asked, JsonReply, Use
+from groundhook.host.core.types.delegation import (
+    Answer,
+    Asked,
+)
 from groundhook.host.core.types.events import StreamEnd
+from groundhook.host.core.types.uses import (
+    JsonReply,
+    Use,
+)
 from groundhook.host.mcp.shapes import value_of
 
 LONGEST_SHOWN = 400  # characters of a wrong answer in a message; the doer is sent ten times as many

@@ -17,11 +17,11 @@ from groundhook.host.config.packages import App, Package
 from groundhook.host.core.channel import Channel
 from groundhook.host.core.error_events import warning
 from groundhook.host.core.errors import HostError, NotPermitted, UsageError
+from groundhook.host.core.hook_engine import HookEngine
 from groundhook.host.core.ports import (
     Clock,
     Connector,
     Documents,
-    HookEngine,
     Records,
     Scope,
     ToolServers,
@@ -30,9 +30,12 @@ from groundhook.host.core.ports import (
 from groundhook.host.core.problems import Problem
 from groundhook.host.core.settings import Settings
 from groundhook.host.core.types.base import UnknownKey
-from groundhook.host.core.types.delegation import JsonReply
 from groundhook.host.core.types.events import Event, StreamEnd, StreamStart, Warned
-from groundhook.host.core.types.search import OF_TABLE, SearchResult, SearchType
+from groundhook.host.core.types.query_language import OF_TABLE
+from groundhook.host.core.types.search import (
+    SearchResult,
+    SearchType,
+)
 from groundhook.host.core.types.turn import (
     CreateReturn,
     Identity,
@@ -41,6 +44,7 @@ from groundhook.host.core.types.turn import (
     TurnOptions,
     connector_ids,
 )
+from groundhook.host.core.types.uses import JsonReply
 from groundhook.host.memory.memory import Memory
 from groundhook.host.search.searcher import Searcher, SearchPlugins
 from groundhook.host.turn.answer import Answer

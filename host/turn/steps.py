@@ -23,9 +23,13 @@ from groundhook.host.core.errors import (
     HostError,
     Place,
     UnknownName,
-    unwrapped,
 )
-from groundhook.host.core.ports import Connector, HookSession, ModelCall
+from groundhook.host.core.exception_groups import unwrapped
+from groundhook.host.core.hook_engine import HookSession
+from groundhook.host.core.ports import (
+    Connector,
+    ModelCall,
+)
 from groundhook.host.core.types.events import Warned
 from groundhook.host.core.types.turn import (
     CreateReturn,

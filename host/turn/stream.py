@@ -27,6 +27,8 @@ from groundhook.host.core.errors import (
     TooManyTurns,
     UnknownName,
     UsageError,
+)
+from groundhook.host.core.exception_groups import (
     leaves,
     unwrapped,
 )

@@ -15,7 +15,11 @@ from anyio import to_thread
 from pydantic import BaseModel, ValidationError
 from pydantic_core import to_jsonable_python
 
-from groundhook.host.core.errors import HostError, UnknownName, unwrapped
+from groundhook.host.core.errors import (
+    HostError,
+    UnknownName,
+)
+from groundhook.host.core.exception_groups import unwrapped
 from groundhook.host.core.json_text import DEEPEST, is_deeper
 from groundhook.host.core.ports import ToolServers
 from groundhook.host.core.types.base import dotted, problems

@@ -39,14 +39,14 @@ if TYPE_CHECKING:
     from groundhook.host.core.ports import WebClient as WebClient
     from groundhook.host.core.settings import HttpSettings as HttpSettings
     from groundhook.host.core.settings import RerankSettings as RerankSettings
+    from groundhook.host.core.types.collection_spec import CollectionSpec as CollectionSpec
+    from groundhook.host.core.types.collection_spec import EmbeddingSpec as EmbeddingSpec
+    from groundhook.host.core.types.connector_spec import ConnectorSpec as ConnectorSpec
     from groundhook.host.core.types.documents import Block as Block
     from groundhook.host.core.types.documents import Document as Document
     from groundhook.host.core.types.documents import DocumentField as DocumentField
     from groundhook.host.core.types.documents import Reader as Reader
-    from groundhook.host.core.types.specs import CollectionSpec as CollectionSpec
-    from groundhook.host.core.types.specs import ConnectorSpec as ConnectorSpec
-    from groundhook.host.core.types.specs import EmbeddingSpec as EmbeddingSpec
-    from groundhook.host.core.types.specs import ModelSpec as ModelSpec
+    from groundhook.host.core.types.model_spec import ModelSpec as ModelSpec
     from groundhook.host.core.types.turn import Usage as Usage
     from groundhook.host.core.types.web import WebAnswer as WebAnswer
     from groundhook.host.core.types.web_providers import WebAccess as WebAccess
@@ -84,12 +84,9 @@ _HOMES = {
     ),
     "groundhook.host.core.settings": ("HttpSettings", "RerankSettings"),
     "groundhook.host.core.types.documents": ("Block", "Document", "DocumentField", "Reader"),
-    "groundhook.host.core.types.specs": (
-        "CollectionSpec",
-        "ConnectorSpec",
-        "EmbeddingSpec",
-        "ModelSpec",
-    ),
+    "groundhook.host.core.types.model_spec": ("ModelSpec",),
+    "groundhook.host.core.types.collection_spec": ("CollectionSpec", "EmbeddingSpec"),
+    "groundhook.host.core.types.connector_spec": ("ConnectorSpec",),
     "groundhook.host.core.types.turn": ("Usage",),
     "groundhook.host.core.types.web": ("WebAnswer",),
     "groundhook.host.core.types.web_providers": (

@@ -26,9 +26,12 @@ import pytest
 from groundhook import Host, open_host
 from groundhook.handlers.canned import CannedSource, canned_item
 from groundhook.host.core.ports import Handler
+from groundhook.host.core.types.connector_spec import (
+    ConnectorOptions,
+    ConnectorSpec,
+)
 from groundhook.host.core.types.events import Event, Failed, StreamEnd
 from groundhook.host.core.types.search import SearchType
-from groundhook.host.core.types.specs import ConnectorOptions, ConnectorSpec
 from groundhook.host.core.types.turn import Identity
 from groundhook.host.llm.scripted import ScriptedConnector
 

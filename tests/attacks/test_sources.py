@@ -17,8 +17,11 @@ from rich.console import Console
 
 from groundhook import open_host
 from groundhook.handlers.canned import CannedSource, canned_item
+from groundhook.host.core.types.connector_spec import (
+    ConnectorOptions,
+    ConnectorSpec,
+)
 from groundhook.host.core.types.events import Event, StreamEnd
-from groundhook.host.core.types.specs import ConnectorOptions, ConnectorSpec
 from groundhook.host.llm.scripted import ScriptedConnector
 from groundhook.host.output.lines import line
 from groundhook.host.output.terminal import Terminal

@@ -145,7 +145,7 @@ EMBEDDED = """
 import asyncio, sys
 from pathlib import Path
 from groundhook.hooks.runner import open_engine
-from groundhook.host.core.ports import HookScript
+from groundhook.host.core.hook_engine import HookScript
 
 async def main(folder):
     (folder / "index.ts").write_text("function Create(ctx) { return { metadata: {} }; }")

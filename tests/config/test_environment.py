@@ -10,7 +10,7 @@ from groundhook.host.config.documents import parse_document
 from groundhook.host.config.environment import expand, process_environment
 from groundhook.host.config.validate import check_document, read_value
 from groundhook.host.core.errors import ConfigError
-from groundhook.host.core.types.specs import ConnectorSpec
+from groundhook.host.core.types.connector_spec import ConnectorSpec
 
 TEXT = b"""{
   "type": "openai",

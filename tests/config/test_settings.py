@@ -13,15 +13,17 @@ from groundhook.host.config.resolve import explain, resolve
 from groundhook.host.config.validate import check_document
 from groundhook.host.core.errors import ConfigError, HookReturnInvalid, UsageError
 from groundhook.host.core.settings import (
-    AgentFile,
     CitationSettings,
     ModelSettings,
-    PackageFile,
     SearchSettings,
     Settings,
 )
+from groundhook.host.core.settings_files import (
+    AgentFile,
+    PackageFile,
+)
 from groundhook.host.core.types.calls import AgentOptions, ModelOptions
-from groundhook.host.core.types.specs import ConnectorOptions
+from groundhook.host.core.types.connector_spec import ConnectorOptions
 from groundhook.host.core.types.turn import (
     CitationOverride,
     CreateReturn,

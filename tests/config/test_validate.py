@@ -10,15 +10,19 @@ from pydantic import BaseModel
 from groundhook.host.config.documents import parse_document
 from groundhook.host.config.normalise import normalise, spellings
 from groundhook.host.config.validate import check_document, read_value
+from groundhook.host.core.app_settings import AppSettings
 from groundhook.host.core.errors import ConfigError, ConfigErrors
 from groundhook.host.core.settings import (
-    AgentFile,
-    AppSettings,
-    PackageFile,
     SearchSettings,
     Settings,
 )
-from groundhook.host.core.types.specs import CollectionSpec, ConnectorSpec, ModelSpec
+from groundhook.host.core.settings_files import (
+    AgentFile,
+    PackageFile,
+)
+from groundhook.host.core.types.collection_spec import CollectionSpec
+from groundhook.host.core.types.connector_spec import ConnectorSpec
+from groundhook.host.core.types.model_spec import ModelSpec
 
 
 def said(model: type[BaseModel], raw: dict[str, Any], *, switch_on: bool = True) -> dict[str, Any]:

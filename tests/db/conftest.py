@@ -17,8 +17,8 @@ from groundhook.handlers.db.base import Database, open_database
 from groundhook.host.config.documents import read_document
 from groundhook.host.core.ports import Found, Scope
 from groundhook.host.core.settings import QuerySettings, SearchSettings, UsesSettings
+from groundhook.host.core.types.model_spec import ModelSpec
 from groundhook.host.core.types.search import SearchRequest
-from groundhook.host.core.types.specs import ModelSpec
 from groundhook.host.core.types.turn import Identity
 from tests.loopback.databases import Databases, NotThere, serving
 

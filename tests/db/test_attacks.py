@@ -16,7 +16,7 @@ import sqlalchemy as sa
 from groundhook.handlers.db.base import open_database
 from groundhook.handlers.db.engine import engine_for
 from groundhook.host.core.errors import SourceError, SourceTimeout
-from groundhook.host.core.types.specs import ModelSpec
+from groundhook.host.core.types.model_spec import ModelSpec
 from tests.db.conftest import Shop, shop_models
 
 ATTACKS = [

@@ -22,7 +22,7 @@ from groundhook.host.core.errors import (
     SourceRefused,
     SourceTimeout,
 )
-from groundhook.host.core.types.specs import ModelSpec
+from groundhook.host.core.types.model_spec import ModelSpec
 from tests.db.conftest import Fresh, Shop, shop_models
 from tests.loopback.databases import Databases
 

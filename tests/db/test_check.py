@@ -10,7 +10,7 @@ import sqlalchemy as sa
 
 from groundhook.handlers.db.base import open_database
 from groundhook.handlers.db.engine import engine_for
-from groundhook.host.core.types.specs import ModelSpec
+from groundhook.host.core.types.model_spec import ModelSpec
 from tests.db.conftest import Fresh, Shop
 
 pytestmark = pytest.mark.timeout(180)  # a server may have to be made and started first

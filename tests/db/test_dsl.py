@@ -17,8 +17,8 @@ from groundhook.handlers.db.schema import schema_of
 from groundhook.handlers.db.statement import Compiler
 from groundhook.handlers.db.tables import Tables
 from groundhook.host.core.errors import SourceError
-from groundhook.host.core.types.search import Where
-from groundhook.host.core.types.specs import ModelSpec
+from groundhook.host.core.types.model_spec import ModelSpec
+from groundhook.host.core.types.query_language import Where
 from groundhook.host.core.types.turn import Identity
 from tests.db.conftest import shop_models
 

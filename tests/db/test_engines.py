@@ -13,8 +13,8 @@ from groundhook.handlers.db.base import open_database
 from groundhook.handlers.db.collation import fold
 from groundhook.host.core.trace import recording
 from groundhook.host.core.types.events import TraceNode
+from groundhook.host.core.types.model_spec import ModelSpec
 from groundhook.host.core.types.search import Item
-from groundhook.host.core.types.specs import ModelSpec
 from tests.db.conftest import Fresh, Shop, shop_models
 
 pytestmark = pytest.mark.timeout(180)  # a server may have to be made and started first

@@ -16,8 +16,14 @@ from groundhook.handlers.db.tables import Tables
 from groundhook.host.core.errors import SourceError
 from groundhook.host.core.trace import recording
 from groundhook.host.core.types.events import TraceNode
-from groundhook.host.core.types.search import Where
-from groundhook.host.core.types.specs import CREATED_BY, SHARE, TEAM, TENANT, ModelSpec
+from groundhook.host.core.types.model_spec import (
+    CREATED_BY,
+    SHARE,
+    TEAM,
+    TENANT,
+    ModelSpec,
+)
+from groundhook.host.core.types.query_language import Where
 from groundhook.host.core.types.turn import Identity
 from tests.db.conftest import Fresh, Shop
 

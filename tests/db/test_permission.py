@@ -12,8 +12,15 @@ from hypothesis import strategies as st
 
 from groundhook.handlers.db.base import open_database
 from groundhook.host.core.errors import NotPermitted, SourceError
-from groundhook.host.core.types.search import Where
-from groundhook.host.core.types.specs import CREATED_BY, SHARE, TEAM, TENANT, UPDATED_BY, ModelSpec
+from groundhook.host.core.types.model_spec import (
+    CREATED_BY,
+    SHARE,
+    TEAM,
+    TENANT,
+    UPDATED_BY,
+    ModelSpec,
+)
+from groundhook.host.core.types.query_language import Where
 from groundhook.host.core.types.turn import Constraints, Identity
 from tests.db.conftest import Fresh, Shop
 

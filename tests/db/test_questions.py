@@ -20,7 +20,7 @@ from groundhook.handlers.db.question.tokens import tokens_of
 from groundhook.handlers.db.question.vocabulary import languages, made, vocabulary
 from groundhook.handlers.db.schema import Schema, Schemas
 from groundhook.host.core.errors import ConfigError, SourceNotConfigured
-from groundhook.host.core.types.specs import ModelSpec
+from groundhook.host.core.types.model_spec import ModelSpec
 from tests.db.conftest import NOW, shop_models
 
 LEXICONS = Lexicons()

@@ -11,8 +11,8 @@ from groundhook.handlers.db.question.languages import words_for
 from groundhook.handlers.db.question.lexicon import Offer
 from groundhook.handlers.db.question.reading import Reading, read_question
 from groundhook.handlers.db.schema import Schemas
-from groundhook.host.core.types.search import Where
-from groundhook.host.core.types.specs import ModelSpec
+from groundhook.host.core.types.model_spec import ModelSpec
+from groundhook.host.core.types.query_language import Where
 
 NOW = datetime(2026, 3, 15, 12, tzinfo=UTC)
 VEHICLE = {

@@ -14,8 +14,8 @@ from groundhook.handlers.db.base import open_database
 from groundhook.host.core.errors import SourceError, SourceNotConfigured
 from groundhook.host.core.trace import recording
 from groundhook.host.core.types.events import TraceNode
+from groundhook.host.core.types.model_spec import ModelSpec
 from groundhook.host.core.types.search import SearchRequest
-from groundhook.host.core.types.specs import ModelSpec
 from tests.db.conftest import Shop, shop_models
 
 

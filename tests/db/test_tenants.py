@@ -14,7 +14,13 @@ from hypothesis import strategies as st
 from groundhook.handlers.db.base import Database, open_database
 from groundhook.host.core.errors import NotPermitted, SourceError
 from groundhook.host.core.types.model_options import ModelOptions
-from groundhook.host.core.types.specs import CREATED_BY, SHARE, TEAM, TENANT, ModelSpec
+from groundhook.host.core.types.model_spec import (
+    CREATED_BY,
+    SHARE,
+    TEAM,
+    TENANT,
+    ModelSpec,
+)
 from groundhook.host.core.types.turn import Constraints, Identity
 from tests.db.conftest import Fresh, Shop
 

@@ -17,9 +17,13 @@ from groundhook.handlers.canned import CannedSource
 from groundhook.host.config.environment import process_environment
 from groundhook.host.core.errors import DelegateError
 from groundhook.host.core.ports import Found, Scope, accepted
-from groundhook.host.core.types.delegation import KEYWORD, KeywordAnswer, KeywordAsk
+from groundhook.host.core.types.delegation import (
+    KeywordAnswer,
+    KeywordAsk,
+)
 from groundhook.host.core.types.events import Event, Trace, TraceNode, Warned
 from groundhook.host.core.types.search import SearchRequest
+from groundhook.host.core.types.uses import KEYWORD
 from groundhook.host.llm.scripted import ScriptedConnector
 from tests.conftest import MakeApp
 from tests.mcp.conftest import HttpServer, serving

@@ -10,7 +10,6 @@ import pytest
 
 from groundhook import open_host
 from groundhook.host.core.types.delegation import (
-    KEYWORD,
     KeywordAnswer,
     KeywordAsk,
     QueryAnswer,
@@ -19,6 +18,7 @@ from groundhook.host.core.types.delegation import (
 )
 from groundhook.host.core.types.events import Warned
 from groundhook.host.core.types.turn import Identity
+from groundhook.host.core.types.uses import KEYWORD
 from tests.conftest import MakeApp
 from tests.delegation.conftest import PROGRAM, QUESTION, AskingSource, Turn, asked
 from tests.turn.test_stream import end, scripted

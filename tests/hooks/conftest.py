@@ -13,7 +13,11 @@ import pytest
 
 from groundhook.hooks.runner import open_engine
 from groundhook.host.core.errors import Place
-from groundhook.host.core.ports import HookEngine, HookScript, HookTurn
+from groundhook.host.core.hook_engine import (
+    HookEngine,
+    HookScript,
+    HookTurn,
+)
 from groundhook.host.core.settings import HookLimits
 from groundhook.host.core.types.search import Item, SearchRequest, SearchResult
 from groundhook.host.core.types.turn import CreateReturn, Message, NextPayload, NextReturn

@@ -19,7 +19,7 @@ from groundhook.hooks.engine import Outcome
 from groundhook.hooks.runner import open_engine
 from groundhook.hooks.script import Linker, Transpile
 from groundhook.host.core.errors import HookSyntaxError
-from groundhook.host.core.ports import HookScript
+from groundhook.host.core.hook_engine import HookScript
 from tests.hooks.conftest import Hooks
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from groundhook.hooks.typecheck import type_errors
 from groundhook.hooks.typings import Names, typings
-from groundhook.host.core.ports import HookScript
+from groundhook.host.core.hook_engine import HookScript
 
 
 def package(root: Path, files: str | Mapping[str, str], name: str = "x") -> HookScript:

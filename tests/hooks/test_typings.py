@@ -16,7 +16,7 @@ from groundhook.hooks.api.row import HostCall
 from groundhook.hooks.api.table import CALLS
 from groundhook.hooks.typecheck import COMPILER_OPTIONS
 from groundhook.hooks.typings import DOCUMENT, Names, typings
-from groundhook.host.core.ports import HookServices
+from groundhook.host.core.hook_services import HookServices
 from groundhook.host.core.types.search import GraphNode
 from tests.hooks.conftest import Hooks
 

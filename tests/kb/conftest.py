@@ -14,11 +14,19 @@ from groundhook.handlers.kb.base import KnowledgeBase, open_kb
 from groundhook.handlers.kb.embed import EmbedderFactory, HashEmbedder
 from groundhook.handlers.kb.embedded.client import KBClient
 from groundhook.handlers.kb.embedders.providers import register_local
+from groundhook.host.core.app_settings import KBStorageSettings
 from groundhook.host.core.ports import Found, Scope
 from groundhook.host.core.registry import Registry
-from groundhook.host.core.settings import KBStorageSettings, SearchSettings, UsesSettings
+from groundhook.host.core.settings import (
+    SearchSettings,
+    UsesSettings,
+)
+from groundhook.host.core.types.collection_spec import (
+    ChunkSpec,
+    CollectionSpec,
+    EmbeddingSpec,
+)
 from groundhook.host.core.types.search import SearchRequest
-from groundhook.host.core.types.specs import ChunkSpec, CollectionSpec, EmbeddingSpec
 from groundhook.host.core.types.turn import Identity
 
 HASH = EmbeddingSpec(provider="hash", dimensions=64)

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from groundhook.handlers.kb.embed import HashEmbedder
-from groundhook.host.core.types.specs import EmbeddingSpec
+from groundhook.host.core.types.collection_spec import EmbeddingSpec
 from tests.kb.conftest import Opens, Writes, search, spec
 
 

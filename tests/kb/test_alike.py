@@ -6,8 +6,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from groundhook.handlers.kb.ranking.cross_collection import merged
+from groundhook.host.core.types.collection_spec import (
+    ChunkSpec,
+    EmbeddingSpec,
+)
 from groundhook.host.core.types.search import Item
-from groundhook.host.core.types.specs import ChunkSpec, EmbeddingSpec
 from tests.kb.conftest import Opens, Writes, search, spec
 
 

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from groundhook.handlers.kb.base import KnowledgeBase
 from groundhook.handlers.kb.embed import EmbedderFactory
+from groundhook.host.core.app_settings import KBStorageSettings
 from groundhook.host.core.errors import (
     ConfigError,
     NotPermitted,
@@ -19,15 +20,14 @@ from groundhook.host.core.errors import (
     UnknownName,
     UsageError,
 )
-from groundhook.host.core.settings import KBStorageSettings
-from groundhook.host.core.types.search import Extent, Item, SearchRequest
-from groundhook.host.core.types.specs import (
+from groundhook.host.core.types.collection_spec import (
     AnalyserSpec,
     ChunkSpec,
     CollectionSpec,
     EmbeddingSpec,
     FieldSpec,
 )
+from groundhook.host.core.types.search import Extent, Item, SearchRequest
 from tests.kb.conftest import Counting, Opens, Warnings, Writes, scope, search, spec
 from tests.kb.test_read import pdf
 

@@ -32,8 +32,8 @@ from groundhook.handlers.kb.store import (
     packed,
     unpacked,
 )
+from groundhook.host.core.app_settings import QdrantSettings
 from groundhook.host.core.errors import ConfigError, NotPermitted, StorageError
-from groundhook.host.core.settings import QdrantSettings
 from groundhook.host.core.types.filters import Both, Exists, Not, OneOf, Range
 from tests.loopback.qdrant import qdrant
 from tests.loopback.qdrant_grpc import grpc_door

@@ -23,7 +23,10 @@ from groundhook.handlers.kb.embedders.e5.engine import Engine, loaded
 from groundhook.handlers.kb.language import normalised
 from groundhook.host.core.errors import ConfigError
 from groundhook.host.core.ports import Embedder
-from groundhook.host.core.types.specs import CollectionSpec, EmbeddingSpec
+from groundhook.host.core.types.collection_spec import (
+    CollectionSpec,
+    EmbeddingSpec,
+)
 from tests.kb.conftest import Opens, Writes, providers, search
 
 EMBEDDERS = ["builtin", "hash"]

@@ -15,8 +15,13 @@ from groundhook.handlers.kb.ranking import selection
 from groundhook.handlers.kb.store import Hit, packed
 from groundhook.host.core.errors import NotPermitted, UsageError
 from groundhook.host.core.ports import Found, Scope
+from groundhook.host.core.types.collection_spec import (
+    ChunkSpec,
+    CollectionSpec,
+    FieldSpec,
+    PermissionSpec,
+)
 from groundhook.host.core.types.search import SearchRequest
-from groundhook.host.core.types.specs import ChunkSpec, CollectionSpec, FieldSpec, PermissionSpec
 from groundhook.host.core.types.turn import Identity
 from tests.kb.conftest import Opens, Warnings, Writes, scope, spec
 

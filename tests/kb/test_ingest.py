@@ -18,8 +18,12 @@ import pytest
 from groundhook.handlers.kb.base import KnowledgeBase
 from groundhook.handlers.kb.ingest.report import MOST_ROWS, AddReport
 from groundhook.host.core.errors import UnknownName, UsageError
+from groundhook.host.core.types.collection_spec import (
+    EmbeddingSpec,
+    FieldSpec,
+    RowSpec,
+)
 from groundhook.host.core.types.fields import FieldType
-from groundhook.host.core.types.specs import EmbeddingSpec, FieldSpec, RowSpec
 from tests.kb.conftest import Counting, Opens, Writes, search, spec
 
 

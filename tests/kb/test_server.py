@@ -20,8 +20,11 @@ from groundhook.handlers.kb.server.layout import alias
 from groundhook.handlers.kb.server.link import ServerLink
 from groundhook.handlers.kb.server.store import ServerStore
 from groundhook.handlers.kb.store import Answer, Incoming, Made, Passage, Question, packed
+from groundhook.host.core.app_settings import (
+    KBStorageSettings,
+    QdrantSettings,
+)
 from groundhook.host.core.errors import ConfigError, StorageError
-from groundhook.host.core.settings import KBStorageSettings, QdrantSettings
 from tests.kb.conftest import Writes, providers, search, spec
 from tests.loopback.qdrant import Qdrant, qdrant
 from tests.loopback.qdrant_grpc import grpc_door

@@ -18,9 +18,17 @@ import pytest
 
 from groundhook.handlers.kb.base import KnowledgeBase, open_kb
 from groundhook.handlers.kb.ingest.throttle import CORES
+from groundhook.host.core.app_settings import (
+    KBStorageSettings,
+    QdrantSettings,
+)
 from groundhook.host.core.errors import ConfigError, StorageError, UsageError
-from groundhook.host.core.settings import KBStorageSettings, QdrantSettings
-from groundhook.host.core.types.specs import AnalyserSpec, ChunkSpec, EmbeddingSpec, FieldSpec
+from groundhook.host.core.types.collection_spec import (
+    AnalyserSpec,
+    ChunkSpec,
+    EmbeddingSpec,
+    FieldSpec,
+)
 from tests.kb.conftest import Counting, Opens, Writes, providers, search, spec
 from tests.loopback.qdrant import qdrant
 

@@ -25,7 +25,7 @@ from groundhook.host.core.errors import (
     ModelUnreachable,
 )
 from groundhook.host.core.ports import Delta, Finished, ModelCall, TextDelta, ToolDelta
-from groundhook.host.core.types.specs import ConnectorSpec
+from groundhook.host.core.types.connector_spec import ConnectorSpec
 from groundhook.host.core.types.turn import Message
 from groundhook.host.llm.openai import OpenAIConnector
 from groundhook.host.llm.request import needs_key, request

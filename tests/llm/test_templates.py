@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from pydantic import TypeAdapter
 
 from groundhook.host.core.ports import ModelCall
-from groundhook.host.core.types.specs import ConnectorSpec
+from groundhook.host.core.types.connector_spec import ConnectorSpec
 from groundhook.host.core.types.turn import Message
 from groundhook.host.llm.request import request
 from groundhook.host.turn.prompt import prompt_of

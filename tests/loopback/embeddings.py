@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from groundhook.handlers.kb.embed import HashEmbedder
-from groundhook.host.core.types.specs import EmbeddingSpec
+from groundhook.host.core.types.collection_spec import EmbeddingSpec
 from tests.loopback.server import Asked, Json, Reply
 
 SIZE = 1024

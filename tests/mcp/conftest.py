@@ -22,7 +22,7 @@ import pytest
 
 from groundhook.host.config.catalogue import Catalogue
 from groundhook.host.config.environment import process_environment
-from groundhook.host.core.types.specs import ServerSpec
+from groundhook.host.core.types.server_spec import ServerSpec
 from groundhook.host.mcp.servers import Servers, open_servers
 from groundhook.host.mcp.shapes import value_of
 

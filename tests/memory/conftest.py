@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from groundhook.host.core.settings import MemorySettings
+from groundhook.host.core.app_settings import MemorySettings
 from groundhook.host.core.types.turn import Identity
 from groundhook.host.memory.memory import Memory, Namespace, open_memory
 

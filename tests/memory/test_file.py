@@ -16,8 +16,8 @@ import anyio.to_thread
 import psutil
 import pytest
 
+from groundhook.host.core.app_settings import MemorySettings
 from groundhook.host.core.errors import StorageError
-from groundhook.host.core.settings import MemorySettings
 from groundhook.host.memory.memory import Memory, Namespace, open_memory
 from tests.memory.conftest import ADA, LIMITS, Clock
 

@@ -15,8 +15,8 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, rule
 
+from groundhook.host.core.app_settings import MemorySettings
 from groundhook.host.core.errors import UsageError
-from groundhook.host.core.settings import MemorySettings
 from groundhook.host.core.types.turn import Identity
 from groundhook.host.memory.memory import Memory, Namespaces, open_memory
 from tests.memory.conftest import Clock

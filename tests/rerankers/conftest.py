@@ -13,10 +13,10 @@ import pytest
 
 from groundhook.host.core.ports import Ranked, Reranker, Scope
 from groundhook.host.core.settings import RerankSettings, SearchSettings, UsesSettings
-from groundhook.host.core.types.delegation import JsonReply
 from groundhook.host.core.types.events import StreamEnd
 from groundhook.host.core.types.search import Item
 from groundhook.host.core.types.turn import Identity
+from groundhook.host.core.types.uses import JsonReply
 from groundhook.host.turn.delegation import Asking, Delegates
 from groundhook.rerankers.delegated import DelegatedReranker
 from groundhook.rerankers.model import open_model_reranker

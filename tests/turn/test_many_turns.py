@@ -12,7 +12,10 @@ import pytest
 
 from groundhook import Host, TooManyTurns, open_host
 from groundhook.handlers.canned import CannedSource, canned_item
-from groundhook.host.core.types.specs import ConnectorOptions, ConnectorSpec
+from groundhook.host.core.types.connector_spec import (
+    ConnectorOptions,
+    ConnectorSpec,
+)
 from groundhook.host.llm.scripted import ScriptedConnector
 from tests.conftest import MakeApp
 

@@ -16,9 +16,12 @@ from groundhook import open_host
 from groundhook.handlers.canned import CannedSource, canned_item
 from groundhook.host.core.errors import SourceError, UnknownName, UsageError
 from groundhook.host.core.ports import Handler
+from groundhook.host.core.types.connector_spec import (
+    ConnectorOptions,
+    ConnectorSpec,
+)
 from groundhook.host.core.types.events import Event, StreamEnd
 from groundhook.host.core.types.search import Item, SearchType
-from groundhook.host.core.types.specs import ConnectorOptions, ConnectorSpec
 from groundhook.host.llm.scripted import ScriptedConnector
 from groundhook.host.turn.tools import Tool
 from tests.conftest import MakeApp

@@ -29,10 +29,10 @@ from groundhook.host.core.errors import (
 from groundhook.host.core.ports import Found, Nobody, Scope
 from groundhook.host.core.settings import KeywordSettings, SearchSettings, UsesSettings
 from groundhook.host.core.trace import recording
-from groundhook.host.core.types.delegation import Use
 from groundhook.host.core.types.events import TraceNode
 from groundhook.host.core.types.search import SearchRequest
 from groundhook.host.core.types.turn import Identity
+from groundhook.host.core.types.uses import Use
 from groundhook.host.web_client.clients import open_web_clients
 from tests.loopback.server import Answer, Cut, Hang, Html, Json, Loopback, Reply, Trickle, serving
 

@@ -27,7 +27,11 @@ from groundhook.handlers.db.question.meanings import (
 )
 from groundhook.handlers.db.question.tokens import CURRENCY, Token
 from groundhook.handlers.db.schema import Field
-from groundhook.host.core.types.search import Aggregate, Order, Where
+from groundhook.host.core.types.query_language import (
+    Aggregate,
+    Order,
+    Where,
+)
 
 NUMBERS = ("integer", "number")
 _PARTED = re.compile(r"[1-9]\d{0,2}\.\d{3}")

@@ -15,7 +15,7 @@ from itertools import pairwise
 
 from groundhook.handlers.db.question.cursor import Cursor, Draft
 from groundhook.handlers.db.question.meanings import And, But, ModelRef, Or
-from groundhook.host.core.types.search import Where
+from groundhook.host.core.types.query_language import Where
 
 Piece = tuple[int, int, list[Where]]
 

@@ -45,7 +45,10 @@ from groundhook.handlers.db.question.meanings import (
 from groundhook.handlers.db.question.rules import RULES, RULES_UNKNOWN
 from groundhook.handlers.db.question.tokens import LONGEST_QUESTION, Token, tokens_of
 from groundhook.handlers.db.question.vocabulary import Vocabulary
-from groundhook.host.core.types.search import Order, Where
+from groundhook.host.core.types.query_language import (
+    Order,
+    Where,
+)
 
 # Words that speak about other words: alone they are reported, but there is no use in searching for
 # them.

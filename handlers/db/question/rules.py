@@ -57,7 +57,7 @@ from groundhook.handlers.db.question.rules_number import (
 from groundhook.handlers.db.question.rules_order import limit, order_words
 from groundhook.handlers.db.question.tokens import phrase_of
 from groundhook.handlers.db.schema import Field
-from groundhook.host.core.types.search import Where
+from groundhook.host.core.types.query_language import Where
 
 AFTER_A_RECORD = (Filler, And, Or, Link, Compare, Between, DateRelation, Period)
 Rule = Callable[[Cursor, Draft, int], int | None]

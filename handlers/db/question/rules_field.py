@@ -37,7 +37,7 @@ from groundhook.handlers.db.question.rules_number import (
 )
 from groundhook.handlers.db.question.tokens import phrase_of
 from groundhook.handlers.db.schema import Field
-from groundhook.host.core.types.search import Where
+from groundhook.host.core.types.query_language import Where
 
 LONGEST_LITERAL = 5  # words of a value that is not known
 

@@ -16,7 +16,7 @@ from groundhook.handlers.kb.language import normalised
 from groundhook.host.core.errors import ConfigError
 from groundhook.host.core.ports import Embedder
 from groundhook.host.core.trace import span
-from groundhook.host.core.types.specs import EmbeddingSpec
+from groundhook.host.core.types.collection_spec import EmbeddingSpec
 
 
 class BuiltinEmbedder(OnCpu):

@@ -21,7 +21,7 @@ from groundhook.host.core.errors import ConfigError
 from groundhook.host.core.onnx_folder import Computing, ModelFolder
 from groundhook.host.core.onnx_runtime import Unusable
 from groundhook.host.core.ports import Embedder
-from groundhook.host.core.types.specs import EmbeddingSpec
+from groundhook.host.core.types.collection_spec import EmbeddingSpec
 
 _OUTPUTS = ("sentence_embedding", "last_hidden_state", "token_embeddings")
 _POOLINGS = {

@@ -14,11 +14,11 @@ from groundhook.handlers.kb.embedders.endpoint import Endpoint
 from groundhook.handlers.kb.embedders.onnx import own_model
 from groundhook.handlers.kb.embedders.service import Access, Kind, Limits, ServiceEmbedder
 from groundhook.handlers.kb.embedders.voyage import Voyage
+from groundhook.host.core.app_settings import EmbedderSettings
 from groundhook.host.core.errors import ConfigError
 from groundhook.host.core.ports import Embedder
 from groundhook.host.core.registry import Registry
-from groundhook.host.core.settings import EmbedderSettings
-from groundhook.host.core.types.specs import EmbeddingSpec
+from groundhook.host.core.types.collection_spec import EmbeddingSpec
 
 OPENAI, VOYAGE = "https://api.openai.com/v1", "https://api.voyageai.com/v1"
 _VARIABLES = {"openai": "OPENAI_API_KEY", "voyage": "VOYAGE_API_KEY"}

@@ -27,8 +27,8 @@ from groundhook.host.core.errors import (
     SourceRateLimited,
     SourceRefused,
     SourceTimeout,
-    unwrapped,
 )
+from groundhook.host.core.exception_groups import unwrapped
 
 Kind = Literal["query", "document"]
 Vectors = list[list[float]]

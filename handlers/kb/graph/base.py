@@ -36,10 +36,10 @@ from groundhook.handlers.kb.store import (
     Usage,
     VectorStore,
 )
+from groundhook.host.core.types.collection_spec import CollectionSpec
 from groundhook.host.core.types.fields import Scalar
 from groundhook.host.core.types.filters import DOCUMENT, Both, Filter, OneOf
 from groundhook.host.core.types.search import GraphNode
-from groundhook.host.core.types.specs import CollectionSpec
 
 if TYPE_CHECKING:
     from groundhook.handlers.kb.graph.extract import Extraction

@@ -24,8 +24,12 @@ from groundhook.handlers.kb.graph.names import KINDS, LONGEST, key_of, kind_call
 from groundhook.handlers.kb.graph.rules import Extracted, Known, Link, Mention, extract
 from groundhook.host.core.errors import ConfigError, DelegateError
 from groundhook.host.core.ports import Delegates
-from groundhook.host.core.types.delegation import ENTITIES, EntityAnswer, EntityAsk
-from groundhook.host.core.types.specs import EntitySpec
+from groundhook.host.core.types.collection_spec import EntitySpec
+from groundhook.host.core.types.delegation import (
+    EntityAnswer,
+    EntityAsk,
+)
+from groundhook.host.core.types.uses import ENTITIES
 
 AT_ONCE = 4  # passages that an assistant is asked about at the same time
 DELEGATED_MS = 60_000

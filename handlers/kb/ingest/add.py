@@ -44,8 +44,8 @@ from groundhook.handlers.kb.reading.readers import READERS
 from groundhook.handlers.kb.store import Incoming, Made, Outcome, Stored, VectorStore, agree
 from groundhook.host.core.errors import IngestError
 from groundhook.host.core.ports import Embedder
+from groundhook.host.core.types.collection_spec import CollectionSpec
 from groundhook.host.core.types.documents import Reader
-from groundhook.host.core.types.specs import CollectionSpec
 
 
 @dataclass(frozen=True, kw_only=True)

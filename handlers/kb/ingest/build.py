@@ -28,9 +28,9 @@ from groundhook.handlers.kb.store import Incoming, Passage, packed
 from groundhook.host.core.addresses import address as web_address
 from groundhook.host.core.errors import IngestError
 from groundhook.host.core.ports import Embedder
+from groundhook.host.core.types.collection_spec import CollectionSpec
 from groundhook.host.core.types.documents import Document, Reader
 from groundhook.host.core.types.fields import Fields
-from groundhook.host.core.types.specs import CollectionSpec
 
 Result = TypeVar("Result")
 

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from groundhook.handlers.kb.ingest.report import Tally
 from groundhook.handlers.kb.ingest.sources import FEED, File, Inputs, SeenIds
 from groundhook.handlers.kb.store import Stored, VectorStore
-from groundhook.host.core.types.specs import CollectionSpec
+from groundhook.host.core.types.collection_spec import CollectionSpec
 
 
 class Deletion:

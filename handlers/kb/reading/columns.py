@@ -13,8 +13,8 @@ from typing import Any
 from groundhook.handlers.kb.reading.markdown import markdown_blocks
 from groundhook.handlers.kb.reading.rows import Row
 from groundhook.host.core.errors import IngestError, Place, suggestion
+from groundhook.host.core.types.collection_spec import RowSpec
 from groundhook.host.core.types.documents import Document, DocumentField
-from groundhook.host.core.types.specs import RowSpec
 
 _IDS = ("id", "_id", "key", "uuid", "slug", "sku")
 _TITLES = ("title", "name", "subject", "headline", "question")

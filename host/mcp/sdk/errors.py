@@ -16,8 +16,8 @@ from groundhook.host.core.errors import (
     ServerError,
     ServerMalformed,
     ServerRefused,
-    leaves,
 )
+from groundhook.host.core.exception_groups import leaves
 from groundhook.host.core.types.base import dotted, problems
 from groundhook.host.mcp.evidence import Evidence
 from groundhook.host.mcp.http_client import BROKE_OFF, LARGER, REFUSED, TOO_LARGE, UNREACHED

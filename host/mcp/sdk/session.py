@@ -28,7 +28,7 @@ from groundhook.host.core.errors import (
     ServerNotConfigured,
     ServerRefused,
 )
-from groundhook.host.core.types.specs import ServerSpec
+from groundhook.host.core.types.server_spec import ServerSpec
 from groundhook.host.mcp.evidence import Evidence
 from groundhook.host.mcp.http_client import GuardedClient
 from groundhook.host.mcp.program import open_program

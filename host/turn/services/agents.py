@@ -1,4 +1,4 @@
-"""`ctx.agent` and `ctx.llm` for the hooks of one assistant: `host.core.ports.HookCalls`.
+"""`ctx.agent` and `ctx.llm` for the hooks of one assistant: `host.core.hook_services.HookCalls`.
 
 A called assistant runs a turn of its own, with its own isolate, under the caller's identity and in
 the caller's trace. This is the one place where its failure, or a model's, becomes `error` on an

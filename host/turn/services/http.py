@@ -1,5 +1,5 @@
-"""`http` for the hooks of one turn: `host.core.ports.HookWeb` over the guarded client, under the
-settings of their assistant."""
+"""`http` for the hooks of one turn: `host.core.hook_services.HookWeb` over the guarded client,
+under the settings of their assistant."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""`ctx.memory` for the hooks of one turn: `host.core.ports.HookMemory` over the app's memory."""
+"""`ctx.memory` for the hooks of one turn: `host.core.hook_services.HookMemory` over the app's
+memory."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""`ctx.Send` and its like for the hooks of one assistant: `host.core.ports.HookOutput` over the
-turn's outbox.
+"""`ctx.Send` and its like for the hooks of one assistant: `host.core.hook_services.HookOutput` over
+the turn's outbox.
 
 Owns which streams these hooks have open, so that none outlives the hook that opened it.
 """

@@ -1,4 +1,5 @@
-"""What `Process` needs of the host for the hooks of one turn: `host.core.ports.HookRecords`."""
+"""What `Process` needs of the host for the hooks of one turn:
+`host.core.hook_services.HookRecords`."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""`ctx.mcp` for the hooks of one assistant: `host.core.ports.HookServers` over the app's MCP
-servers.
+"""`ctx.mcp` for the hooks of one assistant: `host.core.hook_services.HookServers` over the app's
+MCP servers.
 
 Owns which servers an assistant may use. That is what its configuration lists, whatever a hook
 returned: a hook chooses among the servers that its package was given.

@@ -76,7 +76,7 @@ async def _missing(
 
 @dataclass(frozen=True)
 class TurnTools:
-    """`host.core.ports.HookTools` for one run."""
+    """`host.core.hook_services.HookTools` for one run."""
 
     run: Run
 

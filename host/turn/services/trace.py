@@ -1,5 +1,5 @@
-"""`ctx.trace` for the hooks of one assistant: `host.core.ports.HookTrace` over the trace of the
-turn.
+"""`ctx.trace` for the hooks of one assistant: `host.core.hook_services.HookTrace` over the trace of
+the turn.
 
 Nodes stay known for the whole turn, so Next may add to what Create began; those that are open when
 a hook ends are closed then.

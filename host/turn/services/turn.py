@@ -1,5 +1,5 @@
-"""What the host does for the hooks of one turn: `host.core.ports.HookServices`, made of one module
-for each group of calls."""
+"""What the host does for the hooks of one turn: `host.core.hook_services.HookServices`, made of one
+module for each group of calls."""
 
 from __future__ import annotations
 
@@ -11,7 +11,10 @@ from typing import Any, Literal, TypeVar
 import anyio
 
 from groundhook.host.core.errors import HostError, Place
-from groundhook.host.core.ports import HookScript, HookTurn
+from groundhook.host.core.hook_engine import (
+    HookScript,
+    HookTurn,
+)
 from groundhook.host.core.trace import span
 from groundhook.host.core.types.events import Warned
 from groundhook.host.core.types.search import SearchRequest, SearchResult

@@ -12,10 +12,13 @@ import pytest
 from groundhook.handlers.kb.embed import Closes, EmbedderFactory
 from groundhook.handlers.kb.embedders import providers as services
 from groundhook.host.app.builtins import declared as app_embedders
+from groundhook.host.core.app_settings import (
+    AppSettings,
+    EmbedderSettings,
+)
 from groundhook.host.core.ports import Embedder
 from groundhook.host.core.registry import Registry
-from groundhook.host.core.settings import AppSettings, EmbedderSettings
-from groundhook.host.core.types.specs import EmbeddingSpec
+from groundhook.host.core.types.collection_spec import EmbeddingSpec
 from tests.loopback.embeddings import openai_answer, voyage_answer, voyage_in_context
 from tests.loopback.server import Loopback, Reads, serving
 

@@ -16,11 +16,11 @@ from hypothesis import strategies as st
 
 from groundhook.handlers.kb.embed import EmbedderFactory, HashEmbedder
 from groundhook.handlers.kb.embedders.cached import CachedEmbedder, VectorCache
+from groundhook.host.core.app_settings import KBStorageSettings
 from groundhook.host.core.ports import Embedder
-from groundhook.host.core.settings import KBStorageSettings
 from groundhook.host.core.trace import recording
+from groundhook.host.core.types.collection_spec import EmbeddingSpec
 from groundhook.host.core.types.events import TraceNode
-from groundhook.host.core.types.specs import EmbeddingSpec
 from tests.kb.conftest import Opens, Writes, search, spec
 from tests.loops import run
 

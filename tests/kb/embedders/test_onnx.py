@@ -15,7 +15,7 @@ from groundhook import open_host
 from groundhook.handlers.kb.embedders.onnx import own_model
 from groundhook.host.core.errors import ConfigError, HostError
 from groundhook.host.core.ports import Embedder
-from groundhook.host.core.types.specs import EmbeddingSpec
+from groundhook.host.core.types.collection_spec import EmbeddingSpec
 from tests.kb.embedders.make_tiny import HIDDEN, TABLE, WORDS, encoder
 
 

@@ -284,8 +284,8 @@ def test_a_wait_is_read_as_seconds_milliseconds_or_a_date() -> None:
 
 
 def test_a_service_of_the_app_needs_a_kind_a_model_and_a_size() -> None:
-    from groundhook.host.core.settings import EmbedderSettings
-    from groundhook.host.core.types.specs import EmbeddingSpec
+    from groundhook.host.core.app_settings import EmbedderSettings
+    from groundhook.host.core.types.collection_spec import EmbeddingSpec
 
     with pytest.raises(ConfigError, match=r"embedders\.local.*type: openai"):
         factories({"local": EmbedderSettings(host="http://127.0.0.1:9/v1")}, {})

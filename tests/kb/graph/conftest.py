@@ -9,8 +9,11 @@ from pathlib import Path
 import pytest
 
 from groundhook.handlers.kb.base import KnowledgeBase, open_kb
-from groundhook.host.core.settings import KBStorageSettings, QdrantSettings
-from groundhook.host.core.types.specs import CollectionSpec
+from groundhook.host.core.app_settings import (
+    KBStorageSettings,
+    QdrantSettings,
+)
+from groundhook.host.core.types.collection_spec import CollectionSpec
 from tests.kb.conftest import Opens, providers, spec
 from tests.loopback.qdrant import qdrant
 

@@ -29,11 +29,14 @@ from groundhook.handlers.kb.store import (
 from groundhook.host.core.errors import ConfigError, DelegateError, StorageError
 from groundhook.host.core.ports import Found, Nobody
 from groundhook.host.core.trace import recording
+from groundhook.host.core.types.collection_spec import (
+    CollectionSpec,
+    EntitySpec,
+)
 from groundhook.host.core.types.delegation import EntityAnswer
 from groundhook.host.core.types.events import TraceNode
 from groundhook.host.core.types.filters import Filter
 from groundhook.host.core.types.search import SearchRequest
-from groundhook.host.core.types.specs import CollectionSpec, EntitySpec
 from tests.kb.conftest import Opens, Warnings, Writes, scope, spec
 from tests.loops import run
 

@@ -1,0 +1,52 @@
+"""The two files with more keys than a layer of settings: `agent/agent.yml` and `package.yao`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import Field
+
+from groundhook.host.core.app_settings import AppKeys
+from groundhook.host.core.settings import HookSettings, Settings
+
+
+class AppHookSettings(HookSettings):
+    workers: int | None = Field(
+        default=None, ge=0, description="Processes that run hooks: AppSettings.hook_workers"
+    )
+
+
+class AgentFile(Settings, AppKeys):
+    """`agent/agent.yml`: what holds for the app, and settings below those of every assistant."""
+
+    hooks: AppHookSettings = AppHookSettings()
+
+
+class PackageFile(Settings):
+    """`package.yao`: settings, the name of the assistant, its prompts, and words for clients
+    (`Package.info`)."""
+
+    name: str = ""
+    description: str = ""
+    prompts: Any = Field(
+        default=None,
+        description="[{role, content}], or {preset: [{role, content}]}; else prompts.yml",
+    )
+    type: str = ""
+    avatar: str = ""
+    placeholder: Any = None
+    tags: tuple[str, ...] = ()
+    locales: dict[str, Any] = {}
+    author: str = ""
+    version: str = ""
+    license: str = ""
+    homepage: str = ""
+    sort: int = 0
+    modes: tuple[str, ...] = ()
+    default_mode: str = ""
+    automated: bool = False
+    built_in: bool = False
+    mentionable: bool = True
+    public: bool = False
+    readonly: bool = False
+    share: str = ""

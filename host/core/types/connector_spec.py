@@ -1,0 +1,62 @@
+"""The content of `*.conn.yao`: a language model."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import Field
+
+from groundhook.host.core.types.base import Value
+from groundhook.host.core.types.serialisation import Headers, WebAddress
+
+
+class ConnectorOptions(Value):
+    model: str = ""
+    host: WebAddress = Field(default="", description="Base URL of an OpenAI-compatible endpoint")
+    key: str = ""
+    first_token_timeout: float = Field(
+        default=60.0, gt=0, description="Seconds from the request to the first token of an answer"
+    )
+    timeout: float = Field(
+        default=30.0, gt=0, description="Seconds from one token to the next, and to connect"
+    )
+    retries: int = Field(default=2, ge=0, description="Tries again before the first token")
+    headers: Headers = {}
+    sources: Literal["user", "system"] = Field(
+        default="user",
+        description="Where sources stand: in front of the question, or in the system message",
+    )
+    system: Literal["first", "none"] = Field(
+        default="first",
+        description="`none`: the first user message begins with what the system message says",
+    )
+    temperature: float | None = Field(default=None, ge=0, le=2)
+    max_tokens: int | None = Field(
+        default=None, ge=0, description="0: the model's own, as if it was not said"
+    )
+    max_completion_tokens: int | None = Field(
+        default=None, ge=0, description="As `max_tokens`, for models that want this name"
+    )
+    top_p: float | None = Field(default=None, ge=0, le=1)
+    stop: tuple[str, ...] = ()
+    seed: int | None = None
+    body: dict[str, Any] = Field(
+        default={}, description="Further keys of each request, for what an endpoint has of its own"
+    )
+    script: tuple[Any, ...] = Field(
+        default=(), description="What a scripted connector answers, in order"
+    )
+    plugin: dict[str, Any] = Field(
+        default={}, description="What a plug-in's connector has of its own"
+    )
+
+
+class ConnectorSpec(Value):
+    """A language model."""
+
+    id: str = ""
+    label: str = ""
+    type: str = Field(
+        min_length=1, description="`openai`, `extractive`, `scripted`, or that of a plug-in"
+    )
+    options: ConnectorOptions = ConnectorOptions()

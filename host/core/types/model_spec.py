@@ -1,0 +1,144 @@
+"""The content of `*.mod.yao`: a database model."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import Field, field_validator, model_validator
+
+from groundhook.host.core.types.base import Value
+from groundhook.host.core.types.model_options import ModelOptions, PermissionColumns
+
+ColumnType = Literal[
+    "ID",
+    "string",
+    "char",
+    "uuid",
+    "text",
+    "longText",
+    "smallInteger",
+    "integer",
+    "bigInteger",
+    "float",
+    "double",
+    "decimal",
+    "boolean",
+    "date",
+    "datetime",
+    "timestamp",
+    "enum",
+    "json",
+]
+
+
+class TableSpec(Value):
+    name: str
+    comment: str = ""
+
+
+class ColumnSpec(Value):
+    name: str
+    type: ColumnType
+    label: str = Field(default="", description="What people call it; questions may use it")
+    comment: str = Field(
+        default="",
+        description=(
+            "Pieces of up to three words, parted by commas, are further names for questions"
+        ),
+    )
+    option: tuple[str, ...] = Field(default=(), description="Values of an enum")
+    primary: bool = Field(
+        default=False, description="The primary key, where no column has the type ID"
+    )
+    length: int | None = Field(default=None, ge=1)
+    precision: int | None = Field(default=None, ge=1)
+    scale: int | None = Field(default=None, ge=0)
+    default: Any = None
+    nullable: bool = False
+    index: bool = False
+    unique: bool = False
+
+
+class RelationSpec(Value):
+    type: Literal["hasOne", "hasMany"]
+    model: str
+    key: str = Field(description="Field of the other model")
+    foreign: str = Field(description="Field of this model")
+
+
+class IndexSpec(Value):
+    name: str
+    columns: tuple[str, ...] = Field(min_length=1)
+    type: Literal["index", "unique"] = "index"
+
+
+TIMESTAMPS = ("created_at", "updated_at")
+
+
+DELETED = "deleted_at"
+
+
+CREATED_BY, UPDATED_BY, TEAM, TENANT = (
+    "__yao_created_by",
+    "__yao_updated_by",
+    "__yao_team_id",
+    "__yao_tenant_id",
+)
+
+
+SHARE = "__yao_share"  # private (default), team or tenant
+
+
+PERMISSION = (CREATED_BY, UPDATED_BY, TEAM, TENANT, SHARE)
+
+
+class ModelSpec(Value):
+    """A database model. The columns that its options add (`TIMESTAMPS`, `DELETED`, `PERMISSION`)
+    are not declared."""
+
+    id: str = ""
+    name: str = ""
+    description: str = ""
+    table: TableSpec
+    columns: tuple[ColumnSpec, ...]
+    relations: dict[str, RelationSpec] = {}
+    indexes: tuple[IndexSpec, ...] = ()
+    option: ModelOptions = ModelOptions()
+    values: tuple[dict[str, Any], ...] = ()
+
+    @field_validator("columns")
+    @classmethod
+    def _usable(cls, columns: tuple[ColumnSpec, ...]) -> tuple[ColumnSpec, ...]:
+        names = [column.name for column in columns]
+        for name in names:
+            if names.count(name) > 1:
+                raise ValueError(f"the column {name!r} is declared twice")
+        for column in columns:
+            if column.type == "enum" and not column.option:
+                raise ValueError(f"the enum column {column.name!r} has no 'option' with its values")
+        keys = [column.name for column in columns if column.primary or column.type == "ID"]
+        if len(keys) != 1:
+            raise ValueError(
+                "needs exactly one primary key (a column of type 'ID', or 'primary: true'); has"
+                f" {keys or 'none'}"
+            )
+        return columns
+
+    @model_validator(mode="after")
+    def _columns_exist(self) -> ModelSpec:
+        names = {column.name for column in self.columns} | {*TIMESTAMPS, DELETED, *PERMISSION}
+        for index in self.indexes:
+            for missing in set(index.columns) - names:
+                raise ValueError(
+                    f"the index {index.name!r} is over a column {missing!r} that is not declared"
+                )
+        said = self.option.permission
+        for missing in set(said.named if isinstance(said, PermissionColumns) else ()) - names:
+            raise ValueError(f"'option.permission' names a column {missing!r} that is not declared")
+        for name, relation in self.relations.items():
+            if relation.foreign not in names:
+                raise ValueError(
+                    f"the relation {name!r} starts from a column {relation.foreign!r} that is not"
+                    " declared"
+                )
+        return self

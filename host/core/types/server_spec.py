@@ -1,0 +1,69 @@
+"""The content of `*.mcp.yao`: an MCP server."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field, ValidationInfo, field_validator
+
+from groundhook.host.core.types.base import Value
+from groundhook.host.core.types.serialisation import Headers, Variables, web_address
+
+
+class ServerSpec(Value):
+    """An MCP server: a program that speaks over its standard streams (`stdio`), or an address
+    (`http`, streamable HTTP)."""
+
+    id: str = ""
+    label: str = ""
+    description: str = ""
+    transport: Literal["stdio", "http"] = "stdio"
+    command: str = Field(
+        default="",
+        validate_default=True,
+        description="Program of a stdio server; runs in the app's folder",
+    )
+    args: tuple[str, ...] = ()
+    env: Variables = Field(
+        default={},
+        description="Variables for the program, beside HOME, LOGNAME, PATH, SHELL, TERM, USER",
+    )
+    url: str = Field(
+        default="",
+        validate_default=True,
+        description="Address of an http server, such as https://host/mcp",
+    )
+    headers: Headers = Field(default={}, description="Sent with every request to an http server")
+    timeout: float = Field(default=30.0, gt=0, description="Seconds for one call")
+    start_timeout: float = Field(
+        default=30.0,
+        gt=0,
+        description="Seconds for starting or connecting, which the first call waits for",
+    )
+    result_kb: int = Field(default=4096, ge=1, description="Largest answer, as JSON")
+    tools: tuple[str, ...] = Field(
+        default=(), description="Tools that may be used; none named: all"
+    )
+    read_only: tuple[str, ...] = Field(
+        default=(),
+        description=(
+            "Tools that only read although the server does not say so; their calls may be tried"
+            " again"
+        ),
+    )
+
+    @field_validator("command")
+    @classmethod
+    def _program(cls, command: str, info: ValidationInfo) -> str:
+        if not command.strip() and info.data.get("transport") == "stdio":
+            raise ValueError("a stdio server needs the program to run (or say transport: 'http')")
+        return command
+
+    @field_validator("url")
+    @classmethod
+    def _address(cls, url: str, info: ValidationInfo) -> str:
+        if info.data.get("transport") == "http":
+            if not url:
+                raise ValueError("an http server needs its address, such as 'https://host/mcp'")
+            web_address(url)
+        return url

@@ -1,0 +1,146 @@
+"""The steps of a search that an assistant or an MCP tool can do in place of the built-in: one `Use`
+for each.
+
+`host.core.types.delegation` has their requests and answers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Generic
+
+from groundhook.host.core.types.delegation import (
+    Answer,
+    Asked,
+    EntityAnswer,
+    EntityAsk,
+    KeywordAnswer,
+    KeywordAsk,
+    QueryAnswer,
+    QueryAsk,
+    RerankAnswer,
+    RerankAsk,
+    WebAnswer,
+    WebAsk,
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class JsonReply:
+    """An answer that is to be JSON: a name for its schema (letters, digits, `_`), and the schema
+    (JSON Schema)."""
+
+    name: str
+    schema: Mapping[str, Any]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Use(Generic[Asked, Answer]):
+    """A step that somebody else may do. `reply` is the sentence that describes the answer to a
+    language model, `schema` the same for endpoints that can hold a model to it, `tools` the names
+    that a server's tool for it usually has."""
+
+    name: str
+    asks: type[Asked]
+    answers: type[Answer]
+    reply: str
+    schema: Mapping[str, Any]
+    tools: tuple[str, ...]
+
+    @property
+    def json_reply(self) -> JsonReply:
+        return JsonReply(name=self.name, schema=self.schema)
+
+
+_TEXT: Mapping[str, Any] = {"type": "string"}
+
+
+_NUMBER: Mapping[str, Any] = {"type": "number"}
+
+
+def _object(*, may: Mapping[str, Any] | None = None, **must: Any) -> dict[str, Any]:
+    """The schema of an object with the keys that it must and may have, and no others."""
+    return {
+        "type": "object",
+        "properties": {**must, **(may or {})},
+        "required": list(must),
+        "additionalProperties": False,
+    }
+
+
+def _list(of: Mapping[str, Any]) -> dict[str, Any]:
+    return {"type": "array", "items": of}
+
+
+KEYWORD = Use(
+    name="keyword",
+    asks=KeywordAsk,
+    answers=KeywordAnswer,
+    reply=(
+        'Answer with JSON alone: {"keywords": [{"k": "word or phrase to search the web for", "w":'
+        " 0.0-1.0}]}"
+    ),
+    schema=_object(keywords=_list(_object(k=_TEXT, w=_NUMBER))),
+    tools=("keyword", "keywords", "extract_keywords", "extract"),
+)
+
+
+QUERY = Use(
+    name="query",
+    asks=QueryAsk,
+    answers=QueryAnswer,
+    reply=(
+        'Answer with JSON alone: {"dsl": {"model": "…", "wheres": [{"field": "…", "op": "=",'
+        ' "value": …}], "orders": [{"field": "…", "order": "asc|desc"}], "limit": 10}, "explain":'
+        ' "…", "warnings": []}, with the fields of `models` only; ops: = != > >= < <= like in not'
+        ' in between null not null; for figures also "groups": [fields] and "aggregates":'
+        ' [{"function": "count|sum|avg|min|max", "field": "…", "as": "…"}]'
+    ),
+    schema=_object(dsl={"type": "object"}, may={"explain": _TEXT, "warnings": _list(_TEXT)}),
+    tools=("query", "querydsl", "query_dsl", "generate_query", "generate"),
+)
+
+
+RERANK = Use(
+    name="rerank",
+    asks=RerankAsk,
+    answers=RerankAnswer,
+    reply='Answer with JSON alone: {"order": ["citation_id of the best item", "of the next", …]}',
+    schema=_object(order=_list(_TEXT)),
+    tools=("rerank", "rank", "reorder"),
+)
+
+
+WEB = Use(
+    name="web",
+    asks=WebAsk,
+    answers=WebAnswer,
+    reply=(
+        'Answer with JSON alone: {"results": [{"url": "…", "title": "…", "content": "…", "score":'
+        " 0.0-1.0}]}"
+    ),
+    schema=_object(
+        results=_list(_object(url=_TEXT, title=_TEXT, content=_TEXT, may={"score": _NUMBER}))
+    ),
+    tools=("web", "search", "web_search", "websearch"),
+)
+
+
+ENTITIES = Use(
+    name="entities",
+    asks=EntityAsk,
+    answers=EntityAnswer,
+    reply=(
+        'Answer with JSON alone: {"entities": [{"name": "…", "type": "…", "description": "…"}], '
+        '"relations": [{"source": "name", "target": "name", "relation": "…"}]}'
+    ),
+    schema=_object(
+        entities=_list(_object(name=_TEXT, type=_TEXT, may={"description": _TEXT})),
+        relations=_list(_object(source=_TEXT, target=_TEXT, relation=_TEXT)),
+    ),
+    tools=("entities", "extract_entities", "entity", "extract"),
+)
+
+
+USES: tuple[Use[Any, Any], ...] = (KEYWORD, QUERY, RERANK, WEB, ENTITIES)
