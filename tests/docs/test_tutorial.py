@@ -1,0 +1,72 @@
+"""The tutorial and the README's first program do what they print: files are written, commands are
+run, and each line of shown output occurs in their output, in order."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+BLOCK = re.compile(r"^```(\S+)(?: file=(\S+))?\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+
+
+def run(command: str, folder: Path) -> str:
+    """Run one line of a console as a reader would, with `groundhook` and `python` of this
+    environment."""
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"  # noqa: TID251
+    done = subprocess.run(
+        ["/bin/sh", "-c", command],
+        cwd=folder,
+        env={**os.environ, "PATH": path, "COLUMNS": "200"},  # noqa: TID251
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=100,
+    )
+    assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
+    return done.stdout + done.stderr
+
+
+def follow(text: str, folder: Path) -> int:
+    """Do everything that a page shows; return how many lines of output were compared."""
+    compared = 0
+    for language, file, body in BLOCK.findall(text):
+        if file:
+            (folder / file).parent.mkdir(parents=True, exist_ok=True)
+            (folder / file).write_text(body, encoding="utf-8")
+        elif language == "console":
+            output, at = "", 0
+            for line in body.splitlines():
+                if line.startswith("$ mkdir"):
+                    folder = folder / shlex.split(line)[2]
+                    folder.mkdir()
+                elif line.startswith("$ "):
+                    output, at = " ".join(run(line[2:], folder).split()), 0
+                else:
+                    shown = " ".join(line.split())
+                    found = output.find(shown, at)
+                    assert found >= 0, f"{shown!r} is not in {output!r}"
+                    at, compared = found + len(shown), compared + 1
+    return compared
+
+
+@pytest.mark.timeout(240)
+def test_everything_that_the_tutorial_shows_happens(tmp_path: Path) -> None:
+    page = (ROOT / "docs/tutorial.md").read_text(encoding="utf-8")
+    assert follow(page, tmp_path) >= 8
+
+
+@pytest.mark.timeout(120)
+def test_the_first_program_of_the_readme_prints_what_it_says(tmp_path: Path) -> None:
+    page = (ROOT / "README.md").read_text(encoding="utf-8").partition("## Hello")[2]
+    program = next(body for language, _, body in BLOCK.findall(page) if language == "python")
+    (tmp_path / "hello.py").write_text(program, encoding="utf-8")
+    printed = run("python hello.py", tmp_path)
+    shown = page.split("```")[3].strip()
+    assert " ".join(shown.split()) in " ".join(printed.split())
