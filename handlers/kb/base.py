@@ -20,7 +20,7 @@ from groundhook.handlers.kb.declared import made_with, tenant_of
 from groundhook.handlers.kb.embed import Closes, EmbedderFactory, FallsBack, HashEmbedder
 from groundhook.handlers.kb.embedded.client import KBClient
 from groundhook.handlers.kb.embedders.cached import CachedEmbedder, VectorCache
-from groundhook.handlers.kb.graph.base import Graphed, Graphs
+from groundhook.handlers.kb.graph.base import GraphedStore, Graphs
 from groundhook.handlers.kb.handler import KBHandler
 from groundhook.handlers.kb.language import known_language
 from groundhook.handlers.kb.reading.readers import READERS
@@ -188,12 +188,14 @@ class KnowledgeBase:
         when one of the ids is not there; then nothing is removed."""
         spec = self._spec(collection)
         if documents is None and not tenant:
-            return tuple(await Graphed(self._store, self._graphs, {}).remove(spec.id, None, None))
+            return tuple(
+                await GraphedStore(self._store, self._graphs, {}).remove(spec.id, None, None)
+            )
         tenant = tenant_of(spec, tenant)
         if documents is not None:
             await self._refuse_missing(spec.id, tenant, documents)
         return tuple(
-            await Graphed(self._store, self._graphs, {}).remove(spec.id, tenant, documents)
+            await GraphedStore(self._store, self._graphs, {}).remove(spec.id, tenant, documents)
         )
 
     async def _refuse_missing(self, collection: str, tenant: str, documents: Sequence[str]) -> None:
@@ -334,9 +336,9 @@ class KnowledgeBase:
 
         return Transfer(store, reserve_bytes=self._reserve_bytes)
 
-    def _graphed(self, spec: CollectionSpec, extraction: Extraction) -> Graphed:
+    def _graphed(self, spec: CollectionSpec, extraction: Extraction) -> GraphedStore:
         """The store, keeping the collection's graph in step where it has one."""
-        return Graphed(self._store, self._graphs, {spec.id: extraction} if spec.graph else {})
+        return GraphedStore(self._store, self._graphs, {spec.id: extraction} if spec.graph else {})
 
     def _made(self, spec: CollectionSpec, embedder: Embedder) -> Made:
         return made_with(spec, embedder, known_language(spec.analyser.language, spec.id))

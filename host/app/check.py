@@ -16,8 +16,8 @@ from typing import Any, ParamSpec, TypeVar
 from groundhook.handlers.kb.graph.extract import (
     BUILTIN,
     SPACY,
-    kinds_that_nothing_has,
     not_installed,
+    unknown_kinds,
 )
 from groundhook.handlers.kb.graph.names import KINDS
 from groundhook.host.app.references import References
@@ -198,7 +198,7 @@ class _Check:
             done == SPACY and (missing := not_installed(spec.entities.extractor)) is not None
         ):  # it may be where the app will run
             self.found.append(Problem("warning", missing.message, at, missing.hint, missing.code))
-        if done == BUILTIN and (unknown := kinds_that_nothing_has(spec.entities)):
+        if done == BUILTIN and (unknown := unknown_kinds(spec.entities)):
             hint = (
                 f"the rules know {', '.join(KINDS)}; name others in 'entities.dictionary', or have"
                 " an assistant find them"

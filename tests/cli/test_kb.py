@@ -245,8 +245,8 @@ def test_aliases_in_front_matter_are_refused_before_they_are_expanded(
     ran = groundhook("kb", "add", "notes", "docs")  # which would not come back
     assert ran.code == 1
     assert (
-        "docs/bomb.md:3: was not added: its front matter has an alias, *a, and aliases are not read"
-        " here" in ran.err
+        "docs/bomb.md:3: was not added: its front matter has an alias, *a, and aliases are not"
+        " supported" in ran.err
     )
     assert ran.out.startswith("Added 3 documents to notes")
 

@@ -176,7 +176,7 @@ async def test_front_matter_becomes_fields_and_a_wrong_type_names_its_line(
         in errors["wrong.md"]
     )
     assert (
-        f"{folder / 'broken.md'}:2: was not added: its front matter is no YAML"
+        f"{folder / 'broken.md'}:2: was not added: its front matter is not YAML"
         in errors["broken.md"]
     )
     assert report.undeclared == ("author",)

@@ -311,7 +311,7 @@ async def test_guesses_and_omissions_in_a_document_are_reported_when_it_is_added
     async with opens() as kb:
         first, again = [await kb.add("docs", [folder]) for _ in range(2)]
     assert first.notes[0].startswith(
-        f"{str(folder / '00.html')!r}: it does not say its encoding and was read as "
+        f"{str(folder / '00.html')!r}: it declares no encoding and was read as "
     )
     assert (len(first.notes), first.notes[-1]) == (21, "3 more such warnings are not listed")
     assert (counts(first), counts(again), again.notes) == ({"added": 23}, {"unchanged": 23}, ())

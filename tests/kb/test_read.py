@@ -207,7 +207,7 @@ def test_parts_of_a_page_do_not_run_into_each_other() -> None:
 def test_a_page_whose_encoding_was_guessed_says_so() -> None:
     said = "Die Öffnungszeiten der Bücherei: neun bis fünf, außer an Feiertagen"
     [note] = read(f"<p>{said}</p>".encode("latin-1"), "a.html").notes
-    assert "does not say its encoding and was read as windows-125" in note
+    assert "declares no encoding and was read as windows-125" in note
     assert "which is a guess (save it as UTF-8" in note
     for known in (
         said.encode(),
@@ -255,7 +255,7 @@ def test_pages_of_a_pdf_that_are_only_scanned_are_told() -> None:
     assert document.notes == (
         (
             "12 pages have no text, only images: 1, 3, 5, 6, 7, 8, 9, 10, 11, 12, … "
-            "(recognise its text (OCR) first, to have it found)"
+            "(recognise its text (OCR) first)"
         ),
     )
 
@@ -277,8 +277,8 @@ def test_pages_of_a_pdf_that_are_only_scanned_are_told() -> None:
         ("a.html", b"<p>text \0 more", "binary"),
         ("a.txt", b"caf\xe9", "byte 3 is not UTF-8"),
         ("a.odt", b"PK", r"'\.odt'.*these can: .*\.md"),
-        ("a.docx", b"PK", "not a DOCX that can be read"),
-        ("a.docx", b"\xd0\xcf\x11\xe0", "encrypted, or in the format before DOCX"),
+        ("a.docx", b"PK", "not a readable DOCX file"),
+        ("a.docx", b"\xd0\xcf\x11\xe0", "encrypted, or in the older format .doc"),
         ("Makefile", b"all:", "these can"),
     ],
 )

@@ -203,9 +203,9 @@ def test_a_file_that_is_damaged_or_would_unpack_for_ever_says_what_to_do() -> No
     body = f'<w:document xmlns:w="{WORD}"><w:body><w:p>{run("&a8;")}</w:p></w:body></w:document>'
     bomb = repacked(whole, f'<?xml version="1.0"?><!DOCTYPE l [{names}]>{body}')
     for data in (damaged, bomb):
-        with pytest.raises(IngestError, match="it is not a DOCX that can be read") as raised:
+        with pytest.raises(IngestError, match="it is not a readable DOCX file") as raised:
             read(data, "policy.docx")
-        assert raised.value.hint == "save it anew as DOCX, without a password"
+        assert raised.value.hint == "save it again as DOCX, without a password"
 
 
 def test_a_small_file_with_very_much_text_is_refused() -> None:

@@ -65,16 +65,16 @@ def test_a_row_that_is_wrong_does_not_stop_the_others(tmp_path: Path) -> None:
         "",
     ]
     wrong = [row.error[:19] for row in rows(tmp_path, "t.jsonl", '{"a": 1}\n{a}\n\n[1]\n{"a": 2}')]
-    assert wrong == ["", "the line is no JSON", "the row is no objec", ""]
+    assert wrong == ["", "the line is not JSO", "the row is not an o", ""]
     [cut] = rows(tmp_path, "t.jsonl", '{"a": 1, "b": "cut\n')
-    assert cut.error == "the line is no JSON: invalid control character at (character 19)"
+    assert cut.error == "the line is not JSON: invalid control character at (character 19)"
 
 
 @pytest.mark.parametrize(
     ("name", "text", "says"),
     [
         ("t.csv", "", "it is empty"),
-        ("t.csv", "a,b,a\n1,2,3\n", r"t\.csv:1: was not added: the column 'a' is there twice"),
+        ("t.csv", "a,b,a\n1,2,3\n", r"t\.csv:1: was not added: two columns are named 'a'"),
         ("t.csv", 'a,b\n1,"2\n', r"t\.csv:2: was not added from here on.*is a quote left open\?"),
         (
             "t.csv",
@@ -95,10 +95,10 @@ def test_a_row_that_is_wrong_does_not_stop_the_others(tmp_path: Path) -> None:
         (
             "t.jsonl",
             '\n{\n  "a": 1\n}\n',
-            r"t\.jsonl:2: was not added: an object begins here.*on one line",
+            r"t\.jsonl:2: was not added: an object that begins here.*on one line",
         ),
         ("t.jsonl", " \n", "it is empty"),
-        ("t.jsonl", '[{"a": 1}, {"a": ', r"t\.jsonl:1: was not added from here on: it is no JSON"),
+        ("t.jsonl", '[{"a": 1}, {"a": ', r"t\.jsonl:1: was not added from here on: it is not JSON"),
     ],
 )
 def test_a_file_that_cannot_be_read_to_its_end_says_where(
@@ -218,7 +218,7 @@ def test_fields_of_a_feed_may_stand_in_an_object_of_their_own() -> None:
         (
             {"id": "", "content": "x"},
             RowSpec(),
-            r"t\.csv:7: the row has nothing in its column 'id'",
+            r"t\.csv:7: the row has no value in its column 'id'",
         ),
         (
             {"id": "1", "text": "x"},

@@ -1,11 +1,10 @@
-"""The graphs of an app's collections: made when documents are stored, walked when a collection is
-searched.
+"""The graphs of an app's collections: updated when documents are stored, walked in a search.
 
-`Graphed` is a `VectorStore` around another that keeps the graph in step with the documents: entered
-before a document is stored, the version before it retired after. A document whose graph is missing
-or was made otherwise looks like one that changed, so that adding it again makes it. Passages that a
-walk reaches are asked of the store again, under the tenant and the filter of the search: what the
-store does not show is not shown.
+`GraphedStore` is a `VectorStore` that wraps another and keeps the graph in step with the documents:
+a version is entered before its document is stored, and the previous version is removed afterwards.
+A document whose graph is missing, or was extracted with other settings, has no fingerprint, so that
+adding it again builds the graph. Passages that a walk reaches are fetched from the store under the
+tenant and the filter of the search: the walk never shows what the search may not see.
 """
 
 from __future__ import annotations
@@ -45,17 +44,17 @@ if TYPE_CHECKING:
     from groundhook.handlers.kb.graph.extract import Extraction
     from groundhook.handlers.kb.graph.walk import Graph
 
-_RULES = "1"  # raised when the rules change, so that graphs are made anew
-_QUICK_S = 0.1  # a graph that is read within this time is read again after every change,
-_PATIENCE = 20  # a larger one at most every so many times as long as reading it takes
-_LARGE = 20_000  # nodes of a graph whose walk is no longer done between two events
-_LOOKED_AT = 100  # passages of the reached documents that are compared with the question
+_RULES = "1"  # increased when the rules change, so that graphs are built again
+_QUICK_S = 0.1  # a graph that loads within this time is loaded again after every change,
+_PATIENCE = 20  # a larger one only after so many times its loading time
+_LARGE = 20_000  # nodes from which on the walk runs in a thread, off the event loop
+_LOOKED_AT = 100  # passages of the reached documents that the store compares with the question
 
 
 @dataclass(frozen=True, kw_only=True)
 class Walked:
-    """A search with what the graph adds. `seeds`: entities that the question names; `reached`:
-    passages that were not found without the graph; `walk_ms`: the walk alone."""
+    """The result of a search with a graph. `seeds`: entities that the question names; `reached`:
+    number of passages that only the graph found; `walk_ms`: time of the walk alone."""
 
     answer: Answer
     nodes: tuple[GraphNode, ...] = ()
@@ -67,6 +66,9 @@ class Walked:
 
 @dataclass
 class _Read:
+    """A loaded graph. `changes`: the file's counter when it was loaded; `at`: when that was;
+    `took`: seconds it took."""
+
     graph: Graph
     changes: int
     at: float
@@ -74,7 +76,7 @@ class _Read:
 
 
 class Graphs:
-    """The graph files of a folder, and those that were read. For one event loop."""
+    """The graph files of a folder, and the loaded graphs. For one event loop."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -103,9 +105,9 @@ class Graphs:
         *,
         least_cosine: float,
     ) -> Walked:
-        """The answer with the passages that the graph leads to, those of at least `least_cosine`,
-        at their places. Raises StorageError."""
-        from groundhook.handlers.kb.graph import join  # numpy: not before a graph is walked
+        """Return the answer with the passages that the graph leads to, if they have at least
+        `least_cosine`, in their ranks. Raises StorageError."""
+        from groundhook.handlers.kb.graph import join  # imports numpy: not before a graph is walked
 
         graph = await self._graph(spec.id, question.tenant or "")
         if graph is None:
@@ -121,7 +123,7 @@ class Graphs:
         walk_ms = (time.perf_counter() - began) * 1000
         places = graph.best(graph.arrivals(scores, seeds), join.REACHED + len(found))
         walked = {(place.document, place.passage): rank for rank, place in enumerate(places, 1)}
-        fetched = await self._fetched(
+        fetched = await self._fetch(
             store, spec, made, question, [place for place in walked if place not in found]
         )
         there = {(hit.document, hit.passage): hit for hit in [*fetched, *answer.hits]}
@@ -141,7 +143,7 @@ class Graphs:
             walk_ms=walk_ms,
         )
 
-    async def _fetched(
+    async def _fetch(
         self,
         store: VectorStore,
         spec: CollectionSpec,
@@ -149,21 +151,21 @@ class Graphs:
         question: Question,
         places: Sequence[tuple[str, str]],
     ) -> list[Hit]:
-        """Passages by (document, passage), as the store shows them under the search's tenant and
-        filter."""
+        """Return the passages by (document, passage) that the store shows under the tenant and the
+        filter of the search."""
         if not places:
             return []
         documents: Filter = OneOf(
             DOCUMENT, tuple(dict.fromkeys(document for document, _ in places))
         )
         among = documents if question.filter is None else Both("and", (documents, question.filter))
-        asked = replace(question, filter=among, limit=_LOOKED_AT, least_cosine=-1.0)
-        hits = (await store.search(spec.id, made, asked)).hits
+        narrowed = replace(question, filter=among, limit=_LOOKED_AT, least_cosine=-1.0)
+        hits = (await store.search(spec.id, made, narrowed)).hits
         return [hit for hit in hits if (hit.document, hit.passage) in set(places)]
 
     async def _graph(self, collection: str, tenant: str) -> Graph | None:
-        """The tenant's graph as it is, or as it was a moment ago while documents are being added;
-        None where there is none."""
+        """Return the tenant's graph, at most slightly out of date while documents are added; None
+        if there is none."""
         file = self.file(collection)
         async with self._reading:
             if not file.exists():
@@ -173,21 +175,20 @@ class Graphs:
             wait = 0.0 if known is None or known.took < _QUICK_S else _PATIENCE * known.took
             if known is None or (known.changes != changes and time.monotonic() - known.at >= wait):
                 began = time.monotonic()
-                graph = await anyio.to_thread.run_sync(_loaded, file, tenant)
+                graph = await anyio.to_thread.run_sync(_load, file, tenant)
                 known = _Read(graph, changes, time.monotonic(), time.monotonic() - began)
                 self._read[collection, tenant] = known
         return known.graph if known.graph.size else None
 
 
-def _loaded(file: GraphFile, tenant: str) -> Graph:
+def _load(file: GraphFile, tenant: str) -> Graph:
     from groundhook.handlers.kb.graph.walk import Graph
 
     return Graph(file.rows(tenant))
 
 
-class Graphed:
-    """A `VectorStore` that makes the graph of those collections that have one. `extractions` by
-    collection."""
+class GraphedStore:
+    """A `VectorStore` that builds the graphs of the collections in `extractions`."""
 
     def __init__(
         self, store: VectorStore, graphs: Graphs, extractions: Mapping[str, Extraction]
@@ -230,7 +231,7 @@ class Graphed:
     async def _enter(
         self, file: GraphFile, collection: str, document: Incoming, extraction: Extraction
     ) -> str:
-        """Put what a document says into the graph → the version that it is."""
+        """Enter the entities of a document into the graph; return the id of this version."""
         version = _version(document.fingerprint, extraction)
         names = await self._names_known(collection, document.tenant)
         texts = [passage.content for passage in document.passages]
@@ -248,33 +249,35 @@ class Graphed:
         return version
 
     async def _names_known(self, collection: str, tenant: str) -> dict[str, tuple[str, str]]:
-        """What the tenant's documents are about, those of this add with them: read once, since each
-        of many documents asks."""
+        """Return the subjects of the tenant's documents, including those of the current add. They
+        are loaded once, since every document of an add needs them."""
         if (collection, tenant) not in self._names:
-            told = await anyio.to_thread.run_sync(self._graphs.file(collection).names, tenant)
-            self._names[collection, tenant] = {key: (name, kind) for key, name, kind in told}
+            subjects = await anyio.to_thread.run_sync(self._graphs.file(collection).names, tenant)
+            self._names[collection, tenant] = {key: (name, kind) for key, name, kind in subjects}
         return self._names[collection, tenant]
 
     async def usage(
         self, collection: str, tenant: str | None, /, *, made: Made | None = None
     ) -> Usage:
-        """As the store's; whoever is about to add (`made`) is told no fingerprint of a document
-        without its graph."""
+        """Return the store's usage. Before an add (`made`), documents without a current graph have
+        no fingerprint."""
         usage = await self._store.usage(collection, tenant, made=made)
         if made is None:
             return usage
-        return replace(usage, documents=await self._complete(collection, tenant, usage.documents))
+        return replace(
+            usage, documents=await self._hide_outdated(collection, tenant, usage.documents)
+        )
 
     async def stored(
         self, collection: str, tenant: str | None, documents: Sequence[str], /
     ) -> tuple[Stored, ...]:
-        """As the store's, without the fingerprint of a document whose graph is missing or was made
-        otherwise."""
-        return await self._complete(
+        """Return the store's documents, without the fingerprints of those without a current
+        graph."""
+        return await self._hide_outdated(
             collection, tenant, await self._store.stored(collection, tenant, documents)
         )
 
-    async def _complete(
+    async def _hide_outdated(
         self, collection: str, tenant: str | None, documents: Sequence[Stored]
     ) -> tuple[Stored, ...]:
         extraction = self._extractions.get(collection)
@@ -346,6 +349,6 @@ class Graphed:
 
 
 def _version(fingerprint: str, extraction: Extraction) -> str:
-    """What a document's graph is made of: the document, and how entities are found."""
-    said = f"{_RULES}\0{fingerprint}\0{extraction.made_by}"
-    return hashlib.blake2b(said.encode(), digest_size=12).hexdigest()
+    """Return a hash of what determines a document's graph: the document and the extraction."""
+    determinants = f"{_RULES}\0{fingerprint}\0{extraction.made_by}"
+    return hashlib.blake2b(determinants.encode(), digest_size=12).hexdigest()

@@ -1,8 +1,8 @@
-"""Who says what a passage speaks of: the rules, spaCy where it is installed, or an assistant or MCP
-tool.
+"""Extract the entities and relations of passages: by rules, by spaCy if it is installed, or by an
+assistant or MCP tool.
 
-What all of them answer is brought to the kinds that the collection declares. Whoever is asked and
-fails is said in `warnings`, and the rules do it.
+Every result is reduced to the kinds that the collection declares. If an extractor fails, the rules
+are used and `warnings` has the reason.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from groundhook.host.core.types.delegation import (
 )
 from groundhook.host.core.types.uses import ENTITIES
 
-AT_ONCE = 4  # passages that an assistant is asked about at the same time
+AT_ONCE = 4  # concurrent requests to an assistant or a tool, one passage each
 DELEGATED_MS = 60_000
 BUILTIN, SPACY = "builtin", "spacy"
 _SPACY_MODEL = "en_core_web_sm"
@@ -51,8 +51,8 @@ _NO_NAMES = frozenset(
 
 @dataclass(kw_only=True)
 class Extraction:
-    """What a collection's passages speak of. `warnings`: what went wrong and was done by the rules
-    instead, each once."""
+    """Extracts the entities of one collection's passages. `warnings`: failures after which the
+    rules were used, each once."""
 
     spec: EntitySpec
     language: str
@@ -61,31 +61,31 @@ class Extraction:
 
     @cached_property
     def dictionary(self) -> dict[str, tuple[str, str]]:
-        """The collection's own names: key → (name, kind)."""
+        """The names that the collection declares: key → (name, kind)."""
         named = ((kind, name) for kind, names in self.spec.dictionary.items() for name in names)
         return {key_of(name): (name, kind) for kind, name in named if key_of(name)}
 
     @cached_property
     def made_by(self) -> str:
-        """What decides which entities are found. The folder of a pipeline may be moved: it counts
-        by its name and by what it says of itself."""
+        """The settings that determine which entities are found, as text. A pipeline in a folder is
+        identified by the folder's name and its `meta.json`, so that the app may be moved."""
         done, _, name = self.spec.extractor.partition(":")
         folder = Path(name)
         if done != SPACY or not folder.is_absolute():
             return self.spec.model_dump_json()
         try:
-            said = hashlib.blake2b((folder / "meta.json").read_bytes(), digest_size=12).hexdigest()
+            meta = hashlib.blake2b((folder / "meta.json").read_bytes(), digest_size=12).hexdigest()
         except OSError:
-            said = ""
+            meta = ""
         return self.spec.model_copy(
-            update={"extractor": f"{done}:{folder.name}:{said}"}
+            update={"extractor": f"{done}:{folder.name}:{meta}"}
         ).model_dump_json()
 
     async def extract(
         self, texts: Sequence[str], title: str, names: Mapping[str, tuple[str, str]]
     ) -> list[Extracted]:
-        """For each passage of a document; `names` are those known so far, by key. Raises
-        ConfigError where spaCy is wanted and is not there."""
+        """Return an extraction for each passage of a document. `names` are the known names by key.
+        Raises ConfigError if spaCy is configured and not installed."""
         known = Known(names=names, beside=Known(names=self.dictionary))
         done = self.spec.extractor.partition(":")[0]
         if done == BUILTIN:
@@ -95,8 +95,8 @@ class Extraction:
         elif done == SPACY:
             found = await anyio.to_thread.run_sync(self._by_spacy, texts, title, known)
         else:
-            found = await self._delegated(texts, title, known)
-        return [only(each, self.spec.types, self.dictionary) for each in found]
+            found = await self._delegate(texts, title, known)
+        return [keep_declared(each, self.spec.types, self.dictionary) for each in found]
 
     def _by_spacy(self, texts: Sequence[str], title: str, known: Known) -> list[Extracted]:
         ruled = [extract(text, title, known) for text in texts]
@@ -106,43 +106,42 @@ class Extraction:
             self._warn(str(exc))
             return ruled
         return [
-            _with_names(each, names, written=written)
+            _add_names(each, names, written=written)
             for each, names in zip(ruled, named, strict=True)
         ]
 
     def _warn(self, problem: str) -> None:
-        said = f"{problem}; the rules of the built-in extractor were used"
-        if said not in self.warnings:
-            self.warnings.append(said)
+        warning = f"{problem}; the rules of the built-in extractor were used"
+        if warning not in self.warnings:
+            self.warnings.append(warning)
 
-    async def _delegated(self, texts: Sequence[str], title: str, known: Known) -> list[Extracted]:
+    async def _delegate(self, texts: Sequence[str], title: str, known: Known) -> list[Extracted]:
         answers: dict[int, Extracted] = {}
         waiting = iter(enumerate(texts))
 
-        async def work() -> None:
+        async def ask_next() -> None:
             for index, text in waiting:
-                asked = EntityAsk(text=text, types=self.spec.types, language=self.language)
+                question = EntityAsk(text=text, types=self.spec.types, language=self.language)
                 try:
                     answer = await self.delegates.ask(
-                        ENTITIES, self.spec.extractor, asked, timeout_ms=DELEGATED_MS
+                        ENTITIES, self.spec.extractor, question, timeout_ms=DELEGATED_MS
                     )
-                    answers[index] = told(answer, title)
+                    answers[index] = extraction_of(answer, title)
                 except DelegateError as exc:
                     self._warn(str(exc))
                     answers[index] = extract(text, title, known)
 
         async with anyio.create_task_group() as tasks:
             for _ in range(AT_ONCE):
-                tasks.start_soon(work)
+                tasks.start_soon(ask_next)
         return [answers[index] for index in range(len(texts))]
 
 
-def only(
+def keep_declared(
     extracted: Extracted, types: Sequence[str], dictionary: Mapping[str, tuple[str, str]]
 ) -> Extracted:
-    """What is left of an extraction when only entities of the declared kinds are kept, called as
-    they are declared; what the document is about stays. The dictionary's word on a kind is the
-    last."""
+    """Return an extraction with only the declared kinds, spelled as declared; the subject of the
+    document stays. The dictionary overrides the kind of its names."""
     mentions = [
         replace(mention, kind=dictionary[mention.key][1]) if mention.key in dictionary else mention
         for mention in extracted.mentions
@@ -164,14 +163,14 @@ def only(
     )
 
 
-def kinds_that_nothing_has(spec: EntitySpec) -> list[str]:
-    """Declared kinds that neither the rules nor the dictionary know."""
+def unknown_kinds(spec: EntitySpec) -> list[str]:
+    """Return the declared kinds that neither the rules nor the dictionary produce."""
     known = {kind_called(kind) for kind in (*KINDS, *spec.dictionary)}
     return [kind for kind in spec.types if kind_called(kind) not in known]
 
 
-def told(answer: EntityAnswer, title: str) -> Extracted:
-    """What an assistant or a tool answered, as an extraction."""
+def extraction_of(answer: EntityAnswer, title: str) -> Extracted:
+    """Convert the answer of an assistant or a tool to an extraction."""
     about = key_of(title)
     mentions: dict[str, Mention] = {}
     for entity in answer.entities:
@@ -200,7 +199,7 @@ def told(answer: EntityAnswer, title: str) -> Extracted:
 
 
 class _Spacy:
-    """Pipelines by name, loaded once for a process and used by one thread at a time."""
+    """Pipelines by name, loaded once per process and used by one thread at a time."""
 
     _loaded: dict[str, Any] = {}
     _using = threading.Lock()
@@ -209,9 +208,9 @@ class _Spacy:
     def names(
         cls, extractor: str, texts: Sequence[str]
     ) -> tuple[list[list[tuple[str, str]]], bool]:
-        """For each text what the pipeline names in it, (name, label); and whether somebody wrote
-        down what it is to name. Raises ConfigError where it cannot be loaded, ValueError for what
-        its own code raises."""
+        """Return the entities (name, label) of each text, and whether the pipeline has entity rules
+        of its author. Raises ConfigError if it cannot be loaded, ValueError for what its code
+        raises."""
         name = extractor.partition(":")[2] or _SPACY_MODEL
         with cls._using:
             if name not in cls._loaded:
@@ -222,8 +221,7 @@ class _Spacy:
                     [(entity.text, entity.label_) for entity in read.ents]
                     for read in pipeline.pipe(texts)
                 ]
-            # A pipeline holds components of anybody's making, and meets a text with whatever their
-            # code raises.
+            # A pipeline may hold third-party components, which raise errors of any class.
             except (
                 ValueError,
                 TypeError,
@@ -238,8 +236,8 @@ class _Spacy:
 
 
 def not_installed(extractor: str) -> ConfigError | None:
-    """What a spaCy extractor lacks, without loading anything; None where all is there. A folder is
-    an absolute path: what a shorter one means, `host.config.packages` knows."""
+    """Return the error for a spaCy extractor that cannot be loaded; None if it can. Loads nothing.
+    A folder must be an absolute path; `host.config.packages` resolves relative ones."""
     name = extractor.partition(":")[2] or _SPACY_MODEL
     where, otherwise = (
         f"entities.extractor {SPACY}:{name}",
@@ -267,7 +265,7 @@ def not_installed(extractor: str) -> ConfigError | None:
 
 
 def _pipeline(name: str) -> Any:
-    """Without the components that names do not need. Raises ConfigError."""
+    """Load a pipeline, without the components that names do not need. Raises ConfigError."""
     if (missing := not_installed(f"{SPACY}:{name}")) is not None:
         raise missing
     try:
@@ -277,9 +275,9 @@ def _pipeline(name: str) -> Any:
     except (ImportError, OSError, ValueError, LookupError, TypeError, AttributeError) as exc:
         raise ConfigError(
             f"entities.extractor {SPACY}:{name}: the pipeline cannot be loaded: {_first_line(exc)}",
-            hint=f'install it anew, or set entities.extractor to "{BUILTIN}"',
+            hint=f'install it again, or set entities.extractor to "{BUILTIN}"',
         ) from exc
-    if not _has_rules(pipeline):  # whose patterns may ask for lemmas and the like
+    if not _has_rules(pipeline):  # the patterns of rules may match lemmas or tags
         pipeline.disable_pipes(
             [component for component in _NOT_FOR_NAMES if component in pipeline.pipe_names]
         )
@@ -294,10 +292,11 @@ def _first_line(exc: Exception) -> str:
     return (str(exc).strip() or type(exc).__name__).splitlines()[0]
 
 
-def _with_names(ruled: Extracted, named: Sequence[tuple[str, str]], *, written: bool) -> Extracted:
-    """The rules' extraction, with the names that a pipeline saw and their kinds. Unless they are
-    `written` down, a name that shares words with one of the rules' is that one: two spellings of it
-    would be two entities, and the walk goes astray."""
+def _add_names(ruled: Extracted, named: Sequence[tuple[str, str]], *, written: bool) -> Extracted:
+    """Add the names of a pipeline, with their kinds, to the extraction of the rules. A name that
+    shares words with one of the rules' is skipped: it is most likely another spelling, and two
+    entities for one thing mislead the walk. Names by an author's entity rules (`written`) are
+    always added."""
     mentions = {mention.key: mention for mention in ruled.mentions}
     words = {word for key in mentions for word in key.split()}
     for text, label in named:

@@ -1,10 +1,9 @@
-"""A collection's graph on disk: which passages speak of which entities, and what they say of two of
-them.
+"""A collection's graph on disk: which passages mention which entities, and how they relate them.
 
-One SQLite file beside the collection's vectors, shared by the processes of an app. A row belongs to
-a version of a document, and that to a tenant: a version is entered before its document is stored
-and the one before it is retired after, each in one transaction, so that a document that can be
-found always has its graph. Entities are counted for each tenant alone.
+One SQLite file for each collection, shared by the processes of an app. A row belongs to a version
+of a document, and a version to a tenant. A version is entered before its document is stored, and
+the previous one is removed afterwards, each in one transaction, so that every document that can be
+found has its graph. Every tenant has entities of its own.
 """
 
 from __future__ import annotations
@@ -54,7 +53,7 @@ _BUSY_S = 10.0
 
 @dataclass(frozen=True, kw_only=True)
 class Piece:
-    """A passage as the graph keeps it: where it is, and what it speaks of."""
+    """A passage to enter: its position and its entities."""
 
     ordinal: int
     passage: str
@@ -65,7 +64,7 @@ class Piece:
 class Rows:
     """One tenant's graph. `entities`: (id, key, name, kind, description); `passages`: (id,
     document, ordinal, passage); `mentions`: (passage, entity, count, about); `relations`: (source,
-    target, words, how often)."""
+    target, words, count)."""
 
     entities: list[tuple[int, str, str, str, str]]
     passages: list[tuple[int, str, int, str]]
@@ -74,7 +73,8 @@ class Rows:
 
 
 class GraphFile:
-    """Usable from any thread. Nothing is opened before the first use. Raises StorageError."""
+    """A graph file. Usable from any thread; opened at the first use. Its methods raise
+    StorageError."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -87,8 +87,9 @@ class GraphFile:
     def enter(
         self, tenant: str, document: str, fingerprint: str, title: str, pieces: Sequence[Piece]
     ) -> None:
-        """Enter a version beside those that are there; one of the same fingerprint is replaced."""
-        with self._writing(tenant) as db:
+        """Enter a version of a document beside its others; one with the same fingerprint is
+        replaced."""
+        with self._transaction(tenant) as db:
             self._drop(db, tenant, "document = ? and fingerprint = ?", [document, fingerprint])
             sql = "insert into versions (tenant, document, fingerprint, title) values (?, ?, ?, ?)"
             version = db.execute(sql, [tenant, document, fingerprint, title]).lastrowid
@@ -99,22 +100,22 @@ class GraphFile:
                 self._enter_piece(db, tenant, passage, piece.extracted)
 
     def retire(self, tenant: str, document: str, *, keep: str) -> None:
-        """Remove the versions of a document but the one of this fingerprint."""
-        with self._writing(tenant) as db:
+        """Remove all versions of a document except the one with this fingerprint."""
+        with self._transaction(tenant) as db:
             self._drop(db, tenant, "document = ? and fingerprint != ?", [document, keep])
 
     def remove(self, tenant: str | None, documents: Sequence[str] | None) -> None:
         """Remove documents, or all (None), of one tenant or of all (None)."""
         if not self.exists():
             return
-        with self._reading() as db:
+        with self._connection() as db:
             tenants = (
                 [row[0] for row in db.execute("select distinct tenant from versions")]
                 if tenant is None
                 else [tenant]
             )
         for each in tenants:
-            with self._writing(each) as db:
+            with self._transaction(each) as db:
                 if documents is None:
                     self._drop(db, each, "true", [])
                 for document in documents or ():
@@ -123,8 +124,8 @@ class GraphFile:
     def versions(
         self, tenant: str | None, documents: Sequence[str] | None = None
     ) -> set[tuple[str, str, str]]:
-        """(tenant, document, fingerprint) of what is there, of these documents or of all."""
-        with self._reading() as db:
+        """Return (tenant, document, fingerprint) of the versions of these documents, or of all."""
+        with self._connection() as db:
             sql = (
                 "select tenant, document, fingerprint from versions where (:tenant is null or"
                 " tenant = :tenant) and (:documents is null or document in (select value from"
@@ -134,14 +135,14 @@ class GraphFile:
             return set(db.execute(sql, {"tenant": tenant, "documents": wanted}).fetchall())
 
     def changes(self, tenant: str) -> int:
-        """A number that grows with every change of a tenant's graph."""
-        with self._reading() as db:
+        """Return a number that grows with every change of a tenant's graph."""
+        with self._connection() as db:
             row = db.execute("select count from changes where tenant = ?", [tenant]).fetchone()
         return row[0] if row else 0
 
     def names(self, tenant: str) -> list[tuple[str, str, str]]:
-        """(key, name, kind) of what documents are about, for text to be searched for."""
-        with self._reading() as db:
+        """Return (key, name, kind) of the subjects of documents, which are looked up in texts."""
+        with self._connection() as db:
             mentioned = (
                 "from mentions m join entities e on e.id = m.entity where m.about and e.tenant = ?"
             )
@@ -149,26 +150,27 @@ class GraphFile:
             return db.execute(sql, [tenant]).fetchall()
 
     def rows(self, tenant: str) -> Rows:
-        with self._reading() as db:
-            db.execute("begin")  # one state of the file for all four
+        """Return the whole graph of a tenant."""
+        with self._connection() as db:
+            db.execute("begin")  # all four queries read one state of the file
             try:
-                mine = "from passages p join versions v on v.id = p.version where v.tenant = ?"
+                of_tenant = "from passages p join versions v on v.id = p.version where v.tenant = ?"
                 return Rows(
                     entities=db.execute(
                         "select id, key, name, kind, description from entities where tenant = ?",
                         [tenant],
                     ).fetchall(),
                     passages=db.execute(
-                        f"select p.id, v.document, p.ordinal, p.passage {mine}", [tenant]
+                        f"select p.id, v.document, p.ordinal, p.passage {of_tenant}", [tenant]
                     ).fetchall(),
                     mentions=db.execute(
                         "select m.passage, m.entity, m.count, m.about from mentions m where"
-                        f" m.passage in (select p.id {mine})",
+                        f" m.passage in (select p.id {of_tenant})",
                         [tenant],
                     ).fetchall(),
                     relations=db.execute(
-                        "select r.source, r.target, r.words, count(*) from relations r "
-                        f"where r.passage in (select p.id {mine}) group by 1, 2, 3 order by 4 desc",
+                        "select r.source, r.target, r.words, count(*) from relations r where"
+                        f" r.passage in (select p.id {of_tenant}) group by 1, 2, 3 order by 4 desc",
                         [tenant],
                     ).fetchall(),
                 )
@@ -203,7 +205,8 @@ class GraphFile:
     def _entity(
         self, db: sqlite3.Connection, tenant: str, key: str, name: str, kind: str, description: str
     ) -> int:
-        """The entity's id; a kind or a description that is known now takes the place of none."""
+        """Return the id of an entity, which is inserted if it is new. A kind or description
+        replaces a missing one."""
         row = db.execute(
             "select id, kind, description from entities where tenant = ? and key = ?", [tenant, key]
         ).fetchone()
@@ -223,7 +226,7 @@ class GraphFile:
         return int(row[0])
 
     def _drop(self, db: sqlite3.Connection, tenant: str, where: str, values: Sequence[str]) -> None:
-        """Remove versions of a tenant, and the entities that nobody speaks of any more."""
+        """Remove versions of a tenant, and the entities that no passage mentions any more."""
         gone = (
             "select p.id from passages p join versions v on v.id = p.version where v.tenant = ?"
             f" and {where}"
@@ -246,8 +249,9 @@ class GraphFile:
         )
 
     @contextmanager
-    def _writing(self, tenant: str) -> Iterator[sqlite3.Connection]:
-        with self._reading() as db, db:
+    def _transaction(self, tenant: str) -> Iterator[sqlite3.Connection]:
+        """A transaction that also increases the tenant's counter of changes."""
+        with self._connection() as db, db:
             db.execute("begin immediate")
             yield db
             db.execute(
@@ -257,14 +261,15 @@ class GraphFile:
             )
 
     @contextmanager
-    def _reading(self) -> Iterator[sqlite3.Connection]:
+    def _connection(self) -> Iterator[sqlite3.Connection]:
+        """The connection, for one thread at a time; errors become StorageError."""
         with self._lock:
             try:
-                yield self._opened()
+                yield self._open()
             except (sqlite3.Error, OSError) as exc:
                 raise StorageError(f"the graph {str(self._path)!r} cannot be used: {exc}") from exc
 
-    def _opened(self) -> sqlite3.Connection:
+    def _open(self) -> sqlite3.Connection:
         if self._db is None:
             self._path.parent.mkdir(parents=True, exist_ok=True)
             db = sqlite3.connect(

@@ -1,5 +1,5 @@
-"""What a walk through the graph adds to a search: where the passages that it reached stand among
-those that were found, and which entities are told. Pure."""
+"""Combine a walk through the graph with a search: rank the passages of both, and list the entities.
+Pure."""
 
 from __future__ import annotations
 
@@ -12,28 +12,26 @@ from groundhook.host.core.types.search import GraphNode
 
 T = TypeVar("T")
 
-# Chosen with bench.graph on the first twenty questions of bench/graph_questions, and on questions
-# about these pages, which lost with HEAD = 2 (of 50, 45 sections among the first three, without the
-# graph and with 3 there are 47).
-HEAD = 3  # places that what the search found keeps, whatever the walk says
-RANK = 5  # added to ranks, so that a first place does not count for everything
-# Weight of the walk's ranking beside the search's, and where the question names nothing that a
-# document is about: then what the walk reaches fills places that are free, since the search alone
-# was better (abstracts of SciFact: nDCG@10 .919, with 4 .900).
+# Chosen with bench.graph on the first twenty questions of bench/graph_questions, and on 50
+# questions about the docs: HEAD = 2 finds the right section among the first three for 45 of them,
+# HEAD = 3 and a search without the graph for 47.
+HEAD = 3  # first ranks that the search keeps, whatever the walk found
+RANK = 5  # added to ranks, so that rank 1 does not dominate
+# Weight of the walk's ranking relative to the search's, and the weight if the question names no
+# subject of a document: then the walk only fills free ranks, since the search alone was better
+# (abstracts of SciFact: nDCG@10 .919 with 0, .900 with 4).
 WALKED, UNNAMED = 8.0, 0.0
-QUESTION, HITS = (
-    1.0,
-    0.3,
-)  # share in the start of the walk: of the question's entities, of the passages that were found
+# shares in the start of the walk: the question's entities, and the passages found
+QUESTION, HITS = 1.0, 0.3
 STARTS = 10  # passages that the walk starts from
-REACHED = 20  # passages that the walk may bring, before they are compared with the question
-TOLD = 20  # entities in a result
+REACHED = 20  # passages that the walk may add, before they are compared with the question
+LISTED = 20  # entities in a result
 _SMALLEST = 0.01  # of the best entity's score
 
 
 def seeds(graph: Graph, named: Sequence[str], found: Sequence[tuple[str, str]]) -> dict[int, float]:
-    """Where the walk begins: at the entities that the question names, rare ones above all, and at
-    the passages that were found (document, passage), the best above all."""
+    """Return the start of the walk, node → weight: the entities that the question names, rare ones
+    with more weight, and the passages found (document, passage), better ones with more weight."""
     start: dict[int, float] = {}
     entities = [graph.node_of[key] for key in named if key in graph.node_of]
     rarity = sum(float(graph.rarity[node]) for node in entities)
@@ -54,9 +52,10 @@ def ordered(
     limit: int,
     weight: float = WALKED,
 ) -> list[T]:
-    """Both lists as one, at most `limit` long: the first places as they were found, then by the sum
-    of the reciprocal ranks of the search and, with `weight`, of the walk (`walked`: rank from 1).
-    Equal ones keep the order of the search; of what was found, the better half of `limit` stays."""
+    """Merge both lists into one of at most `limit` passages: the first ranks of the search, then
+    all others by the sum of the reciprocal ranks in the search and, times `weight`, in the walk
+    (`walked`: rank from 1). Ties keep the order of the search; the best `limit / 2` passages of the
+    search always stay."""
     rank = {one: place for place, one in enumerate(found, 1)}
     last = max(walked.values(), default=0) + 1
 
@@ -78,21 +77,21 @@ def ordered(
 def nodes(
     collection: str, graph: Graph, scores: Vector, named: Sequence[str]
 ) -> tuple[GraphNode, ...]:
-    """The entities that the walk was at most, best first, each with how it is related to one that
-    the question names."""
+    """Return the entities with the highest scores of the walk, best first, each with its relation
+    to one that the question names."""
     best = sorted(
         range(graph.first_passage),
         key=lambda node: (-float(scores[node]), graph.entities[node].key),
-    )[:TOLD]
+    )[:LISTED]
     top = float(scores[best[0]]) if best else 0.0
-    asked = [graph.node_of[key] for key in named if key in graph.node_of]
+    in_question = [graph.node_of[key] for key in named if key in graph.node_of]
     return tuple(
         GraphNode(
             id=node_id(collection, graph.entities[node].key),
             type=graph.entities[node].kind,
             name=graph.entities[node].name,
             description=graph.entities[node].description,
-            relation=_relation(graph, node, asked),
+            relation=_relation(graph, node, in_question),
             score=round(float(scores[node]) / top, 4),
             metadata={"collection": collection, "passages": graph.entities[node].passages},
         )
@@ -102,22 +101,22 @@ def nodes(
 
 
 def node_id(collection: str, key: str) -> str:
-    """The same entity of a collection has the same id in every search."""
+    """Return the id of an entity, which is the same in every search."""
     return hashlib.blake2b(
         f"{collection}\0{key}".encode(errors="replace"), digest_size=6
     ).hexdigest()
 
 
-def _relation(graph: Graph, node: int, asked: Sequence[int]) -> str:
-    """In words: how a passage relates the entity to one of the question, or that it does."""
-    if node in asked:
+def _relation(graph: Graph, node: int, in_question: Sequence[int]) -> str:
+    """Return in words how a passage relates the entity to one of the question."""
+    if node in in_question:
         return "named in the question"
-    for other in asked:
+    for other in in_question:
         if (other, node) in graph.words:
             return f"{graph.entities[other].name}: {graph.words[other, node]}"
         if (node, other) in graph.words:
             return f"{graph.words[node, other]} {graph.entities[other].name}"
-    for other in asked:
+    for other in in_question:
         if node in graph.neighbours(other):
             return f"mentioned with {graph.entities[other].name}"
     return "in the passages that were found"

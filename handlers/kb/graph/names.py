@@ -1,8 +1,7 @@
-"""Names as a graph knows them: which spellings are one entity, and what kind of thing a name seems
-to be.
+"""Names of entities: which spellings are one entity, and of which kind a name is.
 
-Pure. Rules over the name and the words around it; they refuse to guess: a name that no rule can
-tell is a `term`.
+Pure. The rules use the name and the words around it. They never guess: a name that no rule
+recognises is a `term`.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ import unicodedata
 
 KINDS = ("person", "organization", "place", "work", "code", "term")
 LONGEST = 80  # characters of a name
-_ALSO = {  # how else a kind is called: in British English, and by the labels of spaCy's pipelines
+_SYNONYMS = {  # other names of kinds: British English, and the labels of spaCy's pipelines
     "organisation": "organization",
     "org": "organization",
     "per": "person",
@@ -64,14 +63,14 @@ _LIFE = re.compile(r"\s*\([^()]*?(?:\bborn\b|\bdied\b|\d{3,4}\s*[-–—]\s*\w|\
 
 
 def kind_called(name: str) -> str:
-    """The kind that is meant: `organization` for `Organisation` and `ORG`."""
+    """Return the standard name of a kind: `organization` for `Organisation` and `ORG`."""
     plain = " ".join(name.replace("_", " ").split()).casefold()
-    return _ALSO.get(plain, plain)
+    return _SYNONYMS.get(plain, plain)
 
 
 def key_of(name: str) -> str:
-    """What spellings of one name have in common: width, case, accents and points, `the` before it,
-    `'s` and an aside in brackets behind it."""
+    """Return the key that all spellings of a name share. It ignores width, case, accents and vowel
+    points, a leading `the`, a trailing `'s` and a trailing addition in brackets."""
     text = _ASIDE.sub("", unicodedata.normalize("NFKC", name))
     text = _MARKS.sub("", unicodedata.normalize("NFD", text))
     text = " ".join(text.casefold().split())
@@ -80,8 +79,8 @@ def key_of(name: str) -> str:
 
 
 def kind_of(name: str, before: str = "", after: str = "") -> str:
-    """The kind of a name in a cased script, by its own words, the word before it and the text
-    behind it."""
+    """Return the kind of a name in a script with capitals, by its words, the word before it and the
+    text after it."""
     words = [word.strip(".,").casefold() for word in name.split()] or [""]
     if CODE.fullmatch(name):
         return "code"

@@ -1,12 +1,10 @@
-"""The built-in extraction of entities and relations: names, codes and quotations found by rules,
-names that are known found by their spelling, and relations between what one sentence speaks of.
-Pure; it loads no model.
+"""The built-in extraction of entities and relations: names, codes and quotations by rules, known
+names by look-up, and relations between the entities of a sentence. Pure; it loads no model.
 
-In scripts with capitals a run of capitalised words is a name. Elsewhere there is less to go by:
-names that are known (titles of documents, the declared dictionary) are looked up, in Hebrew and
-Arabic also behind the letters that are written together with a word, in Chinese and Japanese inside
-the text; and there are quotations, codes, names in Latin letters, names in katakana, acronyms with
-gershayim.
+In scripts with capitals a run of capitalised words is a name. Other scripts have fewer signs: known
+names (titles of documents, the declared dictionary) are looked up, in Hebrew and Arabic also after
+prefixed letters, in Chinese and Japanese within unspaced text; and quotations, codes, names in
+Latin letters, words in katakana and acronyms with gershayim are names.
 """
 
 from __future__ import annotations
@@ -21,15 +19,15 @@ from groundhook.handlers.kb.graph.names import CODE, LONGEST, TITLES, key_of, ki
 
 LONGEST_RUN = 6  # words of a known name
 FARTHEST = 12  # words between two names that are related
-_UNTOLD = ("term", "work")  # kinds that any capital letter or quotation mark makes
-# share of German's commonest words from which a text counts as German: a single noun is no name
-# there
-_SMALL_WORDS = 0.15
+_UNCERTAIN = ("term", "work")  # kinds for which a capital letter or a quotation mark is enough
+# Share of frequent German words from which a text counts as German, where one capitalised word is
+# no sign of a name: all nouns have capitals.
+_GERMAN_SHARE = 0.15
 
 
 @dataclass(frozen=True, kw_only=True)
 class Mention:
-    """An entity that a passage speaks of, and how often."""
+    """An entity that a passage mentions, and how often."""
 
     key: str
     name: str
@@ -40,7 +38,8 @@ class Mention:
 
 @dataclass(frozen=True, kw_only=True)
 class Link:
-    """Two entities, by their keys, that a passage relates; `words` say how, where they are few."""
+    """Two entities, by their keys, that a passage relates. `words` are those between the names, if
+    they are few."""
 
     source: str
     target: str
@@ -49,7 +48,7 @@ class Link:
 
 @dataclass(frozen=True, kw_only=True)
 class Extracted:
-    """What a passage speaks of. `about`: the key of what its document is about."""
+    """The entities and relations of a passage. `about`: the key of the subject of its document."""
 
     mentions: tuple[Mention, ...] = ()
     links: tuple[Link, ...] = ()
@@ -58,7 +57,7 @@ class Extracted:
 
 @dataclass(frozen=True, kw_only=True)
 class Known:
-    """Names that are looked up, by key → (name, kind); first those `beside`."""
+    """Known names, key → (name, kind); those of `beside` have priority."""
 
     names: Mapping[str, tuple[str, str]]
     beside: Known | None = None
@@ -74,7 +73,7 @@ class Known:
 
 @dataclass(frozen=True)
 class _Found:
-    """A name in a sentence: where it begins and ends in it."""
+    """A name at `start` to `end` of a sentence."""
 
     start: int
     end: int
@@ -84,22 +83,22 @@ class _Found:
 
 
 def extract(text: str, title: str, known: Known) -> Extracted:
-    """The entities of a passage and what it says of two of them. `title` is that of its document,
-    an entity itself."""
+    """Return the entities of a passage and their relations. The `title` of its document is an
+    entity too."""
     sentences = [sentence for sentence in _SENTENCE.split(text) if sentence.strip()]
     about = key_of(title)
     if about:
-        known = Known(names={about: (_shown(title), "term")}, beside=known)
-    noisy = _nouns_have_capitals(sentences)
+        known = Known(names={about: (_one_line(title), "term")}, beside=known)
+    noisy = _capitalises_nouns(sentences)
     counts: Counter[str] = Counter()
     seen: dict[str, tuple[str, str]] = {}
     links: dict[Link, None] = {}
     for sentence in sentences:
-        found = _apart(
+        found = _drop_overlaps(
             [
-                *_known(sentence, known),
-                *_marked(sentence),
-                *_capitalised(sentence, single=not noisy),
+                *_find_known(sentence, known),
+                *_find_marked(sentence),
+                *_find_capitalised(sentence, single=not noisy),
             ]
         )
         for one in found:
@@ -130,27 +129,27 @@ def extract(text: str, title: str, known: Known) -> Extracted:
 
 
 def names_in(question: str, known: Known, subjects: Collection[str] = ()) -> list[str]:
-    """Keys of the entities that a question names, in any case: those that are known, the longest
-    first where they overlap. A single word in small letters counts beside surer ones only where a
-    document is about it (`subjects`), or it is of a kind: `director` is a word, whoever is called
-    so."""
-    named = _apart(_known(question, known))
+    """Return the keys of the known entities that a question names, in upper or lower case; of
+    overlapping names the longest. A single lower-case word counts beside surer names only if it is
+    a subject of a document (`subjects`) or has a definite kind: `director` is a common word even if
+    an entity has that name."""
+    named = _drop_overlaps(_find_known(question, known))
     sure = [
         one
         for one in named
         if one.key in subjects
-        or one.kind not in _UNTOLD
+        or one.kind not in _UNCERTAIN
         or not question[one.start : one.end].islower()
         or " " in one.key
     ]
     return list(dict.fromkeys(one.key for one in sure or named))
 
 
-# ---------------------------------------------------------------------------------- where names are
+# ----------------------------------------------------------------------------------- finding names
 
 _SHORT = "".join(
     rf"(?<!\b{word}\.)" for word in ("Dr", "Mr", "Mrs", "Ms", "St", "Prof", "No", "vs")
-)  # no sentence ends there
+)  # a sentence does not end after these
 _SENTENCE = re.compile(rf"(?<=[。！？])|(?<=[^\sA-Z.][.!?]){_SHORT}[\"'”’)]*\s+(?=\S)|\n+")
 _WORD = re.compile(r"\w+(?:[.'’&/־-]\w+)*(?:\.(?=\s+\w\.))?")
 _QUOTED = re.compile("[“„«《「『]([^“”„«»《》「」『』\n]{2,60})[”“»》」』]")
@@ -187,9 +186,9 @@ _GERMAN = frozenset({
 # fmt: on
 
 
-def _capitalised(sentence: str, *, single: bool) -> Iterator[_Found]:
-    """Runs of capitalised words, with the small words that join them; `single`: one word alone may
-    be a name."""
+def _find_capitalised(sentence: str, *, single: bool) -> Iterator[_Found]:
+    """Yield runs of capitalised words, with the small words that join them. `single`: one word
+    alone may be a name."""
     words = list(_WORD.finditer(sentence))
     at = 0
     while at < len(words):
@@ -197,12 +196,12 @@ def _capitalised(sentence: str, *, single: bool) -> Iterator[_Found]:
             at += 1
             continue
         last = at
-        while (follower := _continued(sentence, words, last)) is not None:
+        while (follower := _next_word(sentence, words, last)) is not None:
             last = follower
         first = at
         at = last + 1
         while first <= last and words[first].group().casefold() in _COMMON | TITLES:
-            first += 1  # the first word of a sentence, a month, or how somebody is addressed
+            first += 1  # the first word of a sentence, a month, a form of address
         while last >= first and words[last].group().casefold() in _COMMON:
             last -= 1
         if first > last or (
@@ -215,12 +214,13 @@ def _capitalised(sentence: str, *, single: bool) -> Iterator[_Found]:
         if len(key) > 1 and len(name) <= LONGEST and not key.isdigit():
             before = words[first - 1].group() if first else ""
             yield _Found(
-                start, end, key, _shown(name), kind_of(name, before, sentence[end : end + 60])
+                start, end, key, _one_line(name), kind_of(name, before, sentence[end : end + 60])
             )
 
 
-def _continued(sentence: str, words: list[re.Match[str]], last: int) -> int | None:
-    """The next word of a name: a capitalised one right behind, or behind up to two joining ones."""
+def _next_word(sentence: str, words: list[re.Match[str]], last: int) -> int | None:
+    """Return the index of the next word of a name: a capitalised one directly after, or after up to
+    two joining words."""
     if CODE.fullmatch(words[last].group()):
         return None
     for ahead in range(1, 4):
@@ -237,9 +237,9 @@ def _continued(sentence: str, words: list[re.Match[str]], last: int) -> int | No
     return None
 
 
-def _marked(sentence: str) -> Iterator[_Found]:
-    """What the writing itself sets apart: quotations, codes, and the forms that names have in
-    scripts without capitals."""
+def _find_marked(sentence: str) -> Iterator[_Found]:
+    """Yield names that are marked in the text: quotations, codes, and the forms of names in scripts
+    without capitals."""
     for pattern, kind in (
         (_QUOTED, "work"),
         (CODE, "code"),
@@ -258,12 +258,11 @@ def _marked(sentence: str) -> Iterator[_Found]:
                 continue
             key = key_of(name)
             if len(key) > 1:
-                yield _Found(match.start(), match.end(), key, _shown(name), kind)
+                yield _Found(match.start(), match.end(), key, _one_line(name), kind)
 
 
-def _known(sentence: str, known: Known) -> Iterator[_Found]:
-    """Known names, however they are written: runs of words, and in text without spaces any run of
-    signs."""
+def _find_known(sentence: str, known: Known) -> Iterator[_Found]:
+    """Yield known names in any spelling: runs of words, and in unspaced text runs of characters."""
     words = list(_WORD.finditer(sentence))
     for first in range(len(words)):
         for last in range(min(len(words), first + LONGEST_RUN) - 1, first - 1, -1):
@@ -283,9 +282,9 @@ def _known(sentence: str, known: Known) -> Iterator[_Found]:
                     break
 
 
-def _apart(found: list[_Found] | Iterator[_Found]) -> list[_Found]:
-    """Names that do not overlap, in their order; the longer counts, then the one that was found
-    first."""
+def _drop_overlaps(found: list[_Found] | Iterator[_Found]) -> list[_Found]:
+    """Return the names that do not overlap, in order; of overlapping ones the longer, then the one
+    found first."""
     kept: list[_Found] = []
     for one in sorted(found, key=lambda one: one.start - one.end):
         if all(one.end <= other.start or other.end <= one.start for other in kept):
@@ -294,20 +293,20 @@ def _apart(found: list[_Found] | Iterator[_Found]) -> list[_Found]:
 
 
 def _links(sentence: str, found: list[_Found]) -> Iterator[Link]:
-    """Neighbours in one sentence are related; by the words between them, where these are few and
-    say something."""
+    """Yield relations between neighbouring names of a sentence, with the words between them if
+    these are few and not all common words."""
     for one, other in pairwise(found):
         between = _WORD.findall(sentence[one.end : other.start])
         if one.key == other.key or len(between) > FARTHEST:
             continue
-        telling = [word for word in between if len(word) > 2 and word.casefold() not in _COMMON]
-        words = " ".join(between) if telling and len(between) <= 6 else ""
+        distinctive = [word for word in between if len(word) > 2 and word.casefold() not in _COMMON]
+        words = " ".join(between) if distinctive and len(between) <= 6 else ""
         yield Link(source=one.key, target=other.key, words=words)
 
 
 def _short_for(seen: Mapping[str, tuple[str, str]]) -> dict[str, str]:
-    """A last name alone stands for the one person of the passage who has it: short key → full
-    key."""
+    """Return short key → full key: a last name alone means the only person of the passage with that
+    name."""
     ends: dict[str, set[str]] = {}
     for key in seen:
         words = key.split()
@@ -324,11 +323,11 @@ def _is_capitalised(word: str) -> bool:
     return word[0].isupper() and _LATIN_LIKE.match(word) is not None
 
 
-def _nouns_have_capitals(sentences: list[str]) -> bool:
-    """Whether the text is German, by its small words."""
+def _capitalises_nouns(sentences: list[str]) -> bool:
+    """Return whether the text is German, by its frequent words."""
     words = [word.casefold() for sentence in sentences for word in _WORD.findall(sentence)]
-    return len(words) >= 8 and sum(word in _GERMAN for word in words) / len(words) > _SMALL_WORDS
+    return len(words) >= 8 and sum(word in _GERMAN for word in words) / len(words) > _GERMAN_SHARE
 
 
-def _shown(name: str) -> str:
+def _one_line(name: str) -> str:
     return " ".join(name.split())[:LONGEST]

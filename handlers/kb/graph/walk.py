@@ -1,10 +1,10 @@
-"""The walk: personalised PageRank over one tenant's entities and passages, in memory.
+"""The walk: personalised PageRank over the entities and passages of one tenant, in memory.
 
-Nodes are entities and passages; a passage is joined to the entities that it speaks of, an entity to
-those that some passage relates it to. The walk starts at the entities of the question and at the
-passages that were found, goes along an edge by its weight, and begins again with probability 1 -
-DAMPING; what it visits often is related to the question (Page et al. 1999, personalised as in
-Haveliwala 2002). A tenant's matrix holds that tenant's rows and no others: no walk leads elsewhere.
+Nodes are entities and passages; an edge joins a passage and an entity that it mentions, or two
+entities that a passage relates. The walk starts at the entities of the question and the passages
+found, follows edges by weight, and restarts with probability 1 - DAMPING; nodes that it visits
+often are related to the question (Page et al. 1999, personalised as in Haveliwala 2002). A tenant's
+matrix has only that tenant's rows, so no walk reaches another tenant.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from groundhook.handlers.kb.graph.rules import Known
 DAMPING = 0.5
 TOLERANCE = 1e-4  # of the probability that still moves
 MOST_STEPS = 40
-RELATED = 0.3  # weight of a relation beside that of a mention
-ABOUT = 2.0  # a document's own title counts for more than a name in its text
+RELATED = 0.3  # weight of a relation relative to a mention
+ABOUT = 2.0  # weight of the subject of a document relative to other mentions
 
 Vector = npt.NDArray[np.float32]
 
@@ -40,7 +40,7 @@ class Entity:
 
 @dataclass(frozen=True, kw_only=True)
 class Place:
-    """Where a passage is in the collection."""
+    """The position of a passage in the collection."""
 
     document: str
     ordinal: int
@@ -48,7 +48,7 @@ class Place:
 
 
 class Graph:
-    """One tenant's graph as it was when it was read. Entities are nodes 0, 1, …, passages
+    """One tenant's graph as it was when it was loaded. Entities are nodes 0, 1, …; passages
     follow."""
 
     def __init__(self, rows: Rows) -> None:
@@ -79,9 +79,10 @@ class Graph:
         self.known = Known(
             names={entity.key: (entity.name, entity.kind) for entity in self.entities}
         )
+        # keys of the subjects of documents
         self.subjects = {
             self.entities[node].key for node in np.unique(mentions[mentions[:, 3] > 0, 1])
-        }  # of documents
+        }
         self.words: dict[tuple[int, int], str] = {}
         related = [
             (at[source], at[target], words, count)
@@ -102,12 +103,11 @@ class Graph:
         }
 
     def neighbours(self, node: int) -> list[int]:
-        """Nodes that an edge leads to."""
+        """Return the nodes that share an edge with a node."""
         return self._steps.sources(node)
 
     def rank(self, seeds: Mapping[int, float]) -> Vector:
-        """How often the walk is at each node, in sum 1; zeros where there is nothing to start
-        from."""
+        """Return the probability of the walk at each node, in sum 1; all zeros without seeds."""
         start = np.zeros(self.size, dtype=np.float32)
         for node, weight in seeds.items():
             start[node] += weight
@@ -118,9 +118,8 @@ class Graph:
         here = start
         for _ in range(MOST_STEPS):
             there = DAMPING * self._steps.times(here)
-            there += (
-                1.0 - float(there.sum())
-            ) * start  # beginning again, also from nodes that no edge leaves
+            # restarts, including those from nodes without edges
+            there += (1.0 - float(there.sum())) * start
             moved = float(np.abs(there - here).sum())
             here = there
             if moved < TOLERANCE:
@@ -128,15 +127,14 @@ class Graph:
         return here
 
     def best(self, values: Vector, most: int) -> list[Place]:
-        """The passages with the highest values, none of them 0; equal ones in the order of the
-        file."""
+        """Return the passages with the highest values above 0; ties in file order."""
         of_passages = values[self.first_passage :]
         order = np.argsort(-of_passages, kind="stable")[:most]
         return [self.places[number] for number in order if of_passages[number] > 0]
 
     def arrivals(self, scores: Vector, seeds: Mapping[int, float]) -> Vector:
-        """How often the walk comes to each node along an edge: `scores` without the times that it
-        begins there."""
+        """Return the probability of arriving at each node along an edge: `scores` without the
+        restarts there."""
         start = np.zeros(self.size, dtype=np.float32)
         for node, weight in seeds.items():
             start[node] += weight
@@ -146,8 +144,8 @@ class Graph:
     def _stochastic(
         self, mentions: npt.NDArray[np.int64], related: list[tuple[int, int, str, int]]
     ) -> _Steps:
-        """The matrix whose column is where a step from that node leads; rare entities lead further
-        than frequent ones."""
+        """Return the transition matrix: a column has the probabilities of the steps from a node.
+        Edges of rare entities weigh more than those of frequent ones."""
         passages, entities = mentions[:, 0], mentions[:, 1]
         weights = (
             (1 + np.log(np.maximum(1, mentions[:, 2])))
@@ -165,8 +163,8 @@ class Graph:
 
 
 class _Steps:
-    """A sparse matrix by rows: entries of one place are added up. numpy alone: a graph of 50,000
-    edges is multiplied in 0.2 ms, and a library for sparse matrices weighs 140 MB."""
+    """A sparse matrix by rows; entries with equal indices are added. numpy is enough: a product
+    with 50,000 edges takes 0.2 ms, and a sparse matrix library would add 140 MB."""
 
     def __init__(
         self,
@@ -183,7 +181,7 @@ class _Steps:
         self._size = size
 
     def sources(self, row: int) -> list[int]:
-        """The columns of a row's entries."""
+        """Return the columns of a row's entries."""
         at = np.searchsorted(self._rows, row)
         if at == len(self._rows) or self._rows[at] != row:
             return []
@@ -191,7 +189,7 @@ class _Steps:
         return [int(column) for column in self._columns[self._starts[at] : end]]
 
     def times(self, vector: Vector) -> Vector:
-        """The product with a vector."""
+        """Return the product with a vector."""
         product = np.zeros(self._size, dtype=np.float32)
         if len(self._rows):
             terms = np.take(vector, self._columns)

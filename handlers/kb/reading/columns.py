@@ -1,5 +1,5 @@
-"""What the columns of a row mean: its id, title, text and address, by declaration or by their
-names. Pure."""
+"""Assign the columns of a row to its id, title, text and address, by declaration or by their names.
+Pure."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ _LONGEST_ID = 512
 
 @dataclass(frozen=True)
 class RowDocument:
-    """A row as a document. `used` are the columns that became part of it; `own_id`: its id is its
-    own, not made of its text."""
+    """A row as a document. `used` are the columns that are part of it. `own_id`: the id is from a
+    column, not a hash of the text."""
 
     id: str
     own_id: bool
@@ -36,16 +36,18 @@ class RowDocument:
 
 @dataclass(frozen=True)
 class _Roles:
+    """The column of each part of a document; "" if there is none."""
+
     id: str
     title: str
     url: str
     text: tuple[str, ...]
-    named: bool  # whether the text's columns are told in front of their values
+    named: bool  # whether each value of the text follows the name of its column
 
 
 class Columns:
-    """The meaning of columns under one declaration. `apart` are columns that are no text by default
-    (the tenant's)."""
+    """Converts rows to documents under one declaration. `apart` are columns that are not text by
+    default (the tenant's)."""
 
     def __init__(self, spec: RowSpec, apart: Collection[str] = ()) -> None:
         self._spec = spec
@@ -53,11 +55,11 @@ class Columns:
         self._known: dict[tuple[str, ...], _Roles] = {}
 
     def document(self, row: Row, name: str) -> RowDocument:
-        """Raises IngestError, with the line, for a row without text, or without the columns that
-        are declared."""
+        """Return the row as a document. Raises IngestError, with the line, for a row without text
+        or without a declared column."""
         if row.error:
             raise IngestError(row.error, place=Place(name, row.line))
-        values = _flat(row.values)
+        values = _flatten(row.values)
         roles = self._roles(tuple(values), Place(name, row.line))
         parts = [(column, text) for column in roles.text if (text := _text(values.get(column)))]
         if not parts:
@@ -76,7 +78,7 @@ class Columns:
         )
         if roles.id and not id:
             raise IngestError(
-                f"the row has nothing in its column {roles.id!r}", place=Place(name, row.line)
+                f"the row has no value in its column {roles.id!r}", place=Place(name, row.line)
             )
         return RowDocument(
             id or hashlib.blake2b(f"{title}\0{content}".encode(), digest_size=6).hexdigest(),
@@ -95,10 +97,10 @@ class Columns:
         if columns not in self._known:
             if len(self._known) > 1000:  # rows of JSON may each have other keys
                 self._known.clear()
-            self._known[columns] = self._told_apart(columns, place)
+            self._known[columns] = self._assign_roles(columns, place)
         return self._known[columns]
 
-    def _told_apart(self, columns: Sequence[str], place: Place) -> _Roles:
+    def _assign_roles(self, columns: Sequence[str], place: Place) -> _Roles:
         spec = self._spec
         for column in (spec.id, *spec.text):
             if column and column not in columns:
@@ -109,8 +111,8 @@ class Columns:
                     hint=hint,
                 )
         id, title, url = (
-            said or _first(names, columns)
-            for said, names in ((spec.id, _IDS), (spec.title, _TITLES), (spec.url, _URLS))
+            declared or _first(names, columns)
+            for declared, names in ((spec.id, _IDS), (spec.title, _TITLES), (spec.url, _URLS))
         )
         text = spec.text or tuple(filter(None, [_first(_TEXTS, columns)]))
         rest = tuple(
@@ -125,9 +127,9 @@ class Columns:
         )
 
 
-def _flat(values: Mapping[str, Any]) -> dict[str, Any]:
-    """The values of a row; those of an object `fields` stand beside the others, which outrank
-    them."""
+def _flatten(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the values of a row, with those of an object `fields` beside the others. A value
+    outside `fields` wins."""
     inner = values.get("fields")
     if not isinstance(inner, Mapping):
         return dict(values)
@@ -135,11 +137,13 @@ def _flat(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _first(names: Sequence[str], columns: Sequence[str]) -> str:
+    """Return the column whose name is earliest in `names`; case does not matter."""
     lowered = {column.lower().strip(): column for column in reversed(columns)}
     return next((lowered[name] for name in names if name in lowered), "")
 
 
 def _text(value: Any) -> str:
+    """Return a value as text: the elements of a list as paragraphs, other values as JSON."""
     if value is None:
         return ""
     if isinstance(value, str):

@@ -1,6 +1,6 @@
-"""Word documents (DOCX) to documents, by way of HTML: headings, lists and tables as they are
-styled; footnotes stand behind the paragraph that refers to them; images, comments and hidden text
-are left out, and of changes that were tracked the last version counts."""
+"""Read Word documents (DOCX) by converting them to HTML. Headings, lists and tables follow the
+styles; a footnote comes after the paragraph that refers to it; images, comments and hidden text are
+left out; tracked changes are read as accepted."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree
 from xml.parsers.expat import ExpatError
 
-from groundhook.handlers.kb.reading.docx_parts import mended
+from groundhook.handlers.kb.reading.docx_parts import prepare_docx
 from groundhook.handlers.kb.reading.hidden import hidden_words
-from groundhook.handlers.kb.reading.html import markdown_of, parsed
+from groundhook.handlers.kb.reading.html import markdown_of, parse_html
 from groundhook.handlers.kb.reading.markdown import from_markdown
 from groundhook.handlers.kb.reading.text import stem
 from groundhook.host.core.errors import IngestError
@@ -27,15 +27,14 @@ if TYPE_CHECKING:
 _STYLES = "p[style-name='Title'] => h1:fresh"  # beside those of the converter
 _REFERENCES = 'a[id^="footnote-ref-"], a[id^="endnote-ref-"]'  # as the converter writes them
 _BROKEN = (zipfile.BadZipFile, zlib.error, ElementTree.ParseError, ExpatError)
-_LARGEST, _MOST_TEXT = (
-    512 << 20,
-    64 << 20,
-)  # bytes of all parts, and of text, when unpacked: a small file can hold very much
+# Bytes of all parts, and of text, when unpacked: a small ZIP file can unpack to gigabytes.
+_LARGEST, _MOST_TEXT = 512 << 20, 64 << 20
 _TITLE = "{http://purl.org/dc/elements/1.1/}title"
 
 
 def docx(data: bytes, name: str) -> Document:
-    """Raises IngestError for what is no DOCX, or is encrypted."""
+    """Return the document. Raises IngestError for a file that is not DOCX, is encrypted or is too
+    large when unpacked."""
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as parts:
             if sum(part.file_size for part in parts.infolist()) > _LARGEST:
@@ -51,18 +50,18 @@ def docx(data: bytes, name: str) -> Document:
                     " text"
                 )
             title = _title(parts)
-        shown, hidden = mended(data)
+        shown, hidden = prepare_docx(data)
         text = markdown_of(_html(shown))
-    # The converter meets broken files with whatever its own code raises.
+    # The converter has no error class for broken files: it raises what its code runs into.
     except (*_BROKEN, OSError, LookupError, ValueError, TypeError, AttributeError) as exc:
         encrypted = data.startswith(b"\xd0\xcf\x11\xe0")
         reason = (
-            "it is encrypted, or in the format before DOCX"
+            "it is encrypted, or in the older format .doc"
             if encrypted
-            else f"it is not a DOCX that can be read: {exc}"
+            else f"it is not a readable DOCX file: {exc}"
         )
         raise IngestError(
-            f"{name!r} was not added: {reason}", hint="save it anew as DOCX, without a password"
+            f"{name!r} was not added: {reason}", hint="save it again as DOCX, without a password"
         ) from exc
     document = replace(from_markdown(text, name, front=False), notes=hidden_words(hidden))
     if title and document.title == stem(name):
@@ -72,22 +71,22 @@ def docx(data: bytes, name: str) -> Document:
 
 def _html(data: bytes) -> BeautifulSoup:
     with extra("documents", "reading DOCX files", IngestError):
-        import mammoth  # with its parser 40 ms, and few folders hold such files
+        import mammoth  # 40 ms with its parser, and few folders have such files
 
     no_images: Any = mammoth.images.img_element(lambda _: {})
     found: str = mammoth.convert_to_html(
         io.BytesIO(data), convert_image=no_images, style_map=_STYLES
     ).value
-    soup = parsed(found)
-    _put_notes_in_place(soup)
+    soup = parse_html(found)
+    _place_notes(soup)
     return soup
 
 
-def _put_notes_in_place(soup: BeautifulSoup) -> None:
-    """The converter gathers footnotes at the end, far from what they are about."""
-    last: dict[
-        int, Tag
-    ] = {}  # of a part of the document, the note behind it that was put there last
+def _place_notes(soup: BeautifulSoup) -> None:
+    """Move each footnote after the paragraph that refers to it. The converter collects them at the
+    end of the document, where they would be in a chunk without their context."""
+    # id of a top-level element → the last note that was placed after it
+    last: dict[int, Tag] = {}
     for reference in soup.select(_REFERENCES):
         note = soup.find(id=str(reference["href"]).removeprefix("#"))
         outer = list(reference.parents)[-2]

@@ -1,6 +1,6 @@
-"""The parts of a Word document before they are converted: hidden text is taken out, and what holds
-text under a name that the converter does not know gets one that it does. Names and toggles are
-those of ECMA-376, part 1, sections 17.3.2 and 17.7.3."""
+"""Prepare the parts of a Word document for the converter: remove hidden text, and rename text
+containers that the converter does not know. Names and toggle properties are those of ECMA-376, part
+1, sections 17.3.2 and 17.7.3."""
 
 from __future__ import annotations
 
@@ -16,20 +16,17 @@ _NAMESPACES = (
     "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}",
     "{http://purl.oclc.org/ooxml/wordprocessingml/main}",
 )
-_TEXTS = ("document", "footnotes", "endnotes")  # of the parts that have text
+_TEXTS = ("document", "footnotes", "endnotes")  # names of the root elements of parts that have text
 _WRAPPERS = ("fldSimple", "dir", "bdo")  # a field with its result; text in a direction of its own
-_KNOWN = "smartTag"  # is read as what is in it
-_KEPT = (
-    "rPr",
-    "fldChar",
-    "instrText",
-)  # of a hidden run: where fields begin and end must stay in balance
+_KNOWN = "smartTag"  # the converter reads its content
+# Kept in a hidden run: begin and end marks of fields must stay balanced.
+_KEPT = ("rPr", "fldChar", "instrText")
 _OFF = ("0", "false", "off")
 
 
 @dataclass(frozen=True)
-class _Word:
-    """The names of one of the two namespaces, and of the styles those that hide."""
+class _Names:
+    """The element names of one of the two namespaces, and the ids of the styles that hide text."""
 
     space: str
     hiding: frozenset[str]
@@ -38,28 +35,28 @@ class _Word:
         return self.space + local
 
     def style(self, element: Element, kind: str) -> bool:
-        """Whether the style that a paragraph or a run names hides its text."""
+        """Return whether the style of a paragraph or a run hides its text."""
         named = element.find(f"{self.name(kind + 'Pr')}/{self.name(kind + 'Style')}")
         return named is not None and named.get(self.name("val")) in self.hiding
 
     def hides(self, element: Element, properties: str, name: str) -> bool | None:
-        """What an element says of itself; None when nothing."""
-        said = element.find(f"{self.name(properties)}/{self.name(name)}")
-        return None if said is None else said.get(self.name("val")) not in _OFF
+        """Return the toggle property of an element itself; None if it has none."""
+        toggle = element.find(f"{self.name(properties)}/{self.name(name)}")
+        return None if toggle is None else toggle.get(self.name("val")) not in _OFF
 
 
-def mended(data: bytes) -> tuple[bytes, int]:
-    """A DOCX as the converter should see it, and how many words were hidden. Raises what reading
-    ZIP and XML does."""
+def prepare_docx(data: bytes) -> tuple[bytes, int]:
+    """Return the DOCX file for the converter, and the number of hidden words that were removed.
+    Raises the errors of zipfile and ElementTree."""
     with zipfile.ZipFile(io.BytesIO(data)) as parts:
         roots = dict(_roots(parts))
-        words = dict(_words_of(roots))
+        parts_with_text = dict(_text_parts(roots))
         changed: dict[str, bytes] = {}
         hidden = 0
-        for name, word in words.items():
-            before, taken = _take_out(roots[name], word)
+        for name, names in parts_with_text.items():
+            before, taken = _remove_hidden(roots[name], names)
             hidden += taken
-            if _rename(roots[name], word) or before:
+            if _rename(roots[name], names) or before:
                 changed[name] = ElementTree.tostring(roots[name])
         if not changed:
             return data, 0
@@ -73,70 +70,75 @@ def mended(data: bytes) -> tuple[bytes, int]:
 def _roots(parts: zipfile.ZipFile) -> Iterator[tuple[str, Element]]:
     for name in parts.namelist():
         if name.endswith(".xml"):
-            with suppress(
-                ElementTree.ParseError
-            ):  # of a part that has text, the converter says so; others may be anything
+            # The converter reports a broken part that has text; other parts may be anything.
+            with suppress(ElementTree.ParseError):
                 yield name, ElementTree.fromstring(parts.read(name))
 
 
-def _words_of(roots: Mapping[str, Element]) -> Iterator[tuple[str, _Word]]:
-    """The parts that have text, each with the names that hold in it."""
+def _text_parts(roots: Mapping[str, Element]) -> Iterator[tuple[str, _Names]]:
+    """Yield the names of the parts that have text, each with its element names."""
     for space in _NAMESPACES:
         hiding = frozenset[str]().union(
             *(_hiding(root, space) for root in roots.values() if root.tag == f"{space}styles")
         )
         for name, root in roots.items():
             if root.tag.removeprefix(space) in _TEXTS:
-                yield name, _Word(space, hiding)
+                yield name, _Names(space, hiding)
 
 
 def _hiding(styles: Element, space: str) -> set[str]:
-    """The ids of the styles whose text is hidden, by what they say or by what they are based on."""
-    word = _Word(space, frozenset())
-    said: dict[str, bool | None] = {}
+    """Return the ids of the styles whose text is hidden, by their own property or by that of the
+    style they are based on."""
+    names = _Names(space, frozenset())
+    own_toggle: dict[str, bool | None] = {}
     based: dict[str, str] = {}
-    for style in styles.iter(word.name("style")):
-        id = style.get(word.name("styleId"), "")
-        parent = style.find(word.name("basedOn"))
-        said[id], based[id] = (
-            word.hides(style, "rPr", "vanish"),
-            "" if parent is None else parent.get(word.name("val"), ""),
+    for style in styles.iter(names.name("style")):
+        id = style.get(names.name("styleId"), "")
+        parent = style.find(names.name("basedOn"))
+        own_toggle[id], based[id] = (
+            names.hides(style, "rPr", "vanish"),
+            "" if parent is None else parent.get(names.name("val"), ""),
         )
     found: set[str] = set()
-    for id in said:
+    for id in own_toggle:
         at, seen = id, {id}
-        while said.get(at) is None and (at := based.get(at, "")) not in seen and at in said:
+        while (
+            own_toggle.get(at) is None
+            and (at := based.get(at, "")) not in seen
+            and at in own_toggle
+        ):
             seen.add(at)
-        if said.get(at):
+        if own_toggle.get(at):
             found.add(id)
     return found
 
 
-def _take_out(root: Element, word: _Word) -> tuple[bool, int]:
-    """Hidden rows of tables go, and hidden runs lose what they hold → whether there were any, and
-    how many words."""
-    paragraph, run, row, text = map(word.name, ("p", "r", "tr", "t"))
-    kept = {word.name(local) for local in _KEPT}
+def _remove_hidden(root: Element, names: _Names) -> tuple[bool, int]:
+    """Remove hidden table rows and the content of hidden runs. Return whether there were any, and
+    the number of words."""
+    paragraph, run, row, text = map(names.name, ("p", "r", "tr", "t"))
+    kept = {names.name(local) for local in _KEPT}
     gone: list[Element] = []
-    waiting = [(root, False)]  # elements, and whether the style of the paragraph around them hides
+    # elements, and whether the style of the paragraph around them hides text
+    waiting = [(root, False)]
     while waiting:
         element, outer = waiting.pop()
         empty = False
         if element.tag == paragraph:
-            outer = word.style(element, "p")
+            outer = names.style(element, "p")
         elif element.tag == run:
-            own = word.hides(element, "rPr", "vanish")
-            # Of the two styles each turns around what the other says; what a run says itself is the
-            # last word.
-            empty = own if own is not None else outer != word.style(element, "r")
+            own = names.hides(element, "rPr", "vanish")
+            # The toggles of the two styles cancel each other out; a run's own property overrides
+            # both.
+            empty = own if own is not None else outer != names.style(element, "r")
         stay: list[Element] = []
         for child in element:
-            away = (
+            removed = (
                 child.tag not in kept
                 if empty
-                else child.tag == row and word.hides(child, "trPr", "hidden")
+                else child.tag == row and names.hides(child, "trPr", "hidden")
             )
-            (gone if away else stay).append(child)
+            (gone if removed else stay).append(child)
         if len(stay) < len(element):
             element[:] = stay
         waiting += [(child, outer) for child in stay]
@@ -145,8 +147,9 @@ def _take_out(root: Element, word: _Word) -> tuple[bool, int]:
     )
 
 
-def _rename(root: Element, word: _Word) -> bool:
-    wrappers = [element for local in _WRAPPERS for element in root.iter(word.name(local))]
+def _rename(root: Element, names: _Names) -> bool:
+    """Rename the unknown text containers; return whether there were any."""
+    wrappers = [element for local in _WRAPPERS for element in root.iter(names.name(local))]
     for element in wrappers:
-        element.tag = word.name(_KNOWN)
+        element.tag = names.name(_KNOWN)
     return bool(wrappers)

@@ -1,5 +1,5 @@
-"""Front matter: the YAML between two lines of dashes before a Markdown document. The door of this
-package to the YAML library."""
+"""Front matter: the YAML between two lines of dashes at the top of a Markdown document. The only
+module of this package that imports the YAML library."""
 
 from __future__ import annotations
 
@@ -15,40 +15,40 @@ _LONGEST = 64 * 1024  # characters
 
 
 def front_matter(text: str, name: str) -> tuple[dict[str, DocumentField], int]:
-    """What stands before a document, by name, and where the document begins: ({}, 0) when there is
-    none. Raises IngestError, with the line, when it is not YAML."""
+    """Return the fields of the front matter and the offset at which the document begins; ({}, 0)
+    without front matter. Raises IngestError, with the line, if it is not YAML."""
     fenced = _FENCED.match(text)
     if fenced is None or len(fenced[1] or "") > _LONGEST:
         return {}, 0
-    data = _loaded(fenced[1] or "", name)
+    data = _load(fenced[1] or "", name)
     if data is None:
         return {}, fenced.end()
-    from ruamel.yaml.comments import CommentedMap  # loaded by now
+    from ruamel.yaml.comments import CommentedMap  # `_load` has imported the library
 
     if not isinstance(data, CommentedMap):
-        return {}, 0  # a line of dashes, some words, another line of dashes
+        return {}, 0  # text between two thematic breaks
     return {
         well_formed(str(key)): DocumentField(well_formed(value), data.lc.key(key)[0] + 2)
         for key, value in data.items()
     }, fenced.end()
 
 
-def _loaded(yaml_text: str, name: str) -> Any:
-    from ruamel.yaml import YAML  # 70 ms, and few files have front matter
+def _load(yaml_text: str, name: str) -> Any:
+    from ruamel.yaml import YAML  # takes 70 ms, and few files have front matter
     from ruamel.yaml.composer import Composer
     from ruamel.yaml.error import MarkedYAMLError, YAMLError
     from ruamel.yaml.events import AliasEvent
 
     class WithoutAliases(Composer):
-        """A few hundred characters of aliases of aliases can stand for more values than there is
-        memory for."""
+        """Refuses aliases: a few hundred characters of nested aliases can expand to more values
+        than fit in memory."""
 
         def compose_node(self, parent: Any, index: Any) -> Any:
             if self.parser.check_event(AliasEvent):
                 event = self.parser.peek_event()
                 raise IngestError(
                     f"was not added: its front matter has an alias, *{event.anchor}, and aliases"
-                    " are not read here",
+                    " are not supported",
                     place=Place(name, event.start_mark.line + 2),
                     hint=(
                         "write the value out, or quote it if it is text that begins with an"
@@ -63,9 +63,9 @@ def _loaded(yaml_text: str, name: str) -> Any:
         return yaml.load(yaml_text)
     except (YAMLError, RecursionError, ValueError) as exc:
         mark = getattr(exc, "problem_mark", None) if isinstance(exc, MarkedYAMLError) else None
-        said = getattr(exc, "problem", None) or "not YAML"
+        reason = getattr(exc, "problem", None) or "not YAML"
         raise IngestError(
-            f"was not added: its front matter is no YAML: {said}",
+            f"was not added: its front matter is not YAML: {reason}",
             place=Place(name, mark.line + 2 if mark else 1),
             hint="the lines between the two lines of dashes; quote a value that has a colon in it",
         ) from exc

@@ -1,11 +1,11 @@
-"""What a report says of text that a document hides from its readers."""
+"""The note of a report about text that a document hides from its readers."""
 
 from __future__ import annotations
 
 
 def hidden_words(count: int) -> tuple[str, ...]:
-    """What to say of a document whose hidden text was left out: nobody who reads the file sees it,
-    and a model might obey it."""
+    """Return the note for a document whose hidden text was left out. Hidden text is never added: no
+    reader of the file sees it, and a model might follow instructions in it."""
     words = (
         "1 word that it hides from its readers was"
         if count == 1

@@ -1,4 +1,4 @@
-"""HTML to documents, by way of Markdown."""
+"""Read HTML by converting it to Markdown."""
 
 from __future__ import annotations
 
@@ -45,7 +45,8 @@ BLOCKS = (
     "main",
     "summary",
 )
-# What ends where another one begins, or what is around it: HTML lets their end tags be left out.
+# (elements, the parents that contain them): such an element ends where the next one of the set
+# begins, since HTML makes its end tag optional.
 ENDED_BY = (
     ({"li"}, {"ul", "ol", "menu"}),
     ({"dt", "dd"}, {"dl"}),
@@ -56,15 +57,15 @@ EDGES = "header, footer, [role=banner], [role=contentinfo]"
 
 
 def html(data: bytes, name: str) -> Document:
-    """Raises IngestError for what is no text."""
+    """Return the document. Raises IngestError for binary data."""
     if b"\0" in data and encoding_of(data) == "utf-8":
         raise binary(name)
-    soup = parsed(data)
+    soup = parse_html(data)
     title = soup.title.get_text(" ", strip=True) if soup.title else ""
     canonical = soup.find("link", rel="canonical")
     address = str(canonical.get("href") or "") if canonical else ""
-    _leave_out_what_is_no_text(soup)
-    hidden = _leave_out_hidden(soup)
+    _remove_non_text(soup)
+    hidden = _remove_hidden(soup)
     for menu in (*soup.select(", ".join(MENUS)), *_lists_of_links(soup)):
         menu.decompose()
     document = from_markdown(markdown_of(soup), name, front=False)
@@ -73,30 +74,29 @@ def html(data: bytes, name: str) -> Document:
         document,
         title=title or document.title,
         url=url,
-        notes=(*_guessed(soup), *hidden_words(hidden)),
+        notes=(*_encoding_note(soup), *hidden_words(hidden)),
     )
 
 
-def parsed(html: str | bytes) -> BeautifulSoup:
+def parse_html(html: str | bytes) -> BeautifulSoup:
+    """Parse HTML, in the encoding that it declares or else the likeliest one."""
     with extra("documents", "reading HTML", IngestError):
         from bs4 import MarkupResemblesLocatorWarning, XMLParsedAsHTMLWarning
 
-    for advice in (
-        MarkupResemblesLocatorWarning,
-        XMLParsedAsHTMLWarning,
-    ):  # for programmers; it would be printed
+    # These warnings are for programmers, and would be printed to the user.
+    for advice in (MarkupResemblesLocatorWarning, XMLParsedAsHTMLWarning):
         warnings.filterwarnings("ignore", category=advice)
     return _soup()(html, "html.parser")
 
 
 def markdown_of(html: str | BeautifulSoup) -> str:
-    """A piece of HTML as Markdown, without what is no text or is hidden; images are left out. What
-    was parsed before is changed by it."""
-    soup = parsed(html) if isinstance(html, str) else html
-    _leave_out_what_is_no_text(soup)
-    _leave_out_hidden(soup)
+    """Return HTML as Markdown without scripts, images and hidden text. A parsed document is
+    modified."""
+    soup = parse_html(html) if isinstance(html, str) else html
+    _remove_non_text(soup)
+    _remove_hidden(soup)
     for tag in soup(list(BLOCKS)):
-        tag.name = "div"  # which the converter parts from what is beside it
+        tag.name = "div"  # the converter puts blank lines around it
     text: str = _converter()(
         heading_style="ATX", strip=["img"], table_infer_header=True
     ).convert_soup(soup)
@@ -135,8 +135,7 @@ def _converter() -> type[MarkdownConverter]:
         from markdownify import MarkdownConverter
 
     class Converter(MarkdownConverter):
-        """A bar in a cell is text, and does not end the cell. The type stubs leave out the
-        library's methods for single tags."""
+        """Escapes `|` in table cells. The library's type stubs lack its methods for single tags."""
 
         def convert_td(self, el: Any, text: str, parent_tags: Any) -> Any:
             return super().convert_td(el, text.replace("|", "\\|"), parent_tags)  # type: ignore[misc]
@@ -147,7 +146,7 @@ def _converter() -> type[MarkdownConverter]:
     return Converter
 
 
-def _leave_out_what_is_no_text(soup: BeautifulSoup) -> None:
+def _remove_non_text(soup: BeautifulSoup) -> None:
     from bs4.element import CData, PreformattedString
 
     for tag in soup(list(NO_TEXT)):
@@ -158,19 +157,17 @@ def _leave_out_what_is_no_text(soup: BeautifulSoup) -> None:
         string.extract()  # comments, `<?xml …?>`
 
 
-_VISIBLE = {
-    "visible": True,
-    "initial": True,
-    "hidden": False,
-    "collapse": False,
-}  # every other value is what is around it
+# values of `visibility`; any other one inherits
+_VISIBLE = {"visible": True, "initial": True, "hidden": False, "collapse": False}
 
 
-def _leave_out_hidden(soup: BeautifulSoup) -> int:
-    """Take out what an element hides by itself → how many words. `aria-hidden` hides nothing from
-    the eye, and what is `hidden="until-found"` is meant to be found; a page that hides all of
-    itself shows it when it is loaded, and tabs and answers that are folded away show when somebody
-    wants them; style sheets are not read."""
+def _remove_hidden(soup: BeautifulSoup) -> int:
+    """Remove text that an element hides by its own attributes; return the number of words.
+
+    Kept are: `aria-hidden`, which affects no sighted reader; `hidden="until-found"`, which is
+    meant to be found; `html` and `body`, which a script shows after loading; tab panels and
+    controlled sections, which a reader can open. Style sheets are not read.
+    """
     from bs4 import Tag
 
     opened = {
@@ -178,9 +175,8 @@ def _leave_out_hidden(soup: BeautifulSoup) -> int:
         for control in soup.select("[aria-controls]")
         for id in str(control["aria-controls"]).split()
     }
-    shown: dict[int, tuple[bool, bool]] = {
-        id(soup): (True, True)
-    }  # of each tag: whether it is displayed, and visible
+    # id of a tag → whether it is displayed, and whether it is visible
+    shown: dict[int, tuple[bool, bool]] = {id(soup): (True, True)}
     gone: list[Any] = []
     words = 0
     for node in soup.descendants:
@@ -212,18 +208,18 @@ def _leave_out_hidden(soup: BeautifulSoup) -> int:
 
 
 def _style(tag: Tag) -> dict[str, str]:
-    """What an element says of its style, by property: the last word, or the last that is said to be
-    important."""
-    said = (
+    """Return the declarations of an element's `style` attribute by property: the last one, or the
+    last with `!important`."""
+    declarations = (
         declaration.partition(":") for declaration in str(tag.get("style") or "").lower().split(";")
     )
-    rising = sorted(said, key=lambda one: "!" in one[2])
+    rising = sorted(declarations, key=lambda one: "!" in one[2])
     return {name.strip(): value.partition("!")[0].strip() for name, _, value in rising}
 
 
 def _lists_of_links(soup: BeautifulSoup) -> list[Tag]:
-    """Menus that are not called so: lists at the head and the foot of a page in which there is
-    nothing but links."""
+    """Return menus without a `nav` element: lists in the header and footer of a page that contain
+    only links."""
     edges = soup.select(EDGES)
     return [
         each
@@ -237,8 +233,8 @@ def _letters(tags: Sequence[Tag]) -> str:
     return "".join("".join(tag.get_text().split()) for tag in tags)
 
 
-def _guessed(soup: BeautifulSoup) -> tuple[str, ...]:
-    """What to say of a page that does not say in which encoding it is."""
+def _encoding_note(soup: BeautifulSoup) -> tuple[str, ...]:
+    """Return a note for a page that declares no encoding."""
     read_as = (soup.original_encoding or "utf-8").lower()
     if (
         soup.declared_html_encoding
@@ -248,7 +244,7 @@ def _guessed(soup: BeautifulSoup) -> tuple[str, ...]:
         return ()
     return (
         (
-            f"it does not say its encoding and was read as {read_as}, which is a guess (save it as"
+            f"it declares no encoding and was read as {read_as}, which is a guess (save it as"
             ' UTF-8, or add <meta charset="…">)'
         ),
     )

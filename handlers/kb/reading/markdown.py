@@ -1,4 +1,4 @@
-"""Markdown to documents."""
+"""Read Markdown: its blocks, by the tokens of markdown-it, and its front matter."""
 
 from __future__ import annotations
 
@@ -26,26 +26,27 @@ _KINDS: Mapping[str, Kind] = {
 
 
 def markdown(data: bytes, name: str) -> Document:
+    """Return the document in a Markdown file. Raises IngestError."""
     return from_markdown(decoded(data, name), name)
 
 
 def from_markdown(text: str, name: str, *, front: bool = True) -> Document:
-    """The document in Markdown. What somebody wrote (`front`) may say `title` and `url` in front
-    matter, and its comments are left out. Raises IngestError."""
-    said, begin = front_matter(text, name) if front else ({}, 0)
+    """Return the document in a Markdown text. A file by an author (`front`) may have `title` and
+    `url` in front matter, and its comments are removed. Raises IngestError."""
+    fields, begin = front_matter(text, name) if front else ({}, 0)
     if front and "<!--" in text:
-        text = _without_comments(text, begin)
+        text = _remove_comments(text, begin)
     blocks = markdown_blocks(text, begin)
     headings = [block for block in blocks if block.kind == "heading" and block.name]
-    named = str(said["title"].value) if said.get("title") and said["title"].value else ""
+    named = str(fields["title"].value) if fields.get("title") and fields["title"].value else ""
     title = named or (min(headings, key=lambda block: block.level).name if headings else stem(name))
-    url = str(said["url"].value) if said.get("url") and said["url"].value else ""
-    return Document(title, text, blocks, url, said)
+    url = str(fields["url"].value) if fields.get("url") and fields["url"].value else ""
+    return Document(title, text, blocks, url, fields)
 
 
 def markdown_blocks(text: str, begin: int) -> tuple[Block, ...]:
-    """The parts of a Markdown text from `begin` on."""
-    tokens, starts = _parsed(text, begin)
+    """Return the blocks of a Markdown text from offset `begin` on."""
+    tokens, starts = _parse(text, begin)
     blocks: list[Block] = []
     reached = begin
     for index, token in enumerate(tokens):
@@ -54,14 +55,17 @@ def markdown_blocks(text: str, begin: int) -> tuple[Block, ...]:
         start, end = starts[token.map[0]], starts[token.map[1]]
         if start < reached:
             continue
-        blocks += paragraphs(
-            text, reached, start
-        )  # link definitions and the like, which make no token
+        # Link definitions have no token; their text is kept as paragraphs.
+        blocks += paragraphs(text, reached, start)
         reached = end
         if token.type == "heading_open":
             blocks.append(
                 Block(
-                    "heading", start, end, level=int(token.tag[1]), name=_words(tokens[index + 1])
+                    "heading",
+                    start,
+                    end,
+                    level=int(token.tag[1]),
+                    name=_plain_text(tokens[index + 1]),
                 )
             )
         elif token.type in _KINDS:
@@ -70,9 +74,9 @@ def markdown_blocks(text: str, begin: int) -> tuple[Block, ...]:
     return tuple(blocks)
 
 
-def _parsed(text: str, begin: int) -> tuple[list[Token], list[int]]:
-    """What stands from `begin` on, and where each of its lines begins."""
-    from markdown_it import MarkdownIt  # a host that reads no documents does without
+def _parse(text: str, begin: int) -> tuple[list[Token], list[int]]:
+    """Return the tokens of the text from `begin` on, and the offset of each of its lines."""
+    from markdown_it import MarkdownIt  # a host that only searches never loads it
 
     starts = [begin]
     for line in text[begin:].split("\n"):
@@ -81,17 +85,18 @@ def _parsed(text: str, begin: int) -> tuple[list[Token], list[int]]:
     return MarkdownIt("commonmark").enable("table").parse(text[begin:]), starts
 
 
-def _without_comments(text: str, begin: int) -> str:
-    """Comments are for whoever edits a page: who reads it does not see them. What looks like one in
-    code is code."""
-    tokens, starts = _parsed(text, begin)
+def _remove_comments(text: str, begin: int) -> str:
+    """Return the text without HTML comments, which no reader of the page sees. Comments in code are
+    code and stay."""
+    tokens, starts = _parse(text, begin)
     kept: list[str] = []
     reached = 0
     for token in tokens:
         for comment in _comments(token):
             assert token.map is not None
             first, last = token.map
-            # Its lines may begin with what the quotation or the list around them begins with.
+            # markdown-it strips the prefix of a block quote or list from each line; the source has
+            # it.
             written = re.compile(re.escape(comment).replace("\\\n", "\n[ \\t>]*"))
             if at := written.search(text, max(reached, starts[first]), starts[last]):
                 kept.append(text[reached : at.start()])
@@ -100,6 +105,7 @@ def _without_comments(text: str, begin: int) -> str:
 
 
 def _comments(token: Token) -> Iterator[str]:
+    """Yield the comments in an inline or HTML token."""
     if token.type == "inline":
         inner = (child.content for child in token.children or () if child.type == "html_inline")
         yield from (content for content in inner if content.startswith("<!--"))
@@ -111,7 +117,7 @@ def _comments(token: Token) -> Iterator[str]:
             yield token.content[start:end]
 
 
-def _words(inline: Token) -> str:
-    """The text of a heading without its markup."""
+def _plain_text(inline: Token) -> str:
+    """Return the text of a heading without its markup."""
     parts = [" " if child.type == "softbreak" else child.content for child in inline.children or ()]
     return " ".join("".join(parts).split())

@@ -1,12 +1,12 @@
-"""PDF to documents: the text of each page in the order in which the file has it, with the parts
-that its setting shows, headings and tables as Markdown has them.
+"""Read PDF: the text of each page in file order, with headings and tables as Markdown, recovered
+from the layout.
 
-A file says where each line stands and in which type, and nothing of headings, paragraphs and
-tables. A line in larger type than most of the text, or in bold type alone, is a heading; more room
-than usual between two lines ends a paragraph; pieces that stand side by side, line after line, are
-a table. A first or last line that most pages have, letter for letter and at the same place, is read
-once, and a page's number never; whatever else may be a running head is kept, since text that is
-lost is worse.
+A PDF records the position and the font of each line, and nothing about headings, paragraphs or
+tables. A line in a larger font than most of the text, or a line entirely in bold, is a heading.
+More space than usual between two lines ends a paragraph. Pieces of text side by side on consecutive
+lines are a table. A first or last line that most pages repeat exactly at the same position is read
+once, and page numbers are dropped; any other possible running head is kept, since losing text is
+worse.
 """
 
 from __future__ import annotations
@@ -24,30 +24,27 @@ from groundhook.host.core.types.base import well_formed
 from groundhook.host.core.types.documents import Block, Document, Kind
 from groundhook.host.readers.pdf import Line, Pdf, read_pdf
 
-LARGER = 1.15  # times the size of most of the text: a heading
+LARGER = 1.15  # × the size of most of the text: a heading
 LONGEST_HEADING = 120  # characters
-LINE = 30  # characters of a line of text
-ROOM = 1.3  # times the usual distance of two lines: a paragraph ends
-HEADING_ROOM = 1.4  # times its size: the next line is a heading of its own
-# pages at least that have the same line at the same place, and more than half of all: it is read
-# once
+LINE = 30  # characters of a full line of text
+ROOM = 1.3  # × the usual distance of two lines: a paragraph ends
+HEADING_ROOM = 1.4  # × its size: the next line is a heading of its own
+# A line that at least so many pages, and more than half of all, have at one position is read once.
 AGAIN = 3
-MOST_NAMED = 10  # pages
-EDGE = 2  # rows at most above and below the text
-# times its size: a row of several pieces that is nearer to another such row is one of a table
+MOST_NAMED = 10  # pages without text that a note lists
+EDGE = 2  # rows at most of a running head or foot
+# × its size: a row of several pieces that is nearer to another such row is in a table
 TABLE_ROOM = 3.0
 _GENERATED = re.compile(
     r"(?i)^(?:microsoft \w+ - .*|untitled.*|\((?:anonymous|untitled|unspecified)\)"
     r"|.*\.(?:docx?|odt|tex|dvi|indd|pptx?|xlsx?|pdf|rtf|qxd))$"
 )
 _LEADERS = re.compile(r"(?:\. ?){4}")  # of a table of contents
-_PARTED = re.compile(
-    r"(?<![^\W\d_])([^\W\d_]+)-\n([^\W\d_]+)"
-)  # from a word's beginning only, or a long one takes its square
+# Matches from the beginning of a word only: else the time for a long word grows with its square.
+_PARTED = re.compile(r"(?<![^\W\d_])([^\W\d_]+)-\n([^\W\d_]+)")
 _WORD = re.compile(r"\w+(?:-\w+)*")
-_JOINING = frozenset(
-    {"and", "or", "to", "und", "oder", "bis", "et", "ou", "y", "o", "e"}
-)  # "two- and threefold"
+# "two- and threefold"
+_JOINING = frozenset({"and", "or", "to", "und", "oder", "bis", "et", "ou", "y", "o", "e"})
 # Whole lines: "Page 3 of 12", "- 3 -", "3 / 12", "3". A number of four digits on its own may be a
 # year.
 _PAGE_NUMBER = re.compile(
@@ -55,9 +52,8 @@ _PAGE_NUMBER = re.compile(
 )
 _NUMBER = re.compile(r"\d+")
 
-_Same = tuple[
-    str, int
-]  # a line's text, where it is a page's number with how far that is from the page, and its height
+# The text of a line and its height. A page number is replaced by its difference from the page.
+_LineKey = tuple[str, int]
 
 
 @dataclass(frozen=True)
@@ -68,13 +64,13 @@ class _Part:
 
 
 def pdf(data: bytes, name: str) -> Document:
-    """Raises IngestError."""
+    """Return the document. Raises IngestError."""
     try:
         found = read_pdf(data)
     except IngestError as exc:
         raise IngestError(f"{name!r} was not added: {exc.message}", hint=exc.hint) from exc
     body = _body([line for page in found.lines for line in page])
-    pages = _without_running(found, body)
+    pages = _drop_running_lines(found, body)
     parts = [
         (number, part)
         for number, page in enumerate(pages, 1)
@@ -84,36 +80,38 @@ def pdf(data: bytes, name: str) -> Document:
     words = {word.casefold() for _, part in parts for word in _WORD.findall(part.text)}
     text, blocks = "", list[Block]()
     for number, part in parts:
-        start, said = len(text), well_formed(_mended(part.text, words))
+        start, content = len(text), well_formed(_rejoin_words(part.text, words))
         level = min(6, sizes.index(part.style[0]) + 1) if part.kind == "heading" else 0
-        text += f"{'#' * level} {said}" if level else said
+        text += f"{'#' * level} {content}" if level else content
         blocks.append(
-            Block(part.kind, start, len(text), level=level, name=said if level else "", page=number)
+            Block(
+                part.kind, start, len(text), level=level, name=content if level else "", page=number
+            )
         )
         text += "\n\n"
     title = well_formed(_title(found.title, blocks)) or stem(name)
-    return Document(title, text, tuple(blocks), notes=_scanned(found))
+    return Document(title, text, tuple(blocks), notes=_scan_note(found))
 
 
-def _scanned(found: Pdf) -> tuple[str, ...]:
-    """What to say of pages that were left out."""
+def _scan_note(found: Pdf) -> tuple[str, ...]:
+    """Return a note about pages that have only images."""
     if not found.scanned:
         return ()
     some, many = found.scanned[:MOST_NAMED], len(found.scanned)
     shown = ", ".join(map(str, some)) + (", …" if many > len(some) else "")
-    said = (
+    problem = (
         f"page {shown} has no text, only images"
         if many == 1
         else f"{many} pages have no text, only images: {shown}"
     )
-    return (f"{said} (recognise its text (OCR) first, to have it found)",)
+    return (f"{problem} (recognise its text (OCR) first)",)
 
 
-def _mended(text: str, words: Collection[str]) -> str:
-    """The text with words whole that were parted at the end of a line. Where the file has the word
-    with its hyphen elsewhere, and not without, the hyphen stays."""
+def _rejoin_words(text: str, words: Collection[str]) -> str:
+    """Join words that were hyphenated at the end of a line. The hyphen stays if the file has the
+    word elsewhere with it and never without."""
 
-    def mended(parted: re.Match[str]) -> str:
+    def rejoined(parted: re.Match[str]) -> str:
         left, right = parted.group(1), parted.group(2)
         if right in _JOINING or not (right[0].islower() or (left.isupper() and right.isupper())):
             return parted.group()
@@ -124,15 +122,15 @@ def _mended(text: str, words: Collection[str]) -> str:
             else left + right
         )
 
-    return _PARTED.sub(mended, text.replace("\u00ad\n", "").replace("\u00ad", ""))
+    return _PARTED.sub(rejoined, text.replace("\u00ad\n", "").replace("\u00ad", ""))
 
 
-def _title(given: str, blocks: Sequence[Block]) -> str:
-    """The one that the file gives itself, unless a program did; else the highest heading of the
-    first page where it is the only one of its level: the first of several chapters is not what the
-    others are parts of."""
-    if given and not _GENERATED.match(given):
-        return given
+def _title(own_title: str, blocks: Sequence[Block]) -> str:
+    """Return the title in the file's metadata, unless a program generated it; else the highest
+    heading of the first page if no other heading has its level (else it is the first of several
+    chapters); else ""."""
+    if own_title and not _GENERATED.match(own_title):
+        return own_title
     first = min(
         (block for block in blocks if block.page == 1 and block.level),
         key=lambda block: block.level,
@@ -141,23 +139,28 @@ def _title(given: str, blocks: Sequence[Block]) -> str:
     return first.name if first and [block.level for block in blocks].count(first.level) == 1 else ""
 
 
-def _without_running(found: Pdf, body: tuple[float, bool]) -> list[list[Line]]:
-    """The pages without their numbers, and with a running head or foot only where it stands
-    first."""
-    seen: Counter[_Same] = Counter()
+def _drop_running_lines(found: Pdf, body: tuple[float, bool]) -> list[list[Line]]:
+    """Return the pages without page numbers, and with a running head or foot only at its first
+    occurrence."""
+    seen: Counter[_LineKey] = Counter()
     for page, lines in enumerate(found.lines, 1):
         seen.update(
-            {_same(line, page) for end in _ends(lines) for row in end[:EDGE] for line in row}
+            {
+                _line_key(line, page)
+                for end in _rows_from_ends(lines)
+                for row in end[:EDGE]
+                for line in row
+            }
         )
     least = max(AGAIN, len(found.lines) // 2 + 1)
-    told: set[_Same] = set()
+    read: set[_LineKey] = set()
     pages = []
     for page, lines in enumerate(found.lines, 1):
         running: list[Line] = []
-        for end in _ends(lines):
+        for end in _rows_from_ends(lines):
             for at, row in enumerate(end[:EDGE]):
                 again = all(
-                    seen[_same(line, page)] >= least or _says_page(line, page) for line in row
+                    seen[_line_key(line, page)] >= least or _names_page(line, page) for line in row
                 )
                 if (
                     not again
@@ -169,29 +172,31 @@ def _without_running(found: Pdf, body: tuple[float, bool]) -> list[list[Line]]:
         left_out = {
             line
             for line in running
-            if _PAGE_NUMBER.fullmatch(line.text) or _same(line, page) in told
+            if _PAGE_NUMBER.fullmatch(line.text) or _line_key(line, page) in read
         }
-        told.update(_same(line, page) for line in running)
+        read.update(_line_key(line, page) for line in running)
         pages.append([line for line in lines if line not in left_out] or list(lines))
     return pages
 
 
-def _same(line: Line, page: int) -> _Same:
+def _line_key(line: Line, page: int) -> _LineKey:
+    """Return what running lines of different pages have in common."""
     text = line.text
     if _PAGE_NUMBER.fullmatch(text):
         text = _NUMBER.sub(lambda number: f"{int(number.group()) - page:+d}", text, count=1)
     return text, round(line.base)
 
 
-def _says_page(line: Line, page: int) -> bool:
-    """Whether a line names its page in so many words, which needs no other pages to be
-    understood."""
+def _names_page(line: Line, page: int) -> bool:
+    """Return whether a line names its page in words ("Page 3"), which needs no comparison with
+    other pages."""
     named = line.text[0].isalpha() and _PAGE_NUMBER.fullmatch(line.text)
     return bool(named) and int(_NUMBER.findall(line.text)[0]) == page
 
 
-def _ends(lines: Sequence[Line]) -> tuple[list[list[Line]], list[list[Line]]]:
-    """What stands at one height, from the top of a page downwards and from its bottom upwards."""
+def _rows_from_ends(lines: Sequence[Line]) -> tuple[list[list[Line]], list[list[Line]]]:
+    """Return the rows of a page (lines at one height), from the top downwards and from the bottom
+    upwards."""
     rows: dict[int, list[Line]] = {}
     for line in lines:
         rows.setdefault(round(line.base), []).append(line)
@@ -210,7 +215,7 @@ def _in_table(row: Sequence[Line], following: Sequence[Sequence[Line]]) -> bool:
 
 
 def _body(lines: Sequence[Line]) -> tuple[float, bool]:
-    """The type that most of the text has."""
+    """Return the size and weight of the font of most of the text."""
     letters: Counter[tuple[float, bool]] = Counter()
     for line in lines:
         letters[Row((line,)).style] += len(line.text)
@@ -218,12 +223,12 @@ def _body(lines: Sequence[Line]) -> tuple[float, bool]:
 
 
 def _parts(rows: Sequence[Row], body: tuple[float, bool]) -> Iterator[_Part]:
-    """The headings, tables and paragraphs of a page."""
+    """Yield the headings, tables and paragraphs of a page."""
     headings = [
         _is_heading(row, body, rows[at + 1] if at + 1 < len(rows) else None)
         for at, row in enumerate(rows)
     ]
-    usual = _usual(rows)
+    usual = _usual_step(rows)
     at = 0
     while at < len(rows):
         table, taken = table_at(rows, at)
@@ -237,7 +242,7 @@ def _parts(rows: Sequence[Row], body: tuple[float, bool]) -> Iterator[_Part]:
         while (
             at < len(rows)
             and headings[at] == heading
-            and not _apart(rows[at - 1], rows[at], room)
+            and not _paragraph_ends(rows[at - 1], rows[at], room)
             and not table_at(rows, at)[1]
         ):
             if heading and rows[at].style != rows[first].style:
@@ -251,8 +256,8 @@ def _parts(rows: Sequence[Row], body: tuple[float, bool]) -> Iterator[_Part]:
 
 
 def _is_heading(row: Row, body: tuple[float, bool], following: Row | None) -> bool:
-    """Larger type alone makes a heading; bold type does above a line of text, but not above the
-    short lines of a table."""
+    """Return whether a row is a heading: in a larger font, or in bold above a line of text, but not
+    above the short lines of a table."""
     if (
         len(row.cells) > 1
         or len(row.text) > LONGEST_HEADING
@@ -268,9 +273,9 @@ def _is_heading(row: Row, body: tuple[float, bool], following: Row | None) -> bo
     return stands_out and sum(letter.isalpha() for letter in row.text) > 1
 
 
-def _usual(rows: Sequence[Row]) -> float:
-    """The distance that lines of one paragraph have on a page, as a multiple of their size: one of
-    the smaller that there are."""
+def _usual_step(rows: Sequence[Row]) -> float:
+    """Return the distance of lines within a paragraph of this page, as a multiple of their size:
+    the lower third of all distances."""
     steps = [
         (one.cells[0].base - two.cells[0].base) / two.cells[0].size
         for one, two in pairwise(rows)
@@ -280,10 +285,10 @@ def _usual(rows: Sequence[Row]) -> float:
     return down[len(down) // 3] if down else 1.2
 
 
-def _apart(one: Row, two: Row, room: float) -> bool:
-    """Whether two rows that follow one another are two paragraphs: there is room between them, more
-    than so many times the type's size, or the second stands higher, at the top of a column, and the
-    first ends a sentence or is another kind of text."""
+def _paragraph_ends(one: Row, two: Row, room: float) -> bool:
+    """Return whether a paragraph ends between two consecutive rows: the space between them is more
+    than `room` times the font size, or the second is higher, at the top of a column, and the first
+    ends a sentence, is short or has another font."""
     step = one.cells[0].base - two.cells[0].base
     if step < 0:
         return one.text[-1:] in ".!?:。！？" or one.style != two.style or len(one.text) < LINE

@@ -1,8 +1,8 @@
-"""The rows of a PDF's page, and the tables that they make.
+"""The rows of a PDF page, and the tables in them.
 
-A table is told by pieces of text that stand side by side, in at least two rows. Text that is
-wrapped in its cell comes as lines of its own, which begin where a column does. In which order a
-file has the cells is its own business; nearly all have them row by row.
+A table is recognised by pieces of text side by side in at least two rows. Text wrapped inside a
+cell is a line of its own that begins at the left edge of a column. Cells are expected in the order
+of the file, which is row by row in nearly all files.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from dataclasses import dataclass
 
 from groundhook.host.readers.pdf import Line
 
-LEVEL = 0.3  # times the size: how far the lines of a row may stand apart in height
-ALIGNED = 3.0  # points: how far beginnings of one column may be apart
-WRAPPED = 1.6  # times the size: how far below the last line of a cell its next one stands at most
+LEVEL = 0.3  # × the size: difference in height of the lines of one row
+ALIGNED = 3.0  # points: difference of the left edges of one column
+WRAPPED = 1.6  # × the size: distance at most from one line of a cell to the next
 
 
 @dataclass(frozen=True)
 class Row:
-    """Lines that stand side by side; nearly always one."""
+    """Lines side by side; nearly always one."""
 
     cells: tuple[Line, ...]
 
@@ -33,10 +33,11 @@ class Row:
 
 
 def rows_of(lines: Sequence[Line]) -> list[Row]:
+    """Return the lines of a page as rows."""
     rows: list[list[Line]] = []
     for line in lines:
         before = rows[-1][-1] if rows else None
-        if before and _level(before, line) and line.left > before.left:
+        if before and _is_level(before, line) and line.left > before.left:
             rows[-1].append(line)
         else:
             rows.append([line])
@@ -44,21 +45,21 @@ def rows_of(lines: Sequence[Line]) -> list[Row]:
 
 
 def table_at(rows: Sequence[Row], start: int) -> tuple[str, int]:
-    """The table that begins with a row, in Markdown with that row as its header, and how many rows
-    it takes; 0: there is none."""
+    """Return the table that begins with the row, in Markdown with that row as its header, and its
+    number of rows; ("", 0) if there is none."""
     if len(rows[start].cells) < 2:
         return "", 0
     columns = [cell.left for cell in rows[start].cells]
     table: list[dict[int, str]] = []
-    last: dict[int, Line] = {}  # of the table's last row the lowest line of each cell
+    last: dict[int, Line] = {}  # column → the lowest line of the cell in the last row
     at = start
     for at in range(start, len(rows) + 1):
         cells = rows[at].cells if at < len(rows) else ()
         places = [_column(columns, cell) for cell in cells]
-        if len(cells) > 1 and (places[0] in (None, 0) or not _goes_on(cells, places, last)):
+        if len(cells) > 1 and (places[0] in (None, 0) or not _continues_row(cells, places, last)):
             table.append({number: cell.text for number, cell in enumerate(cells)})
             last = dict(enumerate(cells))
-        elif cells and _goes_on(cells, places, last):
+        elif cells and _continues_row(cells, places, last):
             for place, cell in zip(places, cells, strict=True):
                 assert place is not None
                 table[-1][place] = (
@@ -70,10 +71,12 @@ def table_at(rows: Sequence[Row], start: int) -> tuple[str, int]:
     return (_markdown(table), at - start) if len(table) > 1 else ("", 0)
 
 
-def _goes_on(cells: Sequence[Line], places: Sequence[int | None], last: dict[int, Line]) -> bool:
-    """Whether lines belong to the last row of a table: below what their cells have, or level with
-    the row where they have nothing yet. The first column says no more than the others, so that no
-    paragraph behind a table is taken for it."""
+def _continues_row(
+    cells: Sequence[Line], places: Sequence[int | None], last: dict[int, Line]
+) -> bool:
+    """Return whether lines continue the last row of a table: below the text of their cells, or
+    level with the row if the cell is empty. A line in the first column does not, since it may be a
+    paragraph after the table."""
     return (
         bool(last)
         and places[0] != 0
@@ -86,7 +89,7 @@ def _fits(cell: Line, place: int | None, last: dict[int, Line]) -> bool:
         return False
     if place in last:
         return 0 < last[place].base - cell.base < WRAPPED * cell.size
-    return any(_level(cell, other) for other in last.values()) or cell.base < min(
+    return any(_is_level(cell, other) for other in last.values()) or cell.base < min(
         other.base for other in last.values()
     )
 
@@ -97,7 +100,7 @@ def _column(columns: Sequence[float], cell: Line) -> int | None:
     )
 
 
-def _level(one: Line, other: Line) -> bool:
+def _is_level(one: Line, other: Line) -> bool:
     return abs(one.base - other.base) < LEVEL * other.size
 
 

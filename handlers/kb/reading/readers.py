@@ -1,5 +1,5 @@
-"""The document readers that ship with Groundhook, by the ending of a file. What a reader needs is
-imported when it is first used."""
+"""The built-in document readers, by file ending. A reader imports its libraries when it is first
+used."""
 
 from __future__ import annotations
 

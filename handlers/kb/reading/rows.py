@@ -1,9 +1,8 @@
-"""Files and feeds whose rows are documents: CSV, TSV, JSON Lines, and a JSON array; read row by
-row, however large they are.
+"""Read files and feeds whose rows are documents: CSV, TSV, JSON Lines and JSON arrays. They are
+read row by row and may be of any size.
 
-A row that cannot be read is a row with an `error`, and the rows after it are read all the same;
-what makes the whole file unreadable is an IngestError. What the columns mean is `columns`'
-business.
+A row that cannot be read is a row with an `error`, and reading continues; what makes the whole file
+unreadable is an IngestError. `columns` interprets the columns.
 """
 
 from __future__ import annotations
@@ -23,17 +22,17 @@ from groundhook.host.core.errors import IngestError, Place
 from groundhook.host.core.types.base import well_formed
 
 LARGEST_ROW = 16 << 20  # characters
-_MOST_DIGITS = 4300  # of a whole number; the time that it takes grows with their square
+_MOST_DIGITS = 4300  # of an integer; the time to parse it grows with the square of their number
 _TOO_DEEP = "it is nested too deeply"
 _SEPARATORS = (",", ";", "\t", "|")
-_TOLD_SEPARATOR = re.compile(r'"?sep=([,;\t|])"?\s*', re.IGNORECASE)
+_DECLARED_SEPARATOR = re.compile(r'"?sep=([,;\t|])"?\s*', re.IGNORECASE)
 _PIECE = 1 << 16
 
 
 @dataclass(frozen=True)
 class Row:
-    """A row with its values by column. `line` is where it ends in the file, `size` the bytes that
-    were read for it."""
+    """A row with its values by column. `line` is the line at which it ends, `size` the number of
+    bytes read for it."""
 
     line: int
     size: int
@@ -42,12 +41,12 @@ class Row:
 
 
 def has_rows(name: str) -> bool:
-    """Whether each row of a file that ends like this one is a document."""
+    """Return whether a file with this ending has a document in each row."""
     return Path(name).suffix.lower() in TABLES
 
 
 def file_rows(path: Path) -> Iterator[Row]:
-    """The rows of a file. Raises IngestError."""
+    """Yield the rows of a file. Raises IngestError."""
     try:
         with path.open("rb") as file:
             yield from read_rows(file, str(path), TABLES[path.suffix.lower()])
@@ -56,11 +55,13 @@ def file_rows(path: Path) -> Iterator[Row]:
 
 
 def feed_rows(stream: BinaryIO, name: str) -> Iterator[Row]:
-    """The rows of a feed of JSON: an object a line, or an array of objects. Raises IngestError."""
+    """Yield the rows of a feed of JSON: one object per line, or an array of objects. Raises
+    IngestError."""
     yield from read_rows(stream, name, _json_rows)
 
 
 def read_rows(stream: BinaryIO, name: str, reader: Reader) -> Iterator[Row]:
+    """Decode the stream and yield its rows with their sizes. Raises IngestError."""
     counted = _Counted(stream)
     buffered = io.BufferedReader(counted, _PIECE)
     encoding = encoding_of(buffered.peek(4)[:4])
@@ -73,18 +74,20 @@ def read_rows(stream: BinaryIO, name: str, reader: Reader) -> Iterator[Row]:
             line = row.line
             yield Row(row.line, counted.taken(), row.values, row.error)
     except UnicodeDecodeError as exc:
-        said = f"it is not {encoding.upper().removesuffix('-SIG')}"
+        problem = f"it is not {encoding.upper().removesuffix('-SIG')}"
         if not line:
-            raise IngestError(f"{name!r} was not added: {said}", hint="save it as UTF-8") from exc
+            raise IngestError(
+                f"{name!r} was not added: {problem}", hint="save it as UTF-8"
+            ) from exc
         raise IngestError(
-            f"the rows after this one were not added: {said}",
+            f"the rows after this one were not added: {problem}",
             place=Place(name, line),
             hint="save it as UTF-8",
         ) from exc
 
 
 class _Counted(io.RawIOBase):
-    """A stream that counts what was read of it; closing it leaves the stream open."""
+    """A stream that counts the bytes read of another and leaves that open when it is closed."""
 
     def __init__(self, stream: BinaryIO) -> None:
         self._stream = stream
@@ -94,7 +97,7 @@ class _Counted(io.RawIOBase):
         return True
 
     def readinto(self, buffer: Any) -> int:
-        # read1: a feed that pauses is read as far as it has come
+        # read1 returns what has arrived; read would block until a pausing feed fills the buffer
         data = (
             self._stream.read1(len(buffer))
             if isinstance(self._stream, io.BufferedReader)
@@ -105,7 +108,7 @@ class _Counted(io.RawIOBase):
         return len(data)
 
     def taken(self) -> int:
-        """Bytes since this was last asked."""
+        """Return the bytes read since the last call."""
         taken, self._read = self._read, 0
         return taken
 
@@ -115,9 +118,10 @@ class _Counted(io.RawIOBase):
 
 def _csv_rows(text: TextIO, name: str) -> Iterator[Row]:
     first, above = _first_line(text)
-    if told := _TOLD_SEPARATOR.fullmatch(first):  # how spreadsheets say it
+    # the line by which spreadsheets declare it
+    if declared := _DECLARED_SEPARATOR.fullmatch(first):
         first, more = _first_line(text)
-        yield from _table(text, first, name, told.group(1), above + more)
+        yield from _table(text, first, name, declared.group(1), above + more)
     else:
         yield from _table(text, first, name, max(_SEPARATORS, key=first.count), above)
 
@@ -128,7 +132,7 @@ def _tsv_rows(text: TextIO, name: str) -> Iterator[Row]:
 
 
 def _first_line(text: TextIO) -> tuple[str, int]:
-    """The first line that is not blank, and how many lines were read for it."""
+    """Return the first line that is not blank, and the number of lines read for it."""
     for number in count(1):
         line = text.readline(LARGEST_ROW)
         if line.strip() or not line:
@@ -137,10 +141,11 @@ def _first_line(text: TextIO) -> tuple[str, int]:
 
 
 def _table(text: TextIO, first: str, name: str, separator: str, above: int) -> Iterator[Row]:
-    """`first` names the columns and is line number `above`."""
+    """Yield the rows of a table. `first` is its line of column names, which has the line number
+    `above`."""
     csv.field_size_limit(LARGEST_ROW)
     reader = csv.reader(_lines(first, text), delimiter=separator, strict=True)
-    begun = above  # the line at which the row under way begins
+    begun = above  # the line at which the current row begins
     try:
         names = [column.strip() for column in next(reader, [])]
         _check_names(names, name, above)
@@ -148,15 +153,15 @@ def _table(text: TextIO, first: str, name: str, separator: str, above: int) -> I
         for cells in reader:
             line = reader.line_num + above - 1
             if len(cells) > len(names):
-                said = f"{len(cells)} cells, and the first line names {len(names)} columns"
-                yield Row(line, 0, error=f"the row has {said}")
+                problem = f"{len(cells)} cells, and the first line names {len(names)} columns"
+                yield Row(line, 0, error=f"the row has {problem}")
             elif any(cell.strip() for cell in cells):
                 yield Row(line, 0, dict(zip(names, cells, strict=False)))
             begun = line + 1
     except csv.Error as exc:
-        said = f"the row that begins here cannot be read: {exc}"
+        problem = f"the row that begins here cannot be read: {exc}"
         raise IngestError(
-            f"was not added from here on: {said}",
+            f"was not added from here on: {problem}",
             place=Place(name, begun),
             hint="is a quote left open?",
         ) from exc
@@ -175,7 +180,7 @@ def _check_names(names: list[str], name: str, line: int) -> None:
     for column in names:
         if column and names.count(column) > 1:
             raise IngestError(
-                f"was not added: the column {column!r} is there twice", place=Place(name, line)
+                f"was not added: two columns are named {column!r}", place=Place(name, line)
             )
 
 
@@ -199,82 +204,83 @@ def _json_rows(text: TextIO, name: str) -> Iterator[Row]:
     if first.strip() == "{":
         hint = "write each object on one line, or all of them as one array"
         raise IngestError(
-            "was not added: an object begins here that goes on over several lines",
+            "was not added: an object that begins here spans several lines",
             place=Place(name, began),
             hint=hint,
         )
     decoder = _Decoder()
-    for line, said in enumerate(_lines(first, text), began):
-        if len(said) > LARGEST_ROW:
+    for line, content in enumerate(_lines(first, text), began):
+        if len(content) > LARGEST_ROW:
             yield Row(
                 line, 0, error=f"the line has more than {LARGEST_ROW >> 20} million characters"
             )
-        elif said.strip():
+        elif content.strip():
             try:
-                value = decoder.line(said)
+                value = decoder.line(content)
             except (ValueError, RecursionError) as exc:
-                yield Row(line, 0, error=f"the line is no JSON: {_said(exc)}")
+                yield Row(line, 0, error=f"the line is not JSON: {_json_problem(exc)}")
             else:
-                yield decoder.row(value, said, line)
+                yield decoder.row(value, content, line)
 
 
 def _array(text: TextIO, name: str, line: int) -> Iterator[Row]:
-    """Objects of an array that begins at this line, each as soon as it is whole."""
+    """Yield the objects of an array that begins at this line, each as soon as it is complete."""
     decoder, buffer, more = _Decoder(), "", True
     while True:
-        buffer, line = _skipped(buffer, line)
+        buffer, line = _skip_blanks(buffer, line)
         if buffer.startswith("]"):
             return
         try:
             value, end = decoder.beginning(buffer)
-            whole = more is False or end < len(buffer)  # a number may go on
+            # a number at the end of the buffer may be incomplete
+            whole = more is False or end < len(buffer)
         except (ValueError, RecursionError) as exc:
             if not more or len(buffer) > LARGEST_ROW:
-                said = (
+                problem = (
                     "it ends in the middle of its array"
                     if not buffer
-                    else f"it is no JSON from here on: {_said(exc)}"
+                    else f"it is not JSON from here on: {_json_problem(exc)}"
                 )
                 raise IngestError(
-                    f"was not added from here on: {said}", place=Place(name, line)
+                    f"was not added from here on: {problem}", place=Place(name, line)
                 ) from exc
             whole = False
         if whole:
             line += buffer.count("\n", 0, end)
-            said, buffer = buffer[:end], buffer[end:]
-            yield decoder.row(value, said, line)
+            content, buffer = buffer[:end], buffer[end:]
+            yield decoder.row(value, content, line)
             continue
-        piece = text.read(
-            max(_PIECE, len(buffer))
-        )  # twice as much each time: a large object is not decoded again and again
+        # Doubling keeps the time linear: a large object is decoded only a few times.
+        piece = text.read(max(_PIECE, len(buffer)))
         buffer, more = buffer + piece, bool(piece)
 
 
-def _skipped(buffer: str, line: int) -> tuple[str, int]:
-    """The buffer without blanks and commas before the next value."""
+def _skip_blanks(buffer: str, line: int) -> tuple[str, int]:
+    """Return the buffer without blanks and commas before the next value, and the line of that
+    value."""
     rest = buffer.lstrip(" \t\r\n,")
     return rest, line + buffer.count("\n", 0, len(buffer) - len(rest))
 
 
 class _Decoder:
-    """JSON to rows. A number that is too long ends its row, and not the array: the value is read to
-    its end all the same."""
+    """Decodes JSON as rows. A number that is too long fails its row, not the array: the value is
+    decoded to its end."""
 
     def __init__(self) -> None:
         self._json = json.JSONDecoder(parse_int=self._int)
-        self._digits = 0  # of the last number that is too long
+        self._digits = 0  # of the last number that was too long
 
     def line(self, text: str) -> Any:
         self._digits = 0
         return self._json.decode(text)
 
     def beginning(self, text: str) -> tuple[Any, int]:
-        """The value that the text begins with, and where it ends."""
+        """Return the value at the beginning of the text, and where it ends."""
         self._digits = 0
         return self._json.raw_decode(text)
 
-    def row(self, value: Any, said: str, line: int) -> Row:
-        """The row that was read last, from the text `said`."""
+    def row(self, value: Any, content: str, line: int) -> Row:
+        """Return the row for the value that was decoded last, from the text `content`."""
         if self._digits:
             return Row(
                 line,
@@ -286,8 +292,10 @@ class _Decoder:
             )
         try:
             if not isinstance(value, dict):
-                return Row(line, 0, error=f"the row is no object: {json.dumps(value)[:60]}")
-            return Row(line, 0, well_formed(value) if "\\ud" in said or "\\uD" in said else value)
+                return Row(line, 0, error=f"the row is not an object: {json.dumps(value)[:60]}")
+            return Row(
+                line, 0, well_formed(value) if "\\ud" in content or "\\uD" in content else value
+            )
         except RecursionError:
             return Row(line, 0, error=_TOO_DEEP)
 
@@ -299,10 +307,10 @@ class _Decoder:
         return int(text)
 
 
-def _said(exc: Exception) -> str:
-    if isinstance(
-        exc, json.JSONDecodeError
-    ):  # its own words count lines from where it began to read
+def _json_problem(exc: Exception) -> str:
+    """Return what is wrong with a JSON text."""
+    # The message of the exception itself counts lines from the beginning of the buffer.
+    if isinstance(exc, json.JSONDecodeError):
         return f"{exc.msg[:1].lower()}{exc.msg[1:]} (character {exc.pos + 1})"
     return _TOO_DEEP if isinstance(exc, RecursionError) else str(exc)
 

@@ -1,4 +1,4 @@
-"""Bytes to text, and plain text to paragraphs."""
+"""Decode text files, and split plain text into paragraphs."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ _MARKS = ((b"\xef\xbb\xbf", "utf-8-sig"), (b"\xff\xfe", "utf-16"), (b"\xfe\xff",
 
 
 def encoding_of(beginning: bytes) -> str:
-    """The encoding that a byte order mark names; UTF-8 without one."""
+    """Return the encoding of the byte order mark; UTF-8 without one."""
     return next((encoding for mark, encoding in _MARKS if beginning.startswith(mark)), "utf-8")
 
 
 def decoded(data: bytes, name: str) -> str:
-    """Text with line feeds alone. Raises IngestError for what is no text."""
+    """Return the text with `\\n` line ends. Raises IngestError for data that is not text."""
     encoding = encoding_of(data)
     try:
         text = data.decode(encoding)
@@ -33,14 +33,15 @@ def decoded(data: bytes, name: str) -> str:
 
 
 def binary(name: str) -> IngestError:
+    """Return the error for a binary file with the ending of a text file."""
     return IngestError(
         f"{name!r} was not added: it is binary, not text",
-        hint="its ending says otherwise; rename or leave it out",
+        hint="its ending is that of a text file; rename it or leave it out",
     )
 
 
 def paragraphs(text: str, start: int = 0, end: int | None = None, page: int = 0) -> Iterator[Block]:
-    """Runs of lines between blank lines."""
+    """Yield the runs of lines between blank lines."""
     for found in re.compile(r"\S.*?(?=\n[ \t]*\n|\Z)", re.DOTALL).finditer(
         text, start, len(text) if end is None else end
     ):
@@ -48,10 +49,11 @@ def paragraphs(text: str, start: int = 0, end: int | None = None, page: int = 0)
 
 
 def plain(data: bytes, name: str) -> Document:
+    """Return the document in a plain text file. Raises IngestError."""
     text = decoded(data, name)
     return Document(stem(name), text, tuple(paragraphs(text)))
 
 
 def stem(name: str) -> str:
-    """What a file is called, as a title."""
+    """Return the name of a file as a title: without its ending, `_` as spaces."""
     return Path(name).stem.replace("_", " ").strip() or name

@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from groundhook.handlers.kb.base import KnowledgeBase
-from groundhook.handlers.kb.graph.base import Graphed, Graphs
+from groundhook.handlers.kb.graph.base import GraphedStore, Graphs
 from groundhook.handlers.kb.graph.extract import Extraction
 from groundhook.handlers.kb.store import (
     Answer,
@@ -304,12 +304,12 @@ def document(tenant: str, id: str, text: str, version: str = "1") -> Incoming:
 
 def graphed(
     shelf: Shelf, folder: Path, spec: EntitySpec | None = None, delegates: Any = None
-) -> tuple[Graphed, Graphs, Extraction]:
+) -> tuple[GraphedStore, Graphs, Extraction]:
     graphs = Graphs(folder)
     extraction = Extraction(
         spec=spec or EntitySpec(), language="english", delegates=delegates or Nobody()
     )
-    return Graphed(shelf, graphs, {"docs": extraction}), graphs, extraction  # type: ignore[arg-type]
+    return GraphedStore(shelf, graphs, {"docs": extraction}), graphs, extraction  # type: ignore[arg-type]
 
 
 @pytest.fixture
