@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import anyio
+from anyio.abc import TaskGroup
 
 from groundhook.hooks.api.table import HOOKS, Dialect, lazy_globals_argument, prelude_argument
 from groundhook.hooks.inprocess import InProcessIsolates
@@ -25,6 +26,7 @@ from groundhook.hooks.run import UNITS, Prelude
 from groundhook.hooks.script import Linker
 from groundhook.hooks.session import Session
 from groundhook.host.core.errors import Place
+from groundhook.host.core.exception_groups import unwrapped
 from groundhook.host.core.hook_engine import (
     HookScript,
     HookSession,
@@ -71,9 +73,23 @@ class _Engine:
 class WorkerEngine(_Engine):
     """Hooks run in worker processes."""
 
+    def __init__(self, cache: Path, pool: Pool, dialect: Dialect) -> None:
+        super().__init__(Linker(cache, pool.transpiling), pool, dialect)
+        self._pool = pool
+
+    def close(self) -> None:
+        """Let the processes end; their task group waits for them."""
+        self._pool.close()
+
 
 class InProcessEngine(_Engine):
     """Hooks run in the host's process."""
+
+    def __init__(self, cache: Path, isolates: InProcessIsolates, dialect: Dialect) -> None:
+        super().__init__(Linker(cache, isolates.transpiling), isolates, dialect)
+
+    def close(self) -> None:
+        """Nothing is left when its sessions are closed."""
 
 
 @asynccontextmanager
@@ -90,17 +106,31 @@ async def open_engine(
     the first hook runs. `cache` is the folder for compiled files. `dialect` is what the scripts may
     call. `environment` holds the variables of the worker processes; None: those of this one.
     """
+    with unwrapped():
+        async with anyio.create_task_group() as tasks:
+            engine = make_engine(
+                tasks, workers=workers, cache=cache, dialect=dialect, environment=environment
+            )
+            try:
+                yield engine
+            finally:
+                engine.close()
+
+
+def make_engine(
+    tasks: TaskGroup,
+    *,
+    workers: int | None,
+    cache: Path,
+    dialect: Dialect = HOOKS,
+    environment: Mapping[str, str] | None = None,
+) -> WorkerEngine | InProcessEngine:
+    """Return the engine, to be closed before `tasks`, in which its processes are watched, is left.
+    Arguments as for `open_engine`."""
     size = (os.cpu_count() or 1) if workers is None else workers
     if size == 0:
-        isolates = InProcessIsolates(_prelude(dialect))
-        yield InProcessEngine(Linker(cache, isolates.transpiling), isolates, dialect)
-        return
-    async with anyio.create_task_group() as tasks:
-        pool = Pool(size, _prelude(dialect), tasks, environment)
-        try:
-            yield WorkerEngine(Linker(cache, pool.transpiling), pool, dialect)
-        finally:
-            pool.close()
+        return InProcessEngine(cache, InProcessIsolates(_prelude(dialect)), dialect)
+    return WorkerEngine(cache, Pool(size, _prelude(dialect), tasks, environment), dialect)
 
 
 @once

@@ -14,15 +14,13 @@ from typing import TYPE_CHECKING, Any, Literal
 import anyio
 from pydantic import ValidationError
 
-from groundhook.host.app.check import check
 from groundhook.host.app.connectors import Connectors
-from groundhook.host.app.hook_diagnostics import declarations, hook_problems
 from groundhook.host.app.plugins import Plugins
 from groundhook.host.app.reload import Reloads, Swap
 from groundhook.host.app.sources import Sources
 from groundhook.host.citations.index import CitationIndex
 from groundhook.host.config.packages import App
-from groundhook.host.config.resolve import Explained, explain, explain_app
+from groundhook.host.config.resolve import Explained
 from groundhook.host.core.channel import Channel
 from groundhook.host.core.errors import ConfigError, HostError, UsageError
 from groundhook.host.core.ports import Delegates, Warn
@@ -208,6 +206,10 @@ class Host:
         """Everything that is wrong with the app's files, or with one assistant: configuration,
         references between files, hooks that do not compile or do not fit their types. Raises
         UnknownName."""
+        # Imported here because turns and searches need neither.
+        from groundhook.host.app.check import check
+        from groundhook.host.app.hook_diagnostics import hook_problems
+
         found = check(
             self.app,
             assistant or "",
@@ -228,13 +230,14 @@ class Host:
 
     def declarations(self) -> str:
         """What a hook of this app may use, as TypeScript declarations."""
+        from groundhook.host.app.hook_diagnostics import declarations
+
         return declarations(self.app, self._tools)
 
     def explain(self, assistant: str) -> list[Explained]:
         """Every setting of an assistant and of the app, with the layer and place that set it.
         Raises UnknownName, ConfigError."""
-        own = explain(self.app.settings_for(self.app.package(assistant)))
-        return [*own, *explain_app(self.app.settings, self.app.agent_file)]
+        return self.app.explain(assistant)
 
     @property
     def _tools(self) -> list[str]:

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import anyio
 
-from groundhook.hooks.runner import open_engine
+from groundhook.hooks.first_use import open_on_first_use
 from groundhook.host.app.builtins import BUILTIN, declared
 from groundhook.host.app.connectors import Connectors
 from groundhook.host.app.gc_tuning import spared
@@ -88,7 +88,7 @@ async def open_host(
     async with AsyncExitStack() as stack:
         stack.enter_context(unwrapped())
         engine = await stack.enter_async_context(
-            open_engine(
+            open_on_first_use(
                 workers=settings.hook_workers,
                 cache=app.state / "hooks",
                 environment=child_environment(),

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from datetime import datetime
+from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -13,7 +14,9 @@ from groundhook.host.cli import options
 from groundhook.host.cli.edge import DEBUG_HINT, FAILED, execute
 from groundhook.host.cli.report import Report
 from groundhook.host.core.types.events import Event, Failed
-from groundhook.host.output.terminal import Terminal
+
+if TYPE_CHECKING:
+    from groundhook.host.output.terminal import Terminal
 
 
 @click.command("chat")
@@ -92,13 +95,21 @@ class View:
 
     def __init__(self, report: Report, *, trace: bool) -> None:
         self._report = report
-        self._terminal = Terminal(report.out, report.err, trace=trace)
+        self._trace = trace
+
+    @cached_property
+    def _terminal(self) -> Terminal:
+        # Imported here because JSON lines need no terminal.
+        from groundhook.host.output.terminal import Terminal
+
+        return Terminal(self._report.out, self._report.err, trace=self._trace)
 
     def __enter__(self) -> View:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._terminal.close()
+        if not self._report.json:
+            self._terminal.close()
 
     def show(self, event: Event) -> None:
         if isinstance(event, Failed) and event.code == "internal":

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import click
 
-from groundhook.host.app.opening import open_host
 from groundhook.host.cli import options
-from groundhook.host.cli.edge import execute
+from groundhook.host.cli.edge import execute_without_loop
 from groundhook.host.cli.report import Report
-from groundhook.host.cli.tables import compact, table
+from groundhook.host.config.environment import process_environment
+from groundhook.host.config.packages import load_app
 
 
 @click.group("config")
@@ -25,9 +25,9 @@ def explain(assistant: str, app: Path, as_json: bool, debug: bool) -> int:
     """Show every setting of ASSISTANT, the layer that set it, and where that is written."""
     report = Report(json=as_json)
 
-    async def work() -> int:
-        async with open_host(app) as host:
-            rows = host.explain(assistant)
+    def work() -> int:
+        # Settings are folded from files: no source, model or server of the app is opened.
+        rows = load_app(app, process_environment()).explain(assistant)
         if report.json:
             for row in rows:
                 place = str(row.place) if row.place else ""
@@ -35,8 +35,11 @@ def explain(assistant: str, app: Path, as_json: bool, debug: bool) -> int:
                     {"key": row.key, "value": row.value, "layer": row.layer, "place": place}
                 )
         else:
+            # Imported here because JSON lines need no tables.
+            from groundhook.host.cli.tables import compact, table
+
             shown = [(row.key, compact(row.value), row.layer, row.place or "") for row in rows]
             report.show(table(("key", "value", "layer", "where"), shown))
         return 0
 
-    return execute(work, report, debug=debug)
+    return execute_without_loop(work, report, debug=debug)

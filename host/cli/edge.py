@@ -7,7 +7,6 @@ that says how to see more.
 
 from __future__ import annotations
 
-import asyncio
 import errno
 import logging
 import os
@@ -16,8 +15,6 @@ import sys
 import traceback
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-
-import anyio
 
 from groundhook.host.cli.report import Report
 from groundhook.host.core.error_events import failures
@@ -45,9 +42,21 @@ DEBUG_HINT = (
 
 def execute(work: Work, report: Report, *, debug: bool = False) -> int:
     """Run `work` on an event loop of its own → the exit code of the process."""
+
+    def on_a_loop() -> int:
+        # Imported here because not every command has something to wait for.
+        import anyio
+
+        return anyio.run(_woken_by_signals, work)
+
+    return execute_without_loop(on_a_loop, report, debug=debug)
+
+
+def execute_without_loop(work: Callable[[], int], report: Report, *, debug: bool = False) -> int:
+    """Run `work`, which waits for nothing → the exit code of the process."""
     logging.basicConfig(level=logging.INFO if debug else logging.CRITICAL + 1, stream=sys.stderr)
     try:
-        code = anyio.run(_woken_by_signals, work)
+        code = work()
         sys.stdout.flush()
     except BaseException as exc:  # noqa: BLE001 - the outermost edge: nothing is above it
         return _told(list(leaves(exc)), report, debug=debug)
@@ -58,6 +67,8 @@ async def _woken_by_signals(work: Work) -> int:
     """Ctrl-C may come in the moment before the loop begins to wait, and would be heard when
     something else wakes it. While the loop has a handler of its own, be it of a signal that means
     nothing, every signal wakes it."""
+    import asyncio
+
     with suppress(RuntimeError):  # not on the main thread, which alone is told of signals
         asyncio.get_running_loop().add_signal_handler(signal.SIGURG, lambda: None)
     return await work()

@@ -8,23 +8,36 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
-from typing import Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import BaseModel
-from rich.console import RenderableType
 
 from groundhook.host.core.types.events import Failed, Warned
 from groundhook.host.output.lines import line
-from groundhook.host.output.terminal import complaint, console
+
+if TYPE_CHECKING:
+    from rich.console import Console, RenderableType
 
 
 class Report:
-    """The two streams of this process."""
+    """The two streams of this process. The library that writes to terminals is imported when
+    something is shown: with `json` that is seldom."""
 
     def __init__(self, *, json: bool) -> None:
         self.json = json
-        self.out = console(sys.stdout)
-        self.err = console(sys.stderr)
+
+    @cached_property
+    def out(self) -> Console:
+        from groundhook.host.output.terminal import console
+
+        return console(sys.stdout)
+
+    @cached_property
+    def err(self) -> Console:
+        from groundhook.host.output.terminal import console
+
+        return console(sys.stderr)
 
     def line(self, value: BaseModel | Mapping[str, Any]) -> None:
         """A JSON line, at once."""
@@ -38,13 +51,20 @@ class Report:
 
     def failed(self, event: Failed) -> None:
         """An error: on standard error, and as an event with `json`."""
-        self.err.print(complaint("error", event, "red"), soft_wrap=True)
+        self._complain("error", event, "red")
         if self.json:
             self.line(event)
 
     def warned(self, event: Warned) -> None:
         """A warning, on standard error."""
-        self.err.print(complaint("warning", event, "yellow"), soft_wrap=True)
+        self._complain("warning", event, "yellow")
+
+    def _complain(
+        self, kind: Literal["error", "warning"], event: Failed | Warned, style: str
+    ) -> None:
+        from groundhook.host.output.terminal import complaint
+
+        self.err.print(complaint(kind, event, style), soft_wrap=True)
 
 
 def tell_wrong_usage(message: str, command: str, *, json: bool) -> None:

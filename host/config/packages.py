@@ -20,7 +20,7 @@ from groundhook.host.config.documents import read_document
 from groundhook.host.config.environment import Environment, need, without_unset
 from groundhook.host.config.layers import Layer, file_layer, hook_layer, request_layer
 from groundhook.host.config.prompts import Prompts, inline_prompts, read_prompts
-from groundhook.host.config.resolve import Resolved, resolve
+from groundhook.host.config.resolve import Explained, Resolved, explain, explain_app, resolve
 from groundhook.host.config.tsconfig import import_paths
 from groundhook.host.config.validate import Checked, check_document, read_value
 from groundhook.host.core.app_settings import AppSettings
@@ -203,6 +203,12 @@ class App:
         if known is None or known[0] is not package:
             known = self._folded[package.id] = (package, resolve([*self.layers, package.layer]))
         return known[1]
+
+    def explain(self, assistant: str) -> list[Explained]:
+        """Every setting of an assistant and of the app, with the layer and place that set it.
+        Raises UnknownName, ConfigError."""
+        own = explain(self.settings_for(self.package(assistant)))
+        return [*own, *explain_app(self.settings, self.agent_file)]
 
     @cached_property
     def _folded(self) -> dict[str, tuple[Package, Resolved]]:

@@ -8,11 +8,14 @@ from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
-from groundhook.host.core.hook_services import HookServices
 from groundhook.host.core.settings import HookLimits
 from groundhook.host.core.types.turn import CreateReturn, Message, NextPayload, NextReturn
+
+if TYPE_CHECKING:
+    # What reads packages knows their scripts, and nothing of what hooks call.
+    from groundhook.host.core.hook_services import HookServices
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -24,7 +24,6 @@ from groundhook.host.core.errors import HostError, ServerUnreachable, UnknownNam
 from groundhook.host.core.ports import ToolServers
 from groundhook.host.core.types.server_spec import ServerSpec
 from groundhook.host.core.types.servers import ServerMethod
-from groundhook.host.mcp.owner import Job, Owner
 from groundhook.host.mcp.shapes import (
     function_schema,
     is_read_only,
@@ -34,6 +33,7 @@ from groundhook.host.mcp.shapes import (
 )
 
 if TYPE_CHECKING:
+    from groundhook.host.mcp.owner import Job, Owner
     from groundhook.host.mcp.sdk.session import Session
 
 
@@ -193,6 +193,9 @@ class Servers:
         if self._closed:
             raise ServerUnreachable(f"MCP server {spec.id!r} was closed", delivered=False)
         if spec.id not in self._owners:
+            # Imported when the first server is used: most turns use none.
+            from groundhook.host.mcp.owner import Owner
+
             self._owners[spec.id] = Owner(spec, self._environment, self._folder)
             self._tasks.start_soon(self._owners[spec.id].run)
         return self._owners[spec.id]

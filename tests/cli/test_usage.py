@@ -104,9 +104,33 @@ def test_chat_loads_no_heavy_library_before_it_needs_one() -> None:
         "numpy",
         "httpx",
         "httpx2",
+        "rich",
+        "py_mini_racer",
+        "psutil",
+        "groundhook.hooks.runner",
+        "groundhook.hooks.api.table",
+        "groundhook.host.mcp.owner",
+        "groundhook.host.app.check",
     }
     program = f"import sys, groundhook.host.cli.chat; print(sorted({heavy} & set(sys.modules)))"
     done = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, check=True
     )
     assert done.stdout.strip() == "[]"
+
+
+def test_explaining_the_configuration_opens_no_host_and_needs_no_event_loop(
+    here: Groundhook, shop: Path
+) -> None:
+    unneeded = {"asyncio", "anyio", "groundhook.host.app.opening", "groundhook.host.core.ports"}
+    program = (
+        "import sys, groundhook.host.cli.main as m;"
+        f" m.run(['config', 'explain', 'shop', '--json', '--app', {str(shop)!r}]);"
+        f" print(sorted({unneeded} & set(sys.modules)))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    *rows, loaded = done.stdout.splitlines()
+    assert len(rows) > 100
+    assert loaded == "[]"

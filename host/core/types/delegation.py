@@ -24,7 +24,7 @@ class Reply(BaseModel):
     """An answer from outside: keys that nothing reads are left alone, since models like to say more
     than they were asked."""
 
-    model_config = ConfigDict(frozen=True, extra="ignore", populate_by_name=True)
+    model_config = ConfigDict(frozen=True, extra="ignore", populate_by_name=True, defer_build=True)
 
 
 # ------------------------------------------------------------------------------------------ keyword

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, TypeAdapter
+from pydantic import ConfigDict, Field, TypeAdapter
 
 from groundhook.host.core.types.base import Value
 from groundhook.host.core.types.search import ComputedBy, Extent, Item, SearchType, Source
@@ -271,4 +271,4 @@ Event = Annotated[
     | StreamEnd,
     Field(discriminator="type"),
 ]
-EVENT: TypeAdapter[Event] = TypeAdapter(Event)
+EVENT: TypeAdapter[Event] = TypeAdapter(Event, config=ConfigDict(defer_build=True))

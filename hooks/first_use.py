@@ -1,0 +1,79 @@
+"""A hook engine that is made when the first hook is opened.
+
+What runs JavaScript, and the table of host calls, are a fifth of what a turn imports. An assistant
+without a hook does without them; the first hook of a host imports them in a thread.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, TypedDict
+
+import anyio
+import anyio.to_thread
+from anyio.abc import TaskGroup
+
+from groundhook.host.core.hook_engine import HookEngine, HookScript, HookSession, HookTurn
+
+if TYPE_CHECKING:
+    from groundhook.hooks.runner import InProcessEngine, WorkerEngine
+
+
+class _How(TypedDict):
+    workers: int | None
+    cache: Path
+    environment: Mapping[str, str]
+
+
+class _OnFirstUse:
+    """`host.core.ports.HookEngine`, by an engine that is made when a method is first called."""
+
+    def __init__(
+        self, tasks: TaskGroup, workers: int | None, cache: Path, environment: Mapping[str, str]
+    ) -> None:
+        self._tasks = tasks
+        self._how: _How = {"workers": workers, "cache": cache, "environment": environment}
+        self._making = anyio.Lock()
+        self._made: InProcessEngine | WorkerEngine | None = None
+
+    @asynccontextmanager
+    async def open(self, turn: HookTurn, /) -> AsyncIterator[HookSession]:
+        async with (await self._engine()).open(turn) as session:
+            yield session
+
+    async def check(self, script: HookScript, /) -> None:
+        await (await self._engine()).check(script)
+
+    @asynccontextmanager
+    async def keep_compiler(self) -> AsyncIterator[None]:
+        async with (await self._engine()).keep_compiler():
+            yield
+
+    def close(self) -> None:
+        if self._made is not None:
+            self._made.close()
+
+    async def _engine(self) -> InProcessEngine | WorkerEngine:
+        async with self._making:
+            if self._made is None:
+                await anyio.to_thread.run_sync(import_module, "groundhook.hooks.runner")
+                from groundhook.hooks.runner import make_engine
+
+                self._made = make_engine(self._tasks, **self._how)
+        return self._made
+
+
+@asynccontextmanager
+async def open_on_first_use(
+    *, workers: int | None, cache: Path, environment: Mapping[str, str]
+) -> AsyncIterator[HookEngine]:
+    """Yield an engine as `hooks.runner.open_engine` does, with the same arguments."""
+    async with anyio.create_task_group() as tasks:
+        engine = _OnFirstUse(tasks, workers, cache, environment)
+        try:
+            yield engine
+        finally:
+            engine.close()
