@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -119,9 +120,7 @@ def test_chat_loads_no_heavy_library_before_it_needs_one() -> None:
     assert done.stdout.strip() == "[]"
 
 
-def test_explaining_the_configuration_opens_no_host_and_needs_no_event_loop(
-    here: Groundhook, shop: Path
-) -> None:
+def test_explaining_the_configuration_opens_no_host_and_needs_no_event_loop(shop: Path) -> None:
     unneeded = {"asyncio", "anyio", "groundhook.host.app.opening", "groundhook.host.core.ports"}
     program = (
         "import sys, groundhook.host.cli.main as m;"
