@@ -24,7 +24,7 @@ declare module "groundhook" {
     ip: string;
   }
 
-  /** Who asks. It comes with the request and from nowhere else: no hook and no model can name another. */
+  /** The user, team and tenant of a request, set by the program that authenticated it. Hooks and models cannot change it. Every search filters by it. */
   export interface Identity {
     user_id: string;
     team_id: string;
@@ -33,7 +33,7 @@ declare module "groundhook" {
     constraints: Constraints;
   }
 
-  /** Limits on what an identity may see, as decided by whoever authenticated it. */
+  /** Limits of an identity's access, set by the program that authenticated it. */
   export interface Constraints {
     owner_only: boolean;
     creator_only: boolean;
@@ -42,7 +42,7 @@ declare module "groundhook" {
     extra: Record<string, any>;
   }
 
-  /** What a Next hook receives. */
+  /** The argument of a Next hook. */
   export interface NextPayload {
     messages: Message[];
     completion: Completion | null;
@@ -50,7 +50,7 @@ declare module "groundhook" {
     error: string | null;
   }
 
-  /** What the model answered. */
+  /** The answer of the model. */
   export interface Completion {
     content: string;
     model: string;
@@ -59,14 +59,14 @@ declare module "groundhook" {
     tool_calls: Record<string, any>[];
   }
 
-  /** Tokens as the model counted them; 0 where it did not say. */
+  /** Tokens of a model call as the endpoint counts them; 0: not reported. */
   export interface Usage {
     prompt_tokens: number;
     completion_tokens: number;
     total_tokens: number;
   }
 
-  /** A tool call of the turn and what came of it. */
+  /** A tool call of the turn with its result or error. */
   export interface ToolOutcome {
     toolcall_id: string;
     server: string;
@@ -76,7 +76,7 @@ declare module "groundhook" {
     error: string | null;
   }
 
-  /** What a Create hook may return. */
+  /** The result of a Create hook. */
   export interface CreateReturn {
     messages?: Message[] | null;
     search?: boolean | SearchChoice | null;
@@ -116,7 +116,7 @@ declare module "groundhook" {
     searchTypes?: ("web" | "kb" | "db")[] | null;
   }
 
-  /** Create's `citation`: what it says replaces the configuration for this turn. */
+  /** Create's `citation`: values for this turn in place of the configuration. */
   export interface CitationOverride {
     format?: string | null;
     auto_inject_prompt?: boolean | null;
@@ -134,14 +134,14 @@ declare module "groundhook" {
     options?: Record<string, any>;
   }
 
-  /** What a Next hook may return. */
+  /** The result of a Next hook. */
   export interface NextReturn {
     data?: any;
     metadata?: Record<string, any> | null;
     delegate?: Delegation | null;
   }
 
-  /** What a request may say beside its messages. None: follow the layers below. */
+  /** Options of a request. None: the value of the configuration. */
   export interface TurnOptions {
     search?: boolean | null;
     connector?: ConnectorName | ConnectorName[] | null;
@@ -174,12 +174,12 @@ declare module "groundhook" {
     timeRange?: "day" | "week" | "month" | "year" | null;
     /** Language of the results, such as `en` or `pt-BR` (default: search.web.language) */
     language?: string | null;
-    /** So many of the first pages are read (default: search.web.fetch) */
+    /** First results whose pages are read (default: search.web.fetch) */
     fetch?: number | null;
     rerank?: RerankOptions | null;
   }
 
-  /** How to reorder: `type` picks the reranker, the key of the same name its model, agent or server. */
+  /** How to rerank: `type` chooses the reranker, the key of the same name its model, agent or server. */
   export interface RerankOptions {
     type?: "score" | "model" | "agent" | "mcp" | null;
     model?: string | null;
@@ -202,25 +202,25 @@ declare module "groundhook" {
     collections?: CollectionName[] | null;
     /** Least similarity, 0-1, the same scale for every embedding model */
     threshold?: number | null;
-    /** Only documents whose fields fulfil it: {"year": {"gte": 2020}, "tag": ["a", "b"]} */
+    /** Only documents that fulfil it: {"year": {"gte": 2020}, "tag": ["a", "b"]} */
     filter?: Filter | null;
-    /** Count the documents that fulfil the filter by the values of these fields */
+    /** Count the documents that fulfil the filter, by values of these fields */
     facets?: string[] | null;
-    /** Most passages of one document; true: its best one; false: as many as there are */
+    /** Most passages of one document; true: its best one; false: no limit */
     groups?: number | boolean | null;
-    /** Passages before and after each hit that are added to it */
+    /** Passages before and after each hit that are added to its content */
     neighbours?: number | null;
     /** The same as `neighbours`. */
     neighbors?: number | null;
-    /** Of a longer chunk, so much that answers is the content; 0: chunks as they are */
+    /** Tokens of the content: the part of a longer chunk that answers; 0: all */
     passage_tokens?: number | null;
     /** The same as `passage_tokens`. */
     passageTokens?: number | null;
-    /** How much passages that repeat others fall behind, 0-1; 0: not at all */
+    /** How far passages that repeat others are ranked down, 0-1; 0: not at all */
     diversity?: number | null;
-    /** The whole document of this id, in its order, instead of a search */
+    /** Id of a document: return its passages in reading order, instead of a search */
     document?: string | null;
-    /** Also walk the knowledge graph */
+    /** Also search the knowledge graph */
     graph?: boolean | null;
     rerank?: RerankOptions | null;
   }
@@ -237,11 +237,11 @@ declare module "groundhook" {
     orders?: Order[] | null;
     /** Fields to return (default: all) */
     select?: string[] | null;
-    /** Fields by which records are grouped; each group is one item */
+    /** Fields to group by; each group is one item */
     group_by?: string[] | null;
     /** The same as `group_by`. */
     groupBy?: string[] | null;
-    /** Figures instead of records, one item a group */
+    /** Figures instead of records, one item for each group */
     aggregates?: Aggregate[] | null;
     rerank?: RerankOptions | null;
   }
@@ -259,7 +259,7 @@ declare module "groundhook" {
     wheres?: Where[] | null;
   }
 
-  /** A sort order; descending unless said, as in the query language hooks know. */
+  /** A sort order; descending by default, as in QueryDSL. */
   export interface Order {
     field?: string;
     /** The same as `field`. */
@@ -267,7 +267,7 @@ declare module "groundhook" {
     order?: "asc" | "desc";
   }
 
-  /** A figure over the records that match: their number (`count`, of `*`), or a sum, an average, a least or greatest value of a field. `as` names it in orders and in the answer. `distinct` counts different values. */
+  /** A figure over the matching records: their number (`count` of `*`), or the sum, average, least or greatest value of a field. `as` is its name in orders and results. `distinct` counts different values. */
   export interface Aggregate {
     function?: "count" | "sum" | "avg" | "min" | "max";
     /** The same as `function`. */
@@ -281,42 +281,42 @@ declare module "groundhook" {
     distinct?: boolean;
   }
 
-  /** How another assistant is called. */
+  /** Options of a call of another assistant. */
   export interface AgentOptions {
-    /** Whether it searches automatically; none: as it is configured */
+    /** Whether it searches automatically; none: as configured */
     search?: boolean | null;
     /** Put this turn's conversation before the messages */
     history?: boolean;
     /** Show its text and its messages to the client as well */
     forward?: boolean;
-    /** Which model answers */
+    /** Connector of the model */
     connector?: string | null;
     temperature?: number | null;
     max_tokens?: number | null;
     locale?: string | null;
-    /** What its hooks find in `ctx.metadata` */
+    /** `ctx.metadata` of its hooks */
     metadata?: Record<string, any>;
-    /** The same as `search`, `history` and `forward`, the other way round */
+    /** The opposites of `search`, `history` and `forward` */
     skip?: Skipped;
   }
 
-  /** What a called assistant is to leave out, in the spelling of some packages: `skip: {search: true}`. */
+  /** Parts that a called assistant skips, in the spelling of some packages: `skip: {search: true}`. */
   export interface Skipped {
     search?: boolean | null;
     history?: boolean | null;
     output?: boolean | null;
   }
 
-  /** How a language model is asked. */
+  /** Options of a call of a language model. */
   export interface ModelOptions {
     temperature?: number | null;
     max_tokens?: number | null;
     max_completion_tokens?: number | null;
-    /** Tools that the model may ask for, as OpenAI's API takes them */
+    /** Tools that the model may call, in the format of OpenAI's API */
     tools?: Record<string, any>[];
   }
 
-  /** What one search answered. A failed search is a result too: `error` says what happened, `items` is empty. */
+  /** The result of one search. Of a failed search `error` is the reason and `items` is empty. */
   export interface SearchResult {
     type: "web" | "kb" | "db";
     query: string;
@@ -325,7 +325,7 @@ declare module "groundhook" {
     total: number;
     duration_ms: number;
     error: string | null;
-    /** web: who was asked */
+    /** web: the provider that answered */
     provider: string;
     /** kb: counts by field, the most frequent first */
     facets: Record<string, FacetCount[]> | null;
@@ -333,66 +333,66 @@ declare module "groundhook" {
     dsl: Record<string, any> | null;
   }
 
-  /** One thing found. Never changed after it was handed over. */
+  /** One result of a search, immutable. */
   export interface Item {
-    /** The marker as the model writes it */
+    /** Marker of the item in answers */
     citation_id: string;
     type: "web" | "kb" | "db";
     title: string;
     /** The passage, snippet or record, as text */
     content: string;
     url: string;
-    /** The source's own relevance, 0-1 */
+    /** Relevance by the source, 0-1 */
     score: number;
-    /** That of where it came from: user, hook or auto */
+    /** Weight of its origin: user, hook or auto */
     weight: number;
     /** kb: the document */
     document_id: string;
     /** kb: the collection */
     collection: string;
-    /** kb: where the content stands in the document */
+    /** kb: place of the content in the document */
     extent: Extent | null;
     /** db: the model */
     model: string;
     /** db: the primary key */
     record_id: any;
-    /** db: the record or the figures; kb: the document's fields */
+    /** db: the record or the figures; kb: fields of the document */
     data: Record<string, any> | null;
-    /** db: of figures (a count, a sum): what they were computed with */
+    /** db: the query of figures (a count, a sum) */
     query: ComputedBy | null;
-    /** web: when the page was published, YYYY-MM-DD; empty: not known */
+    /** web: date of publication, YYYY-MM-DD; empty: not known */
     published: string;
-    /** web: `listed` with a search engine's snippet, or `fetched`: `content` is a passage of the page */
+    /** web: `listed`: `content` is the snippet of the search engine; `fetched`: a passage of the page */
     status: "listed" | "fetched" | null;
   }
 
-  /** Where the content of an item stands: characters `start` to `end` of its document's text, counted from 0. `sentences` is there when the content is a part of a chunk. */
+  /** The place of an item's content in its document: characters `start` to `end` of the text, counted from 0. `sentences` is set if the content is a part of a chunk. */
   export interface Extent {
     start: number;
     end: number;
     sentences: Sentences | null;
   }
 
-  /** Which sentences of a chunk, counted from 1, an item's content is. Rows of tables, entries of lists and lines of code count as sentences. */
+  /** The sentences of a chunk that are an item's content, counted from 1. Rows of tables, entries of lists and lines of code count as sentences. */
   export interface Sentences {
     first: number;
     last: number;
     of: number;
   }
 
-  /** What a figure was computed with: the query, and of how many records. */
+  /** The query that computed a figure, and the number of records. */
   export interface ComputedBy {
     dsl: Record<string, any>;
     rows: number;
   }
 
-  /** How many documents have a value. */
+  /** The number of documents with a value. */
   export interface FacetCount {
     value: string | number | boolean;
     count: number;
   }
 
-  /** An entity of a collection's graph, related to the query. */
+  /** An entity of a collection's graph that is related to the query. */
   export interface GraphNode {
     id: string;
     type: string;
@@ -403,24 +403,24 @@ declare module "groundhook" {
     metadata: Record<string, any>;
   }
 
-  /** What another assistant answered. `error` says why it could not; what had arrived is in `content`. */
+  /** The answer of another assistant. `error` is the reason of a failure; `content` then has the text that had arrived. */
   export interface AgentResult {
     agent_id: string;
     content: string;
     citations: Cited[];
-    /** What its Next hook returned as `data` */
+    /** `data` that its Next hook returned */
     data: any;
-    /** What its hooks returned as `metadata` */
+    /** `metadata` that its hooks returned */
     metadata: Record<string, any>;
-    /** `stopped`: `onChunk` wanted no more */
+    /** `stopped`: `onChunk` returned false */
     finish_reason: string;
     usage: Usage;
     error: string | null;
   }
 
-  /** A marker of the answer as `stream_end` lists it: each once, in the order of first use. */
+  /** A marker of the answer in `stream_end`, which lists each once, in the order of first use. */
   export interface Cited {
-    /** As it stands in the text */
+    /** The marker as in the text */
     marker: string;
     verdict: "ok" | "unknown";
     title: string;
@@ -428,20 +428,20 @@ declare module "groundhook" {
     type: "web" | "kb" | "db" | null;
     collection: string;
     document_id: string;
-    /** Of a passage: where it stands in the document */
+    /** Of a passage: its place in the document */
     extent: Extent | null;
     model: string;
     record_id: any;
-    /** Of a figure, such as a count or a sum: the query it was computed with */
+    /** Of a figure, such as a count or a sum: its query */
     query: ComputedBy | null;
   }
 
-  /** What a language model answered. `error` says why it could not; what had arrived is in `content`. */
+  /** The answer of a language model. `error` is the reason of a failure; `content` then has the text that had arrived. */
   export interface ModelResult {
     connector: string;
     content: string;
     model: string;
-    /** `stopped`: `onChunk` wanted no more */
+    /** `stopped`: `onChunk` returned false */
     finish_reason: string;
     /** {id, name, arguments} */
     tool_calls: Record<string, any>[];

@@ -31,7 +31,7 @@ from groundhook.host.core.app_settings import (
 )
 from groundhook.host.core.errors import ConfigError, HostError, UnknownName, UsageError
 from groundhook.host.core.extras import extra
-from groundhook.host.core.ports import Delegates, Embedder, Found, Nobody, Scope
+from groundhook.host.core.ports import Delegates, Embedder, Found, NoDelegates, Scope
 from groundhook.host.core.registry import Registry, by_end
 from groundhook.host.core.types.collection_spec import (
     CollectionSpec,
@@ -142,7 +142,7 @@ class KnowledgeBase:
 
         spec = self._spec(collection)
         embedder = self._embedder(spec)
-        extraction = _extraction(spec, delegates or Nobody())
+        extraction = _extraction(spec, delegates or NoDelegates())
         ingestion = Ingestion(
             self._graphed(spec, extraction),
             reserve_bytes=self._reserve_bytes,
@@ -245,7 +245,7 @@ class KnowledgeBase:
         one or not whole."""
         spec = self._spec(collection)
         embedder = self._embedder(spec)
-        transfer = self._transfer(self._graphed(spec, _extraction(spec, Nobody())))
+        transfer = self._transfer(self._graphed(spec, _extraction(spec, NoDelegates())))
         return await transfer.load(
             spec.id, self._made(spec, embedder), embedder, file, progress, embed=embed
         )

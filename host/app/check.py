@@ -42,7 +42,7 @@ from groundhook.host.core.problems import Problem, problems_of
 from groundhook.host.core.types.base import Value, dotted
 from groundhook.host.core.types.collection_spec import CollectionSpec
 from groundhook.host.core.types.connector_spec import ConnectorSpec
-from groundhook.host.core.types.model_schema import misfits
+from groundhook.host.core.types.model_schema import schema_errors
 from groundhook.host.core.types.model_spec import (
     DELETED,
     PERMISSION,
@@ -167,7 +167,7 @@ class _Check:
         checked = check_document(_SPECS[kind], document, self.app.environment)
         self.found.extend(checked.findings())
         if kind == "models":
-            self.found.extend(_misfits(checked))
+            self.found.extend(_schema_problems(checked))
         if kind == "connectors" and not checked.errors:
             self._connector(place, checked)
         if checked.errors or unset_in(checked.data):
@@ -330,11 +330,11 @@ class _Check:
             )
 
 
-def _misfits(checked: Checked) -> Iterator[Problem]:
+def _schema_problems(checked: Checked) -> Iterator[Problem]:
     """What the published schema of models refuses besides: it is read all the same, and an editor
     would mark it."""
     told = {error.place for error in checked.errors}
-    for path, message in misfits(without_unset(checked.data)):
+    for path, message in schema_errors(without_unset(checked.data)):
         place = checked.place(path)
         if place not in told:
             yield Problem(

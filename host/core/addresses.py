@@ -1,7 +1,7 @@
-"""What counts as the address of something found, and how it is written. Pure.
+"""Checks and normalises the addresses of items. Pure.
 
-Addresses come from anybody: front matter, cells of a table, feeds, search engines, plug-ins.
-Clients make links of them, so `javascript:` and the like must never become one.
+Addresses come from untrusted places: front matter, cells of a table, feeds, search engines,
+plug-ins. Clients make links of them, so `javascript:` and the like must never pass.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import unicodedata
 from urllib.parse import quote, urlsplit
 
 WEB = ("http", "https")
-LOCAL = ("file",)  # of documents that were added from this machine; not for strangers
+LOCAL = ("file",)  # documents added from this machine; never sent to readers outside
 
 _PLAIN = re.compile(r"https?://[A-Za-z0-9.-]+(?::\d+)?(?:/[A-Za-z0-9_.~/-]*)?", re.ASCII)
 _INVISIBLE = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
@@ -19,9 +19,9 @@ _UNSAFE = re.compile(r"[\s\"'`<>()\[\]{}|\\^]")
 
 
 def address(text: str, schemes: tuple[str, ...] = WEB) -> str:
-    """The address as clients may link to it; "" when it has none of these schemes, or no host.
-    Characters that nobody sees and the user part (`user:password@`) are left out; blanks, brackets
-    and quotes are percent-encoded. address(address(x)) == address(x)."""
+    """Return the address in a form that clients may link to; "" without one of these schemes or
+    without a host. Invisible characters and the user part (`user:password@`) are removed; blanks,
+    brackets and quotes are percent-encoded. address(address(x)) == address(x)."""
     if _PLAIN.fullmatch(text):
         return text if "http" in schemes else ""
     text = "".join(c for c in text if unicodedata.category(c) not in _INVISIBLE).strip()

@@ -12,23 +12,25 @@ from groundhook.host.core.types.serialisation import Headers, WebAddress
 
 
 class DatabaseSettings(Value):
+    """The database of the models."""
+
     url: str = Field(default="", description="SQLAlchemy URL; empty: SQLite under the state folder")
     timeout_ms: int = Field(default=5000, ge=1, description="Longest statement")
     connections: int = Field(
         default=8,
         ge=1,
         le=200,
-        description="Searches that ask the database at the same time; others wait",
+        description="Searches that use the database at the same time; others wait",
     )
     result_kb: int = Field(
         default=4096,
         ge=1,
-        description="Largest result of a query; rows beyond it are left out, which is said",
+        description="Largest result of a query; rows beyond it are left out, with a warning",
     )
 
 
 class QdrantSettings(Value):
-    """Where collections are kept when not under the state folder."""
+    """A Qdrant server or cluster for collections, instead of the state folder."""
 
     url: WebAddress = Field(
         default="",
@@ -39,36 +41,36 @@ class QdrantSettings(Value):
     api_key: str = Field(default="", description="Its key, as $ENV.NAME")
     prefix: str = Field(
         default="groundhook.",
-        description="What names on the server begin with; apps that share one need their own",
+        description="Prefix of names on the server; apps that share one need different ones",
     )
-    timeout_s: float = Field(default=10.0, gt=0, description="One request in all")
+    timeout_s: float = Field(default=10.0, gt=0, description="One request with its retries")
     retries: int = Field(
         default=2,
         ge=0,
-        description="Tries again for what only reads, when the server was not there or was busy",
+        description="Retries of requests that only read, when the server is unreachable or busy",
     )
-    prefer_grpc: bool = Field(
-        default=False, description="Speak gRPC where its port answers, and HTTP where it does not"
-    )
+    prefer_grpc: bool = Field(default=False, description="Use gRPC if its port answers, else HTTP")
     grpc_port: int = Field(
-        default=6334, ge=1, le=65535, description="Of the same host, for `prefer_grpc`"
+        default=6334, ge=1, le=65535, description="gRPC port of the same host, for `prefer_grpc`"
     )
     ca_file: str = Field(
-        default="", description="Certificates (PEM) that a private server's is checked against"
+        default="", description="Certificates (PEM) of the authority of a private server"
     )
 
 
 class KBStorageSettings(Value):
+    """The embedded engine of knowledge bases, and the cache of vectors."""
+
     idle_s: float = Field(
         default=300.0,
         ge=1,
-        description="The process that holds the vectors ends after so long without a request",
+        description="Seconds without a request after which the vector process ends",
     )
     reserve_mb: int = Field(
-        default=128, ge=0, description="Disk space that adding documents must leave free"
+        default=128, ge=0, description="Disk space that must stay free when documents are added"
     )
     vector_cache_mb: int = Field(
-        default=256, ge=0, description="Vectors kept to be used again, on disk; 0: none"
+        default=256, ge=0, description="Cache of vectors, on disk; 0: none"
     )
     small_embedder: bool = Field(
         default=False,
@@ -80,24 +82,24 @@ class KBStorageSettings(Value):
 
 
 class CurveSettings(Value):
-    """What a model's cosines are worth (`groundhook kb calibrate` measures it)."""
+    """How a model's cosine becomes a similarity; `groundhook kb calibrate` measures it."""
 
     middle: float = Field(
         ge=-1,
         le=1,
-        description="Cosine at which a passage is as likely to belong to the question as not",
+        description="Cosine with similarity 0.5: the passage is as likely relevant as not",
     )
     scale: float = Field(
-        gt=0, le=1, description="How much more cosine makes a similarity of 0.5 one of 0.73"
+        gt=0, le=1, description="Increase of the cosine from similarity 0.5 to 0.73"
     )
 
 
 class EmbedderSettings(Value):
-    """An embedding service, by the name that `embedding.provider` of a collection calls it."""
+    """An embedding service; `embedding.provider` of a collection names it."""
 
     type: Literal["", "openai", "voyage"] = Field(
         default="",
-        description="How it is spoken to; may be left out for those named `openai` and `voyage`",
+        description="Its API; may be omitted for services named `openai` and `voyage`",
     )
     host: WebAddress = Field(default="", description="Base URL; empty: that of OpenAI or Voyage")
     key: str = Field(
@@ -105,42 +107,42 @@ class EmbedderSettings(Value):
         description="Empty: OPENAI_API_KEY or VOYAGE_API_KEY, for a service at its own address",
     )
     headers: Headers = Field(default={}, description="Sent with every request; `openai` only")
-    query_timeout_ms: int = Field(default=6000, ge=1, description="A question, with all tries")
+    query_timeout_ms: int = Field(default=6000, ge=1, description="A question, with retries")
     timeout_ms: int = Field(
-        default=120000, ge=1, description="One request of documents, with all tries"
+        default=120000, ge=1, description="One request of documents, with retries"
     )
     retries: int = Field(
         default=3,
         ge=0,
         le=20,
-        description="Tries again after a limit, a failure or a lost connection",
+        description="Retries after a rate limit, a failure or a lost connection",
     )
     batch_texts: int = Field(
-        default=0, ge=0, description="Most texts in a request; 0: what the service takes"
+        default=0, ge=0, description="Most texts in a request; 0: the service's limit"
     )
     batch_tokens: int = Field(
         default=0,
         ge=0,
-        description="Most tokens in a request, estimated; 0: what the service takes",
+        description="Most tokens in a request, estimated; 0: the service's limit",
     )
     text_bytes: int = Field(
-        default=0, ge=0, description="A longer text is cut; 0: what the service's models take"
+        default=0, ge=0, description="A longer text is cut; 0: the limit of the service's models"
     )
     send_dimensions: bool = Field(
         default=False,
-        description="Ask for `embedding.dimensions` also where the model is not known",
+        description="Send `embedding.dimensions` also for an unknown model",
     )
     query_prefix: str = Field(
-        default="", description="Put before questions, for models trained so; `openai` only"
+        default="", description="Prefix of questions, for models trained with one; `openai` only"
     )
-    document_prefix: str = Field(default="", description="Put before documents, likewise")
+    document_prefix: str = Field(default="", description="Prefix of documents, likewise")
     curve: CurveSettings | None = Field(
-        default=None, description="Cosine to similarity; none: the model's own, if it is known"
+        default=None, description="Cosine to similarity; none: the known one of the model"
     )
 
 
 class MemorySettings(Value):
-    """What assistants may remember (`ctx.memory`)."""
+    """Limits of the memory of assistants (`ctx.memory`)."""
 
     key_length: int = Field(default=256, ge=1, le=4096, description="Characters of a key")
     value_kb: int = Field(default=256, ge=1, description="One value, as JSON")
@@ -148,19 +150,19 @@ class MemorySettings(Value):
         default=1000, ge=1, description="Keys in one namespace of one user, team or chat"
     )
     busy_ms: int = Field(
-        default=5000, ge=0, description="How long to wait while another process writes"
+        default=5000, ge=0, description="Longest wait while another process writes"
     )
 
 
 class TurnsSettings(Value):
-    """How many turns an open app takes at the same time. Turns within turns do not count."""
+    """How many turns an open app runs at the same time. Turns of called assistants do not count."""
 
-    at_once: int = Field(default=200, ge=1, description="Turns under way; others wait")
-    queue: int = Field(default=1000, ge=0, description="Turns that wait; others are refused")
+    at_once: int = Field(default=200, ge=1, description="Turns that run; others wait")
+    queue: int = Field(default=1000, ge=0, description="Turns that wait; others raise TooManyTurns")
 
 
 class AppKeys(Value):
-    """Keys of `agent/agent.yml` that hold for the whole app: a new one goes here."""
+    """Keys of `agent/agent.yml` for the whole app. Add a new one here."""
 
     database: DatabaseSettings = DatabaseSettings()
     qdrant: QdrantSettings = QdrantSettings()
@@ -176,14 +178,16 @@ class AppKeys(Value):
     )
     turns: TurnsSettings = TurnsSettings()
     turn_timeout_ms: int = Field(
-        default=120000, ge=1, description="Longest turn, from when it no longer waits"
+        default=120000, ge=1, description="Longest turn, without the time it waits"
     )
 
 
 class AppSettings(AppKeys):
-    """What holds for the whole app; said in `agent/agent.yml` only. `hook_workers` is
-    `hooks.workers` there."""
+    """Settings of the whole app, from `agent/agent.yml` alone. `hook_workers` is `hooks.workers` in
+    that file."""
 
     hook_workers: int | None = Field(
-        default=None, ge=0, description="Processes that run hooks; none: one a core; 0: in process"
+        default=None,
+        ge=0,
+        description="Processes that run hooks; none: one for each core; 0: in process",
     )

@@ -1,7 +1,7 @@
-"""Which events of a turn may be handed to strangers, and how they read then. Pure.
+"""Reduces the events of a turn to what readers outside may see. Pure.
 
-An assistant's trace, warnings, error files, hints and local paths are for its authors. What is left
-for readers says that something failed, and never where, why or by which service.
+An assistant's trace, warnings, error files, hints and local paths are for its authors. Readers
+see that something failed, never where, why or by which service.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _Addressed = TypeVar("_Addressed", Item, Cited)
 
 
 def for_readers(event: Event) -> Event | None:
-    """The event as a stranger may see it; None: it is for authors alone."""
+    """Return the event as a reader outside may see it; None for an event for authors alone."""
     match event:
         case Trace() | Warned():
             return None
@@ -80,7 +80,7 @@ def _changed(event: _Event, **fields: Any) -> _Event:
 
 
 def _addressed(found: _Addressed) -> _Addressed:
-    """Without the address of a file of this machine."""
+    """Return the item or citation without the address of a file on this machine."""
     return found if not found.url.startswith("file:") else _changed(found, url="")
 
 

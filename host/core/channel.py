@@ -1,7 +1,7 @@
-"""The one ordered channel of a turn's events, from those who make them to the one who reads them.
+"""The ordered channel of a turn's events, from many writers to one reader.
 
-`send` waits while the reader is behind, so a slow reader slows the writer. `note` never waits: it
-is for trace nodes, which are made in places that must not be interrupted.
+`send` waits while the reader is behind, so a slow reader slows the writers. `note` never waits: it
+is for trace nodes and other events from code that must not be interrupted.
 """
 
 from __future__ import annotations
@@ -13,26 +13,27 @@ import anyio
 
 from groundhook.host.core.types.events import Event
 
-BEHIND = 16  # events that may wait for the reader before a writer has to
+BEHIND = 16  # unread events beyond which writers wait
 
 
 class Channel:
-    """Events of one turn. Stamped with the turn's id and the time since it began as they are
-    sent."""
+    """The events of one turn, an async iterator for its reader. Each event is stamped with the
+    turn's id and the milliseconds since the turn began when it is sent."""
 
     def __init__(self, turn_id: str) -> None:
         self.turn_id = turn_id
         self._began = time.perf_counter()
         self._events: deque[Event] = deque()
-        self._arrived: anyio.Event | None = None  # what the reader waits for, while it does
+        self._arrived: anyio.Event | None = None  # set while the reader waits
         self._drained = anyio.Event()
         self._closed = False
 
     def elapsed_ms(self) -> float:
+        """Return the milliseconds since the turn began."""
         return (time.perf_counter() - self._began) * 1000
 
     def note(self, event: Event) -> None:
-        """Add an event without waiting; nothing is added after the channel was closed."""
+        """Add an event without waiting; a closed channel drops it."""
         if self._closed:
             return
         self._events.append(event.stamped(self.turn_id, int(self.elapsed_ms())))
@@ -44,18 +45,19 @@ class Channel:
             self._arrived = None
 
     async def send(self, event: Event) -> None:
+        """Add an event, then wait while the reader is behind."""
         self.note(event)
-        await self.breathe()
+        await self.wait_for_reader()
 
-    async def breathe(self) -> None:
-        """Wait until the reader has caught up."""
+    async def wait_for_reader(self) -> None:
+        """Wait until at most BEHIND events are unread, or the channel is closed."""
         while len(self._events) > BEHIND and not self._closed:
             if self._drained.is_set():
                 self._drained = anyio.Event()
             await self._drained.wait()
 
     def close(self) -> None:
-        """No more events; the reader gets those that are left and then the end."""
+        """End the channel: the reader receives the events that are left and then the end."""
         self._closed = True
         self._wake()
         self._drained.set()

@@ -1,4 +1,4 @@
-"""Errors and findings as the events that tell a client of them."""
+"""Turns errors and findings into events for a client."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from groundhook.host.core.types.events import Failed, Warned
 
 
 def failures(error: HostError) -> list[Failed]:
-    """What ended something: one event for each error that it carries."""
+    """Return an `error` event for each error that `error` carries."""
     return [Failed(**_said(problem)) for problem in problems_of(error)]
 
 
 def warning(finding: HostError | Problem) -> Warned:
-    """What something goes on in spite of."""
+    """Return the `warning` event of a finding after which the turn goes on."""
     return Warned(**_said(finding))
 
 

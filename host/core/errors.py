@@ -1,15 +1,15 @@
 """Every error Groundhook raises on purpose, in one tree.
 
     HostError
-    ├── UsageError             wrong arguments from a caller; throws inside a hook as well
-    │   ├── UnknownName        a name that is not there, with the nearest ones that are
-    │   └── NotSupported       understood, and not offered by this version
+    ├── UsageError             wrong arguments of a caller; also thrown inside a hook
+    │   ├── UnknownName        an unknown name; the hint has the nearest known one
+    │   └── NotSupported       understood, but not offered by this version
     ├── ConfigError            a file of the app or of a package cannot be used
     │   └── ConfigErrors       several reasons at once, each with its place
     ├── PluginError            a plug-in cannot be loaded, or does not fit; the message names it
     ├── HookError              a hook failed
     │   ├── HookSyntaxError    the TypeScript does not compile, or an import cannot be resolved
-    │   ├── HookTypeError      the hook does not fit its types; found by a check; it still runs
+    │   ├── HookTypeError      a type error of TypeScript, from a check; the hook still runs
     │   ├── HookThrew          the hook threw, or its promise was rejected
     │   ├── HookReturnInvalid  what the hook returned has the wrong type
     │   ├── HookLimit          a limit was crossed (time, memory, calls, sizes)
@@ -18,12 +18,12 @@
     │   ├── SourceNotConfigured   no key, no provider, no such collection or model
     │   ├── SourceRefused         the key or the request was refused
     │   ├── SourceRateLimited     too many requests, or the plan's quota is used up
-    │   ├── SourceTimeout         nothing in time
+    │   ├── SourceTimeout         no answer in time
     │   ├── SourceMalformed       an answer that does not have the documented shape
     │   └── NotPermitted          identity missing or not enough; not the same as "no rows"
     ├── RerankError            a reranker failed; the merged order stays
     ├── DelegateError          a step of an assistant or MCP tool gave no usable answer
-    ├── ModelError             the language model's answer cannot be had or was cut
+    ├── ModelError             the language model gave no answer, or not all of it
     │   ├── ModelNotConfigured
     │   ├── ModelUnreachable
     │   ├── ModelRefused
@@ -32,20 +32,20 @@
     │   ├── ModelTruncated
     │   └── ModelGarbled
     ├── ServerError            an MCP server cannot be used; the message names the server
-    │   ├── ServerNotConfigured   its command or its address leads nowhere
-    │   ├── ServerUnreachable     it cannot be started or reached, or it ended early
+    │   ├── ServerNotConfigured   its command or its address does not exist
+    │   ├── ServerUnreachable     it cannot be started or reached, or ended early
     │   ├── ServerTimeout         it was not ready, or did not answer, in time
     │   ├── ServerMalformed       its answer is not MCP, or larger than allowed
     │   ├── ServerRefused         it answered with an error
     │   └── ToolFailed            the tool ran and reported a failure
     ├── IngestError            a document cannot be added
-    ├── TooManyTurns           as many turns as the host takes are under way or waiting
+    ├── TooManyTurns           the host has as many turns as it takes
     ├── StorageError           disk full, a store that cannot be opened or is in use
-    └── WorkerDied             a child process of ours ended under a call
+    └── WorkerDied             a child process of the host ended during a call
 
 Errors of libraries are turned into these by one context manager at each edge, with `raise … from`;
-above the edge nobody knows which library is below. Programming mistakes (TypeError, KeyError, …)
-are not in the tree and are never caught on their behalf.
+above the edge no module depends on the library. Programming errors (TypeError, KeyError, …)
+are not in the tree and are not caught.
 """
 
 from __future__ import annotations
@@ -54,13 +54,13 @@ import difflib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-LONGEST_NAME = 100  # characters of an unknown name that is compared with those that are known
+LONGEST_NAME = 100  # longer unknown names are not compared with the known ones: it takes too long
 
 
 @dataclass(frozen=True)
 class Place:
-    """Where in a file: path as the user would type it, line and column counted from 1 (0: not
-    known)."""
+    """A position in a file: the path as a user would type it, line and column counted from 1
+    (0: not known). `str()` is `path:line:column`."""
 
     file: str
     line: int = 0
@@ -72,7 +72,10 @@ class Place:
 
 
 class HostError(Exception):
-    """Something that went wrong outside the code of the host: says what, where, and what to do."""
+    """Base of every deliberate error: a problem outside the code of the host.
+
+    `message` says what happened, `place` where, `hint` what to do; `str()` has all three. `code` is
+    the class's name for programs, the same in events."""
 
     code = "host"
 
@@ -89,11 +92,14 @@ class HostError(Exception):
 
 
 class UsageError(HostError):
+    """The caller passed wrong arguments. Inside a hook it is thrown as well."""
+
     code = "usage"
 
 
 class UnknownName(UsageError):
-    """A name that is not known: `UnknownName("assistant", "dcos", ["docs"])`."""
+    """A name is not known: `UnknownName("assistant", "dcos", ["docs"])`. The hint has the nearest
+    known name."""
 
     code = "unknown_name"
 
@@ -112,16 +118,20 @@ class UnknownName(UsageError):
 
 
 class NotSupported(UsageError):
+    """The request is understood, but this version does not offer it."""
+
     code = "not_supported"
 
 
 class ConfigError(HostError):
+    """A file of the app or of a package cannot be used; `place` is the line."""
+
     code = "config"
 
 
 class ConfigErrors(ConfigError):
-    """Everything that is wrong with a file, not only the first: `errors` has two or more, in the
-    order of the file. `place` is that of the first; `str()` has one line for each."""
+    """Several problems of files at once: `errors` has two or more, in the order of the file.
+    `place` is that of the first; `str()` has one line for each."""
 
     def __init__(self, errors: Sequence[ConfigError]) -> None:
         first = errors[0]
@@ -134,19 +144,26 @@ class ConfigErrors(ConfigError):
 
 
 class PluginError(HostError):
+    """A plug-in cannot be loaded, or does not fit; the message names it."""
+
     code = "plugin"
 
 
 class HookError(HostError):
+    """A hook failed; `place` is the line in the TypeScript file."""
+
     code = "hook"
 
 
 class HookSyntaxError(HookError):
+    """The TypeScript does not compile, or an import cannot be resolved."""
+
     code = "hook_syntax"
 
 
 class HookTypeError(HookError):
-    """`code` is TypeScript's own, such as TS2339."""
+    """The hook has a type error, found by a check; it still runs. `code` is TypeScript's, such as
+    TS2339."""
 
     def __init__(
         self, code: str, message: str, *, place: Place | None = None, hint: str = ""
@@ -156,15 +173,20 @@ class HookTypeError(HookError):
 
 
 class HookThrew(HookError):
+    """The hook threw, or its promise was rejected."""
+
     code = "hook_threw"
 
 
 class HookReturnInvalid(HookError):
+    """The result of the hook has the wrong type; the message has the path of the value."""
+
     code = "hook_return"
 
 
 class HookLimit(HookError):
-    """A limit was crossed; `limit` is its key under `hooks.limits`."""
+    """The hook exceeded a limit (time, memory, calls, sizes); `limit` is its key under
+    `hooks.limits`."""
 
     code = "hook_limit"
 
@@ -176,12 +198,14 @@ class HookLimit(HookError):
 
 
 class HookCrashed(HookError):
+    """The worker process that ran the hook died."""
+
     code = "hook_crashed"
 
 
 class SourceError(HostError):
-    """`again`: the same request may be sent once more, after `after` seconds where the source says
-    how long."""
+    """A search failed; the searcher makes it `error` of a result. `again`: a retry may help, after
+    `after` seconds if the source names a time."""
 
     code = "source"
     again = False
@@ -189,40 +213,56 @@ class SourceError(HostError):
 
 
 class SourceNotConfigured(SourceError):
+    """The source has no key, provider, collection or model."""
+
     code = "source_not_configured"
 
 
 class SourceRefused(SourceError):
+    """The source refused the key or the request."""
+
     code = "source_refused"
 
 
 class SourceRateLimited(SourceError):
+    """The source refuses more requests for now, or the quota is used up."""
+
     code = "source_rate_limited"
 
 
 class SourceTimeout(SourceError):
+    """The source did not answer in time."""
+
     code = "source_timeout"
 
 
 class SourceMalformed(SourceError):
+    """The answer of the source does not have the documented shape."""
+
     code = "source_malformed"
 
 
 class NotPermitted(SourceError):
+    """The identity is missing or not sufficient, which is not the same as no results."""
+
     code = "not_permitted"
 
 
 class RerankError(HostError):
+    """A reranker failed; the merged order stays."""
+
     code = "rerank"
 
 
 class DelegateError(HostError):
+    """A step by an assistant or MCP tool gave no usable answer; the built-in does it."""
+
     code = "delegate"
 
 
 class ModelError(HostError):
-    """`again`: the same request may be sent once more, after `after` seconds where the endpoint
-    names them."""
+    """The language model gave no answer, or only a part. `again`: a retry may help, after `after`
+    seconds if the endpoint names a time."""
 
     code = "model"
     again = False
@@ -230,44 +270,62 @@ class ModelError(HostError):
 
 
 class ModelNotConfigured(ModelError):
+    """The connector has no key, address or model."""
+
     code = "model_not_configured"
 
 
 class ModelUnreachable(ModelError):
+    """The endpoint cannot be reached, or failed before the answer began."""
+
     code = "model_unreachable"
 
 
 class ModelRefused(ModelError):
+    """The endpoint refused the key or the request."""
+
     code = "model_refused"
 
 
 class ModelContextExceeded(ModelError):
+    """The request is longer than the context of the model."""
+
     code = "model_context_exceeded"
 
 
 class ModelStalled(ModelError):
+    """The model sent no token in time."""
+
     code = "model_stalled"
 
 
 class ModelTruncated(ModelError):
+    """The connection ended before the answer did."""
+
     code = "model_truncated"
 
 
 class ModelGarbled(ModelError):
+    """The answer does not have the shape of the API."""
+
     code = "model_garbled"
 
 
 class ServerError(HostError):
+    """An MCP server cannot be used; the message names the server."""
+
     code = "server"
 
 
 class ServerNotConfigured(ServerError):
+    """The server's command or address does not exist."""
+
     code = "server_not_configured"
 
 
 class ServerUnreachable(ServerError):
-    """`delivered`: whether the request may have reached the server before the connection was
-    gone."""
+    """The server cannot be started or reached, or ended early. `delivered`: the request may have
+    reached the server before the connection was lost, so that it must not be repeated."""
 
     code = "server_unreachable"
 
@@ -279,40 +337,56 @@ class ServerUnreachable(ServerError):
 
 
 class ServerTimeout(ServerError):
+    """The server was not ready, or did not answer, in time."""
+
     code = "server_timeout"
 
 
 class ServerMalformed(ServerError):
+    """The server's answer is not MCP, or larger than allowed."""
+
     code = "server_malformed"
 
 
 class ServerRefused(ServerError):
+    """The server answered with an error."""
+
     code = "server_refused"
 
 
 class ToolFailed(ServerError):
+    """A tool ran and reported a failure."""
+
     code = "tool_failed"
 
 
 class IngestError(HostError):
+    """A document cannot be added to a collection."""
+
     code = "ingest"
 
 
 class TooManyTurns(HostError):
+    """The host has as many turns, running and waiting, as its settings allow."""
+
     code = "too_many_turns"
 
 
 class StorageError(HostError):
+    """The disk is full, or a store cannot be opened or is in use."""
+
     code = "storage"
 
 
 class WorkerDied(HostError):
+    """A child process of the host ended during a call."""
+
     code = "worker_died"
 
 
 def suggestion(name: str, known: Sequence[str]) -> str:
-    """What to say after an unknown name: the nearest known one, or all of them when there are
-    few."""
+    """Return the hint for an unknown name: the nearest known one, or else the first twelve known
+    names."""
     near = (
         difflib.get_close_matches(name, known, n=1, cutoff=0.6) if len(name) <= LONGEST_NAME else []
     )

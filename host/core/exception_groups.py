@@ -1,4 +1,4 @@
-"""Errors out of the exception groups that task groups wrap them in."""
+"""Takes errors out of the exception groups that task groups raise."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from groundhook.host.core.errors import HostError
 
 
 def leaves(error: BaseException) -> Iterator[BaseException]:
-    """What really happened, out of the groups that task groups make of it."""
+    """Yield the errors inside an exception group, at any depth; an error outside a group itself."""
     if isinstance(error, BaseExceptionGroup):
         for inner in error.exceptions:
             yield from leaves(inner)
@@ -19,8 +19,8 @@ def leaves(error: BaseException) -> Iterator[BaseException]:
 
 @contextmanager
 def unwrapped() -> Iterator[None]:
-    """Raise what a task group wrapped: the one error in a group, or the first where all of them are
-    ours."""
+    """Raise the error inside an exception group: the only one, or the first if all are
+    HostErrors."""
     try:
         yield
     except BaseExceptionGroup as group:
@@ -28,7 +28,7 @@ def unwrapped() -> Iterator[None]:
         if len(found) > 1 and not all(isinstance(error, HostError) for error in found):
             raise
         if isinstance(found[0], (SystemExit, KeyboardInterrupt)):
-            # asyncio's loop, which has heard of it, would not close in order if it met it again as
-            # the end of its task
+            # asyncio has already seen it and stops its loop; raised a second time, from the task,
+            # it would keep the loop from closing in order
             raise
         raise found[0] from found[0].__cause__

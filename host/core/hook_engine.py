@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class HookScript:
-    """A package's hook: the entry file and the folder that imports must stay inside. `shown` is the
-    folder as messages name it (`assistants/docs`). `paths` are other names for files in it, as
-    TypeScript's option of that name has them: patterns with at most one star, each with places
-    below the folder. A script with a `revision` is what it was when it was first compiled, whatever
-    becomes of its files."""
+    """A package's hook: the entry file and the folder that imports must stay inside.
+
+    `shown` is the folder's name in messages (`assistants/docs`). `paths` are aliases of files, as
+    in TypeScript's option of that name: patterns with at most one star, each with paths below the
+    folder. A script with a `revision` keeps its first compilation even if its files change."""
 
     entry: Path
     root: Path
@@ -34,15 +34,14 @@ class HookScript:
 
     @property
     def shown_entry(self) -> str:
-        """The entry file as messages name it: `assistants/docs/index.ts`."""
+        """The entry file's name in messages: `assistants/docs/index.ts`."""
         return f"{self.shown}/{self.entry.relative_to(self.root).as_posix()}"
 
 
 @dataclass(frozen=True, kw_only=True)
 class HookTurn:
-    """One turn's hooks: which script, the scalar fields of `ctx`, the host behind it, and the
-    limits. `now` and `seed` fix what JavaScript takes for the time of day and where its random
-    numbers begin."""
+    """The hooks of one turn: the script, the scalar fields of `ctx`, the services of the host, and
+    the limits. `now` fixes the clock of JavaScript, `seed` its random numbers."""
 
     script: HookScript
     context: Mapping[str, Any]
@@ -53,28 +52,34 @@ class HookTurn:
 
 
 class HookSession(Protocol):
-    """The isolate of one turn; it serves Create and then Next, and is gone when the session is
+    """The isolate of one turn: it runs Create and then Next, and is freed when the session is
     left."""
 
     async def create(
         self, messages: Sequence[Message], options: Mapping[str, Any], /
     ) -> CreateReturn | None:
-        """Raises HookError. None when there is no Create or it returned nothing."""
+        """Run Create and return its result; None without a Create or without a result. Raises
+        HookError."""
         ...
 
-    async def next(
-        self, payload: NextPayload, options: Mapping[str, Any], /
-    ) -> NextReturn | None: ...
+    async def next(self, payload: NextPayload, options: Mapping[str, Any], /) -> NextReturn | None:
+        """Run Next and return its result; None without a Next or without a result. Raises
+        HookError."""
+        ...
 
 
 class HookEngine(Protocol):
-    def open(self, turn: HookTurn, /) -> AbstractAsyncContextManager[HookSession]: ...
+    """Compiles hooks and runs each turn's in an isolate of its own."""
+
+    def open(self, turn: HookTurn, /) -> AbstractAsyncContextManager[HookSession]:
+        """Return a context manager that enters the isolate of a turn. Entering raises HookError."""
+        ...
 
     async def check(self, script: HookScript, /) -> None:
-        """Compile and link without running. Raises HookSyntaxError."""
+        """Compile and link without running the script. Raises HookSyntaxError."""
         ...
 
     def keep_compiler(self) -> AbstractAsyncContextManager[None]:
-        """Keep a compiler that is ready, for as long as the block lasts: for those who compile
-        again and again."""
+        """Return a context manager that keeps a compiler loaded inside its block, for repeated
+        compilation."""
         ...

@@ -17,99 +17,105 @@ Together = Literal["all", "any", "race"]
 
 
 class HookOutput(Protocol):
-    """Messages to the client, which reach it while the hook runs, in the order in which they were
-    made."""
+    """Messages to the client, which receives them in order, while the hook runs."""
 
     async def send(self, message: Mapping[str, Any], block_id: str, /, *, streaming: bool) -> str:
-        """Send a message {type, props, …} → its id. `message_id`, `block_id` and `thread_id` in it
-        are honoured. A stream that is left open is closed when the hook ends. Raises UsageError for
-        an id that is taken."""
+        """Send a message {type, props, …}; return its id. `message_id`, `block_id` and `thread_id`
+        in it are kept. A stream that is left open is closed when the hook ends. Raises UsageError
+        for an id that is in use."""
         ...
 
     async def change(
         self, action: MessageAction, message_id: str, value: Any, path: str, /
     ) -> None:
-        """Append, replace, merge, set or end. Raises UsageError for an id that is not known, naming
-        those that are."""
+        """Append to, replace, merge into, set or end a message. Raises UsageError for an unknown
+        id, with the known ones."""
         ...
 
-    async def end_block(self, block_id: str, /) -> None: ...
+    async def end_block(self, block_id: str, /) -> None:
+        """Mark a block of messages as complete."""
+        ...
 
-    def new_id(self, kind: Literal["message", "block", "thread"], /) -> str: ...
+    def new_id(self, kind: Literal["message", "block", "thread"], /) -> str:
+        """Return an id of that kind which is not in use."""
+        ...
 
 
 class HookTrace(Protocol):
-    """Nodes of the trace that hooks make. "" is the hook's own; the others are closed, at the
-    latest, when the hook ends."""
+    """Nodes that a hook adds to the trace. "" is the hook's own node; the others are closed when
+    the hook ends, at the latest. An unknown node raises UsageError."""
 
     async def add(self, parent: str, type: str, label: str, data: Mapping[str, Any], /) -> str:
-        """A node under another → its id. Raises UsageError for a parent that is not known; so do
-        the others."""
+        """Add a node under `parent`; return its id."""
         ...
 
-    async def log(self, node: str, level: str, message: str, /) -> None: ...
+    async def log(self, node: str, level: str, message: str, /) -> None:
+        """Add a log line under a node; `level` is debug, info, warn or error."""
+        ...
 
     async def note(self, node: str, data: Mapping[str, Any], /) -> None:
-        """Put data into a node."""
+        """Merge data into a node."""
         ...
 
-    async def close(self, node: str, error: str | None, /) -> None: ...
+    async def close(self, node: str, error: str | None, /) -> None:
+        """End a node: completed, or failed with `error`."""
+        ...
 
 
 class HookCalls(Protocol):
-    """Models and other assistants, asked for a hook. Never raises for what failed there: `error` is
-    set."""
+    """Calls of models and other assistants for a hook. A call that fails does not raise: `error` of
+    its answer is set."""
 
     async def ask(self, asks: Sequence[Ask], mode: Together, /) -> list[Answered]:
-        """`all`: every answer, in order. `any`: the first that did not fail. `race`: the first that
-        ends."""
+        """Run the calls at the same time. Return with `all` every answer, in order; with `any` the
+        first that did not fail; with `race` the first that ends."""
         ...
 
     async def open(self, asks: Sequence[Ask], mode: Together, /) -> int:
-        """The same, to be heard while it arrives → a handle, which is closed, at the latest, when
-        the hook ends."""
+        """Start the same and return a handle to read the answers as they arrive. It is closed when
+        the hook ends, at the latest."""
         ...
 
     async def next(self, handle: int, /) -> Sequence[tuple[int, str]]:
-        """What has arrived since: [(position of the ask, text)]; waits for some; nothing when all
-        has been said. Raises UsageError for a handle that is closed."""
+        """Wait for text and return what has arrived: [(position of the call, text)]; empty at the
+        end. Raises UsageError for a closed handle."""
         ...
 
     async def close(self, handle: int, problem: str, /) -> list[Answered]:
-        """Stop what is under way → the answers as `ask` gives them, those that were stopped with
-        what had arrived and, if not empty, `problem` as their error."""
+        """Stop the calls that still run; return the answers as `ask` does. A call that was stopped
+        has the text that had arrived and, if not empty, `problem` as its error."""
         ...
 
 
 class HookServers(Protocol):
-    """The MCP servers that the assistant lists, by the names it lists them under; UsageError for
-    others."""
+    """The MCP servers that the assistant lists, by their names in that list. Another name raises
+    UsageError."""
 
     async def ask(
         self, server: str, method: ServerMethod, params: Mapping[str, Any], /
     ) -> dict[str, Any]:
-        """As `ToolServers.ask`; an answer of a tool has `result` as well, its value. Raises what
-        that raises."""
+        """Send a request as `ToolServers.ask` does; the answer of a tool also has `result`, its
+        value. Raises the errors of `ToolServers.ask`."""
         ...
 
     async def call_many(
         self, asks: Sequence[ToolAsk], calling: ServerCalling, /
     ) -> list[dict[str, Any]]:
-        """Tools of several servers: one after the other, or at the same time → the answers in
-        order; of `any` the first that did not fail, of `race` the first. Never raises for what
-        failed there: `error` is set."""
+        """Call tools of several servers, one after the other or at the same time. Return the
+        answers in order; with `any` the first that did not fail, with `race` the first that ends. A
+        call that fails does not raise: `error` of its answer is set."""
         ...
 
 
 class HookTools(Protocol):
-    """The tools of the turn, as the model is offered them."""
+    """The tools of the turn, the same as those of the model."""
 
     async def offered(self) -> Sequence[Mapping[str, Any]]:
-        """[{name, description, parameters}]"""
+        """Return [{name, description, parameters}]; `parameters` is a JSON Schema."""
         ...
 
     async def call(self, name: str, arguments: Mapping[str, Any], /) -> ToolOutcome:
-        """Raises UnknownName; everything else that fails is `error`."""
+        """Call a tool. Raises UnknownName; any other failure is `error` of the outcome."""
         ...
 
 
@@ -119,16 +125,17 @@ MemoryOperation = Literal[
 
 
 class HookMemory(Protocol):
-    """What is remembered for hooks, in namespaces that belong to the request's identity."""
+    """Values that hooks keep between turns, in namespaces of the request's identity."""
 
     async def do(self, space: str, operation: MemoryOperation, /, *arguments: Any) -> Any:
-        """One call of `host.memory.memory.Namespace`. Raises NotPermitted when the request does not
-        say whose it is, UsageError for what cannot be kept, StorageError."""
+        """Run one operation of `host.memory.memory.Namespace` and return its result. Raises
+        NotPermitted for a request without the identity of that space, UsageError for a value that
+        cannot be kept, StorageError."""
         ...
 
 
 class HookWeb(Protocol):
-    """Hosts that the assistant's settings declare."""
+    """Requests to the hosts that the assistant's settings declare."""
 
     async def request(
         self,
@@ -140,63 +147,83 @@ class HookWeb(Protocol):
         headers: Mapping[str, str],
         body: Any,
     ) -> Mapping[str, Any]:
-        """A body that is not text goes as JSON → {status, code, message, url, headers, data},
-        whatever the status. Raises NotPermitted for a host that is not declared, SourceError when
-        there is no answer, UsageError."""
+        """Send a request; a body that is not text is sent as JSON. Return {status, code, message,
+        url, headers, data} for every status. Raises NotPermitted for a host that is not declared,
+        SourceError without an answer, UsageError for wrong arguments."""
         ...
 
 
 class HookRecords(Protocol):
-    """Records of models by conditions alone, and HTML as text."""
+    """Records of models by conditions alone, and HTML as Markdown."""
 
     async def get(self, query: RecordQuery, /) -> list[dict[str, Any]]:
-        """As `Records.records`, with the model by the name that the assistant uses."""
+        """Return records as `Records.records` does; `model` is the name that the assistant uses."""
         ...
 
     def markdown(self, html: str, /) -> str:
-        """Blocks for as long as it takes."""
+        """Return HTML as Markdown. Blocks the thread: call it from a worker thread."""
         ...
 
 
 class HookServices(Protocol):
-    """What the host does for one turn's hooks; `hooks/api/table.py` maps the names that JavaScript
-    sees to these."""
+    """The services of the host for one turn's hooks; `hooks/api/table.py` maps the functions of
+    JavaScript to them."""
 
     @property
-    def output(self) -> HookOutput: ...
+    def output(self) -> HookOutput:
+        """`ctx.Send` and its like."""
+        ...
 
     @property
-    def memory(self) -> HookMemory: ...
+    def memory(self) -> HookMemory:
+        """`ctx.memory`."""
+        ...
 
     @property
-    def web(self) -> HookWeb: ...
+    def web(self) -> HookWeb:
+        """`http`."""
+        ...
 
     @property
-    def records(self) -> HookRecords: ...
+    def records(self) -> HookRecords:
+        """`Process` on models and texts."""
+        ...
 
     @property
-    def trace(self) -> HookTrace: ...
+    def trace(self) -> HookTrace:
+        """`ctx.trace`."""
+        ...
 
     @property
-    def calls(self) -> HookCalls: ...
+    def calls(self) -> HookCalls:
+        """`ctx.agent` and `ctx.llm`."""
+        ...
 
     @property
-    def servers(self) -> HookServers: ...
+    def servers(self) -> HookServers:
+        """`ctx.mcp`."""
+        ...
 
     @property
-    def tools(self) -> HookTools: ...
+    def tools(self) -> HookTools:
+        """`ctx.tools`."""
+        ...
 
     async def search(self, request: SearchRequest, /) -> SearchResult:
-        """Never raises for a search that failed: `error` is set."""
+        """Search and return the result. A search that fails does not raise: `error` is set."""
         ...
 
     async def search_many(
         self, requests: Sequence[SearchRequest], mode: Together, /
     ) -> list[SearchResult]:
-        """`all`: every result, in order. `any`: the first that has items. `race`: the first that
-        ends."""
+        """Search at the same time. Return with `all` every result, in order; with `any` the first
+        that has items; with `race` the first that ends."""
         ...
 
-    async def log(self, level: str, message: str, /) -> None: ...
+    async def log(self, level: str, message: str, /) -> None:
+        """Add a log line to the hook's node of the trace."""
+        ...
 
-    async def warn(self, code: str, message: str, place: Place | None = None, /) -> None: ...
+    async def warn(self, code: str, message: str, place: Place | None = None, /) -> None:
+        """Send a `warning` event; `place` is its cause in a file."""
+        ...

@@ -1,5 +1,4 @@
-"""JSON that people, models and hooks wrote: found in a text, wherever it stands, and held against
-how deep it may be. Pure."""
+"""Finds JSON in texts of people, models and hooks, and checks how deeply it is nested. Pure."""
 
 from __future__ import annotations
 
@@ -8,9 +7,9 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-# lists and objects within each other: what can be handed on to a client, a model or a template
+# levels of nested lists and objects that clients, models and templates all accept
 DEEPEST = 100
-MOST_STARTS = 1000  # places of a text at which a value is looked for
+MOST_STARTS = 1000  # brackets of a text that are tried as the start of a value
 
 _FENCE = re.compile(
     r"^ {0,3}(```+|~~~+)[ \t]*[\w-]*[ \t]*\n(.*?)^ {0,3}\1[ \t]*$", re.MULTILINE | re.DOTALL
@@ -19,8 +18,8 @@ _START = re.compile(r"[\[{]")
 
 
 def extract_json(text: str) -> Any:
-    """The first JSON object or list: the whole text (which may be any value), else in a fenced
-    block, else anywhere. None where there is none. May take a second on the largest texts."""
+    """Return the first JSON object or list: the whole text (which may be any value), else in a
+    fenced block, else anywhere. None without one. Can take a second on the largest texts."""
     whole = text.strip().removeprefix("\ufeff")
     for candidate in (whole, *(found[2].strip() for found in _FENCE.finditer(text))):
         try:
@@ -36,7 +35,7 @@ def extract_json(text: str) -> Any:
 
 
 def is_deeper(value: Any, most: int = DEEPEST) -> bool:
-    """Whether objects and lists stand more than `most` levels deep in each other."""
+    """Return whether objects and lists are nested more than `most` levels deep."""
     level = [value] if isinstance(value, (dict, list)) else []
     for _ in range(most):
         inner = (entry.values() if isinstance(entry, dict) else entry for entry in level)

@@ -1,6 +1,6 @@
-"""A model of one's own: a folder with an ONNX graph and the `tokenizer.json` of the package
+"""A model in a folder of the user's: an ONNX graph and the `tokenizer.json` of the package
 `tokenizers`, laid out as sentence-transformers and Optimum write them. One text, or one pair of
-texts, is computed at a time, in the thread that calls.
+texts, is computed at a time, in the calling thread.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 GRAPHS = ("model.onnx", "onnx/model.onnx", "model_quantized.onnx", "onnx/model_quantized.onnx")
-_FEW = 512  # tokens, where the folder does not say how many the model reads
-_LONG = 32  # characters of a token, beyond which no text needs to be looked at
+_FEW = 512  # tokens, if no file of the folder has the model's limit
+_LONG = 32  # characters for each token that the model reads; longer text is cut before
 _INPUTS = {"input_ids": "ids", "attention_mask": "attention_mask", "token_type_ids": "type_ids"}
 
 
 class ModelFolder:
-    """What the folder says about its model; the model itself is loaded by `Computing`."""
+    """The files of a model's folder; `Computing` loads the model."""
 
     def __init__(self, path: Path) -> None:
-        """Raises Unusable where a file is missing or cannot be read."""
+        """Raises Unusable if a file is missing or cannot be read."""
         if not path.is_dir():
             raise Unusable(f"the folder {path.name!r} does not exist")
         graph = next((path / name for name in GRAPHS if (path / name).is_file()), None)
@@ -37,7 +37,7 @@ class ModelFolder:
         self.config = self.read("config.json")
 
     def read(self, name: str) -> dict[str, Any]:
-        """A JSON file of the folder; {} where it is not there. Raises Unusable."""
+        """Return the object in a JSON file of the folder; {} without the file. Raises Unusable."""
         file = self.path / name
         if not file.is_file():
             return {}
@@ -53,26 +53,26 @@ class ModelFolder:
 
     @property
     def most_tokens(self) -> int:
-        """How many tokens the model reads, with the marks of both ends."""
+        """The most tokens that the model reads, with its special tokens."""
         places = self.config.get("max_position_embeddings")
         if isinstance(places, int) and "roberta" in str(self.config.get("model_type")):
-            places -= 2  # RoBERTa numbers places from 2 on
-        said = (
+            places -= 2  # RoBERTa counts positions from 2
+        limits = (
             self.read("sentence_bert_config.json").get("max_seq_length"),
             self.read("tokenizer_config.json").get("model_max_length"),
             places,
         )
         return next(
-            (int(most) for most in said if isinstance(most, int) and 8 <= most < 1 << 20), _FEW
+            (int(most) for most in limits if isinstance(most, int) and 8 <= most < 1 << 20), _FEW
         )
 
 
 class Computing:
-    """The model of a folder, loaded. Usable from any thread."""
+    """The model of a folder, loaded. Any thread may use it."""
 
     def __init__(self, folder: ModelFolder, outputs: Sequence[str] = ()) -> None:
-        """`outputs`: which of the graph's is computed, the first that is there; else its first.
-        Raises Unusable."""
+        """`outputs` are names of the graph's outputs in order of preference; without a match the
+        graph's first output is computed. Raises Unusable."""
         try:
             import tokenizers
         except ImportError as exc:
@@ -91,19 +91,19 @@ class Computing:
         self._model = OnnxModel(folder.graph)
         if unknown := [name for name in self._model.inputs if name not in _INPUTS]:
             raise Unusable(
-                f"the model in {folder.path.name!r} wants {', '.join(map(repr, unknown))}, and only"
-                f" {', '.join(_INPUTS)} can be given"
+                f"the model in {folder.path.name!r} needs"
+                f" {', '.join(map(repr, unknown))}; the supported inputs are {', '.join(_INPUTS)}"
             )
         there = [name for name in outputs if name in self._model.outputs]
         self.output = (there or self._model.outputs)[0]
 
     def count(self, text: str) -> int:
-        """Tokens of a text, without the marks of both ends."""
+        """Return the number of tokens in a text, without special tokens."""
         return len(self._encoded(text, len(text)).ids)
 
     def run(self, text: str, beside: str | None = None) -> NDArray[Any]:
-        """The output for a text or a pair of texts, cut to what the model reads: the first to half
-        of it, the second to the rest. Raises Unusable."""
+        """Return the output for a text or a pair of texts, cut to the tokens that the model reads:
+        the first of a pair to half of them, the second to the rest. Raises Unusable."""
         import numpy as np
 
         room = self._most - self._tokenizer.num_special_tokens_to_add(beside is not None)

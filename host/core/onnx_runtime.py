@@ -1,5 +1,5 @@
-"""Models in the ONNX format, computed by onnxruntime on the CPU. The only module that knows that
-library; it is imported when a model is opened.
+"""Computes models in the ONNX format on the CPU. The only module that imports onnxruntime, when a
+model is opened.
 """
 
 from __future__ import annotations
@@ -28,23 +28,25 @@ _ERRORS = (  # of onnxruntime, which have no common base
 
 
 class Unusable(Exception):
-    """A model that cannot be loaded or computed, and why, in one line."""
+    """A model cannot be loaded or computed; the message is the reason, in one line."""
 
 
 class OnnxModel:
-    """A model that is loaded. It computes in the thread that calls it, in any number of threads."""
+    """A loaded model. It computes in the calling thread; any number of threads may call it."""
 
     def __init__(
         self, model: Path | bytes, *, weights: Mapping[str, NDArray[Any]] | None = None
     ) -> None:
-        """`weights` are those that the graph declares and does not have. Raises Unusable, also
-        where onnxruntime itself cannot be loaded."""
+        """`weights` are the external initialisers of the graph, by name. Raises Unusable, also if
+        onnxruntime itself cannot be loaded."""
         with _speaking(model if isinstance(model, Path) else None):
             import onnxruntime
 
             options = onnxruntime.SessionOptions()
-            options.log_severity_level = 4  # what fails is raised; it would be written to stderr
-            # More threads in one call wait for each other in a spin; calls share the cores instead.
+            # errors are raised; onnxruntime would also write them to stderr
+            options.log_severity_level = 4
+            # The threads of one call wait for each other in a busy loop; calls share the cores
+            # instead.
             options.intra_op_num_threads = options.inter_op_num_threads = 1
             options.enable_cpu_mem_arena = False  # it would keep the memory of the longest text
             self._weights = dict(weights or {})  # read in place as long as the session lives
@@ -60,7 +62,7 @@ class OnnxModel:
         self.outputs = tuple(made.name for made in self._session.get_outputs())
 
     def run(self, outputs: Sequence[str], inputs: Mapping[str, NDArray[Any]]) -> list[NDArray[Any]]:
-        """Raises Unusable."""
+        """Return the values of `outputs`, in their order. Raises Unusable."""
         with _speaking():
             made: list[NDArray[Any]] = self._session.run(list(outputs), dict(inputs))
             return made
@@ -68,7 +70,8 @@ class OnnxModel:
 
 @contextmanager
 def _speaking(file: Path | None = None) -> Iterator[None]:
-    """Messages name the file without its folder, which is no client's business."""
+    """Turn errors of onnxruntime into Unusable. Messages have the file's name without its folder:
+    paths of the server are not for clients."""
     try:
         yield
     except ImportError as exc:

@@ -1,10 +1,9 @@
-"""Where Groundhook can be extended: one narrow Protocol for each seam. Built-ins enter by the same
-door.
+"""The extension points of Groundhook: one narrow Protocol for each. Built-ins use the same ones.
 
-A search source is a `Handler`, something that reorders results a `Reranker`, a language model a
-`Connector`, an embedding model an `Embedder`; whatever runs hooks is a `HookEngine`. `Delegates`
-are assistants and MCP tools that do a step for one of them. They take and return Groundhook's own
-values and raise only errors of `host.core.errors`.
+A search source is a `Handler`, a reranker a `Reranker`, a language model a `Connector`, an
+embedding model an `Embedder`. `Delegates` are assistants and MCP tools that do a step for one of
+them. All take and return values of Groundhook and raise only errors of `host.core.errors`. The port
+of the hook engine is in `host.core.hook_engine`.
 """
 
 from __future__ import annotations
@@ -54,13 +53,13 @@ Clock = Callable[[], datetime]
 # --------------------------------------------------------------------------------------- delegation
 
 
-def accepted(_answer: object) -> str:
+def accept_any(_answer: object) -> str:
+    """Accept every answer of the right shape: return no problem."""
     return ""
 
 
 class Delegates(Protocol):
-    """Assistants and MCP tools that do a step in the place of the built-in, as `uses.*` names
-    them."""
+    """Assistants and MCP tools that do a step in place of the built-in, as `uses.*` names them."""
 
     async def ask(
         self,
@@ -71,18 +70,19 @@ class Delegates(Protocol):
         *,
         timeout_ms: int,
         hint: str = "",
-        wrong: Callable[[Answer], str] = accepted,
+        wrong: Callable[[Answer], str] = accept_any,
         tries: int = 2,
     ) -> Answer:
-        """What `doer` (`<assistant-id>` or `mcp:<server>[.<tool>]`) answers within `timeout_ms`, in
-        all `tries`. `wrong` says what is wrong with an answer of the right shape ("": nothing); the
-        next try is told. `hint` names the setting of the timeout. Raises DelegateError alone:
-        whoever asked warns of it and does the step itself."""
+        """Return the answer of `doer` (`<assistant-id>` or `mcp:<server>[.<tool>]`).
+
+        `timeout_ms` is the deadline of all `tries` together. `wrong` returns the problem of an
+        answer of the right shape ("": none); the next try receives it. `hint` names the setting of
+        the deadline. Raises only DelegateError: the caller warns and does the step itself."""
         ...
 
 
-class Nobody:
-    """Delegates where there are none: outside a host."""
+class NoDelegates:
+    """The delegates outside a host: every request raises DelegateError."""
 
     async def ask(
         self,
@@ -93,10 +93,10 @@ class Nobody:
         *,
         timeout_ms: int,
         hint: str = "",
-        wrong: Callable[[Answer], str] = accepted,
+        wrong: Callable[[Answer], str] = accept_any,
         tries: int = 2,
     ) -> Answer:
-        raise DelegateError(f"{use.name} by {doer!r} failed: nobody can be asked here")
+        raise DelegateError(f"{use.name} by {doer!r} failed: there are no delegates outside a host")
 
 
 # ------------------------------------------------------------------------------------------ sources
@@ -104,8 +104,11 @@ class Nobody:
 
 @dataclass(frozen=True, kw_only=True)
 class Scope:
-    """What a search may depend on beside its request: who asks, for which assistant, under which
-    settings, when; and whom it may ask to do a step."""
+    """The context of a search beside its request.
+
+    `identity` is that of the request, `assistant_id` the assistant ("" outside of one), `settings`
+    and `uses` those of the layer that searches, `now` the clock. `warn(code, message)` sends a
+    warning; `delegates` do steps that `uses` gives away."""
 
     identity: Identity
     assistant_id: str
@@ -113,14 +116,16 @@ class Scope:
     uses: UsesSettings
     now: Clock
     warn: Warn
-    delegates: Delegates = Nobody()
+    delegates: Delegates = NoDelegates()
 
 
 @dataclass(frozen=True, kw_only=True)
 class Found:
-    """What a source found: items best first, each with `key` (empty: derived from what it holds)
-    and `citation_id` left empty. `total` counts all matches where the source knows it, else the
-    items. `provider` is whom the source asked, where it has a choice."""
+    """The result of a source: items best first, without `citation_id`.
+
+    An item's `key` may be empty: it is then derived from its content. `total` counts all matches;
+    None: not known, the items are counted. `provider` is the service that answered, if the source
+    has a choice. `facets`, `graph_nodes` and `dsl` are those of `SearchResult`."""
 
     items: tuple[Item, ...] = ()
     total: int | None = None
@@ -134,45 +139,46 @@ class Handler(Protocol):
     """A source of one search type."""
 
     async def search(self, request: SearchRequest, scope: Scope, /) -> Found:
-        """Search. `limit`, and for kb `collections`, `threshold`, `graph`, for db `models`, are
-        always set. Raises SourceError; the caller's scope holds the deadline."""
+        """Search and return the items found. Of the request `limit` is always set, for kb also
+        `collections`, `threshold` and `graph`, for db `models`. Raises SourceError. The caller
+        cancels the search at its deadline."""
         ...
 
 
 @runtime_checkable
 class FollowsDeclarations(Protocol):
-    """A source that knows the app's collections and models, which a reload may replace."""
+    """A source that holds the app's collections and models, which a reload may replace."""
 
     def with_declarations(
         self, collections: Mapping[str, CollectionSpec], models: Mapping[str, ModelSpec], /
     ) -> Handler:
-        """The same source over other declarations; searches under way keep the old one. It is
+        """Return the same source over other declarations; running searches keep the old one. It is
         closed with the first."""
         ...
 
 
 @runtime_checkable
 class Records(Protocol):
-    """Records of models by conditions alone."""
+    """A source of records by conditions alone."""
 
     async def records(self, query: RecordQuery, scope: Scope, /) -> list[dict[str, Any]]:
-        """What the identity may see of them, in the order asked for. Raises SourceError,
-        NotPermitted."""
+        """Return the records that the identity may see, as {field: value}, in the order of the
+        query. Raises SourceError, NotPermitted."""
         ...
 
 
 @runtime_checkable
 class Documents(Protocol):
-    """Whole documents of collections, for messages that refer to one."""
+    """A source of whole documents, for messages that refer to one."""
 
     async def fetch_document(self, collection: str, document_id: str, scope: Scope, /) -> Found:
-        """The document's passages in reading order, each with a score of 1. Raises SourceError."""
+        """Return the document's passages in reading order, each with a score of 1. Raises
+        SourceError, NotPermitted."""
         ...
 
 
 class WebClient(Protocol):
-    """The guarded way out to the web: to declared hosts, at public addresses, within limits of time
-    and size."""
+    """The guarded HTTP client: declared hosts, public addresses, limits of time and size."""
 
     async def request(
         self,
@@ -184,7 +190,9 @@ class WebClient(Protocol):
         body: str | bytes | None = None,
         json: Any = None,
     ) -> WebAnswer:
-        """Ask, and read the whole answer. Raises UsageError, NotPermitted and SourceError."""
+        """Send a request and return the whole answer, whatever its status. Raises UsageError for
+        wrong arguments, NotPermitted for a host or an address that is not allowed, SourceError
+        without an answer."""
         ...
 
 
@@ -196,19 +204,21 @@ ClientOf = Callable[[HttpSettings], WebClient]  # each client is closed with the
 
 @dataclass(frozen=True)
 class Ranked:
-    """A reranker's word on one item: its position in the list it was given, and a score of 0-1."""
+    """A reranker's judgement of one item: its position in the list of items, and a score of 0-1."""
 
     index: int
     score: float
 
 
 class Reranker(Protocol):
+    """Judges how well items answer a question."""
+
     async def rerank(
         self, query: str, items: Sequence[Item], options: RerankSettings, scope: Scope, /
     ) -> Sequence[Ranked]:
-        """Judge the items, of which there are no more than `options.max_items`. The host multiplies
-        the scores in, sorts and cuts; an item left out keeps its place behind those that were
-        judged. Raises RerankError."""
+        """Return a score for each item; there are at most `options.max_items`. The host multiplies
+        the scores in, sorts and cuts. An item without a score stays behind the judged ones. Raises
+        RerankError."""
         ...
 
 
@@ -217,11 +227,13 @@ class Reranker(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class ModelCall:
-    """One request to a language model. `messages` are complete: one leading system message at
-    most, roles that alternate. `sources` is the text that the last user message begins with, for a
-    connector that wants it elsewhere. `question` and `references` are what the messages were made
-    of, for a connector that is no language model. `reply` is the schema of an answer that is to be
-    JSON, for endpoints that can hold a model to it."""
+    """One request to a language model.
+
+    `messages` are complete: at most one system message, at the beginning, then alternating roles.
+    `sources` is the text at the beginning of the last user message, for a connector that puts it
+    elsewhere. `question` and `references` are the parts of that message, for a connector without a
+    language model. `tools` are those of OpenAI's API. `reply` is the schema of a JSON answer, for
+    endpoints that can enforce one."""
 
     messages: Sequence[Message]
     sources: str = ""
@@ -236,12 +248,14 @@ class ModelCall:
 
 @dataclass(frozen=True)
 class TextDelta:
+    """More text of the answer."""
+
     text: str
 
 
 @dataclass(frozen=True)
 class ToolDelta:
-    """A piece of a tool call: pieces of one `index` are joined; `id` and `name` come once,
+    """A piece of a tool call. Pieces with the same `index` are joined; `id` and `name` come once,
     `arguments` is JSON text."""
 
     index: int
@@ -252,7 +266,8 @@ class ToolDelta:
 
 @dataclass(frozen=True)
 class Finished:
-    """The last delta of an answer that is whole."""
+    """The last delta of a complete answer. `finish_reason` is that of OpenAI's API, `model` the
+    model that answered."""
 
     finish_reason: str
     model: str = ""
@@ -263,9 +278,11 @@ Delta = TextDelta | ToolDelta | Finished
 
 
 class Connector(Protocol):
+    """A language model."""
+
     def stream(self, call: ModelCall, /) -> AbstractAsyncContextManager[AsyncIterator[Delta]]:
-        """Enter the answer; leaving stops it. Iterating raises ModelError when the answer cannot be
-        had or is cut."""
+        """Return a context manager that enters the stream of the answer; leaving it stops the
+        model. Entering and iterating raise ModelError if the answer fails or breaks off."""
         ...
 
 
@@ -273,20 +290,34 @@ class Connector(Protocol):
 
 
 class Embedder(Protocol):
-    """Turns text into vectors. `dimensions` is their length; vectors are normalised to length 1."""
+    """An embedding model: turns text into vectors of length 1 with `dimensions` numbers."""
 
     @property
-    def provider(self) -> str: ...
-    @property
-    def model(self) -> str: ...
-    @property
-    def dimensions(self) -> int: ...
+    def provider(self) -> str:
+        """The provider's name, kept with the vectors of a collection."""
+        ...
 
-    async def embed_query(self, text: str, /) -> list[float]: ...
-    async def embed_documents(self, texts: Sequence[str], /) -> list[list[float]]: ...
+    @property
+    def model(self) -> str:
+        """The model's name, kept with the vectors of a collection."""
+        ...
+
+    @property
+    def dimensions(self) -> int:
+        """Numbers in a vector."""
+        ...
+
+    async def embed_query(self, text: str, /) -> list[float]:
+        """Return the vector of a question. Raises SourceError."""
+        ...
+
+    async def embed_documents(self, texts: Sequence[str], /) -> list[list[float]]:
+        """Return a vector for each text, in their order. Raises SourceError."""
+        ...
 
     def similarity(self, cosine: float, /) -> float:
-        """This model's cosine as a similarity of 0-1 that means the same for every model."""
+        """Return a cosine of this model as a similarity of 0-1, on a scale that is the same for
+        every model."""
         ...
 
 
@@ -299,7 +330,7 @@ class ToolServers(Protocol):
     async def ask(
         self, server: str, method: ServerMethod, params: Mapping[str, Any], /
     ) -> dict[str, Any]:
-        """One request of the protocol, as plain data with its names; lists are whole ({tools:
-        […]}). A tool that reports a failure is a value with `error`. Raises UnknownName,
+        """Send one request of the protocol and return its result as plain data; lists are complete
+        ({tools: […]}). A tool that reports a failure is a value with `error`. Raises UnknownName,
         ConfigError, ServerError."""
         ...

@@ -1,5 +1,5 @@
-"""What is wrong with the files of an app, as values: `groundhook check` lists them, everything else
-raises the errors."""
+"""Findings in the files of an app, as values: `groundhook check` lists them, all other callers
+raise them as errors."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from groundhook.host.core.errors import ConfigError, ConfigErrors, HostError, Pl
 
 @dataclass(frozen=True)
 class Problem:
-    """One finding. A warning lets the app run."""
+    """One finding. An app with warnings alone can run."""
 
     severity: Literal["error", "warning"]
     message: str
@@ -27,13 +27,13 @@ class Problem:
 
 
 def problems_of(error: HostError, severity: Literal["error", "warning"] = "error") -> list[Problem]:
-    """An error as findings: one for each that it carries."""
+    """Return a finding for each error that `error` carries."""
     errors: Sequence[HostError] = error.errors if isinstance(error, ConfigErrors) else [error]
     return [Problem(severity, each.message, each.place, each.hint, each.code) for each in errors]
 
 
 def raise_all(errors: Sequence[ConfigError]) -> None:
-    """Raise what there is: nothing, the one error, or all of them as one."""
+    """Raise the one error, or several as one ConfigErrors; return if there are none."""
     if len(errors) == 1:
         raise errors[0]
     if errors:

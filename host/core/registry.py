@@ -1,5 +1,5 @@
-"""Named plug-ins of one kind. Made in the composition root and passed down, so two hosts can live
-in one process."""
+"""Registries of named parts of one kind. They are made in the composition root and passed down, so
+that several hosts can run in one process."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ T = TypeVar("T")
 
 
 def by_end(noun: str, name: str, known: Collection[str]) -> str:
-    """The id that is `name`, or the one that ends so: `agents.hello.notes` for `notes`. Raises
-    UnknownName, UsageError."""
+    """Return the id that equals `name`, or the one that ends with it: `agents.hello.notes` for
+    `notes`. Raises UnknownName, or UsageError if several end with it."""
     if name in known:
         return name
     ending = sorted(id for id in known if id.endswith(f".{name}"))
     if len(ending) > 1:
         raise UsageError(
-            f"{len(ending)} {noun}s are called {name!r}", hint=f"say which: {', '.join(ending)}"
+            f"{len(ending)} {noun}s are called {name!r}", hint=f"use one of {', '.join(ending)}"
         )
     if not ending:
         raise UnknownName(noun, name, known)
@@ -27,14 +27,15 @@ def by_end(noun: str, name: str, known: Collection[str]) -> str:
 
 
 class Registry(Generic[T]):
-    """Things by name; `only` says which names there may be, where not any."""
+    """Items by name; with `only`, no other names are accepted."""
 
     def __init__(self, noun: str, only: Collection[str] = ()) -> None:
         self._noun, self._only = noun, only
         self._items: dict[str, T] = {}
 
     def add(self, name: str, item: T) -> None:
-        """Raises UnknownName for a name that there may not be."""
+        """Register an item. Raises UnknownName for a name outside `only`, ValueError for a name
+        that is in use."""
         if self._only and name not in self._only:
             raise UnknownName(self._noun, name, self._only)
         if name in self._items:
@@ -42,16 +43,17 @@ class Registry(Generic[T]):
         self._items[name] = item
 
     def get(self, name: str) -> T:
-        """Raises UnknownName, which names the nearest known one."""
+        """Return the item. Raises UnknownName with the nearest known name."""
         if name not in self._items:
             raise UnknownName(self._noun, name, self._items)
         return self._items[name]
 
     def names(self) -> list[str]:
+        """Return the names in alphabetical order."""
         return sorted(self._items)
 
     def __iter__(self) -> Iterator[str]:
-        """Names in the order in which they were added."""
+        """Iterate over the names in the order of registration."""
         return iter(self._items)
 
     def __contains__(self, name: object) -> bool:
@@ -59,14 +61,15 @@ class Registry(Generic[T]):
 
 
 class Deferred(Registry[T]):
-    """Things by name, each made when it is first needed and then kept."""
+    """Items by name, each made when it is first used and then kept."""
 
     def __init__(self, noun: str, makers: Mapping[str, Callable[[], T]]) -> None:
         super().__init__(noun)
         self._makers = dict(makers)
 
     def get(self, name: str) -> T:
-        """Raises UnknownName, which names the nearest known one, and what making it raises."""
+        """Return the item, made on first use. Raises UnknownName with the nearest known name, and
+        the errors of its maker."""
         if name not in self._items:
             if name not in self._makers:
                 raise UnknownName(self._noun, name, self._makers)

@@ -1,13 +1,14 @@
-"""Where sentences end, in any script. Pure; it knows no markup but code between backticks."""
+"""Splits text into sentences, in any script. Pure; the only markup it knows is code between
+backticks."""
 
 from __future__ import annotations
 
 import re
 
-# A terminator, closing quotes and brackets, then white space; scripts that write no spaces need
-# none. A run of them is looked at once, from its beginning, however long it is. What a match may
-# begin with stands first in both patterns, so that all other characters are passed over seven times
-# as fast.
+# A terminator, closing quotes and brackets, then white space; scripts without spaces need none. The
+# possessive quantifiers read a run of terminators once, however long it is. The first character
+# class holds every character a match can begin with: the engine skips all others seven times as
+# fast.
 _END = re.compile(
     r"[.!?…؟۔।॥։。！？｡]"
     r"(?:(?<=[.!?…؟۔।॥։])(?<![.!?…؟۔।॥։]{2})[.!?…؟۔।॥։]*+[\"'”’»“)\]}*_`]*(?=\s)|(?<=[。！？｡])[。"
@@ -17,7 +18,7 @@ _CODE_SPAN = re.compile(r"(``*+)[^`\n]++\1")
 _WORD_BEFORE = re.compile(r"[^\s(\[\"“„«‹]+$")
 _INITIALS = re.compile(r"^(?:[^\W\d_]\.)+$")
 _CONTINUES = re.compile(r"\s*(?:[a-zß-öø-ÿа-яα-ω,;:)\]]|[-–—]\s)")
-_LONGEST_WORD = 64  # characters before a terminator that are looked at
+_LONGEST_WORD = 64  # characters before a terminator that can belong to its word
 
 _ABBREVIATIONS = """
 dr mr mrs ms prof rev hon st sr jr vs cf viz approx dept gen col capt lt sgt gov sen rep fr bros e.g
@@ -37,8 +38,8 @@ _MONTH_AFTER = re.compile(
 
 
 def spans(text: str, start: int = 0, end: int | None = None) -> list[tuple[int, int]]:
-    """(start, end) of each sentence in a part of a text, blanks at its ends left out. What no
-    terminator ends is one sentence."""
+    """Return (start, end) of each sentence in `text[start:end]`, in characters, without blanks at
+    its ends. Text without a terminator is one sentence."""
     end = len(text) if end is None else end
     code = [match.span() for match in _CODE_SPAN.finditer(text, start, end)]
     found: list[tuple[int, int]] = []
@@ -64,7 +65,8 @@ def _trimmed(text: str, start: int, end: int) -> tuple[int, int]:
 
 
 def _ends(text: str, start: int, stop: int, end: re.Match[str]) -> bool:
-    """Whether a terminator ends a sentence, by the word before it and what comes after."""
+    """Return whether a terminator ends a sentence, from the word before it and the text after
+    it."""
     after = text[end.end() : min(stop, end.end() + _LONGEST_WORD)]
     if end[0][0] in "。！？｡!?؟۔।॥։":
         return not after[:1].islower()

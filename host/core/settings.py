@@ -30,12 +30,14 @@ from groundhook.host.core.types.serialisation import VariableName, WebAddress
 from groundhook.host.core.types.servers import parse_listed
 from groundhook.host.core.types.turn import ConnectorNames
 
-# Keys that published packages carry and that nothing here acts on; `groundhook check` says so.
+# Keys that published packages have and Groundhook does not use; `groundhook check` reports them.
 UNREAD: dict[str, Any] = {"unread": True}
 DISABLED = "disabled"
 
 
 class KeywordSettings(Value):
+    """Extraction of keywords for web search."""
+
     max_keywords: int = Field(default=10, ge=1)
     language: str = Field(
         default="auto",
@@ -47,11 +49,14 @@ class KeywordSettings(Value):
 
 
 class QuerySettings(Value):
+    """Reading of questions to databases."""
+
     language: str = Field(
         default="auto", description="Language of questions: `en`, `de`, `he`, or `auto`"
     )
     strict: bool = Field(
-        default=False, description="A word of the question that cannot be placed is an error"
+        default=False,
+        description="A word of the question without a meaning in the query is an error",
     )
     timeout_ms: int = Field(
         default=6000,
@@ -61,8 +66,8 @@ class QuerySettings(Value):
 
 
 class RerankSettings(RerankOptions):
-    """`top_n` and `top_k` are one key. What `RerankOptions` does not have is said in files alone:
-    keys and addresses are no choice of a hook or a request."""
+    """How results are reranked. `top_n` and `top_k` are one key. Keys that `RerankOptions` does not
+    have can be set in files alone: a hook or a request must not choose addresses and API keys."""
 
     top_k: int = Field(
         default=10, ge=1, validation_alias=AliasChoices("top_k", "topK", "top_n", "topN")
@@ -73,8 +78,7 @@ class RerankSettings(RerankOptions):
     provider: Literal["auto", "cohere", "voyage", "endpoint", "tei", "onnx"] = Field(
         default="auto",
         description=(
-            "Of `type: model`; `endpoint`: any with the shape of /rerank at `host`; `tei`: TEI's"
-            " own shape"
+            "Of `type: model`; `endpoint`: an API like /rerank at `host`; `tei`: Hugging Face TEI"
         ),
     )
     host: WebAddress = Field(
@@ -90,16 +94,18 @@ class RerankSettings(RerankOptions):
         default=100,
         ge=1,
         le=1000,
-        description="Most items that are judged; others stay behind them",
+        description="Most items that are judged; the others stay behind them",
     )
     max_chars: int = Field(
         default=0,
         ge=0,
-        description="Longest text of an item that is sent; 0: what the reranker takes",
+        description="Longest text of an item that is sent; 0: the reranker's limit",
     )
 
 
 class CitationSettings(Value):
+    """Markers of citations and the instructions to use them."""
+
     format: Annotated[str, AfterValidator(usable_format)] = Field(
         default="#ref:{id}", description="The marker as the model writes it; must contain {id}"
     )
@@ -112,18 +118,26 @@ class CitationSettings(Value):
 
 
 class WeightSettings(Value):
+    """Weights of results by their origin: user data, hook, automatic search."""
+
     user: float = Field(default=1.0, ge=0, le=1)
     hook: float = Field(default=0.8, ge=0, le=1)
     auto: float = Field(default=0.6, ge=0, le=1)
 
 
 class SearchOptions(Value):
+    """When automatic search runs."""
+
     skip_threshold: int = Field(
-        default=5, ge=1, description="Results of the user's own data that make auto search needless"
+        default=5,
+        ge=1,
+        description="Results of the user's own data from which on automatic search is skipped",
     )
 
 
 class SearchSettings(Sources):
+    """Everything about search."""
+
     web: WebSettings = WebSettings()
     kb: KBSettings = KBSettings()
     db: DBSettings = DBSettings()
@@ -136,7 +150,7 @@ class SearchSettings(Sources):
 
 
 class UsesSettings(Value):
-    """Who does a step: `builtin`, an assistant's id, or `mcp:<server>[.<tool>]`. `disabled`
+    """What does each step: `builtin`, an assistant's id, or `mcp:<server>[.<tool>]`. `disabled`
     switches searches off: all of them (`search`) or those of one type."""
 
     keyword: str = "builtin"
@@ -146,7 +160,7 @@ class UsesSettings(Value):
     kb: Literal["builtin", "disabled"] = "builtin"
     db: Literal["builtin", "disabled"] = "builtin"
     search: str = Field(
-        default="", description="`disabled`: nothing is searched", json_schema_extra=UNREAD
+        default="", description="`disabled`: no search at all", json_schema_extra=UNREAD
     )
     default: str = Field(default="", json_schema_extra=UNREAD)
     title: str = Field(default="", json_schema_extra=UNREAD)
@@ -155,19 +169,21 @@ class UsesSettings(Value):
     fetch: str = Field(default="", json_schema_extra=UNREAD)
 
     def disables(self, type: SearchType) -> str:
-        """The key that switches searches of this type off, or ''."""
+        """Return the key that switches searches of this type off, or ''."""
         return next((key for key in ("search", type) if getattr(self, key) == DISABLED), "")
 
 
 class HookLimits(Value):
+    """Limits of hooks; exceeding one raises HookLimit."""
+
     cpu_ms: int = Field(
-        default=2000, ge=1, description="Time inside V8; the clock stops while the host works"
+        default=2000, ge=1, description="CPU time inside V8; the clock stops during host calls"
     )
-    wall_ms: int = Field(default=30000, ge=1, description="Time of one hook in all")
+    wall_ms: int = Field(default=30000, ge=1, description="Time of one hook, with its host calls")
     call_ms: int = Field(default=15000, ge=1, description="Time of one host call")
     heap_mb: int = Field(default=128, ge=8, description="V8 heap of one isolate")
     memory_mb: int = Field(
-        default=512, ge=64, description="Growth of a worker's resident memory under one run"
+        default=512, ge=64, description="Growth of a worker's resident memory during one run"
     )
     calls: int = Field(default=10000, ge=0, description="Host calls of one turn")
     argument_kb: int = Field(default=1024, ge=1, description="Arguments of one host call, as JSON")
@@ -177,12 +193,14 @@ class HookLimits(Value):
 
 
 class HookSettings(Value):
+    """Hooks: their limits, and whether a failed one ends the turn."""
+
     on_error: Literal["fail", "continue"] = "fail"
     limits: HookLimits = HookLimits()
 
 
 class ModelSettings(Value):
-    """Sent to the model; 0 or absent: the model's own default."""
+    """Options of the model; 0 or absent: the model's own default."""
 
     temperature: float | None = Field(default=None, ge=0, le=2)
     max_tokens: int | None = Field(default=None, ge=0)
@@ -191,7 +209,7 @@ class ModelSettings(Value):
     tool_result_kb: int = Field(
         default=64,
         ge=1,
-        description="One result of a tool as the model is told it; the rest is cut",
+        description="Longest result of a tool in the prompt; the rest is cut",
     )
 
 
@@ -201,12 +219,16 @@ class Listed(Value):
 
 
 class AvailableCollections(Listed):
+    """Collections of an assistant."""
+
     collections: tuple[str, ...] = Field(
         default=(), description="Collections that the assistant may use"
     )
 
 
 class AvailableModels(Listed):
+    """Database models of an assistant."""
+
     models: tuple[str, ...] = Field(default=(), description="Models that the assistant may use")
 
 
@@ -220,36 +242,36 @@ def _listable(entry: Any) -> Any:
 
 
 class AvailableServers(Listed):
+    """MCP servers of an assistant."""
+
     servers: tuple[Annotated[str | dict[str, Any], BeforeValidator(_listable)], ...] = Field(
         default=(), description='MCP servers: "id", {id: [tools]}, or {server_id, tools, resources}'
     )
 
 
 class HttpSettings(Listed):
-    """Hosts of the web that hooks may speak to, and within which bounds."""
+    """Hosts that hooks may send requests to, and the limits of a request."""
 
     hosts: tuple[DeclaredHost, ...] = Field(
         default=(),
         description=(
-            "`api.example.org`, `*.example.org`, `10.1.2.3`, `10.0.0.0/8`, with `:port` if wanted;"
+            "`api.example.org`, `*.example.org`, `10.1.2.3`, `10.0.0.0/8`, optionally with `:port`;"
             " `*`: any public host"
         ),
     )
-    timeout_ms: int = Field(
-        default=10000, ge=1, description="One request in all, with its redirects"
-    )
+    timeout_ms: int = Field(default=10000, ge=1, description="One request with its redirects")
     max_kb: int = Field(default=4096, ge=1, description="Body of an answer, after decompression")
     redirects: int = Field(
-        default=5, ge=0, description="Redirects to follow; 0: the redirect itself is the answer"
+        default=5, ge=0, description="Redirects to follow; 0: return the redirect itself"
     )
 
 
 class Settings(Value):
-    """Everything that one run of an assistant obeys."""
+    """The settings of one turn of an assistant, without gaps."""
 
     connector: ConnectorNames = Field(
         default="extractive",
-        description="Language model; of a list, the next one is asked when one cannot be reached",
+        description="Language model; of a list, the next one is used when one cannot be reached",
     )
     prompt_preset: str = ""
     disable_global_prompts: bool = False

@@ -11,20 +11,22 @@ from groundhook.host.core.settings import HookSettings, Settings
 
 
 class AppHookSettings(HookSettings):
+    """The section `hooks` of `agent/agent.yml`."""
+
     workers: int | None = Field(
         default=None, ge=0, description="Processes that run hooks: AppSettings.hook_workers"
     )
 
 
 class AgentFile(Settings, AppKeys):
-    """`agent/agent.yml`: what holds for the app, and settings below those of every assistant."""
+    """The content of `agent/agent.yml`: settings of the app, and defaults for every assistant."""
 
     hooks: AppHookSettings = AppHookSettings()
 
 
 class PackageFile(Settings):
-    """`package.yao`: settings, the name of the assistant, its prompts, and words for clients
-    (`Package.info`)."""
+    """The content of `package.yao`: settings, the assistant's name and prompts, and texts for
+    clients (`Package.info`)."""
 
     name: str = ""
     description: str = ""

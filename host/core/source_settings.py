@@ -1,5 +1,4 @@
-"""What can be configured of each source of a search, with every default: a part of
-`host.core.settings`."""
+"""Settings of the search sources, with every default: a part of `host.core.settings`."""
 
 from __future__ import annotations
 
@@ -33,7 +32,7 @@ DeclaredHost = Annotated[str, AfterValidator(_declarable)]
 
 
 class PageSettings(Value):
-    """How pages are read that a search listed."""
+    """How the pages of a web search are read."""
 
     timeout_ms: int = Field(
         default=4000, ge=1, description="One page, with its site's robots.txt and redirects"
@@ -42,45 +41,44 @@ class PageSettings(Value):
     redirects: int = Field(default=5, ge=0, le=20, description="Redirects to follow")
     robots: bool = Field(
         default=True,
-        description="Leave pages alone that their site's robots.txt does not want read",
+        description="Skip pages that their site's robots.txt disallows",
     )
     hosts: tuple[DeclaredHost, ...] = Field(
         default=(),
-        description=(
-            "Addresses that are not public and may be read all the same, such as `10.1.2.3` or"
-            " `10.0.0.0/8`"
-        ),
+        description=("Private addresses that may be read, such as `10.1.2.3` or `10.0.0.0/8`"),
     )
 
 
 class WebCacheSettings(Switched):
-    """Answers of providers that are used again; how long depends on how recent they were to be."""
+    """The cache of provider answers; their lifetime depends on the time range of the search."""
 
-    enabled: bool = Field(default=True, description="Use answers again")
-    entries: int = Field(default=256, ge=1, le=10_000, description="Most answers that are kept")
+    enabled: bool = Field(default=True, description="Cache answers")
+    entries: int = Field(default=256, ge=1, le=10_000, description="Most answers kept")
     day_s: float = Field(
-        default=300, ge=0, description="Seconds that an answer for the last day is good for"
+        default=300, ge=0, description="Lifetime in seconds of an answer for the last day"
     )
-    week_s: float = Field(default=900, ge=0)
-    month_s: float = Field(default=1800, ge=0)
-    year_s: float = Field(default=3600, ge=0)
+    week_s: float = Field(default=900, ge=0, description="The same for the last week")
+    month_s: float = Field(default=1800, ge=0, description="The same for the last month")
+    year_s: float = Field(default=3600, ge=0, description="The same for the last year")
     any_s: float = Field(
-        default=900, ge=0, description="Seconds that an answer without a time range is good for"
+        default=900, ge=0, description="Lifetime in seconds of an answer without a time range"
     )
 
 
 class BreakerSettings(Value):
+    """When a provider that fails is skipped for a while (circuit breaker)."""
+
     failures: int = Field(
         default=5,
         ge=0,
-        description="Failures in a row after which a provider is left alone; 0: never",
+        description="Failures in a row after which a provider is skipped; 0: never",
     )
-    pause_s: float = Field(
-        default=30, gt=0, description="Seconds it is left alone, before one search tries it again"
-    )
+    pause_s: float = Field(default=30, gt=0, description="Seconds until one search tries it again")
 
 
 class WebSettings(Switched):
+    """Web search: the provider, its limits, and which pages are read."""
+
     provider: str = Field(
         default="auto", description="`auto`, a provider's name, `mcp:<server>` or an assistant"
     )
@@ -89,9 +87,7 @@ class WebSettings(Switched):
         default="", description="Environment variable with the key (default: the provider's own)"
     )
     max_results: int = Field(default=10, ge=1, le=100)
-    timeout_ms: int = Field(
-        default=8000, ge=1, description="Deadline of one search, whatever the client believes"
-    )
+    timeout_ms: int = Field(default=8000, ge=1, description="Deadline of one search")
     exclude_sites: tuple[str, ...] = Field(default=(), description="Sites whose pages are left out")
     language: str = Field(
         default="", max_length=35, description="Language of the results, such as `en`; empty: any"
@@ -100,20 +96,22 @@ class WebSettings(Switched):
         default=0,
         ge=0,
         le=10,
-        description="So many of the first pages are read, and not only listed",
+        description="Number of first results whose pages are read",
     )
     pages: PageSettings = PageSettings()
     retries: int = Field(
         default=1,
         ge=0,
         le=5,
-        description="Tries again after a failure that may pass, within the deadline",
+        description="Retries after a temporary failure, within the deadline",
     )
     breaker: BreakerSettings = BreakerSettings()
     cache: WebCacheSettings = WebCacheSettings()
 
 
 class KBSettings(Switched):
+    """Search of knowledge bases."""
+
     collections: tuple[str, ...] = Field(
         default=(), description="Collections to search automatically (default: kb.collections)"
     )
@@ -125,28 +123,30 @@ class KBSettings(Switched):
         default=0,
         ge=0,
         le=1000,
-        description="Most passages of one document; 0: as many as there are",
+        description="Most passages of one document; 0: no limit",
     )
     neighbours: int = Field(
         default=0,
         ge=0,
         le=20,
-        description="Passages before and after each hit that its content brings along",
+        description="Passages before and after each hit that are added to its content",
     )
     passage_tokens: int = Field(
         default=200,
         ge=0,
         le=100_000,
-        description="Of a longer chunk, so much that answers is the content; 0: chunks as they are",
+        description="Tokens of the content: the part of a longer chunk that answers; 0: all",
     )
     diversity: float = Field(
-        default=0.0, ge=0, le=1, description="How much passages that repeat others fall behind"
+        default=0.0, ge=0, le=1, description="How far passages that repeat others are ranked down"
     )
     max_results: int = Field(default=10, ge=1, le=1000)
     timeout_ms: int = Field(default=8000, ge=1)
 
 
 class DBSettings(Switched):
+    """Search of databases."""
+
     models: tuple[str, ...] = Field(
         default=(), description="Models to query automatically (default: db.models)"
     )

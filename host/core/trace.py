@@ -1,8 +1,8 @@
-"""The trace of a turn: `with span("search", label=…) as node:` opens a step under the one that
-surrounds it; `opened(…)` opens one that no block surrounds, and `close` ends it.
+"""The trace of a turn: `with span("search", label=…) as node:` opens a step under the surrounding
+one; `open_span(…)` opens a step without a block, which `close` ends.
 
 Parents are found through a context variable, which tasks inherit; nothing that the run depends on
-travels in it. Where no recorder is set, a span costs next to nothing and goes nowhere.
+travels in it. Without a recorder a span is not reported and costs almost nothing.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ from groundhook.host.core.types.events import NodeStatus, TraceNode
 
 @dataclass
 class Recorder:
-    """Hands every change of a node of one turn to `changed`, which must not block."""
+    """Calls `changed` with every change of a node of one turn; `changed` must not block."""
 
     changed: Callable[[TraceNode], None]
     _ids: Iterator[int] = field(default_factory=lambda: itertools.count(1))
 
     def new_id(self) -> str:
+        """Return the next id of a node: n1, n2, …"""
         return f"n{next(self._ids)}"
 
 
 @dataclass
 class Span:
-    """A step that is under way. `data` may be filled until it ends; `fail` marks it failed without
-    an exception."""
+    """A running step. `data` may be filled until it ends."""
 
     type: str
     label: str
@@ -47,18 +47,19 @@ class Span:
     _took_ms: float = 0.0
 
     def fail(self, reason: str) -> None:
+        """Mark the step as failed, without an exception."""
         self.status = "failed"
         self.data["error"] = reason
 
     def close(self) -> None:
-        """End the step: completed, unless it failed. A step that has ended keeps its duration."""
+        """End the step: completed, unless it failed. Ending it again keeps its duration."""
         if self.status == "running":
             self.status = "completed"
         self._took_ms = self._took_ms or (time.perf_counter() - self._began) * 1000
-        self.tell()
+        self.report()
 
-    def tell(self) -> None:
-        """Hand the step as it stands to the recorder."""
+    def report(self) -> None:
+        """Pass the current state of the step to the recorder."""
         if self._recorder is not None:
             self._recorder.changed(
                 TraceNode(
@@ -79,7 +80,7 @@ _here: ContextVar[str] = ContextVar("here", default="")
 
 @contextmanager
 def recording(changed: Callable[[TraceNode], None]) -> Iterator[None]:
-    """Record the spans opened inside, in this task and those it starts."""
+    """Record the spans that this task and the tasks it starts open inside the block."""
     recorder, here = _recorder.set(Recorder(changed)), _here.set("")
     try:
         yield
@@ -88,11 +89,10 @@ def recording(changed: Callable[[TraceNode], None]) -> Iterator[None]:
         _recorder.reset(recorder)
 
 
-def opened(
+def open_span(
     type: str, label: str = "", *, parent: Span | None = None, data: dict[str, Any] | None = None
 ) -> Span:
-    """A step that ends when `close` is called, under `parent` or the step that surrounds the
-    caller."""
+    """Open a step under `parent`, or under the step that surrounds the caller; `close` ends it."""
     recorder = _recorder.get()
     above = _here.get() if parent is None else parent.id
     node = Span(
@@ -103,32 +103,33 @@ def opened(
         {} if data is None else data,
         _recorder=recorder,
     )
-    node.tell()
+    node.report()
     return node
 
 
 class span:  # noqa: N801
-    """A step of the turn: completed when the block ends, failed when it raises or `fail` was
-    called."""
+    """A step of the turn as a context manager: completed when the block ends, failed when it raises
+    or `fail` was called."""
 
     def __init__(self, type: str, label: str = "", **data: Any) -> None:
         self._about = type, label, data
 
     def __enter__(self) -> Span:
         type, label, data = self._about
-        self._node = opened(type, label, data=data)
+        self._node = open_span(type, label, data=data)
         self._token = _here.set(self._node.id)
         return self._node
 
     def __exit__(self, _: object, exc: BaseException | None, __: object) -> None:
         if exc is not None:
-            self._node.fail(_why(exc))
+            self._node.fail(_describe(exc))
         _here.reset(self._token)
         self._node.close()
 
 
-def _why(exc: BaseException) -> str:
-    """An exception as a client may read it: the same on every run, without addresses and tasks."""
+def _describe(exc: BaseException) -> str:
+    """Return an exception as text for a client: the same on every run, without memory addresses and
+    names of tasks."""
     if isinstance(exc, asyncio.CancelledError):
         return "stopped"
     return "; ".join(str(each) or each.__class__.__name__ for each in leaves(exc))

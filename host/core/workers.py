@@ -1,11 +1,11 @@
-"""Child processes of ours and the framed messages exchanged with them.
+"""Child processes of the host, and the framed messages to and from them.
 
 A `Link` is one end of a stream between two processes (a socket pair with a hook worker, a local
-socket with the knowledge base's worker). Both ends may ask and answer at the same time. A frame is
+socket with the knowledge base's worker). Both ends may send requests at the same time. A frame is
 a 4-byte little-endian length and a msgpack array [kind, id, operation, body].
 
-This module knows nothing of hooks or knowledge bases: what an operation means is its callers'
-business.
+The meaning of an operation belongs to the callers: this module does not know hooks or knowledge
+bases.
 """
 
 from __future__ import annotations
@@ -37,21 +37,22 @@ Incoming = Callable[
 
 
 def pack(kind: int, id: int, operation: str, body: Any) -> bytes:
-    """One frame, header and all. Raises TypeError for a body that msgpack cannot hold."""
+    """Return one frame with its header. Raises TypeError for a body that msgpack cannot encode."""
     payload: bytes = msgpack.packb([kind, id, operation, body])
     return HEADER.pack(len(payload)) + payload
 
 
 def unpack(payload: bytes | memoryview) -> tuple[int, int, str, Any]:
+    """Return kind, id, operation and body of a frame without its header."""
     kind, id, operation, body = msgpack.unpackb(payload, strict_map_key=False)
     return kind, id, operation, body
 
 
 class Link(asyncio.Protocol):
-    """One end of a conversation between two processes. Lives on the event loop that made it.
+    """One end of a connection between two processes. It belongs to the event loop that made it.
 
-    `incoming` is called for each request and post of the other end, on the loop and without
-    waiting; it answers a request with `answer` or `refuse`, now or later.
+    `incoming` is called for each request and post of the other end, on the loop; it must not block.
+    It answers a request with `answer` or `refuse`, at once or later.
     """
 
     def __init__(self, name: str, incoming: Incoming | None = None) -> None:
@@ -64,8 +65,8 @@ class Link(asyncio.Protocol):
         self._transport: asyncio.Transport | None = None
 
     async def call(self, operation: str, body: Any = None) -> Any:
-        """Ask the other end. Raises the HostError it refused with, or WorkerDied when it is gone.
-        When the caller is cancelled the answer, if it still comes, is dropped."""
+        """Send a request and return its answer. Raises the HostError of a refusal, or WorkerDied if
+        the other end has ended. The answer to a cancelled call is dropped."""
         if self._transport is None or self.closed.is_set():
             raise WorkerDied(f"{self.name} is not running")
         id = next(self._ids)
@@ -78,23 +79,26 @@ class Link(asyncio.Protocol):
             self._waiting.pop(id, None)
 
     def post(self, operation: str, body: Any = None) -> None:
-        """Tell the other end and expect no answer; lost without a word when it is gone."""
+        """Send a message without an answer. It is dropped if the other end has ended."""
         self._write(pack(POST, 0, operation, body))
 
     def answer(self, id: int, body: Any) -> None:
+        """Answer the request `id`."""
         self._write(pack(ANSWER, id, "", body))
 
     def refuse(self, id: int, error: HostError) -> None:
+        """Answer the request `id` with an error."""
         self._write(pack(REFUSAL, id, "", describe(error)))
 
     def close(self) -> None:
+        """Close the connection; calls that wait raise WorkerDied."""
         if self._transport is not None:
             self._transport.close()
 
     # ---- asyncio.Protocol
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        # Of another event loop, such as uvloop's, it only behaves like an asyncio.Transport.
+        # The transport of another event loop, such as uvloop's, only behaves like asyncio's.
         self._transport = cast(asyncio.Transport, transport)
 
     def data_received(self, data: bytes) -> None:
@@ -149,15 +153,15 @@ class Child:
         return self.process.pid
 
     def kill(self) -> None:
-        """End it at once; the link's callers get WorkerDied."""
+        """Kill the process; calls on its link raise WorkerDied."""
         if self.process.returncode is None:
-            # Not `process.kill()`: that may bury the child itself, and then the event loop never
-            # learns how it ended.
+            # Not `process.kill()`: it may reap the child, and then the event loop never learns the
+            # exit status.
             with suppress(ProcessLookupError):
                 os.kill(self.process.pid, signal.SIGKILL)
 
     async def stop(self, patience: float = 2.0) -> None:
-        """Close the link, which asks it to end; kill it when it has not ended after `patience`
+        """Close the link, which ends the process; kill it if it still runs after `patience`
         seconds."""
         self.link.close()
         try:
@@ -168,8 +172,8 @@ class Child:
 
 
 def interpreter(module: str) -> tuple[str, ...]:
-    """The command that runs one of our modules as a child process. Without `-P`, `python -m` looks
-    for every module in the current folder first, and that may be anybody's."""
+    """Return the command that runs a module of the host as a child process. Without `-P`, `python
+    -m` looks for modules in the current folder first, which may belong to anybody."""
     return sys.executable, "-P", "-m", module
 
 
@@ -181,9 +185,9 @@ async def start_child(
     incoming: Incoming | None = None,
     environment: Mapping[str, str] | None = None,
 ) -> Child:
-    """Run the module with arguments FD and `arguments`; FD is its end of a socket pair. It is
-    expected to end when that closes. `environment` replaces this process's. Raises OSError when no
-    process can be started."""
+    """Start the module with arguments FD and `arguments`; FD is its end of a socket pair, and the
+    module must end when that closes. `environment` replaces this process's. Raises OSError if the
+    process cannot be started."""
     ours, theirs = socket.socketpair()
     try:
         with theirs:
@@ -194,8 +198,8 @@ async def start_child(
                 pass_fds=(theirs.fileno(),),
                 stdin=asyncio.subprocess.DEVNULL,
                 env=environment,
-                # A terminal's Ctrl-C reaches whole process groups; the children end when we close
-                # their links, in order.
+                # A terminal's Ctrl-C reaches the whole process group; the children end in order
+                # when their links are closed.
                 start_new_session=True,
             )
         link = Link(name, incoming)
@@ -207,7 +211,7 @@ async def start_child(
 
 
 def describe(error: HostError) -> dict[str, Any]:
-    """An error as a message to another process."""
+    """Return an error as a message to another process."""
     place = error.place
     return {
         "class": error.__class__.__name__,
@@ -219,7 +223,7 @@ def describe(error: HostError) -> dict[str, Any]:
 
 
 def restore(body: dict[str, Any]) -> HostError:
-    """The error that `describe` described."""
+    """Return the error of a message that `describe` made."""
     kind = getattr(errors, body["class"], HostError)
     place = Place(*body["place"]) if body["place"] else None
     if kind is errors.HookLimit:

@@ -28,7 +28,7 @@ from groundhook.host.core.errors import (
 )
 from groundhook.host.core.extras import extra
 from groundhook.host.core.ports import Delta, ModelCall
-from groundhook.host.core.trace import opened
+from groundhook.host.core.trace import open_span
 from groundhook.host.core.types.base import dotted, problems
 from groundhook.host.core.types.connector_spec import ConnectorSpec
 from groundhook.host.llm.chunks import Reader
@@ -115,7 +115,7 @@ class OpenAIConnector:
                 if pause is None:
                     longest = min(PAUSE * 2 ** (number - 1), LONGEST_PAUSE)
                     pause = longest * random.uniform(0.75, 1)
-                node = opened("model_try", f"try {number} of {tries}")
+                node = open_span("model_try", f"try {number} of {tries}")
                 node.data.update(code=error.code, next_try_after_ms=round(pause * 1000))
                 node.fail(str(error))
                 node.close()

@@ -164,7 +164,7 @@ class Answer:
         self._reading, pieces = reader.read(self._reading, text, self.citation_index.grammar)
         for piece in pieces:
             self._show(piece)
-        await self.channel.breathe()
+        await self.channel.wait_for_reader()
 
     def _close_reading(self) -> None:
         """Let out what was held back: also when the model failed, since it is part of what had

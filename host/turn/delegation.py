@@ -27,7 +27,7 @@ from groundhook.host.core.errors import (
 )
 from groundhook.host.core.exception_groups import unwrapped
 from groundhook.host.core.json_text import extract_json
-from groundhook.host.core.ports import ToolServers, accepted
+from groundhook.host.core.ports import ToolServers, accept_any
 from groundhook.host.core.trace import Span, span
 from groundhook.host.core.types.base import dotted, problems
 from groundhook.host.core.types.delegation import (
@@ -92,7 +92,7 @@ class Delegates:
         *,
         timeout_ms: int,
         hint: str = "",
-        wrong: Callable[[Answer], str] = accepted,
+        wrong: Callable[[Answer], str] = accept_any,
         tries: int = 2,
     ) -> Answer:
         """One answer of `doer`, an assistant's id or `mcp:<server>[.<tool>]`. Raises

@@ -24,10 +24,10 @@ from tests.cli.conftest import Groundhook
         (["chat", "shop", "hi", "--now", "soon"], "'soon' is not a date or time"),
         (
             ["chat", "shop", "hi", "--locale", "english"],
-            "'english' is no language tag such as en or pt-BR (BCP 47)",
+            "'english' is not a language tag such as en or pt-BR (BCP 47)",
         ),
         (["chat", "shop", "hi", "--locale", "de_CH.UTF-8"], "did you mean de-CH?"),
-        (["dev", "shop", "--locale", "-"], "'-' is no language tag"),
+        (["dev", "shop", "--locale", "-"], "'-' is not a language tag"),
         (
             ["chat", "shop", "hi", "--metadata", '{"a": NaN}'],
             "--metadata: not JSON: NaN is no number of JSON",

@@ -16,7 +16,7 @@ from groundhook import open_host
 from groundhook.handlers.canned import CannedSource
 from groundhook.host.config.environment import process_environment
 from groundhook.host.core.errors import DelegateError
-from groundhook.host.core.ports import Found, Scope, accepted
+from groundhook.host.core.ports import Found, Scope, accept_any
 from groundhook.host.core.types.delegation import (
     KeywordAnswer,
     KeywordAsk,
@@ -41,7 +41,7 @@ class AskingSource:
 
     timeout_ms: int = 20_000
     tries: int = 2
-    wrong: Callable[[KeywordAnswer], str] = accepted
+    wrong: Callable[[KeywordAnswer], str] = accept_any
     answers: list[KeywordAnswer] = field(default_factory=list)
     errors: list[str] = field(default_factory=list)
 

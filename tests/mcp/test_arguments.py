@@ -142,7 +142,7 @@ def test_any_entry_is_parsed_or_rejected(entry: dict[str, Any]) -> None:
         ({"server_id": 3}, "'server_id' must be text"),
         ({"a": "echo"}, "'a' must be followed by a list of tools"),
         ({"a": [1]}, "'tools' of 'a' must be a list of names"),
-        ({"server_id": "a", "tool": ["x"]}, "'tool' is no key of a server"),
+        ({"server_id": "a", "tool": ["x"]}, "'tool' is not a key of a server"),
     ],
 )
 async def test_an_invalid_entry_names_its_position(

@@ -161,8 +161,8 @@ def test_problems_of_a_servers_file_name_their_position(make_app: MakeApp) -> No
 
     assert [str(problem) for problem in check(load_app(root, {}))] == [
         (
-            "mcps/empty.mcp.yao:1:1: error: 'command': a stdio server needs the program to run (or"
-            " say transport: 'http')"
+            "mcps/empty.mcp.yao:1:1: error: 'command': a stdio server needs 'command', the program"
+            " to run (or use transport: 'http')"
         ),
         (
             "mcps/far.mcp.yao:3:10: error: 'url': should be an http(s) address, such as"

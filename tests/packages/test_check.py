@@ -12,7 +12,7 @@ from groundhook.host.app.check import check
 from groundhook.host.config.environment import process_environment
 from groundhook.host.config.packages import load_app
 from groundhook.host.core.errors import UnknownName
-from groundhook.host.core.types.model_schema import misfits
+from groundhook.host.core.types.model_schema import schema_errors
 from tests.conftest import MakeApp
 
 HERE = Path(__file__).parents[2]
@@ -366,14 +366,14 @@ def test_a_collection_is_told_what_is_wrong_with_it_where_it_stands(make_app: Ma
         "kb/bad.kb.yao:2:40: error: unknown key 'chunk.overlp' (did you mean 'overlap'?)",
         "kb/bad.kb.yao:4:25: error: 'fields.year",
         "kb/bad.kb.yao:5:23: error: 'fields.at': values of type datetime cannot be counted",
-        "kb/bad.kb.yao:6:25: error: 'fields.note': a text field cannot be filtered by",
+        "kb/bad.kb.yao:6:25: error: 'fields.note': a filter cannot use a text field",
         "kb/bad.kb.yao:7:25: error: unknown key 'fields.tag.tpye' (did you mean 'type'?)",
         "kb/bad.kb.yao:9:29: error: 'permission",
-        "kb/not.kb.yao:1:12: error: 'fields': no field can be called 'or'",
-        "kb/not.kb.yao:1:40: error: 'chunk': overlap is at most half of size, 32, not 40",
+        "kb/not.kb.yao:1:12: error: 'fields': a field cannot be named 'or'",
+        "kb/not.kb.yao:1:40: error: 'chunk': overlap must be at most half of size, 32, not 40",
         (
-            "kb/own.kb.yao:2:18: error: 'tenant_field': only the host filters by it, so it cannot"
-            " be among 'fields' as well: remove 'firm' from 'fields', or name another field here,"
+            "kb/own.kb.yao:2:18: error: 'tenant_field': only the host may filter by it, so it"
+            " cannot be in 'fields' too: remove 'firm' from 'fields', or name another field here,"
             " not 'firm'"
         ),
     ):
@@ -415,7 +415,7 @@ def test_what_the_published_schema_of_models_refuses_is_found_once(
     make_app: MakeApp, said: dict[str, Any], finding: str
 ) -> None:
     root = make_app({"assistants/a/package.yao": "{}", "models/x.mod.yao": json.dumps(said)})
-    assert list(misfits(said)) != []
+    assert list(schema_errors(said)) != []
     found = findings(root)
     assert len(found) == 1
     assert found[0].startswith("models/x.mod.yao:1:")

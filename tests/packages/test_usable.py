@@ -58,7 +58,7 @@ WRONG: list[tuple[str, Any, str]] = [
         AGENT,
         "locale: de_DE",
         (
-            "1:9: warning: 'locale': 'de_DE' is no language tag such as en or pt-BR (BCP 47); did"
+            "1:9: warning: 'locale': 'de_DE' is not a language tag such as en or pt-BR (BCP 47); did"
             " you mean de-DE?"
         ),
     ),
@@ -86,7 +86,7 @@ WRONG: list[tuple[str, Any, str]] = [
     (
         PACKAGE,
         {"search": {"web": {"language": "english"}}},
-        "4:16: warning: 'search.web.language': 'english' is no language tag",
+        "4:16: warning: 'search.web.language': 'english' is not a language tag",
     ),
     (
         PACKAGE,

@@ -311,7 +311,7 @@ async def test_markers_that_a_hook_was_given_are_citations_whatever_format_it_th
 async def test_a_format_that_a_hook_returns_is_checked_as_one_in_a_file(make_app: MakeApp) -> None:
     events = await hooked(make_app, 'const Create = () => ({ citation: { format: " {id}" } })')
     (failed,) = of(events, "error")
-    assert "must not begin or end with a blank" in failed.message
+    assert "must have no blank at its beginning or end" in failed.message
 
 
 async def test_what_a_hook_does_not_await_and_what_json_lacks_are_warnings_of_a_turn_that_goes_on(

@@ -26,7 +26,7 @@ from groundhook.host.core.errors import (
     SourceTimeout,
     UnknownName,
 )
-from groundhook.host.core.ports import Found, Nobody, Scope
+from groundhook.host.core.ports import Found, NoDelegates, Scope
 from groundhook.host.core.settings import KeywordSettings, SearchSettings, UsesSettings
 from groundhook.host.core.trace import recording
 from groundhook.host.core.types.events import TraceNode
@@ -129,7 +129,7 @@ class Asking:
             **settings,
         }
         self.uses: dict[str, str] = {}
-        self.delegates: Any = Nobody()
+        self.delegates: Any = NoDelegates()
         self.settings = SearchSettings.model_validate({"web": web})
 
     async def search(

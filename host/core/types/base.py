@@ -1,4 +1,4 @@
-"""What all wire values share: frozen pydantic models, aliases for both spellings, and a report of
+"""The base of all wire values: frozen pydantic models, aliases for both spellings, and a report of
 unknown keys."""
 
 from __future__ import annotations
@@ -16,10 +16,9 @@ from groundhook.host.core.errors import suggestion
 Model = TypeVar("Model", bound=BaseModel)
 Listed = TypeVar("Listed")
 
-MOST_ENTRIES = 1000  # of a list or mapping whose entries are checked one by one
-MOST_UNKNOWN = 20  # unknown keys that are named
-# steps of a path below which unknown keys are left to the model's own validator, which gives up in
-# time
+MOST_ENTRIES = 1000  # entries of a list or mapping that hooks fill
+MOST_UNKNOWN = 20  # unknown keys that a report names
+# steps of a path; deeper keys go to pydantic unchecked, which has a limit of its own
 DEEPEST = 60
 LONGEST_NAME = 80  # characters of a key in a report
 
@@ -31,14 +30,14 @@ def _few(value: Any) -> Any:
 
 
 class _First(FailFast):
-    """Only the first wrong entry is reported. Hashable, as unions want their members."""
+    """Report the first wrong entry alone. Hashable, since members of unions must be."""
 
     def __hash__(self) -> int:
         return hash(self.fail_fast)
 
 
-# For mappings and lists that a script fills: a hundred thousand wrong entries are as many errors,
-# and seconds of the event loop.
+# For mappings and lists that a script fills: a hundred thousand wrong entries would be as many
+# errors, and block the event loop for seconds.
 FEW = BeforeValidator(_few)
 Few = Annotated[Listed, _First(), FEW]
 
@@ -50,23 +49,26 @@ class Value(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True, defer_build=True)
 
     def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
-        """As pydantic's, in a fifth of the time: a turn makes a hundred of these."""
+        """Return a copy with changes, as pydantic's does, in a fifth of the time: a turn makes a
+        hundred copies."""
         if deep or self.__pydantic_extra__ is not None or self.__pydantic_private__ is not None:
             return super().model_copy(update=update, deep=deep)
-        changes, said = update or {}, self.__pydantic_fields_set__
+        changes, fields_set = update or {}, self.__pydantic_fields_set__
         fields = {**self.__dict__, **changes}
         return unvalidated(
-            self.__class__, fields, said if said.issuperset(changes) else said.union(changes)
+            self.__class__,
+            fields,
+            fields_set if fields_set.issuperset(changes) else fields_set.union(changes),
         )
 
 
-def unvalidated(model: type[Model], fields: dict[str, Any], said: set[str]) -> Model:
-    """A value of what has the right types for certain, in a third of the time that validating it
-    takes. `fields` are all of the model's, in their order, of which those of `said` are more than
-    defaults."""
+def unvalidated(model: type[Model], fields: dict[str, Any], fields_set: set[str]) -> Model:
+    """Return a value without validation, in a third of the time. The caller guarantees the types.
+    `fields` are all fields of the model, in their order; `fields_set` the names of those that are
+    set."""
     made = _new(model)
     _set(made, "__dict__", fields)
-    _set(made, "__pydantic_fields_set__", said)
+    _set(made, "__pydantic_fields_set__", fields_set)
     _set(made, "__pydantic_extra__", None)
     _set(made, "__pydantic_private__", None)
     return made
@@ -77,8 +79,8 @@ _set = object.__setattr__  # a frozen model refuses its own
 
 
 def well_formed(value: Any) -> Any:
-    """A JSON value in which half a surrogate pair, which a client may send and nothing can encode,
-    is U+FFFD."""
+    """Return a JSON value with U+FFFD for halves of surrogate pairs, which clients may send and
+    UTF-8 cannot encode."""
     if isinstance(value, str):
         return (
             value
@@ -95,7 +97,7 @@ def well_formed(value: Any) -> Any:
 @dataclass(frozen=True)
 class UnknownKey:
     """A key that nothing reads. `path` is dotted, list positions in brackets: `rerank.topk`,
-    `wheres[0].feild`."""
+    `wheres[0].feild`. `hint` has the nearest known key."""
 
     path: str
     hint: str
@@ -105,10 +107,11 @@ class UnknownKey:
 
 
 def read(model: type[Model], raw: Mapping[str, Any]) -> tuple[Model, list[UnknownKey]]:
-    """Validate `raw` as `model`, leaving out keys that the model does not have and reporting them.
+    """Validate `raw` as `model` without the keys that the model does not have; return the value and
+    those keys.
 
     Of very many unknown keys the first are named and the rest counted. Raises
-    pydantic.ValidationError when a known key has a wrong value; `problems` words it.
+    pydantic.ValidationError if a known key has a wrong value; `problems` makes its messages.
     """
     unknown: list[tuple[str, str, type[BaseModel]]] = []
     known = _strip(model, raw, "", unknown)
@@ -122,12 +125,13 @@ def read(model: type[Model], raw: Mapping[str, Any]) -> tuple[Model, list[Unknow
 
 
 def problems(error: ValidationError) -> list[tuple[tuple[str | int, ...], str]]:
-    """What a validation found, worded without the library's own links: [(path, message)]."""
+    """Return the problems of a validation as [(path, message)], in plain words and without the
+    library's links."""
     return [(tuple(item["loc"]), _worded(item["msg"])) for item in error.errors(include_url=False)]
 
 
 def dotted(path: tuple[str | int, ...]) -> str:
-    """("messages", 2, "role") → "messages[2].role"."""
+    """Return a path as text: ("messages", 2, "role") → "messages[2].role"."""
     text = ""
     for step in path:
         text += f"[{step}]" if isinstance(step, int) else (f".{step}" if text else step)
@@ -136,7 +140,7 @@ def dotted(path: tuple[str | int, ...]) -> str:
 
 @cache
 def names_of(model: type[BaseModel]) -> Mapping[str, Any]:
-    """Every key under which the model accepts a field → that field's annotation."""
+    """Return every key that the model accepts, with its field's annotation."""
     names: dict[str, Any] = {}
     for name, field in model.model_fields.items():
         names[name] = field.annotation
@@ -149,7 +153,7 @@ def names_of(model: type[BaseModel]) -> Mapping[str, Any]:
 
 @cache
 def _inner(model: type[BaseModel]) -> Mapping[str, type[BaseModel] | None]:
-    """The wire model, if there is one, that the value of each key is made of."""
+    """Return for each key the wire model that its value consists of, or None."""
     return {
         name: next(_models_in(annotation), None) for name, annotation in names_of(model).items()
     }
@@ -165,8 +169,8 @@ def _strip(
     path: str,
     unknown: list[tuple[str, str, type[BaseModel]]],
 ) -> dict[str, Any]:
-    """`raw` without keys that the model does not have; those are added to `unknown`: (path, key,
-    model)."""
+    """Return `raw` without the keys that the model does not have, and add those to `unknown` as
+    (path, key, model)."""
     if model.model_config.get("extra") == "allow" or path.count(".") > DEEPEST:
         return dict(raw)
     names = _inner(model)
@@ -191,8 +195,7 @@ def _strip(
 
 
 def _models_in(annotation: Any) -> Iterator[type[BaseModel]]:
-    """The wire models an annotation mentions; a mapping of models is left to the model's own
-    validator."""
+    """Yield the wire models in an annotation; pydantic itself validates mappings of models."""
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         yield annotation
     elif getattr(annotation, "__origin__", None) not in (dict, Mapping):

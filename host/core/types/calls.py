@@ -1,4 +1,4 @@
-"""What hooks ask models and other assistants, and what they are answered."""
+"""Calls of models and other assistants by hooks: requests, options and results."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from groundhook.host.core.types.turn import Message, Usage
 
 
 class Skipped(Value):
-    """What a called assistant is to leave out, in the spelling of some packages: `skip: {search:
+    """Parts that a called assistant skips, in the spelling of some packages: `skip: {search:
     true}`."""
 
     search: bool | None = None
@@ -21,10 +21,10 @@ class Skipped(Value):
 
 
 class AgentOptions(Value):
-    """How another assistant is called."""
+    """Options of a call of another assistant."""
 
     search: bool | None = Field(
-        default=None, description="Whether it searches automatically; none: as it is configured"
+        default=None, description="Whether it searches automatically; none: as configured"
     )
     history: bool = Field(
         default=False, description="Put this turn's conversation before the messages"
@@ -32,27 +32,25 @@ class AgentOptions(Value):
     forward: bool = Field(
         default=False, description="Show its text and its messages to the client as well"
     )
-    connector: str | None = Field(default=None, description="Which model answers")
+    connector: str | None = Field(default=None, description="Connector of the model")
     temperature: float | None = Field(default=None, ge=0, le=2)
     max_tokens: int | None = Field(default=None, ge=0)
     locale: str | None = None
-    metadata: dict[str, Any] = Field(
-        default={}, description="What its hooks find in `ctx.metadata`"
-    )
+    metadata: dict[str, Any] = Field(default={}, description="`ctx.metadata` of its hooks")
     skip: Skipped = Field(
         default=Skipped(),
-        description="The same as `search`, `history` and `forward`, the other way round",
+        description="The opposites of `search`, `history` and `forward`",
     )
 
 
 class ModelOptions(Value):
-    """How a language model is asked."""
+    """Options of a call of a language model."""
 
     temperature: float | None = Field(default=None, ge=0, le=2)
     max_tokens: int | None = Field(default=None, ge=0)
     max_completion_tokens: int | None = Field(default=None, ge=0)
     tools: tuple[dict[str, Any], ...] = Field(
-        default=(), description="Tools that the model may ask for, as OpenAI's API takes them"
+        default=(), description="Tools that the model may call, in the format of OpenAI's API"
     )
 
 
@@ -75,29 +73,27 @@ class ModelAsk(Value):
 
 
 class AgentResult(Value):
-    """What another assistant answered. `error` says why it could not; what had arrived is in
-    `content`."""
+    """The answer of another assistant. `error` is the reason of a failure; `content` then has the
+    text that had arrived."""
 
     agent_id: str
     content: str = ""
     citations: tuple[Cited, ...] = ()
-    data: Any = Field(default=None, description="What its Next hook returned as `data`")
-    metadata: dict[str, Any] = Field(
-        default={}, description="What its hooks returned as `metadata`"
-    )
-    finish_reason: str = Field(default="", description="`stopped`: `onChunk` wanted no more")
+    data: Any = Field(default=None, description="`data` that its Next hook returned")
+    metadata: dict[str, Any] = Field(default={}, description="`metadata` that its hooks returned")
+    finish_reason: str = Field(default="", description="`stopped`: `onChunk` returned false")
     usage: Usage = Usage()
     error: str | None = None
 
 
 class ModelResult(Value):
-    """What a language model answered. `error` says why it could not; what had arrived is in
-    `content`."""
+    """The answer of a language model. `error` is the reason of a failure; `content` then has the
+    text that had arrived."""
 
     connector: str
     content: str = ""
     model: str = ""
-    finish_reason: str = Field(default="", description="`stopped`: `onChunk` wanted no more")
+    finish_reason: str = Field(default="", description="`stopped`: `onChunk` returned false")
     tool_calls: tuple[dict[str, Any], ...] = Field(default=(), description="{id, name, arguments}")
     usage: Usage = Usage()
     error: str | None = None

@@ -12,11 +12,13 @@ from groundhook.host.core.types.filters import DOCUMENT, WORDS
 
 
 class EmbeddingSpec(Value):
+    """The embedding model of a collection."""
+
     provider: str = Field(
         default="builtin",
         description=(
-            "`builtin` runs offline on the CPU; `onnx`: a model in a folder of yours; `voyage`,"
-            " `openai`, or a name under `embedders` of agent/agent.yml"
+            "`builtin`: offline, on the CPU; `onnx`: a model in a folder; `voyage`, `openai`, or a"
+            " name under `embedders` of agent/agent.yml"
         ),
     )
     model: str = Field(default="", description="The provider's model; empty: its default")
@@ -25,17 +27,19 @@ class EmbeddingSpec(Value):
 
 
 class ChunkSpec(Value):
+    """How documents are cut into chunks."""
+
     size: int = Field(default=400, ge=32, le=2000, description="Most tokens in a chunk")
     overlap: int = Field(
         default=40,
         ge=0,
-        description="Tokens repeated from the chunk before, within a section; half a chunk at most",
+        description="Tokens repeated from the previous chunk of a section; at most half a chunk",
     )
     by: Literal["heading", "paragraph", "page", "size"] = Field(
         default="heading",
         description=(
-            "What no chunk goes beyond: a heading's section, a paragraph (list, table, code), a"
-            " page; size: nothing"
+            "Boundary that no chunk crosses: a heading's section, a paragraph (list, table, code),"
+            " a page; size: none"
         ),
     )
 
@@ -43,37 +47,42 @@ class ChunkSpec(Value):
     def _overlaps(self) -> ChunkSpec:
         if "overlap" in self.model_fields_set and self.overlap > self.size // 2:
             raise ValueError(
-                f"overlap is at most half of size, {self.size // 2}, not {self.overlap}"
+                f"overlap must be at most half of size, {self.size // 2}, not {self.overlap}"
             )
         return self
 
 
 class AnalyserSpec(Value):
+    """How text is analysed for BM25."""
+
     language: str = Field(
         default="auto", description="Language of stemming and stop words for BM25"
     )
 
 
 class RowSpec(Value):
-    """Which columns of CSV and JSON Lines files mean what; what is not said goes by the columns'
+    """The meaning of columns in CSV and JSON Lines files; by default it follows from their
     names."""
 
-    id: str = Field(default="", description="Column with the id of the row, which no other row has")
+    id: str = Field(default="", description="Column with the unique id of the row")
     title: str = Field(default="", description="Column with the title")
     text: tuple[str, ...] = Field(default=(), description="Columns with the text")
     url: str = Field(default="", description="Column with the address")
 
 
 class FieldSpec(Value):
-    """A payload field; its type alone will do: `"year": "integer"`."""
+    """A payload field; the type alone is enough: `"year": "integer"`."""
 
     type: FieldType = Field(
         default="keyword",
-        description="`keyword` is compared whole, `text` is shown and not compared",
+        description="`keyword` is compared as a whole, `text` is only returned",
     )
-    filterable: bool = Field(default=True, description="`filter` may use it; text never")
+    filterable: bool = Field(
+        default=True, description="Whether `filter` may use it; never for text"
+    )
     facetable: bool = Field(
-        default=False, description="`facets` may count its values: keyword, integer and boolean"
+        default=False,
+        description="Whether `facets` may count its values: keyword, integer, boolean",
     )
     description: str = ""
 
@@ -85,7 +94,7 @@ class FieldSpec(Value):
     @model_validator(mode="after")
     def _possible(self) -> FieldSpec:
         if self.type == "text" and "filterable" in self.model_fields_set and self.filterable:
-            raise ValueError("a text field cannot be filtered by; declare it as a keyword")
+            raise ValueError("a filter cannot use a text field; declare it as a keyword")
         if self.facetable and self.type not in ("keyword", "integer", "boolean"):
             raise ValueError(
                 f"values of type {self.type} cannot be counted; keyword, integer and boolean can"
@@ -94,30 +103,26 @@ class FieldSpec(Value):
 
 
 class EntitySpec(Value):
-    """What the graph of a collection is made of."""
+    """The entities of a collection's graph."""
 
-    types: tuple[str, ...] = Field(
-        default=(), description="Kinds of entities to keep; none: all that are found"
-    )
+    types: tuple[str, ...] = Field(default=(), description="Types of entities to keep; none: all")
     extractor: str = Field(
         default="builtin",
         description="`builtin` (rules), `spacy[:model]`, an assistant, or `mcp:<server>[.<tool>]`",
     )
-    dictionary: dict[str, tuple[str, ...]] = Field(
-        default={}, description="Names to look for, by their kind"
-    )
+    dictionary: dict[str, tuple[str, ...]] = Field(default={}, description="Names to find, by type")
 
 
 class PermissionSpec(Value):
-    """Who may search a collection: with `named`, requests whose identity names a user, a team or a
-    tenant; with lists, those that are in one of them. A list that is empty lets nobody in. The word
-    alone will do: `"permission": "user"`."""
+    """The identities that may search a collection: with `named`, those with a user, a team or a
+    tenant; with lists, those in one of them. An empty list allows none. The word alone is enough:
+    `"permission": "user"`."""
 
     named: Literal["anyone", "user", "team", "tenant"] = "anyone"
     users: tuple[str, ...] = ()
     teams: tuple[str, ...] = ()
     tenants: tuple[str, ...] = ()
-    scopes: tuple[str, ...] = Field(default=(), description="Words of the identity's scope")
+    scopes: tuple[str, ...] = Field(default=(), description="Words in the identity's scope")
 
     @model_validator(mode="before")
     @classmethod
@@ -126,11 +131,11 @@ class PermissionSpec(Value):
 
 
 class StorageSpec(Value):
-    """How a collection lies on a Qdrant server or cluster; `quantisation` and `on_disk` hold for
-    the embedded engine too."""
+    """Storage of a collection on a Qdrant server or cluster; `quantisation` and `on_disk` also
+    apply to the embedded engine."""
 
     shards: int = Field(
-        default=1, ge=1, le=1024, description="Parts that a cluster spreads over its machines"
+        default=1, ge=1, le=1024, description="Parts distributed over the machines of a cluster"
     )
     replicas: int = Field(
         default=1, ge=1, le=64, description="Copies of each part, on different machines"
@@ -138,17 +143,22 @@ class StorageSpec(Value):
     quantisation: Literal["none", "scalar", "binary"] = Field(
         default="none",
         description=(
-            "`scalar` keeps a byte a dimension in memory, `binary` a bit (for 1,024 dimensions and"
-            " more)"
+            "In memory `scalar` keeps a byte for each dimension, `binary` a bit (for 1,024"
+            " dimensions and more)"
         ),
     )
     on_disk: bool = Field(
-        default=False, description="Full vectors are read from disk instead of kept in memory"
+        default=False,
+        description="Whether full vectors are read from disk instead of kept in memory",
     )
 
 
 class CollectionSpec(Value):
-    """A knowledge base collection."""
+    """A knowledge base collection.
+
+    `id` follows from the file's path: `docs`, or `agents.shop.manuals` for
+    `assistants/shop/kb/manuals.kb.yao`.
+    """
 
     id: str = ""
     name: str = ""
@@ -158,11 +168,11 @@ class CollectionSpec(Value):
     chunk: ChunkSpec = ChunkSpec()
     rows: RowSpec = RowSpec()
     fields: dict[str, FieldSpec] = Field(
-        default={}, description="What front matter and columns say of a document, by name"
+        default={}, description="Fields of documents from front matter and columns, by name"
     )
     tenant_field: str = Field(
         default="",
-        description="Documents belong to tenants; the field or column that says to which",
+        description="Field or column with the tenant of a document",
     )
     entities: EntitySpec = EntitySpec()
     graph: bool = False
@@ -175,13 +185,11 @@ class CollectionSpec(Value):
     def _names(cls, fields: dict[str, FieldSpec]) -> dict[str, FieldSpec]:
         for name in fields:
             if name in (*WORDS, DOCUMENT):
-                raise ValueError(
-                    f"no field can be called {name!r}: it has a meaning of its own in filters"
-                )
+                raise ValueError(f"a field cannot be named {name!r}: filters use that word")
             if not name.strip() or len(name) > 64 or '"' in name or not name.isprintable():
                 raise ValueError(
-                    f"{name!r} cannot be a field's name: 1 to 64 characters, none of them a double"
-                    " quote"
+                    f"{name!r} cannot be a field's name: use 1 to 64 characters without double"
+                    " quotes"
                 )
         return fields
 
@@ -189,7 +197,7 @@ class CollectionSpec(Value):
     @classmethod
     def _apart(cls, name: str, info: ValidationInfo) -> str:
         if name in info.data.get("fields", {}):
-            alone = "only the host filters by it, so it cannot be among 'fields' as well"
+            alone = "only the host may filter by it, so it cannot be in 'fields' too"
             raise ValueError(f"{alone}: remove {name!r} from 'fields', or name another field here")
         return name
 

@@ -11,6 +11,8 @@ from groundhook.host.core.types.serialisation import Headers, WebAddress
 
 
 class ConnectorOptions(Value):
+    """Options of a connector."""
+
     model: str = ""
     host: WebAddress = Field(default="", description="Base URL of an OpenAI-compatible endpoint")
     key: str = ""
@@ -20,43 +22,41 @@ class ConnectorOptions(Value):
     timeout: float = Field(
         default=30.0, gt=0, description="Seconds from one token to the next, and to connect"
     )
-    retries: int = Field(default=2, ge=0, description="Tries again before the first token")
+    retries: int = Field(default=2, ge=0, description="Retries before the first token")
     headers: Headers = {}
     sources: Literal["user", "system"] = Field(
         default="user",
-        description="Where sources stand: in front of the question, or in the system message",
+        description="Place of the sources: before the question, or in the system message",
     )
     system: Literal["first", "none"] = Field(
         default="first",
-        description="`none`: the first user message begins with what the system message says",
+        description="`none`: the first user message begins with its text",
     )
     temperature: float | None = Field(default=None, ge=0, le=2)
     max_tokens: int | None = Field(
-        default=None, ge=0, description="0: the model's own, as if it was not said"
+        default=None, ge=0, description="0: the model's own limit, as if not set"
     )
     max_completion_tokens: int | None = Field(
-        default=None, ge=0, description="As `max_tokens`, for models that want this name"
+        default=None, ge=0, description="As `max_tokens`, for models that use this name"
     )
     top_p: float | None = Field(default=None, ge=0, le=1)
     stop: tuple[str, ...] = ()
     seed: int | None = None
     body: dict[str, Any] = Field(
-        default={}, description="Further keys of each request, for what an endpoint has of its own"
+        default={}, description="More keys for each request, for options of one endpoint"
     )
     script: tuple[Any, ...] = Field(
-        default=(), description="What a scripted connector answers, in order"
+        default=(), description="Answers of a scripted connector, in order"
     )
-    plugin: dict[str, Any] = Field(
-        default={}, description="What a plug-in's connector has of its own"
-    )
+    plugin: dict[str, Any] = Field(default={}, description="Options of a plug-in's connector")
 
 
 class ConnectorSpec(Value):
-    """A language model."""
+    """A language model. `id` follows from the file's path."""
 
     id: str = ""
     label: str = ""
     type: str = Field(
-        min_length=1, description="`openai`, `extractive`, `scripted`, or that of a plug-in"
+        min_length=1, description="`openai`, `extractive`, `scripted`, or the type of a plug-in"
     )
     options: ConnectorOptions = ConnectorOptions()

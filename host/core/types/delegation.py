@@ -1,8 +1,7 @@
-"""What an assistant or an MCP tool is asked that does a step in the place of the built-in, and what
-it answers.
+"""Requests to assistants and MCP tools that do a step in place of the built-in, and their answers.
 
-One `Use` for each step. The models of the answers take the dialects that published packages speak
-and make one shape of them; `docs/delegation.md` is generated from here.
+The models of the answers accept the dialects of published packages and turn them into one shape.
+`host.core.types.uses` joins them to steps; `docs/delegation.md` is generated from both.
 """
 
 from __future__ import annotations
@@ -21,8 +20,8 @@ TimeRange = Literal["day", "week", "month", "year"]
 
 
 class Reply(BaseModel):
-    """An answer from outside: keys that nothing reads are left alone, since models like to say more
-    than they were asked."""
+    """An answer from outside. Unknown keys are ignored, since language models add keys of their
+    own."""
 
     model_config = ConfigDict(frozen=True, extra="ignore", populate_by_name=True, defer_build=True)
 
@@ -31,14 +30,16 @@ class Reply(BaseModel):
 
 
 class KeywordAsk(Value):
-    """Which words to search the web for."""
+    """Extract the keywords of a web search from a question."""
 
     query: str = Field(description="The question, as the user or a hook wrote it")
     max_keywords: int = Field(default=10, description="Most keywords that are used")
-    language: str = Field(default="auto", description="Of the question; `auto`: not known")
+    language: str = Field(default="auto", description="Language of the question; `auto`: not known")
 
 
 class Keyword(Reply):
+    """A keyword and its weight."""
+
     k: str = Field(
         min_length=1,
         max_length=200,
@@ -50,7 +51,7 @@ class Keyword(Reply):
         ge=0,
         allow_inf_nan=False,
         validation_alias=AliasChoices("w", "weight", "score"),
-        description="How much it counts",
+        description="Its weight",
     )
 
     @model_validator(mode="before")
@@ -74,21 +75,21 @@ class KeywordAnswer(Reply):
 
 
 class QueryAsk(Value):
-    """Which records of these models a question asks for."""
+    """Translate a question into a query of database models."""
 
     query: str = Field(description="The question")
     models: tuple[dict[str, Any], ...] = Field(
         description="Their schemas: {model, name, description, fields: [{name, kind, …}]}"
     )
     wheres: tuple[dict[str, Any], ...] = Field(
-        default=(), description="Conditions that hold already: {field, op, value}"
+        default=(), description="Conditions that are already set: {field, op, value}"
     )
     orders: tuple[dict[str, Any], ...] = Field(
-        default=(), description="Orders that come first: {field, order}"
+        default=(), description="Orders that take precedence: {field, order}"
     )
     limit: int = Field(description="Most records that are returned")
-    now: str = Field(description="The time of day, ISO 8601, for words such as `yesterday`")
-    language: str = Field(default="en", description="Of the question")
+    now: str = Field(description="The current time, ISO 8601, for words such as `yesterday`")
+    language: str = Field(default="en", description="Language of the question")
 
 
 _DSL = {"dsl", "queries", "query_dsl"}
@@ -105,13 +106,14 @@ class QueryAnswer(Reply):
             " order}], limit}"
         ),
     )
-    explain: str = Field(default="", description="How the question was read, for people")
+    explain: str = Field(default="", description="Interpretation of the question, for people")
     warnings: Few[tuple[str, ...]] = Field(
-        default=(), description="What of the question could not be placed"
+        default=(), description="Parts of the question without a place in the query"
     )
 
     @property
     def queries(self) -> list[dict[str, Any]]:
+        """The queries as a list, also for an answer with one."""
         return [self.dsl] if isinstance(self.dsl, dict) else self.dsl
 
     @model_validator(mode="before")
@@ -132,39 +134,41 @@ class QueryAnswer(Reply):
 
 
 class RerankEntry(Value):
-    """An item as a reranker sees it."""
+    """An item to rerank."""
 
-    citation_id: str = Field(description="Names the item in the answer")
+    citation_id: str = Field(description="Id of the item for the answer")
     type: SearchType
     title: str = ""
     content: str = Field(default="", description="The passage, cut where it is very long")
     url: str = ""
     score: float = Field(description="Its relevance so far, 0-1")
-    weight: float = Field(default=1.0, description="That of where it came from")
+    weight: float = Field(default=1.0, description="Weight of its origin")
 
 
 class RerankAsk(Value):
-    """In which order these items answer the question."""
+    """Order items by how well they answer a question."""
 
     query: str = Field(description="The question")
     items: tuple[RerankEntry, ...]
-    top_n: int = Field(description="How many will be used")
+    top_n: int = Field(description="Number of items that are used")
 
 
 class RankedEntry(Reply):
+    """An item in the answer of a reranker."""
+
     citation_id: str = Field(
         default="",
         validation_alias=AliasChoices("citation_id", "id"),
-        description="Of an item that was sent",
+        description="Id of an item in the request",
     )
     index: int | None = Field(
-        default=None, description="Instead of `citation_id`: its position in `items`, from 0"
+        default=None, description="Instead of `citation_id`: the position in `items`, from 0"
     )
     score: float | None = Field(
         default=None,
         allow_inf_nan=False,
         validation_alias=AliasChoices("score", "relevance_score", "relevance"),
-        description="0-1; none: the order counts",
+        description="Relevance, 0-1; none: the order of the list",
     )
 
     @model_validator(mode="before")
@@ -177,7 +181,7 @@ class RankedEntry(Reply):
     @model_validator(mode="after")
     def _names_one(self) -> Self:
         if not self.citation_id and self.index is None:
-            raise ValueError("must name an item by its citation_id")
+            raise ValueError("needs the citation_id of an item")
         return self
 
 
@@ -199,19 +203,21 @@ class RerankAnswer(Reply):
 
 
 class WebAsk(Value):
-    """Pages of the web."""
+    """Search the web."""
 
-    query: str = Field(description="What to search for, after keyword extraction")
+    query: str = Field(description="Search words, after keyword extraction")
     limit: int = Field(description="Most results that are used")
     sites: tuple[str, ...] = Field(default=(), description="Only results from these sites")
-    exclude_sites: tuple[str, ...] = Field(default=(), description="No results from these")
+    exclude_sites: tuple[str, ...] = Field(default=(), description="No results from these sites")
     time_range: TimeRange | None = Field(
         default=None, description="Only results of the last day, week, month or year"
     )
-    language: str = Field(default="", description="Of the results; empty: any")
+    language: str = Field(default="", description="Language of the results; empty: any")
 
 
 class WebPage(Reply):
+    """A result of a web search."""
+
     url: str = Field(min_length=1, validation_alias=AliasChoices("url", "link", "href"))
     title: str = ""
     content: str = Field(
@@ -222,7 +228,7 @@ class WebPage(Reply):
         ge=0,
         le=1,
         allow_inf_nan=False,
-        description="Relevance, 0-1; none: the order counts",
+        description="Relevance, 0-1; none: the order of the list",
     )
     published: str = Field(
         default="",
@@ -232,7 +238,7 @@ class WebPage(Reply):
 
 class WebAnswer(Reply):
     """`{"results": [{"url", "title", "content", "score"}]}`, or the list alone. Best first; empty:
-    nothing was found."""
+    no results."""
 
     results: Few[tuple[WebPage, ...]] = Field(
         validation_alias=AliasChoices("results", "items", "organic", "data")
@@ -248,16 +254,18 @@ class WebAnswer(Reply):
 
 
 class EntityAsk(Value):
-    """Who and what a passage speaks of, and how they are related."""
+    """Extract the entities of a passage and their relations."""
 
     text: str = Field(description="The passage")
     types: tuple[str, ...] = Field(
-        default=(), description="Types of entities that are wanted; none: any"
+        default=(), description="Types of entities to extract; none: any"
     )
-    language: str = Field(default="auto", description="Of the passage")
+    language: str = Field(default="auto", description="Language of the passage")
 
 
 class Entity(Reply):
+    """An entity in a passage."""
+
     name: str = Field(min_length=1, max_length=200)
     type: str = Field(default="", max_length=80)
     description: str = Field(default="", max_length=2000)
@@ -269,6 +277,8 @@ class Entity(Reply):
 
 
 class Relation(Reply):
+    """A relation between two entities, by their names."""
+
     source: str = Field(
         min_length=1,
         max_length=200,

@@ -1,4 +1,4 @@
-"""What a reader makes of a file: text, and where its parts begin and end."""
+"""The result of reading a file: its text, and where its parts begin and end."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ Kind = Literal["heading", "paragraph", "list", "table", "code"]
 
 @dataclass(frozen=True)
 class Block:
-    """A part of a document: characters `start` to `end` of its text. Headings have a `level` of 1-6
-    and their `name`; `page` counts from 1 where there are pages."""
+    """A part of a document: characters `start` to `end` of its text. A heading has a `level` of 1-6
+    and its text as `name`; `page` counts from 1, 0 in a format without pages."""
 
     kind: Kind
     start: int
@@ -24,8 +24,8 @@ class Block:
 
 @dataclass(frozen=True)
 class DocumentField:
-    """A value that a document gives for a field of its own: front matter, a column. `line` is
-    where, 0 if not known."""
+    """The value of a field of a document: front matter, a column. `line` counts from 1; 0: not
+    known."""
 
     value: Any
     line: int = 0
@@ -33,9 +33,9 @@ class DocumentField:
 
 @dataclass(frozen=True)
 class Document:
-    """A file, or a row of one, as text, in blocks that follow each other. `url` is its address, or
-    empty; `fields` are values it has beside its text, by name; `notes` are shown to the person who
-    adds it: what could not be read, or was guessed."""
+    """A file, or a row of one, as text in consecutive blocks. `url` is its address, or empty;
+    `fields` are its other values, by name; `notes` are messages to the person who adds it, such as
+    parts that could not be read."""
 
     title: str
     text: str
@@ -46,8 +46,9 @@ class Document:
 
     @property
     def empty(self) -> bool:
+        """Whether no block has text."""
         return not any(self.text[block.start : block.end].strip() for block in self.blocks)
 
 
-# Of the bytes of a file and its name. Raises IngestError for a file that it cannot read.
+# Reads the bytes of a file; the second argument is its name. Raises IngestError.
 Reader = Callable[[bytes, str], Document]

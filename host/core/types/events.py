@@ -1,5 +1,4 @@
-"""The one stream of events of a turn: the same in the terminal, as JSON lines, over HTTP and in
-Python.
+"""The events of a turn: the same in the terminal, as JSON lines, over HTTP and in Python.
 
 Every event has `type`, `turn_id` and `at_ms`, whole milliseconds since the turn began.
 """
@@ -24,14 +23,14 @@ class _Event(Value):
     at_ms: int = Field(default=0, description="Whole milliseconds since the turn began")
 
     def stamped(self, turn_id: str, at_ms: int) -> Self:
-        """The event as it is handed over. One without a turn is its maker's alone until then, and
-        is not made twice."""
+        """Return the event with its turn and time. An event without a turn has one owner, so it is
+        changed in place instead of copied."""
         if self.turn_id:
             return self.model_copy(update={"turn_id": turn_id, "at_ms": at_ms})
-        said, fields = self.__pydantic_fields_set__, self.__dict__
+        fields_set, fields = self.__pydantic_fields_set__, self.__dict__
         fields["turn_id"], fields["at_ms"] = turn_id, at_ms
-        said.add("turn_id")
-        said.add("at_ms")
+        fields_set.add("turn_id")
+        fields_set.add("at_ms")
         return self
 
 
@@ -39,26 +38,25 @@ class StreamStart(_Event):
     """The turn began."""
 
     type: Literal["stream_start"] = "stream_start"
-    assistant_id: str = Field(description="Its folder's path, with dots")
+    assistant_id: str = Field(description="The assistant: its folder's path, with dots")
     chat_id: str = ""
-    connector: str = Field(default="", description="Id of the language model that will answer")
+    connector: str = Field(default="", description="Id of the connector of the language model")
 
 
 class SearchStart(_Event):
     """A search began."""
 
     type: Literal["search_start"] = "search_start"
-    search_id: str = Field(description="The search, the same in its later events")
+    search_id: str = Field(description="Id of the search in its later events")
     source: Source = Field(
-        description="Who asked: the user's data parts, a hook, or the assistant's configuration"
+        description="Origin: the user's data parts, a hook, or the assistant's configuration"
     )
     search_type: SearchType
-    query: str = Field(description="As the source receives it")
+    query: str = Field(description="The query that the source receives")
 
 
 class SearchFound(_Event):
-    """A search found an item; sent once for each, in the order of relevance, before the search is
-    complete."""
+    """A search found an item; one event for each, best first, before `search_complete`."""
 
     type: Literal["search_result"] = "search_result"
     search_id: str
@@ -73,74 +71,71 @@ class SearchComplete(_Event):
 
     type: Literal["search_complete"] = "search_complete"
     search_id: str
-    total: int = Field(description="All matches where the source knows it, else the items found")
+    total: int = Field(description="Number of matches if the source knows it, else of items")
     duration_ms: int
     error: str | None = Field(
         default=None,
         description=(
-            f"Why the search failed; `{STOPPED}`: nobody waits for it any more, another was first"
+            f"Reason of a failure; `{STOPPED}`: cancelled, since another search was faster"
         ),
     )
-    provider: str = Field(default="", description="web: who was asked")
+    provider: str = Field(default="", description="web: the provider that answered")
 
 
 class Text(_Event):
-    """More of the answer."""
+    """The next piece of the answer."""
 
     type: Literal["text"] = "text"
-    delta: str = Field(
-        description="Text that follows what came before; never part of a marker only"
-    )
+    delta: str = Field(description="Text to append; a marker is never split")
 
 
 class CitationSeen(_Event):
-    """A marker in the answer, checked; sent before the text that contains it."""
+    """A marker in the answer and its verdict; sent before the text that contains it."""
 
     type: Literal["citation"] = "citation"
-    marker: str = Field(description="As it will stand in the text")
+    marker: str = Field(description="The marker as in the text")
     verdict: Verdict = Field(
-        description="`ok`: one of this turn's sources; `unknown`: nothing that was offered"
+        description="`ok`: a source of this turn; `unknown`: no source that the model was given"
     )
-    item: Item | None = Field(default=None, description="The source, when there is one")
+    item: Item | None = Field(default=None, description="The source of an `ok` marker")
 
 
 class HookMessage(_Event):
-    """What a hook sends to the client: a message, or a change of one that was sent before.
+    """A message from a hook to the client, or a change of an earlier one.
 
-    `send` and `replace` carry a whole message. `append` puts `message` behind what is at `path`:
-    text behind text, entries behind those of a list. `merge` folds an object into the one at
-    `path`, `set` puts `message` there. `end` says that nothing more is appended to the message, or,
-    without a `message_id`, that the block is whole.
+    `send` and `replace` carry a whole message. `append` adds `message` to the value at `path`: text
+    to text, entries to a list. `merge` merges an object into the one at `path`, `set` replaces the
+    value there. `end` completes the message or, without a `message_id`, the block.
     """
 
     type: Literal["message"] = "message"
     action: MessageAction
     message_id: str = Field(
-        description="The message; later actions name it again. Empty: the whole block"
+        description="Id of the message, the same in later actions. Empty: the whole block"
     )
-    block_id: str = Field(default="", description="The block of messages it belongs to")
+    block_id: str = Field(default="", description="Id of its block of messages")
     thread_id: str = Field(
-        default="", description="The thread it belongs to, for what runs beside the answer"
+        default="", description="Id of its thread, for messages beside the answer"
     )
-    streaming: bool = Field(default=False, description="With `send`: more is appended until `end`")
+    streaming: bool = Field(
+        default=False, description="With `send`: the message continues until `end`"
+    )
     message: Any = Field(
         default=None,
         description="With `send` and `replace` {type, props, …}; with the others, their data",
     )
     path: str = Field(
         default="",
-        description="Where in the message it applies, dotted: `props.content`; empty: all of it",
+        description="Dotted path in the message: `props.content`; empty: the whole message",
     )
 
 
 class ToolStart(_Event):
-    """The model asked for a tool."""
+    """The model calls a tool."""
 
     type: Literal["tool_start"] = "tool_start"
-    call_id: str = Field(description="The call, the same in its result")
-    name: str = Field(
-        description="As it was offered to the model: `server__tool` for a tool of an MCP server"
-    )
+    call_id: str = Field(description="Id of the call, the same in its result")
+    name: str = Field(description="Its name for the model: `server__tool` for one of an MCP server")
     server: str = Field(
         default="",
         description="The MCP server, as the assistant lists it; empty: a tool of the host",
@@ -149,65 +144,65 @@ class ToolStart(_Event):
 
 
 class ToolResult(_Event):
-    """A tool answered, or failed."""
+    """A tool returned a result, or failed."""
 
     type: Literal["tool_result"] = "tool_result"
     call_id: str
     name: str
     server: str = Field(default="", description="As in `tool_start`")
     result: Any = None
-    error: str | None = Field(default=None, description="Why the tool failed")
+    error: str | None = Field(default=None, description="Reason of a failure")
     duration_ms: int = 0
 
 
 class TraceNode(Value):
-    """A step of the turn. `parent` is the id of the step it belongs to, empty for the turn
-    itself."""
+    """A step of the turn, under its parent."""
 
     id: str
-    parent: str = Field(default="", description="Empty for the turn itself")
+    parent: str = Field(default="", description="Id of the parent; empty: the turn itself")
     type: str = Field(description="Kind of step, such as `search` or `db_query`")
-    label: str = Field(default="", description="For people")
+    label: str = Field(default="", description="Title for people")
     status: NodeStatus = "running"
     duration_ms: float = Field(default=0.0, description="0 while it runs")
-    data: dict[str, Any] = Field(default={}, description="What the step says about itself")
+    data: dict[str, Any] = Field(default={}, description="Details of the step")
 
 
 class Trace(_Event):
-    """A step began or ended; the later event of the same node id replaces the earlier."""
+    """A step began, changed or ended; a later event replaces an earlier one with the same node
+    id."""
 
     type: Literal["trace"] = "trace"
     node: TraceNode
 
 
 class Warned(_Event):
-    """Something is not as its author probably meant it, and the turn goes on."""
+    """A problem that does not end the turn."""
 
     type: Literal["warning"] = "warning"
-    code: str = Field(description="For programs")
-    message: str = Field(description="For people, one sentence")
-    file: str = Field(default="", description="Where the cause is, when it is in a file")
+    code: str = Field(description="Kind of problem, for programs")
+    message: str = Field(description="One sentence for people")
+    file: str = Field(default="", description="File of the cause, if there is one")
     line: int = Field(default=0, description="Counted from 1; 0: not known")
     column: int = Field(default=0, description="Counted from 1; 0: not known")
-    hint: str = Field(default="", description="What to do about it")
+    hint: str = Field(default="", description="What to do")
 
 
 class Failed(_Event):
-    """The turn failed. What was sent before stays valid; `stream_end` still follows."""
+    """The turn failed. Earlier events stay valid; `stream_end` follows."""
 
     type: Literal["error"] = "error"
-    code: str = Field(description="For programs: `code` of the class in host/core/errors.py")
-    message: str = Field(description="For people, one sentence")
-    file: str = Field(default="", description="Where the cause is, when it is in a file")
+    code: str = Field(description="`code` of the error class in host/core/errors.py")
+    message: str = Field(description="One sentence for people")
+    file: str = Field(default="", description="File of the cause, if there is one")
     line: int = Field(default=0, description="Counted from 1; 0: not known")
     column: int = Field(default=0, description="Counted from 1; 0: not known")
-    hint: str = Field(default="", description="What to do about it")
+    hint: str = Field(default="", description="What to do")
 
 
 class Cited(Value):
-    """A marker of the answer as `stream_end` lists it: each once, in the order of first use."""
+    """A marker of the answer in `stream_end`, which lists each once, in the order of first use."""
 
-    marker: str = Field(description="As it stands in the text")
+    marker: str = Field(description="The marker as in the text")
     verdict: Verdict
     title: str = ""
     url: str = ""
@@ -215,13 +210,13 @@ class Cited(Value):
     collection: str = ""
     document_id: str = ""
     extent: Extent | None = Field(
-        default=None, description="Of a passage: where it stands in the document"
+        default=None, description="Of a passage: its place in the document"
     )
     model: str = ""
     record_id: Any = None
     query: ComputedBy | None = Field(
         default=None,
-        description="Of a figure, such as a count or a sum: the query it was computed with",
+        description="Of a figure, such as a count or a sum: its query",
     )
 
 
@@ -233,26 +228,24 @@ class StreamEnd(_Event):
     citations: tuple[Cited, ...] = Field(
         default=(), description="Every marker of the answer once, in the order of first use"
     )
-    data: Any = Field(default=None, description="What the Next hook returned as `data`")
-    metadata: dict[str, Any] = Field(
-        default={}, description="What the hooks returned as `metadata`"
-    )
+    data: Any = Field(default=None, description="`data` that the Next hook returned")
+    metadata: dict[str, Any] = Field(default={}, description="`metadata` that the hooks returned")
     finish_reason: str = Field(
         default="",
         description=(
-            "The model's word for why it stopped; `length`: the answer is cut at its bound of"
+            "Why the model stopped, as it reports it; `length`: the answer reached its limit of"
             " tokens"
         ),
     )
     grounded: bool | None = Field(
         default=None,
         description=(
-            "Whether the answer cites one of the sources that the model was given; null: it was"
-            " given none, or the answer is empty or failed"
+            "Whether the answer cites a source that the model was given; null: it was given none,"
+            " or the answer is empty or failed"
         ),
     )
     usage: Usage = Usage()
-    timings: dict[str, float] = Field(default={}, description="Milliseconds by step")
+    timings: dict[str, float] = Field(default={}, description="Milliseconds of each step")
 
 
 Event = Annotated[

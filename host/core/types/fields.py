@@ -1,8 +1,8 @@
-"""Payload fields of a knowledge base: their types, and how a value from a file or a filter becomes
-one of them. Pure.
+"""Payload fields of a knowledge base: their types, and the conversion of values from files and
+filters. Pure.
 
-A field holds one value or a list of values of its type. Values are kept as JSON has them; a
-`datetime` as text in UTC (`2024-05-01T00:00:00Z`), so that equal moments are equal text.
+A field holds one value or a list of values of its type. Values are those of JSON; a `datetime` is
+text in UTC (`2024-05-01T00:00:00Z`), so that equal moments are equal text.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Scalar = str | int | float | bool
 FieldValue = Scalar | list[Scalar]
 Fields = Mapping[str, FieldValue]
 
-LARGEST = 2**53  # integers beyond are not the same number in JavaScript, nor in the engine's ranges
+LARGEST = 2**53  # larger integers are not exact in JavaScript, nor in the engine's ranges
 _BOOLEANS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 _WHOLE = re.compile(r"[+-]?\d{1,40}")
 _WANTED = {
@@ -33,9 +33,8 @@ _WANTED = {
 
 
 def field_value(value: Any, type: FieldType) -> FieldValue | None:
-    """`value` as a value, or list of values, of `type`; None where there is nothing (null, "", an
-    empty list). Text that says such a value is taken for it. Raises ValueError, worded, for
-    anything else."""
+    """Return `value` as a value, or a list of values, of `type`; None for an empty value (null, "",
+    an empty list). Text is parsed. Raises ValueError with a message for the author."""
     if isinstance(value, (list, tuple)):
         values = [scalar for each in value if (scalar := scalar_value(each, type)) is not None]
         return values or None
@@ -43,12 +42,12 @@ def field_value(value: Any, type: FieldType) -> FieldValue | None:
 
 
 def scalar_value(value: Any, type: FieldType) -> Scalar | None:
-    """As `field_value`, for one value."""
+    """Return one value of `type` as `field_value` does. Raises ValueError."""
     if value is None or (isinstance(value, str) and not value.strip()):
         return None
     made: Scalar | None = _MAKERS[type](value)
     if made is None:
-        raise ValueError(f"should be {_WANTED[type]}, not {_shown(value)}")
+        raise ValueError(f"should be {_WANTED[type]}, not {_shorten(value)}")
     return made
 
 
@@ -114,6 +113,6 @@ _MAKERS: Mapping[str, Any] = {
 }
 
 
-def _shown(value: Any) -> str:
+def _shorten(value: Any) -> str:
     text = repr(value)
     return text if len(text) <= 60 else f"{text[:59]}…"

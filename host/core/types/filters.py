@@ -1,17 +1,18 @@
-"""Filters on payload fields: the JSON that hooks and requests write, and the conditions that
-engines are asked for. Pure.
+"""Filters on payload fields: from the JSON of hooks and requests to conditions for the engines.
+Pure.
 
     {"year": 2024}                          equals
     {"tag": ["a", "b"]}                     one of
     {"year": {"gte": 2020, "lt": 2024}}     a range: gt, gte, lt, lte
-    {"author": {"exists": true}}            there is a value; also {"author": null} for none
+    {"author": {"exists": true}}            the field has a value; {"author": null}: it has none
     {"tag": {"not": "draft"}}               none of a field's conditions: a value, a list or a range
     {"year": 2024, "tag": "a"}              all of them
     {"and": [{…}, {…}]}, {"or": […]}, {"not": {…}}
 
-`parse_filter` judges the form alone; `fit_filter` holds it against the fields that a collection
-declares, and what comes out is in few and simple conditions. A field with several values fulfils a
-condition when one of them does; a field without a value fulfils none, and so fulfils each `not`.
+`parse_filter` checks the form alone; `fit_filter` checks it against the fields that a collection
+declares and returns a few simple kinds of conditions. A field with several values fulfils a
+condition if one of them does. A field without a value fulfils no condition, and therefore each
+`not`.
 """
 
 from __future__ import annotations
@@ -23,17 +24,17 @@ from typing import Any, Literal, assert_never
 from groundhook.host.core.errors import UsageError, suggestion
 from groundhook.host.core.types.fields import FieldType, Scalar, scalar_value
 
-DOCUMENT = "document_id"  # a field that every collection has: the document's id
+DOCUMENT = "document_id"  # a field of every collection: the document's id
 RANGES = ("gt", "gte", "lt", "lte")
 WORDS = ("and", "or", "not")  # no field can have such a name
 OPERATORS = (*RANGES, "eq", "in", "exists", "not")
-_MOST, _DEEPEST = 1000, 16  # conditions of one filter, and how deep they may stand in each other
+_MOST, _DEEPEST = 1000, 16  # conditions of one filter, and levels of nesting
 
 
 @dataclass(frozen=True)
 class OneOf:
-    """The field has one of the values; none of them for no values. Values of one type, text, whole
-    numbers or booleans."""
+    """The field has one of the values, which are of one type: text, whole numbers or booleans.
+    Without values it never holds."""
 
     field: str
     values: tuple[Scalar, ...]
@@ -41,8 +42,7 @@ class OneOf:
 
 @dataclass(frozen=True)
 class Range:
-    """The field has a value between bounds, of which None is none: numbers, or moments as text in
-    UTC."""
+    """The field has a value between bounds: numbers, or moments as text in UTC. None: no bound."""
 
     field: str
     gt: float | str | None = None
@@ -60,12 +60,14 @@ class Exists:
 
 @dataclass(frozen=True)
 class Not:
+    """The condition does not hold."""
+
     one: Filter
 
 
 @dataclass(frozen=True)
 class Both:
-    """All of the conditions hold (`and`), or one of them at least (`or`); never empty."""
+    """All of the conditions hold (`and`), or at least one (`or`); never empty."""
 
     kind: Literal["and", "or"]
     parts: tuple[Filter, ...]
@@ -75,14 +77,14 @@ Filter = OneOf | Range | Exists | Not | Both
 
 
 def parse_filter(raw: Any) -> Filter | None:
-    """The filter in its JSON; None for one without conditions. Raises UsageError for a form that is
-    none."""
+    """Return the filter in its JSON; None for one without conditions. Raises UsageError for a wrong
+    form, with the path."""
     return _Parser().filter(raw, "filter", 0)
 
 
 def fit_filter(filter: Filter, fields: Mapping[str, FieldType], collection: str) -> Filter:
-    """The filter with its values as the declared fields hold them. Raises UsageError for a field
-    that is not declared, and for a value or a range that does not fit."""
+    """Return the filter with its values converted to the types of the declared fields. Raises
+    UsageError for a field that is not declared, and for a value or a range that does not fit."""
     match filter:
         case Not(one):
             return Not(fit_filter(one, fields, collection))
@@ -105,7 +107,7 @@ def fit_filter(filter: Filter, fields: Mapping[str, FieldType], collection: str)
 
 
 def dumped(filter: Filter) -> list[Any]:
-    """A filter as plain lists, for a message to another process."""
+    """Return a filter as plain lists, for a message to another process."""
     match filter:
         case OneOf(field, values):
             return ["in", field, list(values)]
@@ -122,7 +124,7 @@ def dumped(filter: Filter) -> list[Any]:
 
 
 def loaded(raw: Sequence[Any]) -> Filter:
-    """What `dumped` made."""
+    """Return the filter of a list that `dumped` made."""
     kind, *rest = raw
     if kind == "in":
         return OneOf(rest[0], tuple(rest[1]))
@@ -149,7 +151,7 @@ def _fitted(condition: OneOf | Range | Exists, type: FieldType) -> Filter:
         }
         return Range(condition.field, **bounds)
     values = tuple(dict.fromkeys(_scalar(value, type) for value in condition.values))
-    if values and type in ("float", "datetime"):  # an engine has no equality for these
+    if values and type in ("float", "datetime"):  # engines have no equality for these
         same = tuple(Range(condition.field, gte=value, lte=value) for value in values)
         return same[0] if len(same) == 1 else Both("or", same)
     return OneOf(condition.field, values)

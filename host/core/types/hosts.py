@@ -1,9 +1,8 @@
-"""Hosts of the web: how they are written, which were declared, and which addresses belong to nobody
-in particular.
+"""Hosts of the web: parsing, lists of declared hosts, and special-purpose addresses.
 
-Pure: nothing here resolves a name. A host is a DNS name in lower case and ASCII, without the dot at
-its end, or an IP address; a spelling of an address that only some programs understand (`127.1`,
-`0x7f.0.0.1`, `2130706433`) is neither.
+Pure: nothing here resolves a name. A host is a DNS name in lower case and ASCII, without a dot at
+its end, or an IP address. Spellings of an address that only some programs accept (`127.1`,
+`0x7f.0.0.1`, `2130706433`) are errors.
 """
 
 from __future__ import annotations
@@ -23,8 +22,8 @@ _LABEL = re.compile(r"[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?")
 _NUMBER = re.compile(r"[0-9]+|0x[0-9a-f]*")
 _PORT = re.compile(r"(.*?)(?::([0-9]{1,5}))?", re.DOTALL)
 
-# The special-purpose registries of IANA (RFC 6890 and its successors), and what carries another
-# address inside. What is not in 2000::/3 is no address of the internet of today either.
+# The special-purpose registries of IANA (RFC 6890 and its successors), and the networks whose
+# addresses contain another address. Addresses outside 2000::/3 are not in use on the internet.
 _SPECIAL: dict[str, tuple[str, ...]] = {
     "an unspecified": ("0.0.0.0/8", "::/128"),
     "a loopback": ("127.0.0.0/8", "::1/128"),
@@ -56,16 +55,16 @@ _GLOBAL = ipaddress.ip_network("2000::/3")
 class Declared:
     """One entry of a list of hosts.
 
-    `api.example.org` is that host, `*.example.org` every name below it (and not itself), `*` every
-    host; `10.1.2.3`, `[::1]` and `10.0.0.0/8` are addresses, allowed as they are and where declared
-    names lead to them. With `:8080` behind it an entry is for that port only.
+    `api.example.org` is that host, `*.example.org` every name below `example.org` (without itself),
+    `*` every host. `10.1.2.3`, `[::1]` and `10.0.0.0/8` are addresses: they are allowed themselves,
+    and as addresses of declared names. An entry with `:8080` is for that port alone.
     """
 
     host: str | Network
     port: int | None = None
 
     def covers(self, host: Host, port: int) -> bool:
-        """Whether a request may name this host and port."""
+        """Return whether a request to this host and port is allowed."""
         if self.port not in (None, port):
             return False
         if not isinstance(self.host, str):
@@ -78,7 +77,7 @@ class Declared:
 
 
 def parse_host(text: str) -> Host:
-    """A host as it stands in a URL. Raises ValueError."""
+    """Return the host of a URL. Raises ValueError."""
     if text.startswith("[") and text.endswith("]"):
         return _address(text[1:-1], ipaddress.IPv6Address)
     if ":" in text:
@@ -89,12 +88,12 @@ def parse_host(text: str) -> Host:
     if _NUMBER.fullmatch(labels[-1]):
         return _address(name, ipaddress.IPv4Address)
     if len(name) > 253 or not all(_LABEL.fullmatch(label) for label in labels):
-        raise ValueError(f"{text!r} is no host name")
+        raise ValueError(f"{text!r} is not a host name")
     return name
 
 
 def parse_declared(text: str) -> Declared:
-    """An entry of a list of hosts. Raises ValueError, worded for whoever wrote the entry."""
+    """Return an entry of a list of hosts. Raises ValueError with a message for the author."""
     if "//" in text:
         raise ValueError(f"{text!r} is a URL; write the host alone, such as 'api.example.org'")
     if "/" in text:
@@ -119,12 +118,13 @@ def parse_declared(text: str) -> Declared:
 
 
 def declares(rules: Iterable[Declared], host: Host, port: int) -> bool:
+    """Return whether one of the rules covers the host and port."""
     return any(rule.covers(host, port) for rule in rules)
 
 
 def special(address: Address) -> str | None:
-    """What an address is when it is not one of the public internet: `a loopback`, `a private`, …;
-    None when it is."""
+    """Return the kind of an address outside the public internet (`a loopback`, `a private`, …);
+    None for a public one."""
     for kind, network in _KINDS:
         if address in network:
             return kind
@@ -134,8 +134,8 @@ def special(address: Address) -> str | None:
 
 
 def reachable(rules: Iterable[Declared], host: Host, address: Address, port: int) -> bool:
-    """Whether a connection for a declared `host` may go to `address`: when it is public, when it is
-    declared itself, or when the host is `localhost`, declared by name."""
+    """Return whether a connection for a declared `host` may go to `address`: a public address, a
+    declared one, or a loopback address for `localhost`, declared by name."""
     if special(address) is None:
         return True
     for rule in rules:
@@ -172,12 +172,11 @@ def _address(text: str, kind: type[ipaddress.IPv4Address] | type[ipaddress.IPv6A
         address = kind(text)
     except ValueError:
         raise ValueError(
-            f"{text!r} is neither a host name nor an address written in the usual way"
+            f"{text!r} is neither a host name nor an address in the usual notation"
         ) from None
     if getattr(address, "scope_id", None):
         raise ValueError(
-            f"{text!r} names a network interface, which only addresses of this machine's own"
-            " network do"
+            f"{text!r} names a network interface, which only link-local addresses have"
         )
     return address
 
@@ -186,4 +185,4 @@ def _ascii(text: str) -> str:
     try:
         return idna.encode(text.lower()).decode("ascii")
     except idna.IDNAError as exc:
-        raise ValueError(f"{text!r} is no host name: {exc}") from None
+        raise ValueError(f"{text!r} is not a host name: {exc}") from None

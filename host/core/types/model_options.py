@@ -1,4 +1,4 @@
-"""What a database model says beside its columns: `option` in `*.mod.yao`."""
+"""The section `option` of a database model in `*.mod.yao`."""
 
 from __future__ import annotations
 
@@ -8,9 +8,8 @@ from groundhook.host.core.types.base import Value
 
 
 class PermissionColumns(Value):
-    """The columns of a table that is there already which say whom a row belongs to. Rows of the
-    identity's user or team are found, of its tenant alone; nobody else's, and none at all where the
-    identity does not say what they speak of."""
+    """The owner columns of an existing table. A search finds the rows of the identity's user or
+    team, and of its tenant alone; without the identity that a column needs it finds none."""
 
     user: str = Field(default="", description="Column with the user's id")
     team: str = Field(default="", description="Column with the team's id")
@@ -18,6 +17,7 @@ class PermissionColumns(Value):
 
     @property
     def named(self) -> tuple[str, ...]:
+        """The names of the columns that are set."""
         return tuple(filter(None, (self.user, self.team, self.tenant)))
 
     @model_validator(mode="after")
@@ -28,14 +28,15 @@ class PermissionColumns(Value):
 
 
 class ModelOptions(Value):
+    """Options of a database model that add columns or restrict its rows."""
+
     timestamps: bool = Field(default=False, description="Columns created_at and updated_at")
     soft_deletes: bool = Field(
-        default=False, description="Column deleted_at; rows that have it are never found"
+        default=False, description="Column deleted_at; rows with a value in it are never found"
     )
     permission: bool | PermissionColumns = Field(
         default=False,
         description=(
-            "Rows are found by those they belong to, nobody else; columns __yao_* say whose they"
-            " are, or those named"
+            "Only its owners find a row; columns __yao_*, or those named here, hold the owners"
         ),
     )

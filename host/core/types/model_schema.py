@@ -14,15 +14,17 @@ DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 @cache
 def model_schema() -> Mapping[str, Any]:
-    """The schema of a model's file."""
+    """Return the JSON Schema of a model's file."""
     schema = ModelSpec.model_json_schema(mode="validation")
-    del schema["properties"]["id"]  # said by the file's place
+    del schema["properties"]["id"]  # it follows from the file's path
     return {"$schema": DIALECT, **schema, "title": "A database model: models/<name>.mod.yao"}
 
 
-def misfits(said: Mapping[str, Any]) -> Iterator[tuple[tuple[str | int, ...], str]]:
-    """Where a file is not what the schema says, and how in the words of JSON Schema."""
-    from jsonschema import Draft202012Validator  # 40 ms, and only `groundhook check` asks
+def schema_errors(content: Mapping[str, Any]) -> Iterator[tuple[tuple[str | int, ...], str]]:
+    """Yield (path, message) for each place where a file does not fit the schema; the messages are
+    those of JSON Schema."""
+    # 40 ms to import, and only `groundhook check` needs it
+    from jsonschema import Draft202012Validator
 
-    for error in Draft202012Validator(dict(model_schema())).iter_errors(said):
+    for error in Draft202012Validator(dict(model_schema())).iter_errors(content):
         yield tuple(error.absolute_path), error.message

@@ -32,23 +32,27 @@ ColumnType = Literal[
 
 
 class TableSpec(Value):
+    """The table of a model."""
+
     name: str
     comment: str = ""
 
 
 class ColumnSpec(Value):
+    """A column of a model."""
+
     name: str
     type: ColumnType
-    label: str = Field(default="", description="What people call it; questions may use it")
+    label: str = Field(default="", description="Its name in questions")
     comment: str = Field(
         default="",
         description=(
-            "Pieces of up to three words, parted by commas, are further names for questions"
+            "Parts of up to three words, separated by commas, are more names for questions"
         ),
     )
     option: tuple[str, ...] = Field(default=(), description="Values of an enum")
     primary: bool = Field(
-        default=False, description="The primary key, where no column has the type ID"
+        default=False, description="Whether it is the primary key, if no column has the type ID"
     )
     length: int | None = Field(default=None, ge=1)
     precision: int | None = Field(default=None, ge=1)
@@ -60,6 +64,8 @@ class ColumnSpec(Value):
 
 
 class RelationSpec(Value):
+    """A relation to another model."""
+
     type: Literal["hasOne", "hasMany"]
     model: str
     key: str = Field(description="Field of the other model")
@@ -67,6 +73,8 @@ class RelationSpec(Value):
 
 
 class IndexSpec(Value):
+    """An index over columns."""
+
     name: str
     columns: tuple[str, ...] = Field(min_length=1)
     type: Literal["index", "unique"] = "index"
@@ -93,8 +101,11 @@ PERMISSION = (CREATED_BY, UPDATED_BY, TEAM, TENANT, SHARE)
 
 
 class ModelSpec(Value):
-    """A database model. The columns that its options add (`TIMESTAMPS`, `DELETED`, `PERMISSION`)
-    are not declared."""
+    """A database model. `columns` are without those that its options add (`TIMESTAMPS`, `DELETED`,
+    `PERMISSION`).
+
+    `id` follows from the file's path: `product`, or `agents.shop.product` for
+    `assistants/shop/models/product.mod.yao`."""
 
     id: str = ""
     name: str = ""
@@ -119,7 +130,7 @@ class ModelSpec(Value):
         keys = [column.name for column in columns if column.primary or column.type == "ID"]
         if len(keys) != 1:
             raise ValueError(
-                "needs exactly one primary key (a column of type 'ID', or 'primary: true'); has"
+                "needs exactly one primary key (a column of type 'ID', or 'primary: true'), not"
                 f" {keys or 'none'}"
             )
         return columns
@@ -130,15 +141,17 @@ class ModelSpec(Value):
         for index in self.indexes:
             for missing in set(index.columns) - names:
                 raise ValueError(
-                    f"the index {index.name!r} is over a column {missing!r} that is not declared"
+                    f"the index {index.name!r} names the column {missing!r}, which is not declared"
                 )
-        said = self.option.permission
-        for missing in set(said.named if isinstance(said, PermissionColumns) else ()) - names:
-            raise ValueError(f"'option.permission' names a column {missing!r} that is not declared")
+        owners = self.option.permission
+        for missing in set(owners.named if isinstance(owners, PermissionColumns) else ()) - names:
+            raise ValueError(
+                f"'option.permission' names the column {missing!r}, which is not declared"
+            )
         for name, relation in self.relations.items():
             if relation.foreign not in names:
                 raise ValueError(
-                    f"the relation {name!r} starts from a column {relation.foreign!r} that is not"
+                    f"the relation {name!r} names the column {relation.foreign!r}, which is not"
                     " declared"
                 )
         return self

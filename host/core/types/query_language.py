@@ -9,13 +9,13 @@ from pydantic import AliasChoices, BeforeValidator, Field, model_validator
 
 from groundhook.host.core.types.base import Few, Value
 
-# before a table's name, where a model's is expected: the model that declares the table
+# prefix of a table's name in place of a model's: the model that declares the table
 OF_TABLE = "table:"
 
 
 def _grouped(listed: Any) -> Any:
-    """A list in which some conditions say `or: true`, which joins them to what stands before, as
-    groups. AND binds closer: [a, b, {…c, or: true}, d] is (a and b) or (c and d)."""
+    """Return a list of conditions with `or: true` as groups; `or: true` joins a condition to those
+    before it. AND binds closer: [a, b, {…c, or: true}, d] is (a and b) or (c and d)."""
     if not isinstance(listed, (list, tuple)) or not any(
         _joins(entry) is not None for entry in listed
     ):
@@ -37,17 +37,17 @@ def _grouped(listed: Any) -> Any:
 
 
 def _joins(entry: Any) -> bool | None:
-    """Whether a condition says `or: true` or `or: false` of itself; None where it does not."""
-    said = entry.get("or") if isinstance(entry, Mapping) else None
-    return said if isinstance(said, bool) else None
+    """Return the boolean `or` of a condition; None without one."""
+    joined = entry.get("or") if isinstance(entry, Mapping) else None
+    return joined if isinstance(joined, bool) else None
 
 
 class Where(Value):
     """A condition on a field, or a group of conditions; conditions of a list are ANDed.
 
-    `field` may be one of a related record: `product.brand.name`. A group holds when any of its
-    conditions does (`or`) or when all do (`and`; `wheres` is the same). `or: true` beside a
-    condition joins it to those before it.
+    `field` may belong to a related record: `product.brand.name`. A group holds if any of its
+    conditions does (`or`) or all do (`and`, also written `wheres`). `or: true` in a condition joins
+    it to those before it.
     """
 
     field: str = Field(default="", validation_alias=AliasChoices("field", "column"))
@@ -64,8 +64,8 @@ class Where(Value):
 
     @model_validator(mode="after")
     def _one_thing(self) -> Where:
-        said = [bool(self.field), self.any_of is not None, self.all_of is not None]
-        if sum(said) != 1:
+        kinds = [bool(self.field), self.any_of is not None, self.all_of is not None]
+        if sum(kinds) != 1:
             raise ValueError(
                 "needs either a field, or 'or' with a list of conditions, or 'and' with one"
             )
@@ -77,7 +77,7 @@ class Where(Value):
         return self.all_of if self.any_of is None else self.any_of
 
     def wire(self) -> dict[str, Any]:
-        """As JSON in the query language."""
+        """Return the condition as JSON of the query language."""
         if self.group is None:
             return {
                 "field": self.field,
@@ -93,8 +93,8 @@ Where.model_rebuild()
 
 
 class Aggregate(Value):
-    """A figure over the records that match: their number (`count`, of `*`), or a sum, an average, a
-    least or greatest value of a field. `as` names it in orders and in the answer. `distinct` counts
+    """A figure over the matching records: their number (`count` of `*`), or the sum, average, least
+    or greatest value of a field. `as` is its name in orders and results. `distinct` counts
     different values."""
 
     function: Literal["count", "sum", "avg", "min", "max"] = Field(
@@ -108,14 +108,13 @@ class Aggregate(Value):
 
     @property
     def called(self) -> str:
-        """Its name in the answer: the one it was given, or `count`, `sum_price`,
-        `max_product_price`."""
+        """Its name in results: `as`, or else `count`, `sum_price`, `max_product_price`."""
         plain = self.field.replace(".", "_")
         return self.name or (self.function if plain == "*" else f"{self.function}_{plain}")
 
 
 class Order(Value):
-    """A sort order; descending unless said, as in the query language hooks know."""
+    """A sort order; descending by default, as in QueryDSL."""
 
     field: str = Field(validation_alias=AliasChoices("field", "column"))
     order: Literal["asc", "desc"] = "desc"

@@ -1,4 +1,4 @@
-"""Search values: what is asked, what is found, and where an item stands in the pool.
+"""Search values: requests and their options, items, results.
 
 Field names are those of the wire and of JavaScript.
 """
@@ -21,7 +21,7 @@ SEARCH_TYPES: tuple[SearchType, ...] = ("web", "kb", "db")
 
 
 class RerankOptions(Value):
-    """How to reorder: `type` picks the reranker, the key of the same name its model, agent or
+    """How to rerank: `type` chooses the reranker, the key of the same name its model, agent or
     server."""
 
     type: Literal["score", "model", "agent", "mcp"] | None = None
@@ -33,10 +33,11 @@ class RerankOptions(Value):
     )
 
 
-def rerank_type(said: Mapping[str, Any]) -> str | None:
-    """The type that `RerankOptions` as said amount to: `{agent: "x"}` means the type `agent`."""
-    named = [key for key in ("model", "agent", "mcp") if said.get(key)]
-    return said.get("type") or (named[0] if len(named) == 1 else None)
+def rerank_type(options: Mapping[str, Any]) -> str | None:
+    """Return the type of reranker for the options that are set: `{agent: "x"}` implies `agent`;
+    None without a type."""
+    named = [key for key in ("model", "agent", "mcp") if options.get(key)]
+    return options.get("type") or (named[0] if len(named) == 1 else None)
 
 
 class WebOptions(Value):
@@ -69,7 +70,7 @@ class WebOptions(Value):
         default=None,
         ge=0,
         le=10,
-        description="So many of the first pages are read (default: search.web.fetch)",
+        description="First results whose pages are read (default: search.web.fetch)",
     )
     rerank: RerankOptions | None = None
 
@@ -91,46 +92,43 @@ class KBOptions(Value):
     )
     filter: dict[str, Any] | None = Field(
         default=None,
-        description=(
-            'Only documents whose fields fulfil it: {"year": {"gte": 2020}, "tag": ["a", "b"]}'
-        ),
+        description=('Only documents that fulfil it: {"year": {"gte": 2020}, "tag": ["a", "b"]}'),
     )
     facets: Few[tuple[str, ...]] | None = Field(
         default=None,
-        description="Count the documents that fulfil the filter by the values of these fields",
+        description="Count the documents that fulfil the filter, by values of these fields",
     )
     groups: int | None = Field(
         default=None,
         ge=0,
         le=1000,
-        description=(
-            "Most passages of one document; true: its best one; false: as many as there are"
-        ),
+        description=("Most passages of one document; true: its best one; false: no limit"),
     )
     neighbours: int | None = Field(
         default=None,
         ge=0,
         le=20,
         validation_alias=AliasChoices("neighbours", "neighbors"),
-        description="Passages before and after each hit that are added to it",
+        description="Passages before and after each hit that are added to its content",
     )
     passage_tokens: int | None = Field(
         default=None,
         ge=0,
         le=100_000,
         validation_alias=AliasChoices("passage_tokens", "passageTokens"),
-        description="Of a longer chunk, so much that answers is the content; 0: chunks as they are",
+        description="Tokens of the content: the part of a longer chunk that answers; 0: all",
     )
     diversity: float | None = Field(
         default=None,
         ge=0,
         le=1,
-        description="How much passages that repeat others fall behind, 0-1; 0: not at all",
+        description="How far passages that repeat others are ranked down, 0-1; 0: not at all",
     )
     document: str | None = Field(
-        default=None, description="The whole document of this id, in its order, instead of a search"
+        default=None,
+        description="Id of a document: return its passages in reading order, instead of a search",
     )
-    graph: bool | None = Field(default=None, description="Also walk the knowledge graph")
+    graph: bool | None = Field(default=None, description="Also search the knowledge graph")
     rerank: RerankOptions | None = None
 
     @field_validator("filter")
@@ -160,16 +158,16 @@ class DBOptions(Value):
     group_by: Few[tuple[str, ...]] | None = Field(
         default=None,
         validation_alias=AliasChoices("group_by", "groupBy"),
-        description="Fields by which records are grouped; each group is one item",
+        description="Fields to group by; each group is one item",
     )
     aggregates: Few[tuple[Aggregate, ...]] | None = Field(
-        default=None, description="Figures instead of records, one item a group"
+        default=None, description="Figures instead of records, one item for each group"
     )
     rerank: RerankOptions | None = None
 
 
 class RecordQuery(Value):
-    """Records of one model, by conditions alone."""
+    """A query of the records of one model, by conditions alone."""
 
     model: str
     record_id: Any = Field(default=None, description="The primary key: that record alone")
@@ -180,23 +178,22 @@ class RecordQuery(Value):
 
 
 class SearchRequest(WebOptions, KBOptions, DBOptions):
-    """One search as a caller asks for it; what is None is filled from the layers of
-    configuration."""
+    """One search. Fields that are None take their values from the layers of configuration."""
 
     type: SearchType
     query: str = Field(min_length=1)
 
 
 class ComputedBy(Value):
-    """What a figure was computed with: the query, and of how many records."""
+    """The query that computed a figure, and the number of records."""
 
     dsl: dict[str, Any]
     rows: int
 
 
 class Sentences(Value):
-    """Which sentences of a chunk, counted from 1, an item's content is. Rows of tables, entries of
-    lists and lines of code count as sentences."""
+    """The sentences of a chunk that are an item's content, counted from 1. Rows of tables, entries
+    of lists and lines of code count as sentences."""
 
     first: int
     last: int
@@ -204,8 +201,8 @@ class Sentences(Value):
 
 
 class Extent(Value):
-    """Where the content of an item stands: characters `start` to `end` of its document's text,
-    counted from 0. `sentences` is there when the content is a part of a chunk."""
+    """The place of an item's content in its document: characters `start` to `end` of the text,
+    counted from 0. `sentences` is set if the content is a part of a chunk."""
 
     start: int
     end: int
@@ -213,40 +210,40 @@ class Extent(Value):
 
 
 class Item(Value):
-    """One thing found. Never changed after it was handed over.
+    """One result of a search, immutable.
 
-    `key` says what the source *is* (canonical URL; collection, document and passage; model and
-    primary key): the citation id derives from it and duplicates share it. A source may leave it
-    empty: `host.citations.ids.key_of` derives one. It does not go over the wire.
+    `key` identifies the source (canonical URL; collection, document and passage; model and primary
+    key): the citation id is derived from it, and duplicates share it. It may be empty:
+    `host.citations.ids.key_of` derives one. It is not sent to clients.
     """
 
-    citation_id: str = Field(default="", description="The marker as the model writes it")
+    citation_id: str = Field(default="", description="Marker of the item in answers")
     type: SearchType
     title: str = ""
     content: str = Field(default="", description="The passage, snippet or record, as text")
     url: str = ""
-    score: float = Field(default=0.0, ge=0, le=1, description="The source's own relevance, 0-1")
-    weight: float = Field(default=1.0, description="That of where it came from: user, hook or auto")
+    score: float = Field(default=0.0, ge=0, le=1, description="Relevance by the source, 0-1")
+    weight: float = Field(default=1.0, description="Weight of its origin: user, hook or auto")
     document_id: str = Field(default="", description="kb: the document")
     collection: str = Field(default="", description="kb: the collection")
     extent: Extent | None = Field(
-        default=None, description="kb: where the content stands in the document"
+        default=None, description="kb: place of the content in the document"
     )
     model: str = Field(default="", description="db: the model")
     record_id: Any = Field(default=None, description="db: the primary key")
     data: dict[str, Any] | None = Field(
-        default=None, description="db: the record or the figures; kb: the document's fields"
+        default=None, description="db: the record or the figures; kb: fields of the document"
     )
     query: ComputedBy | None = Field(
-        default=None, description="db: of figures (a count, a sum): what they were computed with"
+        default=None, description="db: the query of figures (a count, a sum)"
     )
     published: str = Field(
-        default="", description="web: when the page was published, YYYY-MM-DD; empty: not known"
+        default="", description="web: date of publication, YYYY-MM-DD; empty: not known"
     )
     status: Literal["listed", "fetched"] | None = Field(
         default=None,
         description=(
-            "web: `listed` with a search engine's snippet, or `fetched`: `content` is a passage of"
+            "web: `listed`: `content` is the snippet of the search engine; `fetched`: a passage of"
             " the page"
         ),
     )
@@ -254,7 +251,7 @@ class Item(Value):
 
 
 class GraphNode(Value):
-    """An entity of a collection's graph, related to the query."""
+    """An entity of a collection's graph that is related to the query."""
 
     id: str
     type: str
@@ -266,15 +263,14 @@ class GraphNode(Value):
 
 
 class FacetCount(Value):
-    """How many documents have a value."""
+    """The number of documents with a value."""
 
     value: str | int | float | bool
     count: int
 
 
 class SearchResult(Value):
-    """What one search answered. A failed search is a result too: `error` says what happened,
-    `items` is empty."""
+    """The result of one search. Of a failed search `error` is the reason and `items` is empty."""
 
     type: SearchType
     query: str
@@ -283,7 +279,7 @@ class SearchResult(Value):
     total: int = 0
     duration_ms: int = 0
     error: str | None = None
-    provider: str = Field(default="", description="web: who was asked")
+    provider: str = Field(default="", description="web: the provider that answered")
     facets: dict[str, tuple[FacetCount, ...]] | None = Field(
         default=None, description="kb: counts by field, the most frequent first"
     )

@@ -1,7 +1,6 @@
-"""Texts of a certain form that files say: addresses, names of variables and headers, language tags.
-Pure.
+"""Types of texts in files: addresses, names of variables and headers, language tags. Pure.
 
-The annotated types hold for fields of models, whose errors then name file and line.
+The annotated types are for fields of models, whose errors have file and line.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from pydantic import AfterValidator
 
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")  # RFC 9110, section 5.6.2
-_LANGUAGE = re.compile(  # RFC 5646, section 2.1, without what is registered for nobody yet
+_LANGUAGE = re.compile(  # RFC 5646, section 2.1, without the subtags reserved for the future
     r"[a-z]{2,3}(-[a-z]{3}){0,3}(-[a-z]{4})?(-([a-z]{2}|[0-9]{3}))?(-([a-z0-9]{5,8}|[0-9][a-z0-9]{3}))*"
     r"(-[a-wyz0-9](-[a-z0-9]{2,8})+)*(-x(-[a-z0-9]{1,8})+)?|x(-[a-z0-9]{1,8})+",
     re.IGNORECASE,
@@ -22,7 +21,8 @@ _LANGUAGE = re.compile(  # RFC 5646, section 2.1, without what is registered for
 
 
 def web_address(text: str) -> str:
-    """`text`, when it is empty or an http(s) address. Raises ValueError, worded."""
+    """Return `text` if it is empty or an http(s) address. Raises ValueError with a message for the
+    author."""
     wanted = "should be an http(s) address, such as 'https://host:8443/path'"
     try:
         parts = urlsplit(text)
@@ -41,22 +41,22 @@ def web_address(text: str) -> str:
 
 
 def is_language_tag(text: str) -> bool:
-    """Whether BCP 47 could have it, of any case: `en`, `pt-BR`, `zh-Hant-TW`."""
+    """Return whether a text has the form of BCP 47, in any case: `en`, `pt-BR`, `zh-Hant-TW`."""
     return _LANGUAGE.fullmatch(text) is not None
 
 
 def no_language_tag(text: str) -> str:
-    """What to say of a text that is none."""
+    """Return the message for a text that is not a language tag."""
     dashed = text.replace("_", "-").partition(".")[0]
     meant = f"; did you mean {dashed}?" if dashed != text and is_language_tag(dashed) else ""
-    return f"{text!r} is no language tag such as en or pt-BR (BCP 47){meant}"
+    return f"{text!r} is not a language tag such as en or pt-BR (BCP 47){meant}"
 
 
 def _variable(text: str) -> str:
     if text and not _VARIABLE.fullmatch(text):
         raise ValueError(
-            "should be the name of a variable that holds the key, such as MY_API_KEY, and not the"
-            " key itself"
+            "should be the name of a variable that holds the key, such as MY_API_KEY, not the key"
+            " itself"
         )
     return text
 
@@ -73,9 +73,7 @@ def _headers(headers: dict[str, str]) -> dict[str, str]:
 def _variables(variables: dict[str, str]) -> dict[str, str]:
     for name, value in variables.items():
         if not name or "=" in name or "\0" in name + value:
-            raise ValueError(
-                f"{name!r} cannot be the name of a variable, or its value cannot be one's"
-            )
+            raise ValueError(f"{name!r} cannot be the name of a variable, or its value has a NUL")
     return variables
 
 

@@ -11,8 +11,8 @@ from groundhook.host.core.types.serialisation import Headers, Variables, web_add
 
 
 class ServerSpec(Value):
-    """An MCP server: a program that speaks over its standard streams (`stdio`), or an address
-    (`http`, streamable HTTP)."""
+    """An MCP server: a program on its standard streams (`stdio`), or an address (`http`, streamable
+    HTTP). `id` follows from the file's path."""
 
     id: str = ""
     label: str = ""
@@ -26,7 +26,7 @@ class ServerSpec(Value):
     args: tuple[str, ...] = ()
     env: Variables = Field(
         default={},
-        description="Variables for the program, beside HOME, LOGNAME, PATH, SHELL, TERM, USER",
+        description="Variables of the program, besides HOME, LOGNAME, PATH, SHELL, TERM, USER",
     )
     url: str = Field(
         default="",
@@ -38,17 +38,14 @@ class ServerSpec(Value):
     start_timeout: float = Field(
         default=30.0,
         gt=0,
-        description="Seconds for starting or connecting, which the first call waits for",
+        description="Seconds to start or connect, part of the first call",
     )
     result_kb: int = Field(default=4096, ge=1, description="Largest answer, as JSON")
-    tools: tuple[str, ...] = Field(
-        default=(), description="Tools that may be used; none named: all"
-    )
+    tools: tuple[str, ...] = Field(default=(), description="Tools that may be used; empty: all")
     read_only: tuple[str, ...] = Field(
         default=(),
         description=(
-            "Tools that only read although the server does not say so; their calls may be tried"
-            " again"
+            "Tools that only read, if the server does not declare it; their calls may be repeated"
         ),
     )
 
@@ -56,7 +53,9 @@ class ServerSpec(Value):
     @classmethod
     def _program(cls, command: str, info: ValidationInfo) -> str:
         if not command.strip() and info.data.get("transport") == "stdio":
-            raise ValueError("a stdio server needs the program to run (or say transport: 'http')")
+            raise ValueError(
+                "a stdio server needs 'command', the program to run (or use transport: 'http')"
+            )
         return command
 
     @field_validator("url")
@@ -64,6 +63,6 @@ class ServerSpec(Value):
     def _address(cls, url: str, info: ValidationInfo) -> str:
         if info.data.get("transport") == "http":
             if not url:
-                raise ValueError("an http server needs its address, such as 'https://host/mcp'")
+                raise ValueError("an http server needs 'url', such as 'https://host/mcp'")
             web_address(url)
         return url

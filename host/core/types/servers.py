@@ -1,5 +1,5 @@
-"""MCP servers as an assistant lists them, and what is asked of them. Pure: nothing here knows which
-servers there are."""
+"""The list of MCP servers of an assistant, and requests to them. Pure: it does not know which
+servers exist."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ServerCalling = Literal["in_order", "all", "any", "race"]
 
 @dataclass(frozen=True)
 class ListedServer:
-    """One server under the name that the list uses. `tools` may be used (none named: all)."""
+    """One server by its name in the list. `tools` are those that may be used; empty: all."""
 
     name: str
     tools: tuple[str, ...] = ()
@@ -37,10 +37,10 @@ class ToolAsk(Value):
 
 
 def parse_listed(entry: str | Mapping[str, Any]) -> tuple[ListedServer, ...]:
-    """What an entry of `mcp.servers` names: "id", {id: [tools]}, {id: {tools, resources}} or
-    {server_id, tools, resources}. Raises ValueError."""
+    """Return the servers of an entry of `mcp.servers`: "id", {id: [tools]}, {id: {tools,
+    resources}} or {server_id, tools, resources}. Raises ValueError."""
     if isinstance(entry, str):
-        return (_named(entry, {}),)
+        return (_listed(entry, {}),)
     if "server_id" in entry:
         name, more = (
             entry["server_id"],
@@ -48,30 +48,30 @@ def parse_listed(entry: str | Mapping[str, Any]) -> tuple[ListedServer, ...]:
         )
         if not isinstance(name, str):
             raise ValueError("'server_id' must be text")
-        return (_named(name, more),)
+        return (_listed(name, more),)
     if not entry:
         raise ValueError("names no server")
     return tuple(
-        _named(name, {"tools": said} if isinstance(said, (list, tuple)) else said)
-        for name, said in entry.items()
+        _listed(name, {"tools": keys} if isinstance(keys, (list, tuple)) else keys)
+        for name, keys in entry.items()
     )
 
 
-def _named(name: str, said: Any) -> ListedServer:
+def _listed(name: str, keys: Any) -> ListedServer:
     if not name.strip():
         raise ValueError("names no server")
-    if not isinstance(said, Mapping):
+    if not isinstance(keys, Mapping):
         raise ValueError(f"{name!r} must be followed by a list of tools")
-    strange = sorted(set(said) - {"tools", "resources"})
-    if strange:
+    unknown = sorted(set(keys) - {"tools", "resources"})
+    if unknown:
         raise ValueError(
-            f"{strange[0]!r} is no key of a server (there are server_id, tools, resources)"
+            f"{unknown[0]!r} is not a key of a server (known: server_id, tools, resources)"
         )
-    return ListedServer(name, _texts(name, "tools", said), _texts(name, "resources", said))
+    return ListedServer(name, _texts(name, "tools", keys), _texts(name, "resources", keys))
 
 
-def _texts(name: str, key: str, said: Mapping[str, Any]) -> tuple[str, ...]:
-    values = said.get(key) or ()
+def _texts(name: str, key: str, keys: Mapping[str, Any]) -> tuple[str, ...]:
+    values = keys.get(key) or ()
     if (
         isinstance(values, str)
         or not isinstance(values, Sequence)

@@ -1,9 +1,8 @@
-"""The models that every app has: the users and teams of the host, where its database has tables of
-them.
+"""The models of every app: users and teams, if its database has tables of them.
 
-A file `models/__yao/user.mod.yao` takes the place of `__yao.user`, for another table or other
-columns. They are read and never made, filled or altered; whoever asks sees his own row and those of
-his team.
+A file `models/__yao/user.mod.yao` replaces `__yao.user`, for another table or other columns. The
+tables are read, never created, filled or altered; an identity finds its own row and those of its
+team.
 """
 
 from __future__ import annotations
@@ -52,5 +51,5 @@ _TEAM: Mapping[str, Any] = {
     "option": {"permission": {"user": "owner_id", "team": "team_id"}},
 }
 SYSTEM_MODELS: Mapping[str, ModelSpec] = {
-    said["id"]: ModelSpec.model_validate(said) for said in (_USER, _TEAM)
+    model["id"]: ModelSpec.model_validate(model) for model in (_USER, _TEAM)
 }

@@ -1,4 +1,4 @@
-"""Who asks and what is said: identity, messages, data parts, and what hooks receive and return."""
+"""Identity, messages and options of a request, and the values that hooks receive and return."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ DataSourceType = Literal["model", "kb_collection", "kb_document", "mcp_resource"
 
 
 class Constraints(Value):
-    """Limits on what an identity may see, as decided by whoever authenticated it."""
+    """Limits of an identity's access, set by the program that authenticated it."""
 
     owner_only: bool = False
     creator_only: bool = False
@@ -24,8 +24,8 @@ class Constraints(Value):
 
 
 class Identity(Value):
-    """Who asks. It comes with the request and from nowhere else: no hook and no model can name
-    another."""
+    """The user, team and tenant of a request, set by the program that authenticated it. Hooks and
+    models cannot change it. Every search filters by it."""
 
     user_id: str = ""
     team_id: str = ""
@@ -43,8 +43,7 @@ class Client(Value):
 
 
 class DataSource(Value):
-    """A source of the user's own that a message refers to. `name` is a model, collection or
-    `collection/document`."""
+    """A source that a message refers to. `name` is a model, collection or `collection/document`."""
 
     type: DataSourceType
     name: str = Field(validation_alias=AliasChoices("name", "id"))
@@ -72,7 +71,8 @@ class Message(Value):
         )
 
     def wire(self) -> dict[str, Any]:
-        """As the model's API and hooks expect it: nothing that was not said."""
+        """Return the message as the model's API and hooks expect it, without fields that are
+        None."""
         return self.model_dump(mode="json", exclude_none=True)
 
 
@@ -93,18 +93,17 @@ def _connectors(value: Any) -> Any:
     return value
 
 
-# One language model, or several: the next one is asked when one cannot be reached before its first
-# word.
+# One language model, or several: the next one is used if one fails before its first token.
 ConnectorNames = Annotated[str | tuple[str, ...], BeforeValidator(_connectors)]
 
 
 def connector_ids(names: str | tuple[str, ...]) -> tuple[str, ...]:
-    """The connectors in the order in which they are tried, each once."""
+    """Return the connectors in the order of use, each once."""
     return (names,) if isinstance(names, str) else tuple(dict.fromkeys(names))
 
 
 class TurnOptions(Value):
-    """What a request may say beside its messages. None: follow the layers below."""
+    """Options of a request. None: the value of the configuration."""
 
     search: bool | None = None
     connector: ConnectorNames | None = None
@@ -131,7 +130,7 @@ class SearchChoice(Value):
 
 
 class CitationOverride(Value):
-    """Create's `citation`: what it says replaces the configuration for this turn."""
+    """Create's `citation`: values for this turn in place of the configuration."""
 
     format: str | None = None
     auto_inject_prompt: bool | None = Field(
@@ -151,7 +150,7 @@ class Delegation(Value):
 
 
 class CreateReturn(Value):
-    """What a Create hook may return."""
+    """The result of a Create hook."""
 
     messages: Few[tuple[Message, ...]] | None = None
     search: bool | SearchChoice | None = None
@@ -172,7 +171,7 @@ class CreateReturn(Value):
 
 
 class Usage(Value):
-    """Tokens as the model counted them; 0 where it did not say."""
+    """Tokens of a model call as the endpoint counts them; 0: not reported."""
 
     prompt_tokens: int = 0
     completion_tokens: int = 0
@@ -180,7 +179,7 @@ class Usage(Value):
 
 
 class Completion(Value):
-    """What the model answered."""
+    """The answer of the model."""
 
     content: str = ""
     model: str = ""
@@ -190,7 +189,7 @@ class Completion(Value):
 
 
 class ToolOutcome(Value):
-    """A tool call of the turn and what came of it."""
+    """A tool call of the turn with its result or error."""
 
     toolcall_id: str
     server: str = ""
@@ -201,7 +200,7 @@ class ToolOutcome(Value):
 
 
 class NextPayload(Value):
-    """What a Next hook receives."""
+    """The argument of a Next hook."""
 
     messages: tuple[dict[str, Any], ...] = ()
     completion: Completion | None = None
@@ -210,7 +209,7 @@ class NextPayload(Value):
 
 
 class NextReturn(Value):
-    """What a Next hook may return."""
+    """The result of a Next hook."""
 
     data: Any = None
     metadata: dict[str, Any] | None = None

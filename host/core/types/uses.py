@@ -28,8 +28,7 @@ from groundhook.host.core.types.delegation import (
 
 @dataclass(frozen=True, kw_only=True)
 class JsonReply:
-    """An answer that is to be JSON: a name for its schema (letters, digits, `_`), and the schema
-    (JSON Schema)."""
+    """The format of a JSON answer: a name (letters, digits, `_`) and a JSON Schema."""
 
     name: str
     schema: Mapping[str, Any]
@@ -37,9 +36,11 @@ class JsonReply:
 
 @dataclass(frozen=True, kw_only=True)
 class Use(Generic[Asked, Answer]):
-    """A step that somebody else may do. `reply` is the sentence that describes the answer to a
-    language model, `schema` the same for endpoints that can hold a model to it, `tools` the names
-    that a server's tool for it usually has."""
+    """A step that an assistant or an MCP tool may do.
+
+    `asks` and `answers` are the models of its request and answer. `reply` describes the answer to a
+    language model, `schema` to an endpoint that can enforce one. `tools` are the usual names of a
+    server's tool for the step."""
 
     name: str
     asks: type[Asked]
@@ -50,6 +51,7 @@ class Use(Generic[Asked, Answer]):
 
     @property
     def json_reply(self) -> JsonReply:
+        """The format of the answer for an endpoint that can enforce one."""
         return JsonReply(name=self.name, schema=self.schema)
 
 
@@ -60,7 +62,7 @@ _NUMBER: Mapping[str, Any] = {"type": "number"}
 
 
 def _object(*, may: Mapping[str, Any] | None = None, **must: Any) -> dict[str, Any]:
-    """The schema of an object with the keys that it must and may have, and no others."""
+    """Return the schema of an object with required and optional keys, and no others."""
     return {
         "type": "object",
         "properties": {**must, **(may or {})},

@@ -1,4 +1,4 @@
-"""What a host of the web answered: bytes, and what they say."""
+"""The answer of a web host: bytes, text, JSON."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-# Codecs that are none of text on the web; some take quadratic time.
+# Python codecs that are not encodings of the web; some take quadratic time.
 _NOT_ON_THE_WEB = frozenset(
     {"idna", "punycode", "unicode-escape", "raw-unicode-escape", "utf-7", "undefined"}
 )
@@ -16,9 +16,8 @@ _NOT_ON_THE_WEB = frozenset(
 
 @dataclass(frozen=True, kw_only=True)
 class WebAnswer:
-    """What a host answered, whatever its status. `url` is where the answer came from, after
-    redirects; names of `headers` are in lower case, values of the same name joined by a comma;
-    `body` is decompressed."""
+    """The answer of a host, of any status. `url` is the address after redirects; names of `headers`
+    are in lower case, values of the same name joined by a comma; `body` is decompressed."""
 
     url: str
     status: int
@@ -27,11 +26,12 @@ class WebAnswer:
 
     @property
     def media_type(self) -> str:
+        """The media type in lower case, without parameters; "" without one."""
         return self.headers.get("content-type", "").partition(";")[0].strip().lower()
 
     @property
     def text(self) -> str:
-        """The body in the charset it claims, else UTF-8; bytes that do not fit become U+FFFD."""
+        """The body decoded with its declared charset, else UTF-8; invalid bytes become U+FFFD."""
         try:
             return self.body.decode(self._codec(), "replace")
         except (LookupError, UnicodeError):
@@ -39,7 +39,7 @@ class WebAnswer:
 
     @property
     def value(self) -> Any:
-        """The JSON value of a body that says it is JSON and is; the text of any other."""
+        """The parsed body if its media type is JSON and it is valid; else its text."""
         if self.media_type != "application/json" and not self.media_type.endswith("+json"):
             return self.text
         try:
@@ -49,7 +49,7 @@ class WebAnswer:
 
     @property
     def charset(self) -> str:
-        """As the headers name it, or empty."""
+        """The charset of the headers, or ""."""
         for parameter in self.headers.get("content-type", "").split(";")[1:]:
             name, _, value = parameter.partition("=")
             if name.strip().lower() == "charset":

@@ -14,7 +14,7 @@ from typing import Any
 
 from groundhook.host.core.channel import Channel
 from groundhook.host.core.errors import UsageError
-from groundhook.host.core.trace import Span, opened
+from groundhook.host.core.trace import Span, open_span
 
 LEFT_OPEN = "the hook failed before it closed this node"
 
@@ -38,22 +38,22 @@ class HookNodes:
             self._close_open(None)
 
     async def add(self, parent: str, type: str, label: str, data: Mapping[str, Any], /) -> str:
-        node = opened(type, label, parent=self._node(parent), data=dict(data))
+        node = open_span(type, label, parent=self._node(parent), data=dict(data))
         self._made += 1
         id = node.id or f"h{self._made}"  # where nothing is recorded, nodes have no ids
         self._nodes[id] = node
-        await self.channel.breathe()
+        await self.channel.wait_for_reader()
         return id
 
     async def log(self, node: str, level: str, message: str, /) -> None:
-        opened("log", message, parent=self._node(node), data={"level": level}).close()
-        await self.channel.breathe()
+        open_span("log", message, parent=self._node(node), data={"level": level}).close()
+        await self.channel.wait_for_reader()
 
     async def note(self, node: str, data: Mapping[str, Any], /) -> None:
         found = self._node(node)
         found.data.update(data)
-        found.tell()
-        await self.channel.breathe()
+        found.report()
+        await self.channel.wait_for_reader()
 
     async def close(self, node: str, error: str | None, /) -> None:
         """The hook's own node ends with the hook, whatever it says; a failure is kept until
@@ -66,7 +66,7 @@ class HookNodes:
             found.data.pop("error", None)
         if node:
             found.close()
-        await self.channel.breathe()
+        await self.channel.wait_for_reader()
 
     def _node(self, id: str) -> Span:
         if id not in self._nodes:

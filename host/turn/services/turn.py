@@ -133,9 +133,8 @@ class TurnServices:
     async def log(self, level: str, message: str, /) -> None:
         with span("log", message, level=level):
             pass
-        await (
-            self.run.channel.breathe()
-        )  # a hook must not fill the host's memory with lines that nobody reads
+        # A hook must not fill the host's memory with unread lines.
+        await self.run.channel.wait_for_reader()
 
     async def warn(self, code: str, message: str, place: Place | None = None, /) -> None:
         at = place or Place(self.run.package.hook_file)

@@ -27,7 +27,7 @@ from groundhook.handlers.kb.store import (
     packed,
 )
 from groundhook.host.core.errors import ConfigError, DelegateError, StorageError
-from groundhook.host.core.ports import Found, Nobody
+from groundhook.host.core.ports import Found, NoDelegates
 from groundhook.host.core.trace import recording
 from groundhook.host.core.types.collection_spec import (
     CollectionSpec,
@@ -307,7 +307,7 @@ def graphed(
 ) -> tuple[GraphedStore, Graphs, Extraction]:
     graphs = Graphs(folder)
     extraction = Extraction(
-        spec=spec or EntitySpec(), language="english", delegates=delegates or Nobody()
+        spec=spec or EntitySpec(), language="english", delegates=delegates or NoDelegates()
     )
     return GraphedStore(shelf, graphs, {"docs": extraction}), graphs, extraction  # type: ignore[arg-type]
 
