@@ -234,7 +234,7 @@ async def test_silence_in_the_middle_is_a_stall_and_what_had_arrived_is_kept(
 
 async def test_an_endpoint_that_never_answers_is_a_stall(server: Loopback) -> None:
     server.on(PATH, Hang())
-    await ask_until_it_fails(spec(server, timeout=0.15), ModelStalled)
+    await ask_until_it_fails(spec(server, first_token_timeout=0.15), ModelStalled)
 
 
 async def test_silence_after_the_last_word_costs_nothing_of_the_answer_and_little_time(

@@ -37,17 +37,17 @@ WRONG: list[tuple[str, Any, str]] = [
     (
         AGENT,
         "database:\n  url: oracle://h/x",
-        f"2:8: error: 'database.url': the database URL ('oracle') cannot be used ({URLS})",
+        f"2:8: error: 'database.url': the scheme 'oracle' of the database URL is not supported ({URLS})",
     ),
     (
         AGENT,
         "database:\n  url: shop.db",
-        "2:8: error: 'database.url': the database URL ('shop.db') cannot be used",
+        "2:8: error: 'database.url': the scheme 'shop.db' of the database URL is not supported",
     ),
     (
         AGENT,
         "database:\n  url: postgresql://h:99999/x",
-        "2:8: error: 'database.url': the database URL names a port that there is not",
+        "2:8: error: 'database.url': the port 99999 of the database URL is not between 1 and 65535",
     ),
     (
         AGENT,

@@ -115,7 +115,7 @@ async def test_errors_of_real_sources_are_recorded_and_played(run_tests: RunTest
         """
         test("asks", () => {
           const answer = turn("Who?", { model: ["x"] });
-          expect(answer.searches[0].error).toContain("has no provider");
+          expect(answer.searches[0].error).toContain("no web search provider");
         });
         """,
         record=True,
