@@ -30,7 +30,7 @@ with Path(__file__).parents[1].joinpath("imported.txt").open("a", encoding="utf-
 """
 
 
-def run(command: Sequence[str | Path], folder: Path, *, code: int = 0) -> str:
+def run(command: Sequence[object], folder: Path, *, code: int = 0) -> str:
     """What a command writes to standard output; it must end with this exit code."""
     done = subprocess.run(
         [str(part) for part in command],
