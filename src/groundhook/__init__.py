@@ -12,7 +12,17 @@ every other module may change in any release. Each name is imported when it is f
 """
 
 from importlib import import_module
+from os.path import dirname, isfile  # pathlib would be most of what importing this takes
 from typing import TYPE_CHECKING
+
+_LINKS = ("handlers", "hooks", "host", "rerankers")
+if _FILES := [name for name in _LINKS if isfile(f"{dirname(__file__)}/{name}")]:  # noqa: PTH113, PTH120
+    raise ImportError(
+        f"{', '.join(_FILES)} in {dirname(__file__)!r} must be links to folders, and are files: git"  # noqa: PTH120
+        " was not allowed to make links when it checked them out. Switch on links (on Windows:"
+        " Developer Mode), then run `git config core.symlinks true`, delete the files and run `git"
+        " checkout -- src/groundhook`; or install the wheel."
+    )
 
 if TYPE_CHECKING:
     from groundhook.handlers.kb.ingest.report import AddReport as AddReport

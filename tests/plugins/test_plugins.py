@@ -10,7 +10,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from groundhook import PluginError, open_host
+from groundhook import PluginError, UsageError, open_host
 from groundhook.handlers.canned import CannedSource, canned_item
 from groundhook.plugins import Plugin, Plugins, Source
 from groundhook.sync import open_host as open_sync
@@ -97,6 +97,14 @@ async def test_a_source_that_fails_is_a_warning_beside_one_that_does_not(
     assert [item.key for item in result.items] == ["k"]
     assert len(warned) == 1
     assert "the search source 'broken' failed" in warned[0]
+
+
+async def test_a_search_that_names_a_plug_in_as_type_of_reranker_learns_where_it_is_named(
+    make_app: MakeApp,
+) -> None:
+    async with open_host(make_app({"assistants/a/package.yao": "{}"}), environment={}) as host:
+        with pytest.raises(UsageError, match=r"rerank\.type: .*uses\.rerank names a plug-in's"):
+            await host.search({"type": "kb", "query": "q", "rerank": {"type": "shortest"}})
 
 
 def _nothing(_: Plugins) -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import groundhook
 import groundhook.plugins
@@ -109,6 +111,21 @@ def test_the_methods_of_a_host_that_are_public_are_documented() -> None:
     for host in (groundhook.Host, groundhook.sync.Host):
         for method in ("add_documents", "assistants", "reload", "check", "search", "stream"):
             assert getattr(host, method).__doc__
+
+
+def test_a_link_that_was_checked_out_as_a_file_is_an_error_that_says_what_to_do(
+    tmp_path: Path,
+) -> None:
+    package = tmp_path / "groundhook"
+    package.mkdir()
+    for path in Path(groundhook.__file__).parent.glob("*.py"):
+        shutil.copy(path, package)
+    (package / "host").write_text("../../host", encoding="utf-8")
+    program = f"import sys; sys.path.insert(0, {str(tmp_path)!r}); import groundhook.host.cli.main"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    last = done.stderr.splitlines()[-1]
+    assert last.startswith("ImportError: host in ")
+    assert "git config core.symlinks true" in last
 
 
 def test_importing_groundhook_loads_none_of_its_modules() -> None:

@@ -6,7 +6,7 @@ Field names are those of the wire and of JavaScript.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from pydantic import AliasChoices, Field, field_validator
 
@@ -20,17 +20,30 @@ Source = Literal["user", "hook", "auto"]
 SEARCH_TYPES: tuple[SearchType, ...] = ("web", "kb", "db")
 
 
+RerankType = Literal["score", "model", "agent", "mcp"]
+RERANK_TYPES = get_args(RerankType)
+
+
 class RerankOptions(Value):
     """How to rerank: `type` chooses the reranker, the key of the same name its model, agent or
     server."""
 
-    type: Literal["score", "model", "agent", "mcp"] | None = None
+    type: RerankType | None = None
     model: str | None = None
     agent: str | None = None
     mcp: str | None = None
     top_k: int | None = Field(
         default=None, ge=1, validation_alias=AliasChoices("top_k", "topK", "top_n", "topN")
     )
+
+    @field_validator("type", mode="before")
+    @classmethod
+    def _is_a_type(cls, type: Any) -> Any:
+        if type is None or type in RERANK_TYPES:
+            return type
+        raise ValueError(
+            "should be 'score', 'model', 'agent' or 'mcp' (uses.rerank names a plug-in's reranker)"
+        )
 
 
 def rerank_type(options: Mapping[str, Any]) -> str | None:
