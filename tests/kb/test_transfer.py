@@ -154,7 +154,7 @@ from pathlib import Path
 from groundhook.handlers.kb.base import open_kb
 from tests.kb.conftest import providers, spec
 from tests.kb.test_transfer import SMALL, TOGETHER
-from groundhook.host.core.settings import KBStorageSettings
+from groundhook.host.core.app_settings import KBStorageSettings
 
 async def main(state):
     declared = {"docs": spec("docs", embedding=SMALL)}
