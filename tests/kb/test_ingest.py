@@ -187,6 +187,16 @@ async def test_rows_that_did_not_change_are_left_alone_and_wrong_ones_name_their
     )
 
 
+async def test_rows_of_two_tenants_may_have_the_same_ids(opens: Opens) -> None:
+    rows = [{"id": "1", "firm": firm, "content": f"ripe pears of {firm}"} for firm in ("a", "b")]
+    async with opens(spec("docs", tenant_field="firm")) as kb:
+        first = await kb.add("docs", feed=feed(*rows))
+        again = await kb.add("docs", feed=feed(*rows, {**rows[0], "content": "twice"}))
+        found = {t: [i.content for i in (await search(kb, "pears", tenant=t)).items] for t in "ab"}
+    assert (counts(first), counts(again)) == ({"added": 2}, {"unchanged": 2, "failed": 1})
+    assert found == {"a": ["ripe pears of a"], "b": ["ripe pears of b"]}
+
+
 async def test_of_very_many_wrong_rows_the_first_are_told_and_the_rest_counted(
     opens: Opens,
 ) -> None:

@@ -100,7 +100,9 @@ class Ingestion:
                 collection=spec.id,
                 put=partial(self._store.put, spec.id, made, reserve_bytes=self._reserve_bytes),
                 builder=DocumentBuilder(spec, embedder, request.tenant, self._readers),
-                supply=ItemSupply(inputs.files, columns, seen, request.feed),
+                supply=ItemSupply(
+                    inputs.files, columns, seen, request.feed, spec.tenant_field or ""
+                ),
                 tally=Tally(),
                 meter=Meter(progress, sum(file.size for file in inputs.files)),
                 seen=seen,

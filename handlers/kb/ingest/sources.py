@@ -158,16 +158,23 @@ class SeenIds:
 
 
 class ItemSupply:
-    """Hands out the documents to build to any number of concurrent takers, each document once."""
+    """Hands out the documents to build to any number of concurrent takers, each document once.
+    `tenant_field` is the column that names a row's tenant: each tenant has ids of its own."""
 
     def __init__(
-        self, files: Sequence[File], columns: Columns, seen: SeenIds, feed: BinaryIO | None
+        self,
+        files: Sequence[File],
+        columns: Columns,
+        seen: SeenIds,
+        feed: BinaryIO | None,
+        tenant_field: str = "",
     ) -> None:
         # index of a file of rows that could not be read to its end → the reason
         self.broken: dict[int, str] = {}
         self._columns = columns
         self._seen = seen
         self._feed = feed
+        self._tenant_field = tenant_field
         self._items = self._all(files)
         self._taking = anyio.Lock()
 
@@ -215,7 +222,9 @@ class ItemSupply:
         except IngestError as exc:
             return Item(file, "", row.size, error=str(exc))
         id = made.id if file.document == FEED else f"{file.document}#{made.id}"
-        if not self._seen.add(id) and made.own_id:
+        named = made.document.fields.get(self._tenant_field)
+        tenant = "" if named is None or named.value is None else str(named.value).strip()
+        if not self._seen.add(_key(tenant, id)) and made.own_id:
             return Item(
                 file, id, row.size, error=f"{name}:{row.line}: another row has the id {made.id!r}"
             )
