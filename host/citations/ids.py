@@ -18,8 +18,9 @@ LONGEST = 32  # an id beyond this many characters is text, not a marker
 
 @lru_cache(maxsize=4096)
 def short_id(key: str, length: int = SHORTEST) -> str:
-    """`length` characters of a-z and 2-7 that stand for `key`; the first four hold a letter and a
-    digit, so that no English word and no year is an id. A longer id begins with the shorter one."""
+    """Return the id of `key`: `length` characters of a-z and 2-7, derived from its SHA-256. The
+    first four have a letter and a digit, so that no English word and no year is an id. A longer id
+    begins with the shorter one."""
     digest = hashlib.sha256(key.encode("utf-8", "surrogatepass")).digest()
     return (
         _id_in(_letters(digest[:_HEAD]), length)
@@ -33,7 +34,7 @@ def _letters(digest: bytes) -> str:
 
 
 def _id_in(text: str, length: int) -> str:
-    """The first `length` characters that may be an id; "" where there are none."""
+    """Return the first `length` characters that may be an id; "" without any."""
     for start in range(len(text) - max(length, SHORTEST) + 1):
         head = text[start : start + SHORTEST]
         if not head.isalpha() and not head.isdigit():
@@ -41,29 +42,29 @@ def _id_in(text: str, length: int) -> str:
     return ""
 
 
-_HEAD = 10  # bytes of a digest that have an id in them but for very few; a whole number of letters
+_HEAD = 10  # bytes of a digest: nearly all contain an id; a whole number of letters
 
 
 def key_of(item: Item) -> str:
-    """What the item *is*: its own `key`, else one derived from what says so. A record is its model
-    and primary key, a passage its collection, document and text, a page its address; anything else
-    is its title, text and data."""
+    """Return the key that identifies the item: its own, or one derived from its fields. A record
+    has its model and primary key, a passage its collection, document and text, a page its address;
+    any other item its title, text and data."""
     if item.key:
         return item.key
     text = hashlib.sha256(item.content.encode("utf-8", "surrogatepass")).hexdigest()
     if item.model and item.record_id is not None:
-        said = ["record", item.model, repr(item.record_id)]
+        parts = ["record", item.model, repr(item.record_id)]
     elif item.document_id:
-        said = ["passage", item.collection, item.document_id, text]
-    elif item.url and item.type == "web":  # whatever snippet of it a question brought up
-        said = ["page", _address(item.url)]
+        parts = ["passage", item.collection, item.document_id, text]
+    elif item.url and item.type == "web":  # the same for every snippet of the page
+        parts = ["page", _address(item.url)]
     else:
-        said = ["text", item.collection, item.model, item.url, item.title, text, repr(item.data)]
-    return f"{item.type}:{json.dumps(said)}"
+        parts = ["text", item.collection, item.model, item.url, item.title, text, repr(item.data)]
+    return f"{item.type}:{json.dumps(parts)}"
 
 
 def _address(url: str) -> str:
-    """An address in one spelling: scheme and host in lower case, `/` for no path."""
+    """Return an address in one spelling: scheme and host in lower case, `/` for an empty path."""
     try:
         parts = urlsplit(url.strip())
     except ValueError:

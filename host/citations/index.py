@@ -1,5 +1,4 @@
-"""The citation index: the sources that one turn has offered, each under an id that is unique in the
-turn."""
+"""The citation index: the sources of one turn, each with an id that is unique in the turn."""
 
 from __future__ import annotations
 
@@ -15,48 +14,47 @@ from groundhook.host.core.types.search import Item
 
 @dataclass
 class CitationIndex:
-    """The sources that one turn has offered. Ids are unique in a turn: where two sources would
-    share one, the later gets a longer id."""
+    """The sources of one turn, by citation id. Of two sources with the same short id, the later one
+    gets a longer id."""
 
     format: str
     _ids: dict[str, str] = field(default_factory=dict)  # key → id
     _items: dict[str, Item] = field(default_factory=dict)  # id → item
-    _formats: dict[str, None] = field(
-        default_factory=dict
-    )  # those in which markers were handed out, in their order
+    _formats: dict[str, None] = field(default_factory=dict)  # formats of markers in use, in order
 
-    def cite(self, item: Item, **said: Any) -> Item:
-        """The item with its marker set as `citation_id`, and its `key`; and what else is `said` of
-        it."""
+    def cite(self, item: Item, **changes: Any) -> Item:
+        """Add an item; return it with its marker as `citation_id`, its `key`, a checked URL, and
+        the `changes`. Raises ValueError if every id of the key is in use."""
         key = key_of(item)
         url = address(item.url, (*WEB, *LOCAL) if item.type == "kb" else WEB) if item.url else ""
         if url != item.url:
-            said["url"] = url
+            changes["url"] = url
         id = self._ids.get(key) or self._new_id(key)
         marker = self.marker(id)
-        same = not said and item.citation_id == marker and item.key == key
+        same = not changes and item.citation_id == marker and item.key == key
         cited = (
-            item if same else item.model_copy(update={"citation_id": marker, "key": key, **said})
+            item if same else item.model_copy(update={"citation_id": marker, "key": key, **changes})
         )
         self._items[id] = cited
         self._formats[self.format] = None
         return cited
 
     def marker(self, id: str) -> str:
+        """Return the marker of an id in the current format."""
         return self.format.replace("{id}", id)
 
     def reformat(self, format: str) -> None:
-        """Write markers in another format from now on; ids stay, and markers that were handed out
-        are still read."""
+        """Use another format for new markers; ids stay, and markers in earlier formats are still
+        read."""
         self.format = format
 
     @property
     def grammar(self) -> Grammar:
-        """Markers of every format that somebody may have been given."""
+        """The grammar of all formats used in this turn."""
         return Grammar.of(*{**self._formats, self.format: None})
 
     def find(self, id: str) -> Item | None:
-        """The item behind an id, in whichever case the model wrote it."""
+        """Return the item of an id, or None; upper and lower case are the same."""
         return self._items.get(id.lower())
 
     def _new_id(self, key: str) -> str:
@@ -69,7 +67,7 @@ class CitationIndex:
 
 
 def cited(marker: str, verdict: Verdict, item: Item | None) -> Cited:
-    """A marker as `stream_end` lists it."""
+    """Return the entry of a marker in `stream_end`."""
     if item is None:
         return Cited(marker=marker, verdict=verdict)
     return Cited(

@@ -1,6 +1,6 @@
-"""The reader of markers in a streamed answer: a fold over text. Pure.
+"""Reads the markers in a streamed answer: a fold over text. Pure.
 
-Any splitting of the same answer into pieces gives the same text and the same markers.
+The result is the same for every way of splitting an answer into pieces.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Literal
 from groundhook.host.citations.ids import LONGEST, SHORTEST
 
 SHORTEST_FENCE = 3  # backticks or tildes that make a fence of code
-DISTINCTIVE = 3  # a marker's prefix of this many characters does not occur in text by chance
+DISTINCTIVE = 3  # characters of a marker's prefix from which on it is no ordinary text
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class Plain:
 
 @dataclass(frozen=True)
 class Marker:
-    """A marker in the answer: as written, and the id in it."""
+    """A marker in the answer: its text, and the id in it."""
 
     text: str
     id: str
@@ -37,16 +37,15 @@ Piece = Plain | Marker
 
 @dataclass(frozen=True)
 class Line:
-    """What has been seen of a line, as far as it says whether the line is a fence of code
-    (CommonMark 0.31, 4.5)."""
+    """The part of a line that decides whether it is a fence of code (CommonMark 0.31, 4.5)."""
 
-    indent: int = 0  # blanks in front
-    sign: str = ""  # the backtick or tilde that it begins with; `-` for anything else
-    run: int = 0  # how many of them
-    rest: Literal["", "blank", "text", "backtick"] = ""  # what stands behind them
+    indent: int = 0  # leading blanks
+    sign: str = ""  # its first character if a backtick or tilde; `-` for any other
+    run: int = 0  # length of the run of that character
+    rest: Literal["", "blank", "text", "backtick"] = ""  # the text after the run
 
-    def further(self, text: str) -> Line:
-        """With more of the line."""
+    def extend(self, text: str) -> Line:
+        """Return the line with more text."""
         line = self
         if not line.sign:
             rest = text.lstrip(" ")
@@ -72,20 +71,19 @@ class Line:
 
     @property
     def opens(self) -> bool:
-        """Whether the line, if it ended here, would open a block of code."""
+        """Whether the line opens a block of code if it ends here."""
         fence = self.sign in ("`", "~") and self.run >= SHORTEST_FENCE
         return fence and not (self.sign == "`" and self.rest == "backtick")
 
     def closes(self, opener: Line) -> bool:
-        """Whether the line, if it ended here, would close the block that `opener` began."""
+        """Return whether the line closes the block of `opener` if it ends here."""
         return self.sign == opener.sign and self.run >= opener.run and self.rest in ("", "blank")
 
 
 @dataclass(frozen=True)
 class Reading:
-    """Where the reader stands: `held` may be the beginning of a marker, or waits for its line to be
-    known as code; `line` is what stands before it in the current line; `fence` is the line that
-    opened a block of code."""
+    """The state of the reader: `held` may be the beginning of a marker, or of a line that may be a
+    fence; `line` is the current line before it; `fence` is the line that opened a block of code."""
 
     held: str = ""
     line: Line = Line()
@@ -94,38 +92,39 @@ class Reading:
 
 @dataclass(frozen=True)
 class Grammar:
-    """What a marker looks like under one `citation.format`, or under several."""
+    """The markers of one `citation.format`, or of several."""
 
-    forms: tuple[tuple[str, str], ...]  # what stands before an id, and behind it
+    forms: tuple[tuple[str, str], ...]  # the text before an id, and after it
     pattern: re.Pattern[str]
 
     @staticmethod
     @lru_cache(maxsize=64)
     def of(*formats: str) -> Grammar:
-        # The longer form first, where one is the beginning of the other.
+        """Return the grammar of these formats."""
+        # The longer form first: one may be the beginning of another.
         forms = sorted(
             (
                 (before, after)
                 for before, _, after in (format.partition("{id}") for format in formats)
             ),
-            key=_longest,
+            key=_longest_first,
         )
         return Grammar(
             tuple(forms), re.compile("|".join(_form(before, after) for before, after in forms))
         )
 
     def find(self, text: str, start: int = 0) -> tuple[int, Marker] | None:
-        """The first marker from `start` on, and where it begins."""
+        """Return the first marker from `start` on with its position, or None."""
         match = self.pattern.search(text, start)
         return (match.start(), Marker(match[0], match[match.lastindex or 0])) if match else None
 
     def could_begin(self, text: str) -> bool:
-        """Whether `text` may be the beginning of a marker whose rest has not come yet."""
+        """Return whether `text` may be the beginning of a marker that is not complete yet."""
         return any(_could_begin(text, before, after) for before, after in self.forms)
 
     def beginning(self, text: str, start: int = 0) -> int:
-        """Where from `start` on a marker may begin whose rest has not come yet; the end of the text
-        when none does."""
+        """Return the position from `start` on where an incomplete marker may begin; the length of
+        the text if there is none."""
         reach = max(len(before) + LONGEST + len(after) for before, after in self.forms)
         return next(
             (
@@ -137,14 +136,14 @@ class Grammar:
         )
 
 
-def _longest(form: tuple[str, str]) -> tuple[int, int, tuple[str, str]]:
+def _longest_first(form: tuple[str, str]) -> tuple[int, int, tuple[str, str]]:
     return (-len(form[0]), -len(form[1]), form)
 
 
 def _form(before: str, after: str) -> str:
     if len(before.strip()) >= DISTINCTIVE:
         id = rf"[A-Za-z0-9]{{1,{LONGEST}}}"
-    else:  # `[note]` and `[2024]` are text: an id holds a letter and a digit
+    else:  # `[note]` and `[2024]` are text: an id has a letter and a digit
         id = rf"(?=[A-Za-z0-9]*[A-Za-z])(?=[A-Za-z0-9]*[0-9])[A-Za-z0-9]{{{SHORTEST},{LONGEST}}}"
     return re.escape(before) + f"({id})" + (re.escape(after) or "(?![A-Za-z0-9])")
 
@@ -166,25 +165,24 @@ def _could_begin(text: str, before: str, after: str) -> bool:
 def read(
     reading: Reading, text: str, grammar: Grammar, *, last: bool = False
 ) -> tuple[Reading, list[Piece]]:
-    """Read more of an answer. What may still become a marker is held back until the next call or
-    the `last`."""
+    """Read more of an answer; return the new state and the pieces that are complete. Text that may
+    still become a marker is held back until the next call or the `last`."""
     pieces: list[Piece] = []
     state = replace(reading, held="")
     for line in _lines(reading.held + text):
         state, found = _read_line(state, line, grammar, last=last)
         pieces += found
-    return state, _joined(pieces)
+    return state, _join(pieces)
 
 
 def _read_line(
     state: Reading, text: str, grammar: Grammar, *, last: bool
 ) -> tuple[Reading, list[Piece]]:
-    """Read (part of) one line → state, pieces."""
+    """Read a line or a part of one; return the new state and the pieces."""
     ended = text.endswith("\n")
-    line = state.line.further(text.removesuffix("\n"))
-    decided = (
-        last or ended or line.sign != "`"
-    )  # a backtick further on in its line makes an opening fence prose
+    line = state.line.extend(text.removesuffix("\n"))
+    # A line that begins with backticks is prose if another backtick follows in it.
+    decided = last or ended or line.sign != "`"
     pieces: list[Piece] = [Plain(text)]
     held = ""
     if state.fence is None and not line.opens:
@@ -193,7 +191,7 @@ def _read_line(
         pieces, held = _before_markers(text, grammar)
     if not ended:
         seen = text[: len(text) - len(held)]
-        return replace(state, line=state.line.further(seen), held=held), pieces
+        return replace(state, line=state.line.extend(seen), held=held), pieces
     if state.fence is None:
         return Reading(fence=line if line.opens else None), pieces
     return Reading(fence=None if line.closes(state.fence) else state.fence), pieces
@@ -214,7 +212,7 @@ def _read_prose(text: str, grammar: Grammar, *, last: bool) -> tuple[list[Piece]
 
 
 def _before_markers(text: str, grammar: Grammar) -> tuple[list[Piece], str]:
-    """The text up to where a marker begins or may begin, and what is held back."""
+    """Return the text before the first possible marker, and the rest, which is held back."""
     found = grammar.find(text)
     end = min(grammar.beginning(text), found[0] if found else len(text))
     return [Plain(text[:end])] if end else [], text[end:]
@@ -224,7 +222,7 @@ def _lines(text: str) -> Iterator[str]:
     yield from re.findall(r"[^\n]*\n|[^\n]+", text)
 
 
-def _joined(pieces: Iterable[Piece]) -> list[Piece]:
+def _join(pieces: Iterable[Piece]) -> list[Piece]:
     joined: list[Piece] = []
     for piece in pieces:
         if joined and isinstance(piece, Plain) and isinstance(before := joined[-1], Plain):
@@ -235,16 +233,15 @@ def _joined(pieces: Iterable[Piece]) -> list[Piece]:
 
 
 def defuse(text: str, grammar: Grammar) -> str:
-    """`text` with every marker broken by an invisible word joiner: a document that contains
-    `#ref:a1b2` is quoted without citing anything."""
-    while grammar.pattern.search(
-        text
-    ):  # again, since what was broken may have hidden the beginning of the next
-        text = grammar.pattern.sub(_broken, text)
+    """Return `text` with an invisible word joiner in every marker: a document that contains
+    `#ref:a1b2` is quoted without citing a source."""
+    # Repeated: a marker that overlaps with a broken one is found in the next round.
+    while grammar.pattern.search(text):
+        text = grammar.pattern.sub(_break, text)
     return text
 
 
-def _broken(match: re.Match[str]) -> str:
-    """With the joiner before the id, where it breaks this marker under every format."""
+def _break(match: re.Match[str]) -> str:
+    """Return the marker with a joiner before the id, which breaks it in every format."""
     at = match.start(match.lastindex or 0) - match.start()
     return f"{match[0][:at]}\u2060{match[0][at:]}"

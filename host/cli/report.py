@@ -62,9 +62,9 @@ class Report:
     def _complain(
         self, kind: Literal["error", "warning"], event: Failed | Warned, style: str
     ) -> None:
-        from groundhook.host.output.terminal import complaint
+        from groundhook.host.output.terminal import problem_line
 
-        self.err.print(complaint(kind, event, style), soft_wrap=True)
+        self.err.print(problem_line(kind, event, style), soft_wrap=True)
 
 
 def tell_wrong_usage(message: str, command: str, *, json: bool) -> None:

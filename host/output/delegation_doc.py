@@ -1,8 +1,7 @@
-"""Writes the part of `docs/delegation.md` that says what is asked and answered, from
-`host.core.types.delegation`.
+"""Writes the requests and answers in `docs/delegation.md` from `host.core.types.delegation`.
 
-`python -m groundhook.host.output.delegation_doc` writes it between the two marks in the file; a
-test compares it with what `section` gives.
+`python -m groundhook.host.output.delegation_doc` writes them between the two marks in the file; a
+test compares them with `section()`.
 """
 
 from __future__ import annotations
@@ -35,12 +34,12 @@ _CONFIGURED = {
 
 
 def section() -> str:
-    """The generated part, without its marks."""
+    """Return the generated part, without its marks."""
     return "\n".join(line for use in USES for line in _use(use))
 
 
 def with_section(document: str) -> str:
-    """The document with the part written anew. Raises ValueError when it has no marks."""
+    """Return the document with the part replaced. Raises ValueError if it has no marks."""
     before, begin, rest = document.partition(BEGIN)
     _, end, after = rest.partition(END)
     if not (begin and end):
@@ -52,15 +51,15 @@ def _use(use: Use[Any, Any]) -> Iterator[str]:
     yield f"### {use.name}\n"
     yield f"{' '.join((use.asks.__doc__ or '').split())} {_CONFIGURED[use.name]}.\n"
     yield (
-        "Tools that are taken when only the server is named:"
+        "Names of the tool if only the server is configured:"
         f" {', '.join(f'`{name}`' for name in use.tools)}.\n"
     )
-    yield from _table("asked", use.asks)
+    yield from _table("request", use.asks)
     yield f"The answer is {' '.join((use.answers.__doc__ or '').split())}\n"
-    yield from _table("answered", use.answers)
+    yield from _table("answer", use.answers)
     yield "<details><summary>JSON Schema of both</summary>\n"
-    schemas = _untitled(
-        {"asked": use.asks.model_json_schema(), "answered": use.answers.model_json_schema()}
+    schemas = _without_titles(
+        {"request": use.asks.model_json_schema(), "answer": use.answers.model_json_schema()}
     )
     yield f"```json\n{json.dumps(schemas, indent=1, ensure_ascii=False)}\n```\n"
     yield "</details>\n"
@@ -76,14 +75,14 @@ def _rows(model: type[BaseModel], path: str) -> Iterator[str]:
     schema = model.model_json_schema()
     for name, info in model.model_fields.items():
         other = [each for each in getattr(info.validation_alias, "choices", ()) if each != name]
-        said = [
+        notes = [
             info.description or "",
-            f"also read as {', '.join(f'`{each}`' for each in other)}" if other else "",
+            f"also accepted as {', '.join(f'`{each}`' for each in other)}" if other else "",
         ]
         optional = "" if info.is_required() else ", optional"
         yield (
             f"| `{path}{name}` | {_type(schema['properties'][name])}{optional} |"
-            f" {'; '.join(filter(None, said))} |"
+            f" {'; '.join(filter(None, notes))} |"
         )
         for inner in _models_in(info.annotation):
             yield from _rows(inner, f"{path}{name}[].")
@@ -96,15 +95,15 @@ def _models_in(annotation: Any) -> Iterator[type[BaseModel]]:
         yield from _models_in(part)
 
 
-def _untitled(schema: Any) -> Any:
-    """Without titles that only repeat the names of keys."""
+def _without_titles(schema: Any) -> Any:
+    """Return the schema without titles, which only repeat the names of keys."""
     if isinstance(schema, dict):
         return {
-            key: _untitled(value)
+            key: _without_titles(value)
             for key, value in schema.items()
             if not (key == "title" and isinstance(value, str))
         }
-    return [_untitled(each) for each in schema] if isinstance(schema, list) else schema
+    return [_without_titles(each) for each in schema] if isinstance(schema, list) else schema
 
 
 def _type(field: Mapping[str, Any]) -> str:

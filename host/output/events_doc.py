@@ -1,8 +1,6 @@
-"""Writes `docs/events.md` from the event models, so that the document cannot say anything else than
-the program does.
+"""Writes `docs/events.md` from the event models, so that the document always matches the program.
 
-`python -m groundhook.host.output.events_doc` writes the file; a test compares it with what
-`document` gives.
+`python -m groundhook.host.output.events_doc` writes the file; a test compares it with `document()`.
 """
 
 from __future__ import annotations
@@ -45,28 +43,22 @@ _HEAD = """\
 
 <!-- Written by `make docs` from host/core/types/events.py. Change the models, not this file. -->
 
-One turn is one ordered stream of events: what the terminal shows, what `groundhook chat --json`
-prints (one JSON object to a
-line, UTF-8, nothing else on standard output), and what `host.stream(…)` yields in Python. Clients
-ignore types and fields they
-do not know; fields are added, never renamed.
+A turn is an ordered stream of events. The terminal shows it, `groundhook chat --json` prints it
+(one JSON object on each line, UTF-8, nothing else on standard output), and `host.stream(…)` yields
+it in Python. Clients must ignore unknown types and fields; fields are added, never renamed.
 
-A turn begins with `stream_start` and ends with `stream_end`, also when it fails: then an `error`
-comes before the end and the
-exit code of `groundhook chat` is 1 instead of 0. A turn that cannot begin at all (no such
-assistant, a file that cannot be read)
-is one `error` and nothing else. A search that fails, a source that is slow and a reranker that
-gives up do not end a turn: they
-are `error` on `search_complete` and a `warning`.
+A turn begins with `stream_start` and ends with `stream_end`, also if it fails: an `error` then
+comes before the end, and the exit code of `groundhook chat` is 1 instead of 0. A turn that cannot
+begin (no such assistant, a file that cannot be read) is one `error` and nothing else. A failed
+search, a slow source and a failed reranker do not end a turn: they are `error` of
+`search_complete` and a `warning`.
 
-## What strangers may see
+## Events for readers outside
 
-All events together are for the authors of an assistant. A program that answers others hands out
-what
-`groundhook.for_readers(event)` returns: None, or the event without what is for
-authors.
+The full stream is for the authors of an assistant. A program that serves other people sends the
+result of `groundhook.for_readers(event)`: None, or the event without the parts for authors.
 
-| event | for strangers |
+| event | for readers outside |
 |---|---|
 | `trace`, `warning` | never |
 | `error` | `code` and a sentence for the code; no `file`, `line`, `column`, `hint` |
@@ -74,17 +66,17 @@ authors.
 | `tool_result` | `error` is `the tool failed`; `result` stays |
 | `search_result`, `citation` | without `file:` addresses |
 | `stream_end` | the same; `timings` has `total` and `first_text` |
-| all others | as they are |
+| all others | unchanged |
 
-What hooks send, and what they return as `data` and `metadata`, stays as it is: their authors decide
-what is in it.
+Messages of hooks, and the `data` and `metadata` they return, stay unchanged: their authors decide
+what they contain.
 
 Every event has these fields:
 
 | field | type | |
 |---|---|---|
-| `type` | string | which event it is |
-| `turn_id` | string | the turn, the same for all its events |
+| `type` | string | type of the event |
+| `turn_id` | string | id of the turn |
 | `at_ms` | integer | whole milliseconds since the turn began |
 """
 
@@ -97,7 +89,7 @@ _EXAMPLE = """\
 
 
 def document() -> str:
-    """The whole document."""
+    """Return the whole document."""
     events = _event_models()
     values: tuple[type[BaseModel], ...] = (
         Item,
@@ -145,9 +137,9 @@ def _section(title: str, schema: dict[str, Any], left_out: Sequence[str]) -> str
         for name, field in schema["properties"].items()
         if name not in left_out
     ]
-    said = schema.get("description", "").partition("\n\n")[0].replace("\n", " ")
+    summary = schema.get("description", "").partition("\n\n")[0].replace("\n", " ")
     return "\n".join(
-        [f"## {title}", "", said, "", "| field | type | |", "|---|---|---|", *rows, ""]
+        [f"## {title}", "", summary, "", "| field | type | |", "|---|---|---|", *rows, ""]
     )
 
 
@@ -171,7 +163,7 @@ def _note(field: dict[str, Any]) -> str:
 
 
 def _turn() -> Iterator[Event]:
-    """A short turn with one search and one citation."""
+    """Yield the events of a short turn with one search and one citation."""
     item = Item(
         citation_id="#ref:k3vd",
         type="kb",

@@ -1,8 +1,8 @@
-"""Streamed text on its way to a terminal: made visible, then broken into lines that fit.
+"""Prepares streamed text for a terminal: escapes control characters and breaks lines.
 
-Answers, titles and documents come from models and strangers. `visible` leaves no character in them
-that a terminal would obey. `Flow` breaks lines at spaces while the text is still arriving; it knows
-nothing of any terminal library and is given the function that measures characters.
+Answers, titles and documents are untrusted. `visible` removes every character that a terminal would
+interpret. `Flow` breaks lines at spaces while the text arrives; it is independent of terminal
+libraries and receives the function that measures characters.
 """
 
 from __future__ import annotations
@@ -23,31 +23,31 @@ Measure = Callable[[str], int]  # characters → cells of the terminal
 
 
 def visible(text: str) -> str:
-    """The text with control characters written out (`\\x1b`), so that none reaches the terminal,
-    and with every isolate closed. Tabs, line feeds and \\r\\n stay."""
+    """Return the text with escaped control characters (`\\x1b`) and every isolate closed. Tabs,
+    line feeds and \\r\\n stay."""
     isolates = Isolates()
     return isolates.feed(text) + isolates.end()
 
 
 class Isolates:
-    """Text that arrives in pieces, made visible. Right-to-left text sets names and numbers apart
-    with isolates of direction (U+2066 to U+2069); one that is left open would turn what is written
-    behind it around. So each ends with its line at the latest, and an end without a beginning is
-    left out."""
+    """Makes text that arrives in pieces visible. Right-to-left text separates names and numbers
+    with directional isolates (U+2066 to U+2069); an open one would reverse the text after it. Each
+    is closed at the end of its line at the latest, and an end without a beginning is removed."""
 
     def __init__(self) -> None:
         self._open = 0
 
     def feed(self, text: str) -> str:
-        text = _UNSAFE.sub(_written_out, text.replace("\r\n", "\n"))
-        return _ISOLATING.sub(self._balanced, text) if self._open or _ISOLATE.search(text) else text
+        """Return the next piece, made visible."""
+        text = _UNSAFE.sub(_escape, text.replace("\r\n", "\n"))
+        return _ISOLATING.sub(self._balance, text) if self._open or _ISOLATE.search(text) else text
 
     def end(self) -> str:
-        """What closes those that are open."""
+        """Return the characters that close the open isolates."""
         open_, self._open = self._open, 0
         return _POP * open_
 
-    def _balanced(self, match: re.Match[str]) -> str:
+    def _balance(self, match: re.Match[str]) -> str:
         sign = match[0]
         if sign == "\n":
             return self.end() + sign
@@ -61,16 +61,16 @@ class Isolates:
 
 
 def one_line(text: str) -> str:
-    """The text, visible, on one line."""
+    """Return the text, visible, on one line."""
     return visible(" ".join(text.split()))
 
 
 def shortened(text: str, most: int) -> str:
-    """At most `most` characters, the last of them "…" where something is left out."""
+    """Return at most `most` characters; a cut text ends with "…"."""
     return text if len(text) <= most else f"{text[: most - 1].rstrip()}…"
 
 
-def _written_out(match: re.Match[str]) -> str:
+def _escape(match: re.Match[str]) -> str:
     code = ord(match[0])
     return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"
 
@@ -79,7 +79,7 @@ class Flow:
     """Breaks text into lines of at most `width` cells, at spaces and around wide characters. Width
     0: never.
 
-    A word is held back until it is whole; a word wider than a line is left to the terminal.
+    A word is held back until it is complete; the terminal breaks a word wider than a line.
     """
 
     def __init__(self, width: int, measure: Measure) -> None:
@@ -90,7 +90,7 @@ class Flow:
         self._word: list[Styled] = []
 
     def feed(self, text: str, style: str = "") -> list[Styled]:
-        """What can be written now that `text` has arrived."""
+        """Add text; return the pieces that can be written."""
         if not self._width:
             return [(text, style)] if text else []
         out: list[Styled] = []
@@ -106,14 +106,14 @@ class Flow:
         return out
 
     def end(self) -> list[Styled]:
-        """What was held back; the next text begins a new line."""
+        """Return the text that was held back; the next text begins a new line."""
         out = self._place()
         self._column, self._space = 0, ""
         return out
 
     def _lengthen(self, part: str, style: str) -> list[Styled]:
-        """Add to the word; scripts that put no spaces between words may be broken around each of
-        their characters."""
+        """Add to the word. Scripts without spaces between words may be broken around each wide
+        character."""
         if self._measure(part) <= len(part):
             self._word.append((part, style))
             return []
@@ -128,7 +128,7 @@ class Flow:
         return out
 
     def _place(self) -> list[Styled]:
-        """The word, on this line when it fits, else on the next."""
+        """Return the word, on this line if it fits, else on the next."""
         if not self._word:
             return []
         word, self._word = self._word, []

@@ -1,10 +1,10 @@
-"""Values as JSON lines: one event or result to a line, whatever content it carries.
+"""Writes values as JSON lines: one event or result on each line, for any content.
 
-A line is UTF-8, ends with one line feed and holds no other character that a reader may take for the
-end of a line. What JSON cannot say is replaced rather than refused, since a hook or a database may
-put anything into `data`: NaN and infinity become null, half of a surrogate pair becomes U+FFFD,
-bytes become base64, other objects their text, and what stands deeper than readers follow, or in
-itself, becomes "…".
+A line is UTF-8, ends with one line feed and has no other character that a reader may treat as the
+end of a line. Values that JSON does not have are replaced, since a hook or a database may put
+anything into `data`: NaN and infinity become null, half of a surrogate pair becomes U+FFFD, bytes
+become base64, other objects their text; a value that is nested too deeply, or in itself, becomes
+"…".
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from typing import Any
 from pydantic import BaseModel
 from pydantic_core import PydanticSerializationError, to_json
 
-# Line ends to str.splitlines() and to JavaScript before 2019; JSON itself lets them stand.
+# Line ends for str.splitlines() and for JavaScript before 2019; JSON itself allows them.
 _LINE_ENDS = {0x85: "\\u0085", 0x2028: "\\u2028", 0x2029: "\\u2029"}
 
-DEEPEST = 200  # levels that are written when the whole cannot be; pydantic writes at most about 250
+DEEPEST = 200  # levels that are kept of deeper values; pydantic writes at most about 250
 CUT = "…"
 
 
 def line(value: BaseModel | Mapping[str, Any]) -> str:
-    """The value as one line of JSON, line feed included. Raises nothing for what a value holds."""
+    """Return the value as one line of JSON with its line feed. Does not raise for any content."""
     try:
         written = to_json(value, fallback=str, inf_nan_mode="null")
     except (PydanticSerializationError, RecursionError):
@@ -33,7 +33,8 @@ def line(value: BaseModel | Mapping[str, Any]) -> str:
 
 
 def _writable(value: Any, inside: tuple[int, ...]) -> Any:
-    """The value with what JSON cannot say replaced; `inside` are the ids of what it stands in."""
+    """Return the value with replacements for everything that JSON does not have; `inside` are the
+    ids of the objects around it."""
     if isinstance(value, str):
         return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     if isinstance(value, (bytes, bytearray)):
@@ -44,17 +45,20 @@ def _writable(value: Any, inside: tuple[int, ...]) -> Any:
         return CUT
     inside = (*inside, id(value))
     if isinstance(value, BaseModel):
-        return {name: _writable(entry, inside) for name, entry in _said(value).items()}
+        return {name: _writable(entry, inside) for name, entry in _fields(value).items()}
     if isinstance(value, Mapping):
         return {_key(key): _writable(entry, inside) for key, entry in value.items()}
     return [_writable(entry, inside) for entry in value]
 
 
-def _said(value: BaseModel) -> dict[str, Any]:
-    """What a model says, one level of it: pydantic itself refuses to copy what is nested deeply."""
+def _fields(value: BaseModel) -> dict[str, Any]:
+    """Return the fields of a model, one level deep: pydantic refuses to copy deeply nested
+    values."""
     fields = type(value).model_fields
-    said = {name: getattr(value, name) for name, declared in fields.items() if not declared.exclude}
-    return {**said, **(value.model_extra or {})}
+    declared_fields = {
+        name: getattr(value, name) for name, declared in fields.items() if not declared.exclude
+    }
+    return {**declared_fields, **(value.model_extra or {})}
 
 
 def _key(key: Any) -> Any:
@@ -62,7 +66,7 @@ def _key(key: Any) -> Any:
 
 
 def _scalar(value: Any) -> Any:
-    """Numbers and the like as they are; the text of anything else where JSON has no word for it."""
+    """Return a value that JSON has unchanged; the text of any other."""
     try:
         to_json(value, fallback=str)
     except (PydanticSerializationError, RecursionError):

@@ -1,9 +1,8 @@
-"""The messages of a turn as they stand after everything that was done to them, and what a person
-would read in them.
+"""The messages of a turn after all changes, and their text for people.
 
-A fold over events: `send` makes a message, the other actions change it. Pure and total: an action
-that does not fit what is there makes the most of it and never raises, so that a client can follow
-any stream.
+A fold over events: `send` adds a message, the other actions change it. Pure and total: an action
+that does not fit the message is applied as far as possible and never raises, so that a client can
+follow any stream.
 """
 
 from __future__ import annotations
@@ -19,8 +18,8 @@ DEEPEST = 64  # steps of a path
 
 
 @dataclass(frozen=True)
-class Standing:
-    """A message as it stands. `ended`: nothing more will be appended to it."""
+class MessageState:
+    """The state of a message. `ended`: it is complete."""
 
     id: str
     message: Any
@@ -29,11 +28,11 @@ class Standing:
     ended: bool = False
 
 
-Messages = Mapping[str, Standing]  # by id, in the order in which they were sent
+Messages = Mapping[str, MessageState]  # by id, in the order of sending
 
 
-def fold(events: Iterable[Event]) -> list[Standing]:
-    """The messages that a turn's events leave, in the order in which they were sent."""
+def fold(events: Iterable[Event]) -> list[MessageState]:
+    """Return the messages after all events of a turn, in the order of sending."""
     messages: Messages = {}
     for event in events:
         messages = step(messages, event)
@@ -41,7 +40,7 @@ def fold(events: Iterable[Event]) -> list[Standing]:
 
 
 def step(messages: Messages, event: Event) -> Messages:
-    """The messages after one more event. Events of other kinds, and changes of a message that was
+    """Return the messages after one more event. Other events, and changes of a message that was
     never sent, change nothing."""
     if not isinstance(event, HookMessage):
         return messages
@@ -53,7 +52,7 @@ def step(messages: Messages, event: Event) -> Messages:
         }
         return {**messages, **ended}
     if event.action == "send":
-        sent = Standing(
+        sent = MessageState(
             event.message_id,
             event.message,
             event.block_id,
@@ -62,34 +61,34 @@ def step(messages: Messages, event: Event) -> Messages:
         )
         return {**messages, sent.id: sent}
     known = messages.get(event.message_id)
-    return messages if known is None else {**messages, known.id: changed(known, event)}
+    return messages if known is None else {**messages, known.id: apply(known, event)}
 
 
-def spoken(before: Standing | None, after: Standing | None) -> tuple[str, bool]:
-    """What an event adds to what a person has read of a message, and whether that begins anew: the
-    words that follow those that were there, or all of them when others stand in their place. A
-    message without words is told once, written out."""
+def added_text(before: MessageState | None, after: MessageState | None) -> tuple[str, bool]:
+    """Return the text that an event adds for a person, and whether it begins a new text: the text
+    after the previous one, or the whole text if it was replaced. A message without text is written
+    out as JSON, once."""
     if after is None:
         return "", False
     if before is None:
         return message_text(after.message), True
-    old, new = words(before.message), words(after.message) or ""
+    old, new = text_in(before.message), text_in(after.message) or ""
     if not new or new == old:
         return "", False
-    if old is None or not new.startswith(old):  # None: what was read is the message written out
+    if old is None or not new.startswith(old):  # None: the message was written out as JSON
         return new, True
     return new[len(old) :], False
 
 
 def message_text(message: Any) -> str:
-    """The words in a message, or the message written out when there are none."""
-    found = words(message)
+    """Return the text in a message, or the message as JSON if it has none."""
+    found = text_in(message)
     return found if found is not None else json.dumps(message, ensure_ascii=False, default=str)
 
 
-def words(message: Any) -> str | None:
-    """Text itself, or what an object has among its `props` for people to read; None when it has
-    nothing of the kind."""
+def text_in(message: Any) -> str | None:
+    """Return the message if it is text, or the text in the `props` of an object; None without
+    text."""
     if message is None or isinstance(message, str):
         return message or ""
     if isinstance(message, Mapping):
@@ -100,32 +99,28 @@ def words(message: Any) -> str | None:
     return None
 
 
-def changed(standing: Standing, event: HookMessage) -> Standing:
-    """The message after an action on it."""
+def apply(state: MessageState, event: HookMessage) -> MessageState:
+    """Return the message after an action on it."""
     match event.action:
         case "end":
-            return replace(standing, ended=True)
+            return replace(state, ended=True)
         case "append":
-            return replace(
-                standing, message=at(standing.message, event.path, event.message, appended)
-            )
+            return replace(state, message=put_at(state.message, event.path, event.message, append))
         case "merge":
-            return replace(
-                standing, message=at(standing.message, event.path, event.message, merged)
-            )
+            return replace(state, message=put_at(state.message, event.path, event.message, merge))
         case "set":
             return replace(
-                standing,
-                message=at(standing.message, event.path, event.message, lambda _, new: new),
+                state,
+                message=put_at(state.message, event.path, event.message, lambda _, new: new),
             )
         case _:
-            return replace(standing, message=event.message)
+            return replace(state, message=event.message)
 
 
-def at(whole: Any, path: str, value: Any, put: Callable[[Any, Any], Any]) -> Any:
-    """`whole` with `put(what is at the path, value)` at the path. Steps are keys, or positions
-    where there is a list; what the path needs and is not there is made, and a position behind the
-    end of a list is the one after the last."""
+def put_at(whole: Any, path: str, value: Any, put: Callable[[Any, Any], Any]) -> Any:
+    """Return `whole` with `put(old value, value)` at the path. Steps are keys, or positions in
+    lists; missing objects on the path are created, and a position beyond the end of a list
+    appends."""
     if path.count(".") >= DEEPEST:
         return whole
     step, _, rest = path.partition(".")
@@ -135,15 +130,15 @@ def at(whole: Any, path: str, value: Any, put: Callable[[Any, Any], Any]) -> Any
         if not step.isdecimal():
             return whole
         index = min(int(step), len(whole))
-        inner = at(whole[index] if index < len(whole) else None, rest, value, put)
+        inner = put_at(whole[index] if index < len(whole) else None, rest, value, put)
         return [*whole[:index], inner, *whole[index + 1 :]]
     holder = whole if isinstance(whole, Mapping) else {}
-    return {**holder, step: at(holder.get(step), rest, value, put)}
+    return {**holder, step: put_at(holder.get(step), rest, value, put)}
 
 
-def appended(old: Any, new: Any) -> Any:
-    """Text behind text, the entries of a list behind those of a list, anything else as a list's
-    last entry."""
+def append(old: Any, new: Any) -> Any:
+    """Return text after text, the entries of a list after those of a list, any other value as the
+    last entry of a list."""
     if old is None:
         return new
     if isinstance(old, str):
@@ -153,11 +148,11 @@ def appended(old: Any, new: Any) -> Any:
     return new
 
 
-def merged(old: Any, new: Any) -> Any:
-    """Objects key by key, all the way down; anything else is replaced."""
+def merge(old: Any, new: Any) -> Any:
+    """Return two objects merged key by key, recursively; any other value is replaced."""
     if not isinstance(old, Mapping) or not isinstance(new, Mapping):
         return new
     return {
         **old,
-        **{key: merged(old[key], value) if key in old else value for key, value in new.items()},
+        **{key: merge(old[key], value) if key in old else value for key, value in new.items()},
     }

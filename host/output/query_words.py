@@ -1,4 +1,4 @@
-"""A query of a database search in words, for people: `product where price < 100 and brand = Apple,
+"""Describes a database query in words, for people: `product where price < 100 and brand = Apple,
 price ascending`. Pure."""
 
 from __future__ import annotations
@@ -23,25 +23,26 @@ WORDS = {
     "null": "is missing",
     "not null": "is there",
 }
-MOST_VALUES = 8  # of a list that are named
+MOST_VALUES = 8  # values of a list that are shown
 
 
 def in_words(dsl: Mapping[str, Any]) -> Iterator[str]:
-    """A line for each query of a search's `dsl`, which has one, or several under `queries`."""
+    """Yield a line for each query of a search's `dsl`, which is one query or has several under
+    `queries`."""
     for query in dsl.get("queries") or [dsl]:
-        yield _query(query)
+        yield _describe(query)
 
 
-def _query(query: Mapping[str, Any]) -> str:
+def _describe(query: Mapping[str, Any]) -> str:
     figures = [_figure(one) for one in query.get("aggregates", ())]
-    said = f"{', '.join(figures)} of {query['model']}" if figures else str(query["model"])
+    text = f"{', '.join(figures)} of {query['model']}" if figures else str(query["model"])
     if query.get("wheres"):
-        said += f" where {_all(query['wheres'], 'and')}"
+        text += f" where {_all(query['wheres'], 'and')}"
     if query.get("groups"):
-        said += f", for each {' and '.join(query['groups'])}"
+        text += f", for each {' and '.join(query['groups'])}"
     ways = {"asc": "ascending", "desc": "descending"}
     orders = [f"{one['field']} {ways[one.get('order', 'desc')]}" for one in query.get("orders", ())]
-    return said + "".join(f", {order}" for order in orders)
+    return text + "".join(f", {order}" for order in orders)
 
 
 def _figure(one: Mapping[str, Any]) -> str:
@@ -69,8 +70,8 @@ def _where(where: Mapping[str, Any]) -> str:
     if isinstance(value, Sequence) and not isinstance(value, str):
         more = ", …" if len(value) > MOST_VALUES else ""
         return f"{name} {op} {', '.join(map(str, value[:MOST_VALUES]))}{more}"
-    return f"{name} {op} {_shown(value)}"
+    return f"{name} {op} {_format(value)}"
 
 
-def _shown(value: Any) -> str:
+def _format(value: Any) -> str:
     return {True: "yes", False: "no"}[value] if isinstance(value, bool) else str(value)

@@ -1,9 +1,8 @@
-"""A turn's events in a terminal: the search as it happens, the answer as it streams, the sources it
-cites.
+"""Shows a turn's events in a terminal: the searches, the streamed answer, the sources it cites.
 
 A fold over events that writes to two consoles, the second for warnings and errors. It never
-influences the turn. On a pipe or a dumb terminal there are no control codes and no cut lines;
-nothing that comes from a model, a hook or a document reaches the terminal without `visible`.
+influences the turn. On a pipe or a dumb terminal there are no control codes and no cut lines. Text
+of models, hooks and documents always passes through `visible`.
 """
 
 from __future__ import annotations
@@ -41,7 +40,7 @@ from groundhook.host.core.types.events import (
 )
 from groundhook.host.core.types.search import Item, SearchType
 from groundhook.host.output.flow import Flow, Isolates, one_line, shortened, visible
-from groundhook.host.output.messages import Messages, spoken, step
+from groundhook.host.output.messages import Messages, added_text, step
 from groundhook.host.output.tree import duration, trace_tree
 
 Section = Literal["progress", "answer", "message", "sources", "trace"]
@@ -49,7 +48,7 @@ Section = Literal["progress", "answer", "message", "sources", "trace"]
 SHOWN_RESULTS = 5
 SHOWN_QUERY, SHOWN_ARGUMENTS = 200, 100  # characters of a question, and of a tool call's arguments
 _PAGE = re.compile(r"#page=(\d+)$")
-UNCUT = 10_000  # width of a console that is no terminal
+UNCUT = 10_000  # width of a console that is not a terminal
 
 SOURCES: dict[SearchType, str] = {"web": "web", "kb": "knowledge base", "db": "database"}
 SYMBOLS = {"search": "🔍", "found": "📄", "done": "✅", "failed": "⚠", "stopped": "⏹", "tool": "🔧"}
@@ -64,15 +63,15 @@ PLAIN_SYMBOLS = {
 
 
 class _Console(Console):
-    """A console that leaves the end of a pipe to its caller instead of ending the process."""
+    """A console that raises at the end of a pipe instead of ending the process."""
 
     def on_broken_pipe(self) -> None:
         raise BrokenPipeError
 
 
 def console(file: IO[str]) -> Console:
-    """A console that interprets nothing in what it prints, and cuts nothing when it is not a
-    terminal. Writing raises BrokenPipeError when nobody reads any more."""
+    """Return a console that does not interpret markup, and does not cut lines unless it is a
+    terminal. Writing raises BrokenPipeError when the reader has closed the pipe."""
     made = _Console(file=file, markup=False, emoji=False, highlight=False)
     if not made.is_terminal:
         made.width = UNCUT
@@ -80,15 +79,14 @@ def console(file: IO[str]) -> Console:
 
 
 class Terminal:
-    """Shows one turn. `trace` adds the tree of its steps, and its warnings once more, at the
-    end."""
+    """Shows one turn. `trace` adds the tree of its steps, with its warnings, at the end."""
 
     def __init__(self, out: Console, err: Console, *, trace: bool = False) -> None:
         self._out = out
         self._err = err
         self._trace = trace
         self._flow = Flow(out.width if out.is_terminal else 0, cell_len)
-        self._isolates = Isolates()  # of what the flow is fed
+        self._isolates = Isolates()  # applied before the flow
         self._symbols = SYMBOLS if out.encoding.startswith("utf") else PLAIN_SYMBOLS
         self._section: Section | None = None
         self._written = False
@@ -96,19 +94,20 @@ class Terminal:
         self._found: dict[str, list[Item]] = {}
         self._types: dict[str, SearchType] = {}
         self._announced: deque[CitationSeen] = deque()
-        self._held = ""  # of the answer: may be the beginning of an announced marker
+        self._held = ""  # end of the answer that may be the beginning of an announced marker
         self._messages: Messages = {}
-        self._speaking = ""  # the message whose line is not ended
+        self._open_message = ""  # id of the message whose line is not ended
         self._nodes: dict[str, TraceNode] = {}
         self._warnings: list[Styled] = []
 
     def show(self, event: Event) -> None:
+        """Write one event."""
         match event:
             case StreamStart():
                 pass
             case SearchStart():
                 self._types[event.search_id] = event.search_type
-                self._say(
+                self._progress(
                     "search",
                     f'Searching "{shortened(one_line(event.query), SHOWN_QUERY)}"'
                     f" ({SOURCES[event.search_type]})...",
@@ -116,7 +115,7 @@ class Terminal:
             case SearchFound():
                 self._found.setdefault(event.search_id, []).append(event.item)
             case SearchComplete():
-                self._searched(event)
+                self._search_ended(event)
             case Text():
                 self._answer(event.delta)
             case CitationSeen():
@@ -125,46 +124,46 @@ class Terminal:
                 self._message(event)
             case ToolStart():
                 arguments = one_line(json.dumps(event.arguments, ensure_ascii=False, default=str))
-                self._say("tool", f"{one_line(event.name)} {shortened(arguments, SHOWN_ARGUMENTS)}")
+                self._progress(
+                    "tool", f"{one_line(event.name)} {shortened(arguments, SHOWN_ARGUMENTS)}"
+                )
             case ToolResult():
                 took = duration(event.duration_ms)
                 if event.error:
-                    self._say(
+                    self._progress(
                         "failed",
                         f"{one_line(event.name)} failed: {one_line(event.error)} ({took})",
                         "yellow",
                     )
                 else:
-                    self._say("done", f"{one_line(event.name)} ({took})")
+                    self._progress("done", f"{one_line(event.name)} ({took})")
             case Trace():
                 self._nodes[event.node.id] = event.node
             case Warned():
-                self._warnings.append(self._complain("warning", event, "yellow"))
+                self._warnings.append(self._print_problem("warning", event, "yellow"))
             case Failed():
-                self._complain("error", event, "red")
+                self._print_problem("error", event, "red")
             case StreamEnd():
                 self._end(event)
             case _:
                 assert_never(event)
 
     def close(self) -> None:
-        """Write what is held back; call it also when the turn was left in the middle."""
+        """Write the text that is held back; to be called also if the turn was left early."""
         self._enter(None)
 
     # ---- searches and tools
 
-    def _searched(self, event: SearchComplete) -> None:
+    def _search_ended(self, event: SearchComplete) -> None:
         items = self._found.pop(event.search_id, [])
         source = SOURCES[self._types.get(event.search_id, "web")]
         source += f" by {one_line(event.provider)}" if event.provider else ""
         took = duration(event.duration_ms)
-        if (
-            event.error == STOPPED
-        ):  # such as one whose answer was not awaited, since another was first
-            self._say("stopped", f"Search stopped ({source}) ({took})", "dim")
+        if event.error == STOPPED:  # cancelled, such as the slower searches of `any`
+            self._progress("stopped", f"Search stopped ({source}) ({took})", "dim")
             return
         if event.error:
-            self._say(
+            self._progress(
                 "failed",
                 f"Search failed ({source}): {one_line(event.error)} ({took})",
                 "yellow",
@@ -173,7 +172,7 @@ class Terminal:
             return
         count = f"{len(items)} of {event.total}" if event.total > len(items) else str(len(items))
         noun = "result" if event.total == 1 and len(items) == 1 else "results"
-        self._say("found", f"Found {count} {noun} ({source}){':' if items else ''}")
+        self._progress("found", f"Found {count} {noun} ({source}){':' if items else ''}")
         for number, item in enumerate(items[:SHOWN_RESULTS], 1):
             self._line(
                 Styled.assemble(
@@ -182,9 +181,9 @@ class Terminal:
             )
         if len(items) > SHOWN_RESULTS:
             self._line(Styled(f"   ... and {len(items) - SHOWN_RESULTS} more", "dim"))
-        self._say("done", f"Search complete ({took})")
+        self._progress("done", f"Search complete ({took})")
 
-    def _say(self, symbol: str, text: str, style: str = "", *, whole: bool = False) -> None:
+    def _progress(self, symbol: str, text: str, style: str = "", *, whole: bool = False) -> None:
         self._enter("progress")
         self._line(Styled(f"{self._symbols[symbol]} {text}", style), whole=whole)
 
@@ -228,7 +227,7 @@ class Terminal:
             self._print(text, end="", soft_wrap=True)
 
     def _end_line(self) -> None:
-        """Write what is held back of the answer and leave its line."""
+        """Write the rest of the answer and end its line."""
         self._write(self._held)
         self._held = ""
         self._put_end()
@@ -236,26 +235,26 @@ class Terminal:
     def _put_end(self) -> None:
         self._put([*self._flow.feed(self._isolates.end()), *self._flow.end(), ("\n", "")])
 
-    # ---- what hooks send
+    # ---- messages of hooks
 
     def _message(self, event: HookMessage) -> None:
-        """Each message on lines of its own; what cannot be written over is written again below."""
+        """Show each message on lines of its own; a replaced text is written again below."""
         before = self._messages.get(event.message_id)
         self._messages = step(self._messages, event)
         after = self._messages.get(event.message_id)
-        text, anew = spoken(before, after)
+        text, anew = added_text(before, after)
         if text:
-            if anew or self._speaking != event.message_id:
-                self._stop_speaking()
+            if anew or self._open_message != event.message_id:
+                self._end_message()
             self._enter("message")
-            self._speaking = event.message_id
+            self._open_message = event.message_id
             self._put(self._flow.feed(self._isolates.feed(text)))
-        if after is not None and after.ended and self._speaking == event.message_id:
-            self._stop_speaking()
+        if after is not None and after.ended and self._open_message == event.message_id:
+            self._end_message()
 
-    def _stop_speaking(self) -> None:
-        if self._speaking:
-            self._speaking = ""
+    def _end_message(self) -> None:
+        if self._open_message:
+            self._open_message = ""
             self._put_end()
 
     # ---- the end
@@ -267,7 +266,7 @@ class Terminal:
         if cited:
             self._line(Styled("Sources", "bold"))
             for citation in cited:
-                self._cited(citation)
+                self._source(citation)
         if unknown:
             self._line(Styled(f"Not among the sources: {one_line(' '.join(unknown))}", "red"))
         if event.grounded is False:
@@ -281,7 +280,7 @@ class Terminal:
             self._enter("trace")
             self._print(trace_tree(self._nodes.values(), self._warnings))
 
-    def _cited(self, citation: Cited) -> None:
+    def _source(self, citation: Cited) -> None:
         place = place_of(citation)
         title = one_line(citation.title) or place
         marker = visible(citation.marker)
@@ -296,28 +295,29 @@ class Terminal:
 
     # ---- lines
 
-    def _complain(self, kind: str, event: Warned | Failed, style: str) -> Styled:
-        if self._section == "answer" or self._speaking:
+    def _print_problem(self, kind: str, event: Warned | Failed, style: str) -> Styled:
+        if self._section == "answer" or self._open_message:
             self._enter(None)
-        said = complaint(kind, event, style)
-        self._err.print(said, soft_wrap=True)
-        return said
+        line = problem_line(kind, event, style)
+        self._err.print(line, soft_wrap=True)
+        return line
 
     def _line(self, text: Styled, *, whole: bool = False) -> None:
-        """A line of its own; on a terminal what does not fit is left out, unless `whole`: what to
-        do about a failure is read."""
+        """Write a line. A terminal cuts a line that does not fit, unless `whole`: the message of a
+        failure must be readable to its end."""
         if self._out.is_terminal and not whole:
             self._print(text, no_wrap=True, overflow="ellipsis")
         else:
             self._print(text, soft_wrap=True)
 
     def _enter(self, section: Section | None) -> None:
-        """Begin another kind of output, with an empty line before it unless it is the first."""
+        """Begin another section of the output, with an empty line before it unless it is the
+        first."""
         if section == self._section:
             return
         if self._section == "answer":
             self._end_line()
-        self._stop_speaking()
+        self._end_message()
         self._section = section
         self._wants_gap = self._written
 
@@ -331,8 +331,8 @@ class Terminal:
 # ------------------------------------------------------------------------------------------- pieces
 
 
-def complaint(kind: str, event: Warned | Failed, style: str) -> Styled:
-    """A warning or an error as one line: `error: file:line:column: message (hint)`."""
+def problem_line(kind: str, event: Warned | Failed, style: str) -> Styled:
+    """Return a warning or an error as one line: `error: file:line:column: message (hint)`."""
     parts = [event.file] + [str(number) for number in (event.line, event.column) if number]
     where = f"{':'.join(parts)}: " if event.file else ""
     hint = f" ({event.hint})" if event.hint else ""
@@ -340,13 +340,13 @@ def complaint(kind: str, event: Warned | Failed, style: str) -> Styled:
 
 
 def title_of(item: Item) -> str:
-    """What to call an item: its title, or else the beginning of its content."""
+    """Return the title of an item, or the beginning of its content."""
     return one_line(item.title or item.content[:200]) or "(untitled)"
 
 
 def place_of(source: Item | Cited) -> str:
-    """Where a source is: its address on the web, `collection / document` with its page and the
-    sentences of a long passage, or `model / record`."""
+    """Return the place of a source: its address on the web, `collection / document` with its page
+    and the sentences of a long passage, or `model / record`."""
     if source.url.startswith(("http://", "https://")):
         return one_line(source.url)
     parts = (
@@ -359,26 +359,27 @@ def place_of(source: Item | Cited) -> str:
     )
     if page := _PAGE.search(source.url):
         place += f", page {page.group(1)}"
-    told = source.extent.sentences if source.extent else None
-    if told is None:
+    part = source.extent.sentences if source.extent else None
+    if part is None:
         return place
     which = (
-        f"sentence {told.first}"
-        if told.first == told.last
-        else f"sentences {told.first}-{told.last}"
+        f"sentence {part.first}"
+        if part.first == part.last
+        else f"sentences {part.first}-{part.last}"
     )
-    return f"{place} ({which} of {told.of})"
+    return f"{place} ({which} of {part.of})"
 
 
 def marker_style(verdict: Verdict, url: str) -> Style:
+    """Return the style of a marker: `ok` as a link, `unknown` struck through."""
     if verdict == "ok":
         return Style(color="cyan", link=safe_link(url))
     return Style(color="red", strike=True)
 
 
 def safe_link(url: str) -> str | None:
-    """The address as a terminal may be given it, or None: only the web's, and nothing that ends the
-    escape sequence."""
+    """Return an address that is safe as a link in a terminal, or None: only http(s), and no
+    character that would end the escape sequence."""
     return (
         url
         if url.startswith(("http://", "https://"))
@@ -390,7 +391,7 @@ def safe_link(url: str) -> str | None:
 
 
 def _overlap(text: str, marker: str) -> int:
-    """How many characters at the end of `text` are the beginning of `marker`."""
+    """Return how many characters at the end of `text` are the beginning of `marker`."""
     return next(
         (
             size

@@ -1,4 +1,4 @@
-"""The steps of a turn as a tree for a terminal, with what placed each item of the pool."""
+"""Draws the steps of a turn as a tree for a terminal, with the factors that rank each item."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from groundhook.host.output.flow import one_line, shortened
 
 _LEVELS = {"warn": "yellow", "error": "red"}
 LONGEST_TITLE = 60
-MOST_ITEMS = 20  # of those that stay, and of those that were dropped
+MOST_ITEMS = 20  # shown of the remaining items, and of the dropped ones
 
 
 def trace_tree(nodes: Iterable[TraceNode], warnings: Iterable[Styled] = ()) -> Tree:
-    """The steps in the order in which they began; below a merge its items, best first, and then
-    those that were dropped. The warnings of the turn come last: searches that overlap leave no step
-    that one surely belongs to."""
+    """Return the steps in the order of their beginning; below a merge its items, best first, and
+    then the dropped ones. The warnings of the turn come last: with searches at the same time it is
+    not certain to which step a warning belongs."""
     trees: dict[str, Tree] = {"": Tree(Styled("Trace", "bold"))}
     for node in nodes:
         tree = trees[node.id] = trees.get(node.parent, trees[""]).add(_node_line(node))
@@ -31,7 +31,7 @@ def trace_tree(nodes: Iterable[TraceNode], warnings: Iterable[Styled] = ()) -> T
 
 
 def duration(ms: float) -> str:
-    """`12 ms`, `1.2s`."""
+    """Return a duration in milliseconds as text: `12 ms`, `1.2s`."""
     return f"{ms:.0f} ms" if ms < 100 else f"{ms / 1000:.1f}s"
 
 
@@ -51,7 +51,7 @@ def _node_line(node: TraceNode) -> Styled:
 
 
 def _found_lines(node: TraceNode) -> Iterator[Styled]:
-    """What a search of a collection went by, and the statement that a database was sent, with its
+    """Yield the numbers of a search in a collection, and the statement that a database ran with its
     bound values."""
     data = node.data
     if node.type == "vector_search" and "candidates" in data:
@@ -63,11 +63,11 @@ def _found_lines(node: TraceNode) -> Iterator[Styled]:
             f"{numbers} {data['threshold']:g}; words: {one_line(data['words'])}",
             "dim",
         )
-        if spoken := data.get("languages"):
+        if languages := data.get("languages"):
             shown = ", ".join(
                 f"{one_line(name)} {own['share']:.0%} (similarity {own['shifted']:+.3f}, words"
                 f" {own['words']:g})"
-                for name, own in spoken.items()
+                for name, own in languages.items()
             )
             asked = one_line(data.get("question") or "unknown")
             yield Styled(f"question in language: {asked}; passages: {shown}", "dim")
@@ -97,7 +97,7 @@ def _item_lines(node: TraceNode) -> Iterator[Styled]:
 
 
 def _item_line(item: Mapping[str, Any]) -> Styled:
-    """score × weight of its source × what the reranker said = what it is placed by."""
+    """Return an item as: score × weight of its source × rerank score = final score."""
     line = Styled(
         f"{one_line(str(item['citation_id']))}"
         f" {shortened(one_line(str(item['title'])), LONGEST_TITLE)}  "

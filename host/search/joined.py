@@ -1,4 +1,4 @@
-"""Several sources of one search type, searched as one."""
+"""Joins several sources of one search type into one."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from groundhook.host.search.searcher import run_all
 
 
 class Joined:
-    """A `Handler` that asks all of its sources at the same time. Items are ordered by score; of
+    """A `Handler` that searches all of its sources at the same time. Items are ordered by score; at
     equal scores, and of items with one key, those of the earlier source come first. A source that
     fails is a warning unless all fail."""
 
@@ -20,7 +20,8 @@ class Joined:
         self._sources = sources
 
     async def search(self, request: SearchRequest, scope: Scope, /) -> Found:
-        """Raises the SourceError of the first source when none has an answer."""
+        """Return the items of all sources as one result. Raises the SourceError of the first source
+        if all fail."""
         answers = await run_all(
             [partial(_attempt, source, request, scope) for source in self._sources.values()]
         )

@@ -1,8 +1,8 @@
-"""One pool from user data, hook and automatic results: weigh, deduplicate, order, and say why. Pure
-functions.
+"""Merges user data, hook and automatic results into one pool: weigh, deduplicate, order, explain.
+Pure functions.
 
 `final = base score × source weight × rerank score`, as in the reference; the rerank score is 1
-where no reranker judged.
+without a reranker.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from typing import NamedTuple
 from groundhook.host.core.ports import Ranked
 from groundhook.host.core.settings import WeightSettings
 from groundhook.host.core.types.search import Item, SearchResult, Source
-from groundhook.host.search.parts import together
+from groundhook.host.search.parts import join_parts
 
 PRIORITY: dict[Source, int] = {"user": 0, "hook": 1, "auto": 2}
 
 
 class Entry(NamedTuple):
-    """An item in the pool, with the numbers that place it, and the reason if it was dropped."""
+    """An item in the pool with the numbers that rank it, and the reason if it was dropped."""
 
     item: Item
     source: Source
@@ -28,8 +28,8 @@ class Entry(NamedTuple):
     rerank: float = 1.0
     judged: bool = True
     dropped: str = ""
-    search: tuple[str, str] = ("", "")  # type and query of the result that it stood in
-    position: int = 0  # in that result
+    search: tuple[str, str] = ("", "")  # type and query of its search result
+    position: int = 0  # in that search result
 
     @property
     def weighed(self) -> Item:
@@ -40,17 +40,18 @@ class Entry(NamedTuple):
 
     @property
     def final(self) -> float:
+        """The number that ranks the entry."""
         return self.item.score * self.weight * self.rerank
 
     def judged_as(self, rerank: float | None) -> Entry:
-        """The entry with a reranker's word on it; None: it had none."""
+        """Return the entry with the score of a reranker; None: it gave none."""
         if rerank == self.rerank and self.judged:
             return self
         return self._replace(rerank=1.0 if rerank is None else rerank, judged=rerank is not None)
 
-    def why(self) -> dict[str, object]:
-        """The entry as the trace shows it."""
-        shown: dict[str, object] = {
+    def explain(self) -> dict[str, object]:
+        """Return the entry as the trace shows it, with every factor of its rank."""
+        factors: dict[str, object] = {
             "citation_id": self.item.citation_id,
             "title": self.item.title,
             "source": self.source,
@@ -59,27 +60,29 @@ class Entry(NamedTuple):
             "rerank": round(self.rerank, 4),
             "final": round(self.final, 4),
         }
-        return {**shown, "dropped": self.dropped} if self.dropped else shown
+        return {**factors, "dropped": self.dropped} if self.dropped else factors
 
 
 @dataclass(frozen=True)
 class Pool:
-    """Entries that stay, best first, and those that were dropped."""
+    """The entries that remain, best first, and those that were dropped."""
 
     entries: tuple[Entry, ...] = ()
     dropped: tuple[Entry, ...] = ()
 
     @property
     def items(self) -> list[Item]:
-        """The items that stay, each with the weight of its source."""
+        """The items that remain, each with the weight of its source."""
         return [entry.weighed for entry in self.entries]
 
 
 def pool(results: Iterable[SearchResult], weights: WeightSettings) -> Pool:
-    """Merge results. Of duplicates the version of the highest-priority source stays, among equals
-    the better score; where they tell different parts of a long chunk, with what the others tell.
-    The order depends on the results alone, never on which search answered first; what is worth the
-    same stays in the order of its result."""
+    """Merge results into a pool.
+
+    Of duplicates the version of the highest-priority source remains, among equal sources the one
+    with the better score; if they are different parts of a long chunk, the parts are joined. The
+    order depends on the results alone, never on which search answered first; entries of equal value
+    keep the order of their result."""
     weight_of: dict[Source, float] = {
         "user": weights.user,
         "hook": weights.hook,
@@ -98,31 +101,31 @@ def pool(results: Iterable[SearchResult], weights: WeightSettings) -> Pool:
     ]
     kept: dict[str, Entry] = {}
     dropped: list[Entry] = []
-    for entry in sorted(entries, key=_claim):
+    for entry in sorted(entries, key=_priority):
         first = kept.get(entry.item.key)
         if first is None:
             kept[entry.item.key] = entry
         else:
-            if (item := together(first.item, entry.item)) is not first.item:
+            if (item := join_parts(first.item, entry.item)) is not first.item:
                 kept[entry.item.key] = first._replace(item=item)
             dropped.append(
                 entry._replace(
                     dropped=f"duplicate of the {first.source} result {first.item.citation_id}"
                 )
             )
-    return Pool(tuple(sorted(kept.values(), key=_place)), tuple(dropped))
+    return Pool(tuple(sorted(kept.values(), key=_rank)), tuple(dropped))
 
 
 def apply_ranking(pooled: Pool, ranking: Sequence[Ranked]) -> Pool:
-    """Multiply a reranker's scores in and order anew. Items it did not judge keep their order
-    behind those that it did; positions that do not exist, and a second word on the same item, are
-    ignored."""
+    """Multiply a reranker's scores in and return the pool in the new order. Items without a score
+    keep their order behind the judged ones; positions that do not exist, and a second score for one
+    item, are ignored."""
     scores: dict[int, float] = {}
     for ranked in ranking:
         if 0 <= ranked.index < len(pooled.entries):
             scores.setdefault(ranked.index, min(1.0, max(0.0, ranked.score)))
     entries = [entry.judged_as(scores.get(index)) for index, entry in enumerate(pooled.entries)]
-    # `sorted` is stable: what ties, or was not judged, stays in the merged order.
+    # `sorted` is stable: ties and items without a score keep the merged order.
     ordered = sorted(
         entries, key=lambda entry: (not entry.judged, -entry.final if entry.judged else 0.0)
     )
@@ -130,22 +133,22 @@ def apply_ranking(pooled: Pool, ranking: Sequence[Ranked]) -> Pool:
 
 
 def cut(pooled: Pool, top_k: int) -> Pool:
-    """The best `top_k`; the rest is dropped with its reason."""
+    """Return the pool with the best `top_k` entries; the rest is dropped with its reason."""
     kept, rest = pooled.entries[:top_k], pooled.entries[top_k:]
     beyond = tuple(entry._replace(dropped=f"beyond the best {top_k}") for entry in rest)
     return Pool(kept, pooled.dropped + beyond)
 
 
-def _claim(entry: Entry) -> tuple[object, ...]:
+def _priority(entry: Entry) -> tuple[object, ...]:
     return (PRIORITY[entry.source], -entry.item.score, *_identity(entry))
 
 
-def _place(entry: Entry) -> tuple[object, ...]:
+def _rank(entry: Entry) -> tuple[object, ...]:
     return (-entry.final, PRIORITY[entry.source], *_identity(entry))
 
 
 def _identity(entry: Entry) -> tuple[object, ...]:
-    """What sets entries apart that are worth the same: results one after the other, each in the
-    order of its source."""
+    """Return the sort key of entries of equal value: one result after the other, each in the order
+    of its source."""
     item = entry.item
     return (*entry.search, entry.position, item.key, item.title, item.content)

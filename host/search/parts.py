@@ -1,15 +1,15 @@
-"""Parts of one passage that several searches of a turn found, as one. Pure."""
+"""Joins parts of one passage that several searches of a turn found. Pure."""
 
 from __future__ import annotations
 
 from groundhook.host.core.types.search import Extent, Item, Sentences
 
-GAP = "\n…\n"  # between parts with something between them
+GAP = "\n…\n"  # between parts that are not adjacent
 
 
-def together(item: Item, other: Item) -> Item:
-    """An item that is a part of its chunk, with what another one of the same chunk tells besides;
-    anything else as it is."""
+def join_parts(item: Item, other: Item) -> Item:
+    """Return an item that is a part of its chunk, joined with another part of the same chunk. An
+    item that is a whole chunk, or contains the other one, is returned unchanged."""
     mine, others = item.extent, other.extent
     if (
         mine is None
@@ -24,9 +24,8 @@ def together(item: Item, other: Item) -> Item:
     assert first.extent is not None
     assert last.extent is not None
     repeated = first.extent.end - last.extent.start
-    plain = (
-        len(last.content) == last.extent.end - last.extent.start
-    )  # no header of a table stands before it
+    # Content that is longer than its extent begins with the repeated header of a table.
+    plain = len(last.content) == last.extent.end - last.extent.start
     rest = last.content[repeated:] if repeated > 0 and plain else GAP + last.content
     extent = Extent(
         start=first.extent.start,

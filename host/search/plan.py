@@ -1,4 +1,4 @@
-"""Which searches to run automatically, and how a request's gaps are filled. Pure functions.
+"""Decides which searches run automatically, and fills a request's gaps. Pure functions.
 
 The request outranks the hook, the hook outranks the assistant.
 """
@@ -16,7 +16,7 @@ from groundhook.host.core.types.turn import CreateReturn, SearchChoice
 
 @dataclass(frozen=True)
 class Plan:
-    """The types to search, or the reason why none are."""
+    """The types to search, or the reason for none."""
 
     types: tuple[SearchType, ...] = ()
     reason: str = ""
@@ -31,10 +31,9 @@ def plan(
 ) -> Plan:
     """Decide on automatic search.
 
-    `asked` is the request's `search`, `hook` what Create returned, `user_results` how many items
-    the user's own data gave, `usable` the types that could be searched if forced (a provider is
-    configured, collections or models are there). What `uses` disables is never searched, whoever
-    asks.
+    `asked` is the request's `search`, `hook` the result of Create, `user_results` the number of
+    items from the user's own data, `usable` the types that can be searched if forced (a provider is
+    configured, collections or models exist). Types that `uses` disables are never searched.
     """
     disabled = {type: key for type in SEARCH_TYPES if (key := settings.uses.disables(type))}
     configured = tuple(
@@ -69,7 +68,7 @@ def plan(
 
 
 def refused(asked: bool | None, hook: CreateReturn | None) -> bool:
-    """Whether the request, or else the hook, says that nothing is to be looked up."""
+    """Return whether the request, or else the hook, switches automatic search off."""
     choice = hook.search if hook else None
     if asked is not None:
         return not asked
@@ -77,8 +76,8 @@ def refused(asked: bool | None, hook: CreateReturn | None) -> bool:
 
 
 def complete(request: SearchRequest, settings: Settings) -> SearchRequest:
-    """The request with its gaps filled from the settings: a limit, and for kb and db where to
-    look."""
+    """Return the request with its gaps filled from the settings: a limit, for kb the collections
+    and their options, for db the models."""
     search = settings.search
     filled: dict[str, object] = {}
     if request.limit is None:
@@ -99,6 +98,7 @@ def complete(request: SearchRequest, settings: Settings) -> SearchRequest:
 
 
 def timeout_ms(type: SearchType, settings: Settings) -> int:
+    """Return the deadline of a search of this type, in milliseconds."""
     return _section(settings, type).timeout_ms
 
 

@@ -1,5 +1,5 @@
-"""Which reranker judges, and how: the settings, what a search says for itself, and `uses.rerank`.
-Pure functions."""
+"""Chooses the reranker and its options: from the settings, the options of a search, and
+`uses.rerank`. Pure functions."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ from groundhook.host.core.settings import RerankSettings, Settings
 from groundhook.host.core.types.search import RerankOptions, rerank_type
 
 
-def options_of(settings: Settings, said: RerankOptions | None) -> RerankSettings:
-    """The settings' options with what a search says over them."""
+def options_of(settings: Settings, own: RerankOptions | None) -> RerankSettings:
+    """Return the settings' options, overridden by the search's own."""
     base = settings.search.rerank
-    if said is None:
+    if own is None:
         return base
-    over = said.model_dump(exclude_none=True)
+    over = own.model_dump(exclude_none=True)
     if kind := rerank_type(over):
         over["type"] = kind
     return base.model_copy(update=over)
 
 
-def chosen(
+def choose(
     options: RerankSettings, uses: str, registered: Container[str]
 ) -> tuple[str, RerankSettings]:
-    """The reranker's name in the registry, and its options. Where the options name no type, `uses`
-    does: `builtin`, a plug-in's name, `mcp:<server>[.<tool>]`, or an assistant."""
+    """Return the reranker's name in the registry, and its options. Without a type in the options
+    `uses` chooses: `builtin`, a plug-in's name, `mcp:<server>[.<tool>]`, or an assistant."""
     kind = options.type
     assistant = (
         uses

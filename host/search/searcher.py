@@ -1,8 +1,8 @@
-"""Runs the searches of one turn: fills a request's gaps, meets its deadline, cites what was found,
-and reports.
+"""Runs the searches of one turn: fills a request's gaps, keeps its deadline, cites the items found,
+and sends the events.
 
-This is the one place where a failed search becomes data: `search` returns a result with `error`,
-whatever happened at the source. Mistakes of the program itself are not caught here.
+This is the only module where a failed search becomes data: `search` returns a result with `error`
+for every failure of a source. Programming errors are not caught here.
 """
 
 from __future__ import annotations
@@ -33,18 +33,23 @@ from groundhook.host.core.types.events import STOPPED, SearchComplete, SearchFou
 from groundhook.host.core.types.search import Item, SearchRequest, SearchResult, Source
 from groundhook.host.search import plan
 from groundhook.host.search.merge import Pool, apply_ranking, cut, pool
-from groundhook.host.search.reranking import chosen, options_of
+from groundhook.host.search.reranking import choose, options_of
 
 Mode = Literal["all", "any", "race"]
 T = TypeVar("T")
 
 
 class Names(Protocol):
-    """Turns the names an author uses into ids: the assistant's own first, then the app's. Raises
-    UnknownName."""
+    """Resolves the names that authors use: the assistant's own collections and models first, then
+    the app's. Raises UnknownName."""
 
-    def collection(self, name: str, /) -> str: ...
-    def model(self, name: str, /) -> str: ...
+    def collection(self, name: str, /) -> str:
+        """Return the full id of a collection."""
+        ...
+
+    def model(self, name: str, /) -> str:
+        """Return the full id of a model."""
+        ...
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,8 +62,8 @@ class SearchPlugins:
 
 @dataclass(frozen=True, kw_only=True)
 class Searcher:
-    """The searches of one turn, under the settings of the layer that asks (`dataclasses.replace`
-    for another)."""
+    """The searches of one turn under the settings of one layer (`dataclasses.replace` for
+    another)."""
 
     plugins: SearchPlugins
     settings: Settings
@@ -69,11 +74,11 @@ class Searcher:
     ids: Iterator[int] = field(default_factory=lambda: itertools.count(1))
 
     async def search(self, request: SearchRequest, source: Source) -> SearchResult:
-        """One search. Raises nothing of the source's: `error` is set."""
+        """Run one search. A failure of the source does not raise: `error` is set."""
         id = f"s{next(self.ids)}"
         began = time.perf_counter()
-        # Noted, not sent: a hook's call must not wait for whoever reads the events. A search has a
-        # bounded number of them.
+        # `note`, not `send`: a hook's call must not wait for the reader of the events. Their number
+        # is bounded for each search.
         self.channel.note(
             SearchStart(search_id=id, source=source, search_type=request.type, query=request.query)
         )
@@ -82,8 +87,8 @@ class Searcher:
         ) as node:
             try:
                 found, error = await self._attempt(request, source)
-                cited = tuple(self._cited(item, source) for item in found.items)
-                items = await self._ordered(cited, request, self._left_ms(source, began))
+                cited = tuple(self._cite(item, source) for item in found.items)
+                items = await self._rerank_own(cited, request, self._left_ms(source, began))
             except anyio.get_cancelled_exc_class():
                 self.channel.note(
                     SearchComplete(search_id=id, total=0, duration_ms=_since(began), error=STOPPED)
@@ -119,9 +124,9 @@ class Searcher:
     async def search_many(
         self, requests: Sequence[SearchRequest], mode: Mode, source: Source
     ) -> list[SearchResult]:
-        """All at the same time. `all`: every result in the order of the requests. `any`: the first
-        that has items, or the first to end when none has. `race`: the first to end. The losers are
-        cancelled."""
+        """Run all searches at the same time. Return with `all` every result in the order of the
+        requests; with `any` the first that has items, or the first to end if none has; with `race`
+        the first to end. The other searches are cancelled."""
         jobs = [lambda request=request: self.search(request, source) for request in requests]
         if mode == "all":
             return await run_all(jobs)
@@ -130,45 +135,45 @@ class Searcher:
         )
 
     async def rank(self, query: str, results: Sequence[SearchResult]) -> Pool:
-        """Everything the turn found as one pool: weighed, deduplicated, reranked, cut. A reranker
-        that fails leaves the merged order in place."""
+        """Merge the results of the turn into one pool: weighed, deduplicated, reranked, cut. If a
+        reranker fails, the merged order stays."""
         search = self.settings.search
         with span("merge", results=len(results)) as node:
             ranked = pool(results, search.weights)
             if ranked.entries:
-                ranking = await self._ranking(query, ranked.items, search.rerank)
+                ranking = await self._judge(query, ranked.items, search.rerank)
                 ranked = cut(
                     apply_ranking(ranked, ranking) if ranking is not None else ranked,
                     search.rerank.top_k,
                 )
-            node.data["entries"] = [entry.why() for entry in ranked.entries]
-            node.data["dropped"] = [entry.why() for entry in ranked.dropped]
+            node.data["entries"] = [entry.explain() for entry in ranked.entries]
+            node.data["dropped"] = [entry.explain() for entry in ranked.dropped]
         return ranked
 
-    def _cited(self, item: Item, source: Source) -> Item:
-        """The item with its marker, and the weight of where it comes from."""
+    def _cite(self, item: Item, source: Source) -> Item:
+        """Return the item with its marker, and the weight of its source."""
         return self.citation_index.cite(item, weight=getattr(self.settings.search.weights, source))
 
     async def _attempt(self, request: SearchRequest, source: Source) -> tuple[Found, str | None]:
-        """Ask the source → what it found, or nothing and why."""
+        """Search the source; return its result, or an empty one and the reason."""
         timeout, setting = self._deadline(request, source)
         try:
             if key := self.settings.uses.disables(request.type):
                 raise SourceNotConfigured(f"uses.{key} is 'disabled'")
-            completed = self._resolved(plan.complete(request, self.settings))
+            completed = self._resolve(plan.complete(request, self.settings))
             handler = self.plugins.handlers.get(request.type)
             with unwrapped(), anyio.move_on_after(timeout / 1000):
                 return await handler.search(completed, self.scope), None
             raise SourceTimeout(
-                f"the {request.type} search had no answer within {timeout} ms", hint=setting
+                f"the {request.type} search did not end within {timeout} ms", hint=setting
             )
         except HostError as exc:
             return Found(), str(exc)
 
     def _deadline(self, request: SearchRequest, source: Source) -> tuple[int, str]:
-        """A search's deadline in milliseconds and the setting that it comes from. One for a hook
-        ends before the hook's call does, so that every result carries its own error and none takes
-        the others with it."""
+        """Return a search's deadline in milliseconds and the setting that defines it. A search of a
+        hook ends before the hook's call does, so that each result has its own error and the results
+        of other searches are kept."""
         own, call = (
             plan.timeout_ms(request.type, self.settings),
             self.settings.hooks.limits.call_ms * 9 // 10,
@@ -178,7 +183,7 @@ class Searcher:
         return own, f"search.{request.type}.timeout_ms"
 
     def _left_ms(self, source: Source, began: float) -> int:
-        """Milliseconds for reranking: what a hook asked for must end before the hook's call
+        """Return the milliseconds for reranking: a search of a hook must end before the hook's call
         does."""
         own = self.settings.search.rerank.timeout_ms
         return (
@@ -187,9 +192,9 @@ class Searcher:
             else own
         )
 
-    def _resolved(self, request: SearchRequest) -> SearchRequest:
-        """The request with ids in place of names; raises UsageError where there is nothing to
-        search."""
+    def _resolve(self, request: SearchRequest) -> SearchRequest:
+        """Return the request with ids in place of names. Raises UsageError without a collection or
+        model to search."""
         if request.type == "kb":
             collections = tuple(self.names.collection(name) for name in request.collections or ())
             if not collections:
@@ -214,11 +219,11 @@ class Searcher:
             return request.model_copy(update={"models": models})
         return request
 
-    async def _ordered(
+    async def _rerank_own(
         self, items: tuple[Item, ...], request: SearchRequest, left_ms: int
     ) -> tuple[Item, ...]:
-        """Items of one search as its own `rerank` wants them, within the time that is left; as they
-        came when it has none."""
+        """Return the items of one search in the order of its own `rerank`, within the time that is
+        left; unchanged without one."""
         if request.rerank is None or not items:
             return items
         alone = pool(
@@ -227,27 +232,27 @@ class Searcher:
         )
         options = options_of(self.settings, request.rerank)
         options = options.model_copy(update={"timeout_ms": max(1, left_ms)})
-        ranking = await self._ranking(request.query, alone.items, options)
+        ranking = await self._judge(request.query, alone.items, options)
         ordered = apply_ranking(alone, ranking) if ranking is not None else alone
         return tuple(
             entry.item for entry in cut(ordered, request.rerank.top_k or len(items)).entries
         )
 
-    async def _ranking(
+    async def _judge(
         self, query: str, items: Sequence[Item], options: RerankSettings
     ) -> Sequence[Ranked] | None:
-        """A reranker's word on the items; None, and a failed node, when it has none."""
-        name, options = chosen(options, self.settings.uses.rerank, self.plugins.rerankers)
+        """Return a reranker's scores of the items; None, with a failed node, if it fails."""
+        name, options = choose(options, self.settings.uses.rerank, self.plugins.rerankers)
         judged = items if name == "score" else items[: options.max_items]
         with span("rerank", name, items=len(judged)) as node:
             if len(judged) < len(items):
-                await self.scope.warn("rerank_items", _beyond(name, len(judged), len(items)))
+                await self.scope.warn("rerank_items", _limit_message(name, len(judged), len(items)))
             try:
                 reranker = self.plugins.rerankers.get(name)
                 with unwrapped(), anyio.move_on_after(options.timeout_ms / 1000):
                     return await reranker.rerank(query, judged, options, self.scope)
                 raise RerankError(
-                    f"the reranker {name!r} had no answer in time", hint="search.rerank.timeout_ms"
+                    f"the reranker {name!r} did not answer in time", hint="search.rerank.timeout_ms"
                 )
             except HostError as exc:
                 problem = exc
@@ -257,7 +262,7 @@ class Searcher:
 
 
 async def run_all(jobs: Sequence[Callable[[], Awaitable[T]]]) -> list[T]:
-    """Run all jobs at the same time → their results in the order of the jobs."""
+    """Run all jobs at the same time; return their results in the order of the jobs."""
     if len(jobs) == 1:
         return [await jobs[0]()]
     results: dict[int, T] = {}
@@ -274,8 +279,8 @@ async def run_all(jobs: Sequence[Callable[[], Awaitable[T]]]) -> list[T]:
 async def run_first(
     jobs: Sequence[Callable[[], Awaitable[T]]], accept: Callable[[T], bool]
 ) -> list[T]:
-    """Run all jobs until one gives a result that is accepted → that one; the others are cancelled.
-    When none is accepted: the first to end. Empty when there are no jobs."""
+    """Run all jobs until one has a result that `accept` accepts; cancel the others. Return [that
+    result], or the first one if none is accepted; [] without jobs."""
     won: list[T] = []
     ended: list[T] = []
 
@@ -293,7 +298,7 @@ async def run_first(
     return (won or ended)[:1]
 
 
-def _beyond(name: str, judged: int, count: int) -> str:
+def _limit_message(name: str, judged: int, count: int) -> str:
     return (
         f"the reranker {name!r} judges the first {judged} of {count} items; the others stay behind"
         " them (search.rerank.max_items)"
@@ -301,7 +306,7 @@ def _beyond(name: str, judged: int, count: int) -> str:
 
 
 def _describe(node: Span, result: SearchResult) -> None:
-    """The keys that the reference gives a search node."""
+    """Fill a search node with the keys that the reference defines."""
     node.data.update(duration_ms=result.duration_ms, result_count=len(result.items))
     if result.error is not None:
         node.fail(result.error)

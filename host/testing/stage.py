@@ -31,7 +31,7 @@ from groundhook.host.core.types.search import SEARCH_TYPES, Item, SearchRequest,
 from groundhook.host.core.types.turn import Identity, TurnOptions
 from groundhook.host.llm.scripted import ScriptedConnector
 from groundhook.host.memory.memory import Memory
-from groundhook.host.output.terminal import complaint
+from groundhook.host.output.terminal import problem_line
 from groundhook.host.search.searcher import SearchPlugins
 from groundhook.host.testing.answer import Asked, answer_of
 from groundhook.host.testing.cassette import Cassette, NotRecorded
@@ -99,7 +99,7 @@ class Stage:
             async for event in stream:
                 events.append(event)
         self.said += [
-            complaint(_TOLD[event.type], event, "").plain
+            problem_line(_TOLD[event.type], event, "").plain
             for event in events
             if isinstance(event, (Warned, Failed))
         ]

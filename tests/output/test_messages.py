@@ -9,7 +9,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from groundhook.host.core.types.events import HookMessage, MessageAction, Text
-from groundhook.host.output.messages import DEEPEST, Standing, fold, merged, spoken, step, words
+from groundhook.host.output.messages import (
+    DEEPEST,
+    MessageState,
+    added_text,
+    fold,
+    merge,
+    step,
+    text_in,
+)
 
 KEYS = st.sampled_from(["a", "b", "props", "content", "0"])
 PATHS = st.lists(KEYS, max_size=4).map(".".join)
@@ -90,8 +98,8 @@ OBJECTS = st.dictionaries(KEYS, VALUES, max_size=3)
 def test_merging_the_same_twice_is_merging_it_once_and_keeps_the_other_keys(
     old: dict[str, Any], new: dict[str, Any]
 ) -> None:
-    once = merged(old, new)
-    assert merged(once, new) == once
+    once = merge(old, new)
+    assert merge(once, new) == once
     assert set(once) == set(old) | set(new)
     assert all(once[key] == old[key] for key in old if key not in new)
 
@@ -150,14 +158,14 @@ def test_a_reader_who_is_told_what_is_new_has_read_the_words_that_stand(
     events: Sequence[HookMessage],
 ) -> None:
     read = ""
-    standing: Standing | None = None
+    standing: MessageState | None = None
     for event in [sent(), *events]:
         after = step({standing.id: standing} if standing else {}, event)["M1"]
         if event.action == "send":
             standing = None  # the same id again: another message
-        text, anew = spoken(standing, after)
+        text, anew = added_text(standing, after)
         read = text if anew else read + text
         standing = after
     assert standing is not None
-    said = words(standing.message)
+    said = text_in(standing.message)
     assert read == said or not said

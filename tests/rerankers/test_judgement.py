@@ -14,7 +14,7 @@ from groundhook.host.core.settings import RerankSettings, Settings, WeightSettin
 from groundhook.host.core.types.delegation import RerankAnswer
 from groundhook.host.core.types.search import Item, RerankOptions, SearchResult
 from groundhook.host.search.merge import apply_ranking, pool
-from groundhook.host.search.reranking import chosen, options_of
+from groundhook.host.search.reranking import choose, options_of
 from groundhook.rerankers.delegated import ranking
 from groundhook.rerankers.judgement import rank_by_order, rank_by_scores, text_of
 from tests.rerankers.conftest import items
@@ -120,7 +120,7 @@ def test_a_text_has_the_title_and_the_content_once() -> None:
 def test_type_and_uses_choose_the_reranker(
     options: dict[str, Any], uses: str, name: str, who: str | None
 ) -> None:
-    named, chosen_options = chosen(RerankSettings(**options), uses, {"score", "house"})
+    named, chosen_options = choose(RerankSettings(**options), uses, {"score", "house"})
     assert named == name
     assert {"agent": chosen_options.agent, "mcp": chosen_options.mcp}.get(named) == who
 

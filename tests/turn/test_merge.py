@@ -120,8 +120,8 @@ def test_the_order_never_depends_on_which_search_answered_first(
 ) -> None:
     shuffled = list(results)
     random.shuffle(shuffled)  # type: ignore[attr-defined]
-    assert [e.why() for e in pool(results, WEIGHTS).entries] == [
-        e.why() for e in pool(shuffled, WEIGHTS).entries
+    assert [e.explain() for e in pool(results, WEIGHTS).entries] == [
+        e.explain() for e in pool(shuffled, WEIGHTS).entries
     ]
 
 
