@@ -1,8 +1,8 @@
-"""Who may see what of a collection: its permission, its tenants, and the filter of a request. Fails
+"""Decide what a request may see of a collection: its permission, its tenant and its filter. Fails
 closed. Pure.
 
-The tenant comes from the request's identity and from nowhere else. A filter is a further condition
-beside it, on declared fields alone, so that no filter can reach what the tenant does not.
+The tenant comes only from the identity of the request. A filter is an additional condition on
+declared fields, so that no filter reaches documents of another tenant.
 """
 
 from __future__ import annotations
@@ -22,55 +22,56 @@ _LISTS = frozenset({"users", "teams", "tenants", "scopes"})
 
 
 def tenant_seen(spec: CollectionSpec, identity: Identity) -> str | None:
-    """Whose documents the identity may see; None in a collection without tenants. Raises
-    NotPermitted when it may not search there at all, or names no tenant where one is needed."""
-    if not _lets_in(spec.permission, identity):
+    """Return the tenant whose documents the identity may see; None for a collection without
+    tenants. Raises NotPermitted if it may not search the collection, or has no tenant and needs
+    one."""
+    if not _permits(spec.permission, identity):
         raise NotPermitted(
-            f"collection {spec.id!r} is not open to {_who(identity)}",
-            hint="`permission` in its .kb.yao says who may search it",
+            f"collection {spec.id!r} is not open to {_describe(identity)}",
+            hint="`permission` in its .kb.yao lists who may search it",
         )
     if not spec.tenant_field:
         return None
     if not identity.tenant_id:
         raise NotPermitted(
-            f"collection {spec.id!r} keeps its tenants apart, and the request names none",
+            f"collection {spec.id!r} separates its tenants, and the request names none",
             hint="the identity needs a tenant_id",
         )
     return identity.tenant_id
 
 
 def filter_of(spec: CollectionSpec, request: SearchRequest) -> Filter | None:
-    """The request's filter as it fits the collection's fields. Raises UsageError."""
+    """Return the filter of the request, checked against the collection's fields. Raises
+    UsageError."""
     parsed = parse_filter(request.filter) if request.filter else None
     return None if parsed is None else fit_filter(parsed, spec.filterable, spec.id)
 
 
 def facets_of(spec: CollectionSpec, request: SearchRequest) -> Sequence[str]:
-    """The fields of the collection whose values are to be counted; it may lack some of those that
-    are asked for."""
+    """Return the requested facets that the collection has; it may lack some."""
     return [name for name in request.facets or () if name in facetable(spec)]
 
 
 def facetable(spec: CollectionSpec) -> list[str]:
-    """The fields that facets may count."""
+    """Return the fields that facets may count."""
     return [name for name, field in spec.fields.items() if field.facetable]
 
 
 def fit_facets(
     specs: Sequence[CollectionSpec], request: SearchRequest
 ) -> Iterator[tuple[str, str]]:
-    """Code and text of a warning where a count leaves out documents that have values. Raises
-    UsageError for a facet that none of the collections can count; they are those that the request
-    may see."""
+    """Yield (code, text) of a warning for each collection whose values a facet leaves out.
+    `specs` are the collections that the request may see. Raises UsageError for a facet that none of
+    them can count."""
     if not specs:
         return
     known = list(dict.fromkeys(name for spec in specs for name in facetable(spec)))
-    whose = (
+    lacking = (
         f"collection {specs[0].id!r} has no" if len(specs) == 1 else "none of the collections has a"
     )
     for name in request.facets or ():
         if name not in known:
-            raise UsageError(f"{whose} facetable field {name!r}", hint=suggestion(name, known))
+            raise UsageError(f"{lacking} facetable field {name!r}", hint=suggestion(name, known))
         for spec in specs:
             if name in spec.fields and not spec.fields[name].facetable:
                 left_out = (
@@ -80,7 +81,8 @@ def fit_facets(
                 yield "facet_not_counted", left_out
 
 
-def _lets_in(permission: PermissionSpec, identity: Identity) -> bool:
+def _permits(permission: PermissionSpec, identity: Identity) -> bool:
+    """Return whether the permission admits the identity."""
     if permission.named != "anyone" and not getattr(identity, f"{permission.named}_id"):
         return False
     if not permission.model_fields_set & _LISTS:
@@ -94,7 +96,8 @@ def _lets_in(permission: PermissionSpec, identity: Identity) -> bool:
     return any(name and name in allowed for allowed, names in listed for name in names)
 
 
-def _who(identity: Identity) -> str:
+def _describe(identity: Identity) -> str:
+    """Return the user and the team of the identity, for an error."""
     named = [
         f"{noun} {id!r}"
         for noun, id in (("user", identity.user_id), ("team", identity.team_id))

@@ -1,8 +1,7 @@
-"""The knowledge base as one object: search it, read a document, add, list and remove.
+"""The knowledge base as one object: search, read a document, add, list and remove documents.
 
-`open_kb` starts nothing and loads nothing; the worker process and the embedding models come with
-the first request, and what reads and cuts documents is imported when some are added: most processes
-only search.
+`open_kb` starts and loads nothing. The worker process and the embedding models start with the first
+request, and the readers are imported when documents are added: most processes only search.
 """
 
 from __future__ import annotations
@@ -52,7 +51,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class CollectionListing:
-    """A declared collection and what it holds. `disk_bytes` is that of all tenants."""
+    """A declared collection with its documents. `disk_bytes` includes all tenants."""
 
     id: str
     name: str
@@ -95,7 +94,7 @@ class KnowledgeBase:
     def with_declarations(
         self, collections: Mapping[str, CollectionSpec], _: Mapping[str, ModelSpec], /
     ) -> KnowledgeBase:
-        """The same storage and the same embedders behind other declarations."""
+        """Return a knowledge base with other declarations, and the same storage and embedders."""
         if collections is self._collections:
             return self
         other = copy(self)
@@ -110,14 +109,13 @@ class KnowledgeBase:
         return await self._handler.fetch_document(collection, document_id, scope)
 
     def embedder(self, spec: EmbeddingSpec) -> Embedder:
-        """One for all who say the same; it ends with the knowledge base. Raises ConfigError,
-        UnknownName."""
+        """Return the embedder of a declaration; equal declarations share one. It is closed with the
+        knowledge base. Raises ConfigError, UnknownName."""
         made = self._embedders.get(spec)
         if made is None:
             made = self._factories.get(spec.provider)(spec)
-            if self._cache is not None and not isinstance(
-                made, HashEmbedder
-            ):  # which is faster than any file
+            # Hashing is faster than reading the cache.
+            if self._cache is not None and not isinstance(made, HashEmbedder):
                 made = CachedEmbedder(made, self._cache)
             self._embedders[spec] = made
         return made
@@ -133,18 +131,18 @@ class KnowledgeBase:
         progress: Progress | None = None,
         delegates: Delegates | None = None,
     ) -> AddReport:
-        """Add files and folders, and documents of a feed: JSON, an object a line or an array of
-        them. What came from the same folders and files and is gone from there is removed, unless
-        nothing of it is left (`prune`: even then, or never). `delegates` reach the assistant or the
-        tool that names entities, where the collection has one. Raises UsageError, ConfigError and
-        StorageError; what is wrong with a file is in the report."""
+        """Add files and folders, and documents of a feed: JSON, one object per line or an array.
+        Documents that came from the same folders and files and no longer exist there are removed,
+        unless none of a folder is left (`prune=True`: even then; `prune=False`: never). `delegates`
+        reach the assistant or tool that extracts entities, if the collection has one. Raises
+        UsageError, ConfigError and StorageError; the report has the errors of single files."""
         from groundhook.handlers.kb.ingest.add import AddRequest, Ingestion
 
         spec = self._spec(collection)
         embedder = self._embedder(spec)
         extraction = _extraction(spec, delegates or NoDelegates())
         ingestion = Ingestion(
-            self._graphed(spec, extraction),
+            self._with_graph(spec, extraction),
             reserve_bytes=self._reserve_bytes,
             readers=self._readers,
         )
@@ -156,15 +154,15 @@ class KnowledgeBase:
         return replace(report, notes=tuple(notes))
 
     def id_of(self, collection: str) -> str:
-        """The whole id of a collection that is named by the end of it. Raises UnknownName,
-        UsageError."""
+        """Return the full id of a collection, given the full id or the end of it. Raises
+        UnknownName, UsageError."""
         return self._spec(collection).id
 
     async def list(
         self, collections: Sequence[str] | None = None, *, tenant: str | None = None
     ) -> tuple[CollectionListing, ...]:
-        """Declared collections, all of them when none is named, with their documents of one tenant
-        or of all (None)."""
+        """Return the named collections (None: all) with their documents of one tenant or of all
+        (None)."""
         listed = []
         for id in sorted(self._collections) if collections is None else collections:
             spec = self._spec(id)
@@ -183,9 +181,9 @@ class KnowledgeBase:
     async def remove(
         self, collection: str, documents: Sequence[str] | None, *, tenant: str = ""
     ) -> tuple[str, ...]:
-        """Remove documents by id, or all (None) → the ids that were there. A collection with
-        tenants needs one named, unless everything is to go. Raises UnknownName, naming the nearest,
-        when one of the ids is not there; then nothing is removed."""
+        """Remove documents by id, or all (None); return the removed ids. A collection with tenants
+        needs a tenant, unless all documents are removed. If an id does not exist, raises
+        UnknownName with the nearest id and removes nothing."""
         spec = self._spec(collection)
         if documents is None and not tenant:
             return tuple(
@@ -217,8 +215,8 @@ class KnowledgeBase:
     async def rebuild(
         self, collection: str, *, progress: TransferProgress | None = None
     ) -> Transferred:
-        """Make a collection anew as it is declared now, from the texts that it holds, while it is
-        searched. Raises UsageError when it is empty."""
+        """Build a collection again with its current declaration, from its stored texts; searches
+        continue meanwhile. Raises UsageError if it is empty."""
         spec = self._spec(collection)
         embedder = self._embedder(spec)
         return await self._transfer(self._store).rebuild(
@@ -228,8 +226,7 @@ class KnowledgeBase:
     async def export(
         self, collection: str, out: IO[str], *, progress: TransferProgress | None = None
     ) -> Transferred:
-        """Write a collection, of all tenants, to a file that `load` reads, wherever that collection
-        is kept."""
+        """Write a collection, with all tenants, to a file that `load` reads into any engine."""
         return await self._transfer(self._store).export(self._spec(collection).id, out, progress)
 
     async def load(
@@ -240,18 +237,18 @@ class KnowledgeBase:
         embed: bool = False,
         progress: TransferProgress | None = None,
     ) -> Transferred:
-        """Add what `export` wrote; `embed`: with new vectors. Raises ConfigError when the vectors
-        are of another model than is declared, UsageError and StorageError for a file that is not
-        one or not whole."""
+        """Add the documents of a file that `export` wrote; `embed`: with new vectors. Raises
+        ConfigError if the vectors are of another model than the declared one, UsageError for
+        another kind of file, StorageError for a truncated one."""
         spec = self._spec(collection)
         embedder = self._embedder(spec)
-        transfer = self._transfer(self._graphed(spec, _extraction(spec, NoDelegates())))
+        transfer = self._transfer(self._with_graph(spec, _extraction(spec, NoDelegates())))
         return await transfer.load(
             spec.id, self._made(spec, embedder), embedder, file, progress, embed=embed
         )
 
     def questions(self, lines: Iterable[str], name: str) -> Sequence[Asked]:
-        """Questions for `calibrate`: JSON lines {question, document}, of a file of that name.
+        """Parse questions for `calibrate`: JSON lines {question, document} of the file `name`.
         Raises UsageError."""
         from groundhook.handlers.kb.calibrate import read_questions
 
@@ -266,32 +263,32 @@ class KnowledgeBase:
         tenant: str = "",
         progress: TransferProgress | None = None,
     ) -> Calibration:
-        """Measure what the cosines of the collection's embedding are worth, with questions that
-        name the documents which answer them, or with at most so many made from its passages. Raises
+        """Measure the similarity curve of the collection's embedding, with questions whose
+        answering document is given, or with at most `most` questions made from its passages. Raises
         UsageError, UnknownName, ConfigError."""
         from groundhook.handlers.kb.calibrate import calibrate
 
         spec = self._spec(collection)
         embedder = self._embedder(spec)
-        there = await self._store.made(spec.id)
-        if there is not None:
-            agree(spec.id, there, self._made(spec, embedder))
+        stored = await self._store.made(spec.id)
+        if stored is not None:
+            agree(spec.id, stored, self._made(spec, embedder))
         tenant = tenant_of(spec, tenant)
         return await calibrate(
             self._store, spec.id, tenant, embedder, asked=questions, most=most, done=progress
         )
 
     async def outdated(self) -> Sequence[HostError]:
-        """Collections that are declared otherwise than they were made (ConfigError), or with what
-        the engine does not have; and the first that could not be asked."""
+        """Return an error for each collection whose declaration differs from the stored one
+        (ConfigError) or needs what the engine lacks, and the first error of the store itself."""
         found: dict[str, HostError] = {}
         for id in self._collections:
             try:
                 spec = self._collections[id]
             except HostError:
-                continue  # said where it is declared
+                continue  # reported by the check of declarations
             if self.wrong(spec) is not None:
-                continue  # likewise
+                continue  # reported there too
             try:
                 declared = self._made(spec, self._embedder(spec))
             except HostError:
@@ -306,8 +303,8 @@ class KnowledgeBase:
                 spec.storage.replicas,
             ) != (1, 1):
                 found[f"storage of {spec.id}"] = UsageError(
-                    f"collection {spec.id!r}: storage.shards and storage.replicas mean nothing to"
-                    " the embedded engine",
+                    f"collection {spec.id!r}: storage.shards and storage.replicas have no"
+                    " effect on the embedded engine",
                     hint=(
                         "name a Qdrant server with qdrant.url in agent/agent.yml, or leave them out"
                     ),
@@ -321,13 +318,13 @@ class KnowledgeBase:
             except HostError as exc:
                 found.setdefault("", exc)
                 if not isinstance(self._store, KBClient):
-                    break  # a server that does not answer for one will not for the next
+                    break  # a server that fails for one collection fails for all
         else:
             if not isinstance(self._store, KBClient) and (
                 without := await cast("ServerStore", self._store).without_grpc()
             ):
                 found["grpc"] = UsageError(
-                    f"qdrant.prefer_grpc: {without}; HTTP is spoken", hint="see qdrant.grpc_port"
+                    f"qdrant.prefer_grpc: {without}; HTTP is used", hint="see qdrant.grpc_port"
                 )
         return tuple(found.values())
 
@@ -336,21 +333,21 @@ class KnowledgeBase:
 
         return Transfer(store, reserve_bytes=self._reserve_bytes)
 
-    def _graphed(self, spec: CollectionSpec, extraction: Extraction) -> GraphedStore:
-        """The store, keeping the collection's graph in step where it has one."""
+    def _with_graph(self, spec: CollectionSpec, extraction: Extraction) -> GraphedStore:
+        """Return the store; for a collection with a graph, one that also updates the graph."""
         return GraphedStore(self._store, self._graphs, {spec.id: extraction} if spec.graph else {})
 
     def _made(self, spec: CollectionSpec, embedder: Embedder) -> Made:
         return made_with(spec, embedder, known_language(spec.analyser.language, spec.id))
 
     def _spec(self, id: str) -> CollectionSpec:
-        """The collection of that id, or of the one id that ends so: `notes` for
+        """Return the collection with that id, or the only one whose id ends so: `notes` for
         `agents.hello.notes`. Raises UnknownName, UsageError."""
         return self._collections[by_end("collection", id, self._collections)]
 
     def wrong(self, spec: CollectionSpec) -> tuple[tuple[str, ...], ConfigError] | None:
-        """What is wrong with the names of its embedding and its language, and where in its
-        declaration."""
+        """Return the path in the declaration and the error of an unknown embedding or language;
+        None if both are right."""
         try:
             self._factories.get(spec.embedding.provider)
         except UnknownName as exc:
@@ -362,10 +359,8 @@ class KnowledgeBase:
         except ConfigError as exc:
             return ("analyser", "language"), exc
         try:
-            if spec.embedding.provider in (
-                "builtin",
-                "onnx",
-            ):  # others may lack nothing but a key, which may be set where the app will run
+            # Other providers need a key, which may be set only where the app runs.
+            if spec.embedding.provider in ("builtin", "onnx"):
                 self._embedder(spec)
         except ConfigError as exc:
             at = next(
@@ -379,7 +374,7 @@ class KnowledgeBase:
 
     async def aclose(self) -> None:
         """Close the store and the connections of embedding services, and end the threads of models.
-        The worker process goes on for others until it is idle."""
+        The worker process serves others until it is idle."""
         try:
             for embedder in self._embedders.values():
                 if isinstance(embedder, Closes):
@@ -416,8 +411,8 @@ def make_kb(
     qdrant: QdrantSettings | None = None,
     readers: Mapping[str, Reader] = READERS,
 ) -> KnowledgeBase:
-    """The knowledge base of a state folder, or of a Qdrant server when `qdrant` has a URL; to be
-    closed with `aclose`."""
+    """Return the knowledge base of a state folder, or of a Qdrant server if `qdrant` has a URL.
+    Close it with `aclose`."""
     return KnowledgeBase(
         opened_store(state, storage, qdrant),
         collections,
@@ -439,7 +434,7 @@ async def open_kb(
     storage: KBStorageSettings,
     qdrant: QdrantSettings | None = None,
 ) -> AsyncIterator[KnowledgeBase]:
-    """The same, closed when the block is left."""
+    """Open a knowledge base as `make_kb` does, and close it when the block is left."""
     kb = make_kb(state, collections, embedders, storage, qdrant)
     try:
         yield kb
@@ -451,7 +446,7 @@ async def open_kb(
 def opened_store(
     state: Path, storage: KBStorageSettings, qdrant: QdrantSettings | None = None
 ) -> KBClient | ServerStore:
-    """A store that connects when it is first asked something."""
+    """Return a store that connects with its first request."""
     if qdrant is None or not qdrant.url:
         return KBClient(state, idle_s=storage.idle_s)
     with extra("qdrant", "a knowledge base on a Qdrant server"):

@@ -1,5 +1,4 @@
-"""What a collection's declaration says to a store: what it is made with, and whose documents it
-keeps. Pure."""
+"""What a store needs of a collection's declaration: how it is made, and its tenants. Pure."""
 
 from __future__ import annotations
 
@@ -10,7 +9,8 @@ from groundhook.host.core.types.collection_spec import CollectionSpec
 
 
 def made_with(spec: CollectionSpec, embedder: Embedder, language: str) -> Made:
-    """What a store compares with what the collection was made with."""
+    """Return how the declaration makes the collection, which a store compares with how it was
+    made."""
     return Made(
         provider=embedder.provider,
         model=embedder.model,
@@ -23,18 +23,18 @@ def made_with(spec: CollectionSpec, embedder: Embedder, language: str) -> Made:
 
 
 def tenant_of(spec: CollectionSpec, tenant: str) -> str:
-    """The tenant that documents of a collection are stored for. Raises UsageError when the
-    collection has tenants and none is named, and when it has none and one is: the documents would
-    be everybody's."""
+    """Return the tenant for documents of a collection. Raises UsageError if the collection has
+    tenants and none is named, or if one is named and it has none: everyone would see the
+    documents."""
     if spec.tenant_field and not tenant:
         raise UsageError(
-            f"collection {spec.id!r} keeps its tenants apart, and no tenant was named",
+            f"collection {spec.id!r} separates its tenants, and no tenant was named",
             hint="name one with --tenant",
         )
     if tenant and not spec.tenant_field:
         raise UsageError(
-            f"collection {spec.id!r} has no tenants: what is added for {tenant!r} would be seen"
-            " by all",
+            f"collection {spec.id!r} has no tenants: everyone would see what is added for"
+            f" {tenant!r}",
             hint="declare `tenant_field` in its .kb.yao, or leave out --tenant",
         )
     return tenant

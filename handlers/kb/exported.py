@@ -1,15 +1,17 @@
-"""The file that `kb export` writes and `kb import` reads: JSON lines, so that it can be read
-anywhere and no more than a document or a few small ones are in memory at a time.
+"""The file that `kb export` writes and `kb import` reads: JSON lines, readable by any program, with
+at most a few documents in memory.
 
-    {"groundhook": "collection", "version": 1, "collection": "docs", "made": {"provider": …,
-    "model": …, "dimensions": …, …}} {"document": "a.md", "tenant": "", "title": …, "url": …,
-    "fingerprint": …, "bytes": …, "fields": {…}, "passages": 2} {"passage": …, "content": …, "text":
-    …, "heading": …, "page": …, "start": …, "end": …, "gap": …, "vector": …} {"passage": …} {"end":
-    1}
+    {"groundhook": "collection", "version": 1, "collection": "docs", "made": {"provider": …, …}}
+    {"document": "a.md", "tenant": "", "title": …, "url": …, "fingerprint": …, "bytes": …,
+     "fields": {…}, "passages": 2}
+    {"passage": …, "content": …, "text": …, "heading": …, "page": …, "start": …, "end": …,
+     "gap": …, "vector": …}
+    {"passage": …}
+    {"end": 1}
 
-A vector is base64 of float32, little-endian. The last line counts the documents: a file without it
-was cut. Whatever else a file holds is refused with its line, before any of the document reaches a
-store.
+Each object is one line. A vector is base64 of float32, little-endian. The last line counts the
+documents: a file without it is truncated. A line of any other form is an error with its number,
+before any part of its document reaches a store.
 """
 
 from __future__ import annotations
@@ -33,8 +35,8 @@ from groundhook.host.core.types.base import well_formed
 from groundhook.host.core.types.fields import LARGEST, FieldType, field_value
 
 _VERSION = 1
-# passages that are read in one turn of a thread, which takes longer to come by than to read one
-_TOGETHER = 64
+# passages that one call of a thread reads: the call takes longer than reading a passage
+_PASSAGES_READ = 64
 _LONGEST_LINE = 64 << 20  # characters
 _PASSAGE = tuple(field.name for field in fields(Passage) if field.name != "vector")
 _MADE = TypeAdapter(Made)
@@ -44,11 +46,13 @@ Scalar = str | int | FiniteFloat | bool
 
 
 class _Line(BaseModel):
+    """A line of the file, without unknown keys."""
+
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
 
 class _Head(_Line):
-    """Begins a document."""
+    """The first line of a document."""
 
     document: str = Field(min_length=1)
     title: str
@@ -62,7 +66,7 @@ class _Head(_Line):
 
 
 class _Piece(_Line):
-    """A passage of it."""
+    """A passage of the document."""
 
     passage: str = Field(min_length=1)
     content: str
@@ -79,20 +83,28 @@ Kind = TypeVar("Kind", bound=_Line)
 
 
 def header(collection: str, made: Made) -> str:
-    """The file's first line."""
-    said = {field.name: getattr(made, field.name) for field in fields(Made)}
+    """Return the first line of the file."""
+    values = {field.name: getattr(made, field.name) for field in fields(Made)}
     return _json(
-        [{"groundhook": "collection", "version": _VERSION, "collection": collection, "made": said}]
+        [
+            {
+                "groundhook": "collection",
+                "version": _VERSION,
+                "collection": collection,
+                "made": values,
+            }
+        ]
     )
 
 
 def lines_of(document: Incoming) -> str:
+    """Return the lines of a document."""
     head = {**vars(document), "fields": dict(document.fields), "passages": len(document.passages)}
     return _json([head, *(_passage(each) for each in document.passages)])
 
 
 def end(documents: int) -> str:
-    """The file's last line."""
+    """Return the last line of the file."""
     return _json([{"end": documents}])
 
 
@@ -108,42 +120,43 @@ def _json(lines: list[dict[str, Any]]) -> str:
 
 
 class Lines:
-    """What a file holds, a few documents at a time. Raises UsageError for a file that is not one,
-    with the line, and StorageError for one that was cut or cannot be read."""
+    """Reads a file, a few documents at a time. Raises UsageError, with the line, for another kind
+    of file, and StorageError for one that is truncated or cannot be read."""
 
     def __init__(self, file: IO[str]) -> None:
         self.name = str(getattr(file, "name", "the file"))
         self._number = 0
         self._file = file
-        self._last: int | HostError | None = (
-            None  # what came behind the documents that were handed out
-        )
+        # the number of documents, or the error, after the documents that were returned
+        self._last: int | HostError | None = None
 
     async def made(self) -> Made:
-        """What the collection was made with; to be read first."""
+        """Return what the collection was made with. Call this first."""
         first = await anyio.to_thread.run_sync(self._next)
         if first.get("groundhook") != "collection" or first.get("version") != _VERSION:
-            raise UsageError(f"{self.name!r} is no collection that `groundhook kb export` wrote")
-        said = first.get("made")
+            raise UsageError(f"{self.name!r} is not a collection that `groundhook kb export` wrote")
+        values = first.get("made")
         known = (
-            {field.name: said[field.name] for field in fields(Made) if field.name in said}
-            if isinstance(said, dict)
-            else said
+            {field.name: values[field.name] for field in fields(Made) if field.name in values}
+            if isinstance(values, dict)
+            else values
         )
         try:
             return _MADE.validate_json(json.dumps(known), strict=True)
         except ValidationError as exc:
-            raise self._foreign(_told(exc)) from exc
+            raise self._not_exported(_first_problem(exc)) from exc
 
     async def next(self, made: Made, *, vectors: bool) -> list[Incoming] | int:
-        """The next documents, for a collection that is made so (`vectors`: with these very ones);
-        at the end of the file how many it says that it has. Those before a line that is refused are
-        handed out first."""
+        """Return the next documents, for a collection made so (`vectors`: with the vectors of the
+        file); at the end of the file, its number of documents. Documents before an invalid line are
+        returned before its error is raised."""
         return await anyio.to_thread.run_sync(partial(self._documents, made, vectors=vectors))
 
     def _documents(self, made: Made, *, vectors: bool) -> list[Incoming] | int:
         read: list[Incoming] = []
-        while self._last is None and sum(len(document.passages) for document in read) < _TOGETHER:
+        while (
+            self._last is None and sum(len(document.passages) for document in read) < _PASSAGES_READ
+        ):
             try:
                 found = self._document(made, vectors=vectors)
             except HostError as exc:
@@ -160,32 +173,32 @@ class Lines:
         return self._last
 
     def _document(self, made: Made, *, vectors: bool) -> Incoming | int:
-        said = self._next()
-        if set(said) == {"end"} and isinstance(said["end"], int):
+        values = self._next()
+        if set(values) == {"end"} and isinstance(values["end"], int):
             self._number += 1
-            if self._readline():  # of a compressed file this holds all of it against its checksum
-                raise self._foreign("more after its end")
-            return int(said["end"])
-        head = self._line(_Head, said)
+            if self._readline():  # also makes a compressed file verify its checksum
+                raise self._not_exported("more after its end")
+            return int(values["end"])
+        head = self._line(_Head, values)
         self._check(head, made)
         bytes_wanted = 4 * made.dimensions if vectors else None
         passages = tuple(self._piece(bytes_wanted) for _ in range(head.passages))
         return Incoming(**{**dict(head), "passages": passages})
 
     def _check(self, head: _Head, made: Made) -> None:
-        """That the collection can have such a document."""
+        """Raise UsageError if the collection cannot have such a document."""
         if bool(head.tenant) != made.tenanted:
             own = (
                 f"belongs to the tenant {head.tenant!r}" if head.tenant else "belongs to no tenant"
             )
             others = (
-                "those of the collection all do"
+                "all documents of the collection do"
                 if made.tenanted
                 else "the collection has no tenants"
             )
             raise UsageError(
                 f"{self.name!r}, line {self._number}: {head.document!r} {own}, and {others}",
-                hint="declare `tenant_field` as it was where the file was exported",
+                hint="declare `tenant_field` as in the exported collection",
             )
         for name, type in made.fields.items():
             try:
@@ -201,35 +214,35 @@ class Lines:
         try:
             vector = base64.b64decode(piece.vector, validate=True)
         except ValueError as exc:
-            raise self._foreign(f"'vector': {exc}") from exc
+            raise self._not_exported(f"'vector': {exc}") from exc
         if bytes_wanted is not None and not _is_vector(vector, bytes_wanted):
-            raise self._foreign(f"'vector' should have {bytes_wanted // 4} finite numbers")
+            raise self._not_exported(f"'vector' should have {bytes_wanted // 4} finite numbers")
         return Passage(**{**dict(piece), "vector": vector})
 
-    def _line(self, kind: type[Kind], said: Mapping[str, Any]) -> Kind:
+    def _line(self, kind: type[Kind], values: Mapping[str, Any]) -> Kind:
         try:
-            return kind.model_validate(said)
+            return kind.model_validate(values)
         except ValidationError as exc:
-            raise self._foreign(_told(exc)) from exc
+            raise self._not_exported(_first_problem(exc)) from exc
 
     def _next(self) -> Mapping[str, Any]:
         self._number += 1
         line = self._readline()
         if not line.endswith("\n"):
             if len(line) == _LONGEST_LINE:
-                raise self._foreign(f"more than {_LONGEST_LINE >> 20} million characters")
+                raise self._not_exported(f"more than {_LONGEST_LINE >> 20} million characters")
             raise StorageError(
-                f"{self.name!r} was cut at line {self._number}",
-                hint="export it again; what was read so far is added",
+                f"{self.name!r} is truncated at line {self._number}",
+                hint="export it again; everything before this line is added",
             )
         try:
             read: Mapping[str, Any] = json.loads(line)
         except (ValueError, RecursionError) as exc:
-            raise self._foreign("no JSON") from exc
+            raise self._not_exported("not JSON") from exc
         if not isinstance(read, dict):
-            raise self._foreign("no object")
+            raise self._not_exported("not an object")
         if ("\\ud" in line or "\\uD" in line) and well_formed(read) != read:
-            raise self._foreign("half a character, which no text has")
+            raise self._not_exported("a lone surrogate, which is not valid text")
         return read
 
     def _readline(self) -> str:
@@ -240,14 +253,15 @@ class Lines:
                 f"{self.name!r} cannot be read from line {self._number} on: {exc}"
             ) from exc
 
-    def _foreign(self, why: str) -> UsageError:
+    def _not_exported(self, why: str) -> UsageError:
         return UsageError(
-            f"{self.name!r} is no collection that `groundhook kb export` wrote (line"
+            f"{self.name!r} is not a collection that `groundhook kb export` wrote (line"
             f" {self._number}: {why})"
         )
 
 
 def _is_vector(vector: bytes, size: int) -> bool:
+    """Return whether the bytes are a vector of that size with finite numbers."""
     if len(vector) != size:
         return False
     numbers = array("f")
@@ -255,8 +269,8 @@ def _is_vector(vector: bytes, size: int) -> bool:
     return all(map(math.isfinite, numbers))
 
 
-def _told(exc: ValidationError) -> str:
-    """The first thing that is wrong."""
+def _first_problem(exc: ValidationError) -> str:
+    """Return the first problem."""
     wrong = exc.errors(include_url=False, include_context=False, include_input=False)[0]
     path = ".".join(map(str, wrong["loc"]))
     return f"{path!r}: {wrong['msg']}" if path else wrong["msg"]

@@ -1,5 +1,4 @@
-"""Collections made anew, written to a file, and read from one: from what a store holds, whichever
-engine is behind it."""
+"""Rebuild, export and import collections, with any engine."""
 
 from __future__ import annotations
 
@@ -23,16 +22,14 @@ from groundhook.handlers.kb.store import (
 from groundhook.host.core.errors import ConfigError, StorageError, UsageError
 from groundhook.host.core.ports import Embedder
 
-# passages that are read at once: the embedded engine answers no search meanwhile, about a
-# millisecond
-_TOGETHER = 64
-_BUILDING = "~new"  # what a collection that is being made anew is called, after its id
+# passages of one read: the embedded engine delays searches meanwhile, by about a millisecond
+_PASSAGES_READ = 64
+_BUILDING = "~new"  # suffix of the id of a collection that is being rebuilt
 
 
 @dataclass(frozen=True, kw_only=True)
 class Transferred:
-    """What became of it: documents and passages written, and those that were there already as they
-    are."""
+    """The result: documents and passages that were written, and those that were already there."""
 
     collection: str
     documents: int = 0
@@ -42,29 +39,28 @@ class Transferred:
 
 
 class Transfer:
-    """Between stores and files. `reserve_bytes` of disk stay free."""
+    """Transfers collections between a store and files. `reserve_bytes` of disk stay free."""
 
     def __init__(self, store: VectorStore, *, reserve_bytes: int) -> None:
         self._store = store
         self._reserve_bytes = reserve_bytes
 
     async def rebuild(
-        self, id: str, made: Made, embedder: Embedder, told: TransferProgress | None = None
+        self, id: str, made: Made, embedder: Embedder, progress: TransferProgress | None = None
     ) -> Transferred:
-        """Make a collection anew with what is declared now, beside the one that is searched
-        meanwhile, and put it in its place. What an attempt before this one made counts as
-        unchanged. Raises UsageError when nothing to make it from, and ConfigError when it is to
-        gain or lose its tenants: whose its documents are is then for whoever adds them to say."""
+        """Build a collection again with the current declaration, beside the old one that is
+        searched meanwhile, and replace that. Documents of an interrupted attempt count as
+        unchanged. Raises UsageError for an empty collection, and ConfigError if it gains or loses
+        tenants: only a new add can assign the documents to tenants."""
         building = id + _BUILDING
         there = await self._store.usage(id, None)
         if (was := there.made) is None:
             raise UsageError(
-                f"collection {id!r} is empty: nothing to make it from",
+                f"collection {id!r} is empty: there is nothing to rebuild it from",
                 hint=f"groundhook kb add {id} PATH…",
             )
-        if (
-            not there.documents
-        ):  # an add that was refused has left it: the next one makes it as it is declared then
+        # Left by an add that was refused; the next add creates it with its declaration.
+        if not there.documents:
             await self._store.remove(id, None, None)
             return Transferred(collection=id)
         refuse_other_tenancy(id, was, made)
@@ -72,15 +68,15 @@ class Transfer:
         await self._start(building, made)
         done = Transferred(collection=id)
         while True:
-            changed = await self._catch_up(id, building, made, again, told, done)
+            changed = await self._catch_up(id, building, made, again, progress, done)
             if changed == done and await self._store.swap(building, id):
                 return done
             done = changed
 
     async def export(
-        self, id: str, out: IO[str], told: TransferProgress | None = None
+        self, id: str, out: IO[str], progress: TransferProgress | None = None
     ) -> Transferred:
-        """Write a collection to a file, no more than a page of documents in memory at a time."""
+        """Write a collection to a file, with at most a page of documents in memory."""
         made = await self._store.made(id)
         if made is None:
             raise UsageError(f"collection {id!r} is empty: there is nothing to export")
@@ -91,9 +87,9 @@ class Transfer:
         done = Transferred(collection=id)
         async for page in self._pages(id, self._store.come_from(id, None, "")):
             await anyio.to_thread.run_sync(_write, out, page)
-            done = _with(done, page)
-            if told is not None and page:
-                told(done.passages, max(total, done.passages), page[-1].document)
+            done = _count(done, page)
+            if progress is not None and page:
+                progress(done.passages, max(total, done.passages), page[-1].document)
         await anyio.to_thread.run_sync(out.write, end(done.documents))
         return done
 
@@ -103,13 +99,13 @@ class Transfer:
         made: Made,
         embedder: Embedder,
         file: IO[str],
-        told: TransferProgress | None = None,
+        progress: TransferProgress | None = None,
         *,
         embed: bool = False,
     ) -> Transferred:
-        """Add what `export` wrote to a collection as it is declared; `embed`: with new vectors.
-        Raises ConfigError when it was made with another embedding and is not to be embedded,
-        UsageError for another file, StorageError for one that was cut."""
+        """Add the documents of an exported file to a collection; `embed`: with new vectors. Raises
+        ConfigError if the vectors are of another embedding, UsageError for another kind of file,
+        StorageError for a truncated one."""
         lines = Lines(file)
         was = await lines.made()
         if made.language == "auto":
@@ -120,7 +116,7 @@ class Transfer:
             (one.tenant, one.document): one
             for one in (await self._store.usage(id, None, made=made)).documents
         }
-        filling = self._filling(id, made, embedder if embed else None, told)
+        writer = self._writer(id, made, embedder if embed else None, progress)
         unchanged, passages = 0, 0
         try:
             while not isinstance(read := await lines.next(made, vectors=not embed), int):
@@ -128,30 +124,28 @@ class Transfer:
                     known = there.get((document.tenant, document.document))
                     if known is not None and known.fingerprint == document.fingerprint:
                         unchanged, passages = unchanged + 1, passages + known.chunks
-                        filling.report(document.document)
+                        writer.report(document.document)
                     else:
-                        await filling.add(document)
-        finally:  # what was read of a file that was cut counts
-            await filling.flush()
-        if read != filling.documents + unchanged:
-            raise StorageError(
-                f"{lines.name!r} says that it has {read} documents and has another number"
-            )
+                        await writer.add(document)
+        finally:  # also store what was read of a truncated file
+            await writer.flush()
+        if read != writer.documents + unchanged:
+            raise StorageError(f"{lines.name!r} announces {read} documents and has another number")
         return Transferred(
             collection=id,
-            documents=filling.documents,
-            passages=filling.passages,
+            documents=writer.documents,
+            passages=writer.passages,
             unchanged=unchanged,
             unchanged_passages=passages,
         )
 
     async def _pages(self, id: str, listed: AsyncIterator[Stored]) -> AsyncIterator[list[Incoming]]:
-        """The documents of a list that are still there, as many small ones together as are worth
-        one request."""
+        """Yield the documents of a list that still exist, as many small ones as are worth one
+        request."""
         waiting: list[tuple[str, str]] = []
         passages = 0
         async for stored in listed:
-            if waiting and passages + stored.chunks > _TOGETHER:
+            if waiting and passages + stored.chunks > _PASSAGES_READ:
                 yield await self._store.whole(id, waiting)
                 waiting, passages = [], 0
             waiting.append((stored.tenant, stored.document))
@@ -159,21 +153,22 @@ class Transfer:
         if waiting:
             yield await self._store.whole(id, waiting)
 
-    def _filling(
+    def _writer(
         self,
         id: str,
         made: Made,
         embedder: Embedder | None,
-        told: TransferProgress | None,
+        progress: TransferProgress | None,
         *,
         ready: int = 0,
         total: int = 0,
     ) -> BatchWriter:
         put = partial(self._store.put, id, made, reserve_bytes=self._reserve_bytes)
-        return BatchWriter(put, embedder, told, ready=ready, total=total)
+        return BatchWriter(put, embedder, progress, ready=ready, total=total)
 
     async def _start(self, building: str, made: Made) -> None:
-        """Begin, or go on where an attempt before was stopped."""
+        """Keep the result of an interrupted attempt, unless it was built with another
+        declaration."""
         there = (await self._store.usage(building, None)).made
         try:
             if there is not None:
@@ -187,10 +182,10 @@ class Transfer:
         building: str,
         made: Made,
         embedder: Embedder | None,
-        told: TransferProgress | None,
+        progress: TransferProgress | None,
         done: Transferred,
     ) -> Transferred:
-        """Bring `building` to what `id` holds now."""
+        """Copy to `building` what `id` has and it lacks, and remove what `id` no longer has."""
         wanted = {_key(one): one for one in (await self._store.usage(id, None)).documents}
         has = {_key(one): one for one in (await self._store.usage(building, None)).documents}
         for tenant, name, _ in has.keys() - wanted.keys():
@@ -201,19 +196,19 @@ class Transfer:
             sum(one.chunks for one in wanted.values()),
             sum(has[key].chunks for key in kept),
         )
-        if not done.documents:  # nothing of it is from this attempt
+        if not done.documents:  # all of it is from an earlier attempt
             done = replace(done, unchanged=len(kept), unchanged_passages=ready)
-        filling = self._filling(building, made, embedder, told, ready=ready, total=total)
+        writer = self._writer(building, made, embedder, progress, ready=ready, total=total)
         async for page in self._pages(
             id, _each(stored for key, stored in wanted.items() if key not in has)
         ):
             for document in page:
-                await filling.add(document)
-        await filling.flush()
+                await writer.add(document)
+        await writer.flush()
         return replace(
             done,
-            documents=done.documents + filling.documents,
-            passages=done.passages + filling.passages,
+            documents=done.documents + writer.documents,
+            passages=done.passages + writer.passages,
         )
 
 
@@ -231,7 +226,7 @@ def _refuse_other_vectors(id: str, was: Made, made: Made) -> None:
             f"the file's vectors are of {was.provider!r} {was.model!r} with {was.dimensions}"
             f" dimensions, and collection {id!r} is declared with {made.provider!r} {made.model!r}"
             f" of {made.dimensions}",
-            hint="add --embed to embed its texts anew, or declare the collection as it was",
+            hint="add --embed to embed its texts again, or declare the collection as it was",
         )
 
 
@@ -244,7 +239,7 @@ async def _each(listed: Iterable[Stored]) -> AsyncIterator[Stored]:
         yield stored
 
 
-def _with(done: Transferred, documents: Sequence[Incoming]) -> Transferred:
+def _count(done: Transferred, documents: Sequence[Incoming]) -> Transferred:
     passages = sum(len(document.passages) for document in documents)
     return replace(
         done, documents=done.documents + len(documents), passages=done.passages + passages

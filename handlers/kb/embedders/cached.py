@@ -1,10 +1,9 @@
-"""Vectors that were computed before: a bounded file that all processes of an app share, and an
-`Embedder` in front of another.
+"""A cache of vectors: a bounded SQLite file that all processes of an app share, and an `Embedder`
+that uses it.
 
-A vector is found by provider, model, dimensions, whether it is of a question or a document, and a
-hash of the text; the text itself is not kept. The file is SQLite. It is a cache and nothing else:
-whatever goes wrong with it is said in the trace, and the vector is computed. Where there is no
-room, what was not asked for for longest goes.
+The key of a vector is a hash of provider, model, dimensions, kind (question or document) and text;
+the text itself is not stored. An error of the file is shown in the trace, and the vector is
+computed. The least recently used vectors are removed if space is needed.
 """
 
 from __future__ import annotations
@@ -37,14 +36,15 @@ create table if not exists vectors (
 create index if not exists by_turn on vectors (turn);
 """
 _LOOKED_UP = 500  # keys in one statement
-_REMOVED = 50  # vectors removed between two looks at the size
-_STALE = 32  # vectors put in since another was last used, before its use is written down
+_REMOVED = 50  # vectors removed between two checks of the size
+# a use is recorded only after so many insertions since the last recorded one: reads need few writes
+_STALE = 32
 _BUSY_S = 2.0
 
 
 class VectorCache:
-    """Usable from any thread. Nothing is opened before the first use; every method raises
-    sqlite3.Error and OSError."""
+    """The file. Usable from any thread; opened at the first use. Every method raises sqlite3.Error
+    and OSError."""
 
     def __init__(self, path: Path, *, most_bytes: int) -> None:
         self._path = path
@@ -53,10 +53,10 @@ class VectorCache:
         self._db: sqlite3.Connection | None = None
 
     def get(self, keys: Sequence[bytes]) -> dict[bytes, bytes]:
-        """The vectors that are there."""
+        """Return the vectors of those keys that are in the file."""
         found: dict[bytes, bytes] = {}
         with self._lock:
-            db = self._opened()
+            db = self._open()
             turn = self._turn(db)
             old: list[bytes] = []
             for start in range(0, len(keys), _LOOKED_UP):
@@ -68,7 +68,7 @@ class VectorCache:
                     found[key] = vector
                     if used + _STALE < turn:
                         old.append(key)
-            if old:  # what was asked for again stays
+            if old:  # recently used vectors are removed last
                 with db:
                     db.executemany(
                         "update vectors set turn = ? where key = ?", [(turn, key) for key in old]
@@ -76,10 +76,11 @@ class VectorCache:
         return found
 
     def put(self, vectors: Mapping[bytes, bytes]) -> None:
+        """Store vectors, removing others if space is needed."""
         if sum(len(vector) for vector in vectors.values()) > self._most // 2:
-            return  # it would push out everything else
+            return  # it would displace everything else
         with self._lock:
-            db = self._opened()
+            db = self._open()
             with db:
                 db.execute("begin immediate")
                 rows = [(key, vector, self._turn(db)) for key, vector in vectors.items()]
@@ -96,7 +97,7 @@ class VectorCache:
             self._db = None
 
     def _make_room(self, db: sqlite3.Connection) -> None:
-        """Remove what was not used for longest until a tenth is free."""
+        """Remove the least recently used vectors until a tenth of the file is free."""
         while self._size(db) > self._most * 9 // 10:
             db.execute(
                 "delete from vectors where id in (select id from vectors order by turn, id"
@@ -105,7 +106,8 @@ class VectorCache:
             )
 
     def _size(self, db: sqlite3.Connection) -> int:
-        """Bytes that are in use; those of removed vectors are used again and not given back."""
+        """Return the bytes in use. SQLite reuses the space of removed vectors and does not shrink
+        the file."""
         pages, free, size = (
             int(db.execute(f"pragma {name}").fetchone()[0])
             for name in ("page_count", "freelist_count", "page_size")
@@ -113,27 +115,26 @@ class VectorCache:
         return (pages - free) * size
 
     def _turn(self, db: sqlite3.Connection) -> int:
-        """The time, counted in vectors that came in."""
+        """Return the time, counted in insertions."""
         return int(db.execute("select coalesce(max(id), 0) from vectors").fetchone()[0])
 
-    def _opened(self) -> sqlite3.Connection:
+    def _open(self) -> sqlite3.Connection:
         if self._db is None:
             self._path.parent.mkdir(parents=True, exist_ok=True)
             self._path.touch(mode=0o600)  # SQLite gives its other files the same mode
             try:
-                self._db = self._connected()
+                self._db = self._connect()
             except sqlite3.DatabaseError as exc:
                 if isinstance(exc, sqlite3.OperationalError):
                     raise
                 for path in (self._path, *(Path(f"{self._path}{end}") for end in ("-wal", "-shm"))):
-                    path.unlink(
-                        missing_ok=True
-                    )  # not a database: what was in it can be computed again
+                    # The file is not a database; its vectors can be computed again.
+                    path.unlink(missing_ok=True)
                 self._path.touch(mode=0o600)
-                self._db = self._connected()
+                self._db = self._connect()
         return self._db
 
-    def _connected(self) -> sqlite3.Connection:
+    def _connect(self) -> sqlite3.Connection:
         db = sqlite3.connect(
             self._path, timeout=_BUSY_S, isolation_level=None, check_same_thread=False
         )
@@ -146,14 +147,14 @@ class VectorCache:
 
 
 class CachedEmbedder:
-    """An `Embedder` that asks another only for what is not in the cache."""
+    """An `Embedder` that calls another only for texts that are not in the cache."""
 
     def __init__(self, inner: Embedder, cache: VectorCache) -> None:
         self.inner = inner
         self.provider, self.model, self.dimensions = inner.provider, inner.model, inner.dimensions
         self.in_context = in_context(inner)
         self._cache = cache
-        self._made = f"{inner.provider}\0{inner.model}\0{inner.dimensions}"
+        self._model_key = f"{inner.provider}\0{inner.model}\0{inner.dimensions}"
 
     async def embed_query(self, text: str, /) -> list[float]:
         async def embed(texts: Sequence[str]) -> list[list[float]]:
@@ -186,25 +187,24 @@ class CachedEmbedder:
     ) -> list[list[float]]:
         around = "\0".join(texts) if self.in_context and kind == "document" else ""
         keys = [self._key(kind, text, around) for text in texts]
-        found = await self._tried(self._cache.get, keys) or {}
-        known = {
-            key: vector for key, vector in found.items() if len(vector) == 4 * self.dimensions
-        }  # others are damaged
+        found = await self._try_cache(self._cache.get, keys) or {}
+        # A vector of another length is damaged, and is computed again.
+        known = {key: vector for key, vector in found.items() if len(vector) == 4 * self.dimensions}
         missing = list(
             {key: text for key, text in zip(keys, texts, strict=True) if key not in known}.items()
         )
         if self.in_context and missing:
-            missing = list(
-                zip(keys, texts, strict=True)
-            )  # a passage is embedded among its neighbours or not at all
+            # A vector depends on the neighbouring passages: embed all of them or none.
+            missing = list(zip(keys, texts, strict=True))
         if missing:
             made = await embed([text for _, text in missing])
             new = {key: packed(vector) for (key, _), vector in zip(missing, made, strict=True)}
             known = {**known, **new}
-            await self._tried(self._cache.put, new)
+            await self._try_cache(self._cache.put, new)
         return [unpacked(known[key]) for key in keys]
 
-    async def _tried(self, use: Callable[[Any], Any], given: Any) -> Any:
+    async def _try_cache(self, use: Callable[[Any], Any], given: Any) -> Any:
+        """Use the cache in a thread; return None and show the error in the trace if it fails."""
         try:
             return await anyio.to_thread.run_sync(use, given)
         except (sqlite3.Error, OSError) as exc:
@@ -213,5 +213,5 @@ class CachedEmbedder:
             return None
 
     def _key(self, kind: str, text: str, around: str) -> bytes:
-        said = "\0\0".join([self._made, kind, text, around]).encode(errors="surrogatepass")
-        return hashlib.blake2b(said, digest_size=20).digest()
+        content = "\0\0".join([self._model_key, kind, text, around]).encode(errors="surrogatepass")
+        return hashlib.blake2b(content, digest_size=20).digest()

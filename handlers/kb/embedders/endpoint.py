@@ -1,9 +1,9 @@
 """Any OpenAI-compatible `/embeddings` endpoint, over plain HTTP.
 
 POST {host}/embeddings {model, input: [text], encoding_format: "float", dimensions?} with a bearer
-key → {data: [{index, embedding}]}. Asked without the `openai` SDK: that has one door in this
-program, in the layer of language models, which sources may not know; and it would add retries of
-its own, and ask for an encoding that many compatible servers do not have.
+key → {data: [{index, embedding}]}. The `openai` SDK is not used: only the layer of language models
+may import it, it adds retries of its own, and it requests an encoding that many compatible servers
+lack.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 
 
 class Endpoint:
-    """A `Service`. `prefixes` are put before questions and documents, for models that were trained
-    with some; `sized`: the endpoint is asked for vectors of `dimensions`."""
+    """A `Service`. `prefixes` precede questions and documents, for models that were trained with
+    them; `sized`: requests contain `dimensions`."""
 
     in_context = False
 
@@ -59,7 +59,7 @@ class Endpoint:
             **self._size,
         }
         try:
-            response = await self._opened().post(
+            response = await self._open_client().post(
                 f"{self._access.host.rstrip('/')}/embeddings",
                 content=json.dumps(body).encode(),
                 timeout=timeout_s,
@@ -67,7 +67,9 @@ class Endpoint:
         except (httpx2.HTTPError, httpx2.InvalidURL, httpx2.StreamError) as exc:
             raise Failed(0, one_line(exc) or exc.__class__.__name__) from exc
         if response.status_code != 200:
-            raise Failed(response.status_code, _said(response.content), wait_of(response.headers))
+            raise Failed(
+                response.status_code, _error_text(response.content), wait_of(response.headers)
+            )
         try:
             answer = json.loads(response.content)
         except ValueError as exc:
@@ -79,9 +81,9 @@ class Endpoint:
         if self._client is not None:
             await self._client.aclose()
 
-    def _opened(self) -> httpx2.AsyncClient:
+    def _open_client(self) -> httpx2.AsyncClient:
         if self._client is None:
-            import httpx2  # 0.16 s: not before it is needed
+            import httpx2  # takes 0.16 s: not before it is needed
 
             headers = {"content-type": "application/json", **self._access.headers}
             if self._access.key:
@@ -91,21 +93,21 @@ class Endpoint:
 
 
 def vectors(answer: Any, access: Access) -> Vectors:
-    """The vectors of an answer in the order of the texts, which is not always that of the answer.
+    """Return the vectors of an answer in the order of the texts, which the answer need not have.
     Raises SourceMalformed."""
     with reading(access):
         rows = answer["data"]
         if sorted(row["index"] for row in rows) != list(range(len(rows))):
-            raise ValueError("indexes that are not those of the texts")
+            raise ValueError("the indexes are not those of the texts")
         return [
             [float(value) for value in row["embedding"]]
             for row in sorted(rows, key=lambda row: row["index"])
         ]
 
 
-def _said(body: bytes) -> str:
-    """What the endpoint says about its refusal: OpenAI's `error.message`, others' `detail`,
-    `message` or text."""
+def _error_text(body: bytes) -> str:
+    """Return the reason in an error response: OpenAI's `error.message`, `detail` or `message` of
+    other servers, or plain text."""
     try:
         answer = json.loads(body)
     except ValueError:

@@ -1,10 +1,9 @@
-"""Embedding models of one's own, in a folder: `embedding: {provider: onnx, path: models/e5-base}`.
+"""Embedding models in a folder of the app: `embedding: {provider: onnx, path: models/e5-base}`.
 
-How vectors are made of the graph's output is read from the folder, as sentence-transformers writes
-it: `1_Pooling/config.json` (mean where it is missing), `prompts` of
-`config_sentence_transformers.json` (what is put before questions and documents), and
-`matryoshka_dimensions` of `config.json` (to how many dimensions vectors may be cut). Vectors are
-always of unit length.
+The folder has the files of sentence-transformers: the pooling is in `1_Pooling/config.json` (mean
+if it is missing), prefixes of questions and documents are the `prompts` of
+`config_sentence_transformers.json`, and `matryoshka_dimensions` of `config.json` lists the
+dimensions to which vectors may be cut. Vectors always have unit length.
 """
 
 from __future__ import annotations
@@ -33,8 +32,8 @@ _POOLINGS = {
 
 
 def own_model(root: Path, spec: EmbeddingSpec) -> Embedder:
-    """The model of a folder below the app's. Raises ConfigError for a folder that lacks something;
-    the model is loaded when it is first used."""
+    """Return the model of a folder below `root`; it is loaded at the first use. Raises ConfigError
+    for an incomplete folder."""
     if not spec.path:
         raise ConfigError(
             "the embedding provider 'onnx' needs a folder", hint="set embedding.path to it"
@@ -46,6 +45,8 @@ def own_model(root: Path, spec: EmbeddingSpec) -> Embedder:
 
 
 class OnnxEmbedder(OnCpu):
+    """An `Embedder` with the model of a folder."""
+
     provider = "onnx"
 
     def __init__(self, folder: ModelFolder, spec: EmbeddingSpec) -> None:
@@ -79,10 +80,11 @@ class OnnxEmbedder(OnCpu):
         return self._curve.similarity(cosine)
 
     def count_tokens(self, text: str, /) -> int:
-        return self._loaded().count(text)
+        return self._load().count(text)
 
     async def fallback(self) -> str:
-        """There is none; loads the model and computes a vector. Raises ConfigError."""
+        """Load the model and compute a vector, to report errors now; return "", since it has no
+        other engine. Raises ConfigError."""
         await anyio.to_thread.run_sync(self._passage, "")
         return ""
 
@@ -92,7 +94,7 @@ class OnnxEmbedder(OnCpu):
     def _passage(self, text: str) -> list[float]:
         return self._vector(self._before_passage + text)
 
-    def _loaded(self) -> Computing:
+    def _load(self) -> Computing:
         with self._loading:
             if self._computing is None:
                 try:
@@ -104,12 +106,12 @@ class OnnxEmbedder(OnCpu):
     def _vector(self, text: str) -> list[float]:
         import numpy as np
 
-        computing = self._loaded()
+        computing = self._load()
         try:
             made = computing.run(text)[0]
         except Unusable as exc:
             raise _unusable(exc) from exc
-        vector = self._pooled(made) if made.ndim == 2 else made
+        vector = self._pool(made) if made.ndim == 2 else made
         if vector.ndim != 1 or len(vector) != self._own:
             shape = " × ".join(map(str, vector.shape))
             raise ConfigError(
@@ -127,7 +129,7 @@ class OnnxEmbedder(OnCpu):
         values: list[float] = (vector / length).tolist()
         return values
 
-    def _pooled(self, tokens: Any) -> Any:
+    def _pool(self, tokens: Any) -> Any:
         match self._pooling:
             case "cls":
                 return tokens[0]
@@ -140,29 +142,30 @@ class OnnxEmbedder(OnCpu):
 
 
 def _pooling(folder: ModelFolder, config: dict[str, Any]) -> str:
-    """Raises ConfigError for one that is not known, or for several at once."""
+    """Return the pooling mode. Raises ConfigError for an unknown one, or for several at once."""
     chosen = [key for key, value in config.items() if key.startswith("pooling_mode_") and value]
     if not chosen:
         return "mean"
     if len(chosen) > 1 or chosen[0] not in _POOLINGS:
         raise ConfigError(
             f"the embedding model in {folder.path.name!r} pools by {', '.join(chosen)}",
-            hint=f"known is one of {', '.join(_POOLINGS)} in 1_Pooling/config.json",
+            hint=f"set one of {', '.join(_POOLINGS)} in 1_Pooling/config.json",
         )
     return _POOLINGS[chosen[0]]
 
 
 def _dimensions(folder: ModelFolder, own: int, spec: EmbeddingSpec) -> int:
+    """Return the dimensions of the vectors, cut if the spec says so. Raises ConfigError."""
     if not own:
         raise ConfigError(
-            f"the folder {folder.path.name!r} does not say how long its vectors are",
+            f"the folder {folder.path.name!r} does not give the dimensions of its vectors",
             hint="add hidden_size to its config.json, or set embedding.dimensions",
         )
     wanted = spec.dimensions or own
     sizes = folder.config.get("matryoshka_dimensions")
-    may = sizes if isinstance(sizes, list) else []
-    if wanted != own and wanted not in may:
-        known = f"{own}, or {', '.join(map(str, may))}" if may else str(own)
+    allowed = sizes if isinstance(sizes, list) else []
+    if wanted != own and wanted not in allowed:
+        known = f"{own}, or {', '.join(map(str, allowed))}" if allowed else str(own)
         raise ConfigError(
             f"the embedding model in {folder.path.name!r} has vectors of {known} dimensions, not"
             f" of {wanted}",

@@ -1,5 +1,5 @@
-"""What an app can embed with: models on this machine, the two services that are always known, and
-those that `embedders` of agent/agent.yml names."""
+"""The embedding providers of an app: local models, the two built-in services, and services under
+`embedders` in agent/agent.yml."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ OPENAI, VOYAGE = "https://api.openai.com/v1", "https://api.voyageai.com/v1"
 _VARIABLES = {"openai": "OPENAI_API_KEY", "voyage": "VOYAGE_API_KEY"}
 _DEFAULTS = {"openai": "text-embedding-3-small", "voyage": "voyage-3.5"}
 
-# Documented limits of a request, and a margin: tokens are estimated here and counted there.
+# Documented limits of a request, with a margin: tokens are estimated here and counted there.
 # https://platform.openai.com/docs/api-reference/embeddings/create: 2,048 texts, 300,000 tokens,
 # 8,192 in a text. https://docs.voyageai.com/docs/embeddings: 1,000 texts, 120,000 tokens for the
 # most restricted models. https://docs.voyageai.com/docs/contextualized-chunk-embeddings: 32,000
@@ -54,7 +54,7 @@ _SIZED = (
 def register_local(
     embedders: Registry[EmbedderFactory], *, root: Path = Path(), small_engine: bool = False
 ) -> None:
-    """Enter `builtin`, `hash` and `onnx` (of a folder below `root`), which need no network."""
+    """Register `builtin`, `hash` and `onnx` (a folder below `root`), which need no network."""
     embedders.add("builtin", partial(builtin, small_engine=small_engine))
     embedders.add("hash", HashEmbedder)
     embedders.add("onnx", partial(own_model, root))
@@ -63,8 +63,8 @@ def register_local(
 def service(
     name: str, settings: EmbedderSettings, environment: Mapping[str, str], spec: EmbeddingSpec
 ) -> Embedder:
-    """The embedder of a service: `voyage`, `openai`, or one that the app declares by another name
-    with its type. Raises ConfigError."""
+    """Return the embedder of a service: `voyage`, `openai`, or one that the app declares under
+    another name with a type. Raises ConfigError."""
     make = _voyage if (settings.type or name) == "voyage" else _openai
     return make(name, settings, environment, spec)
 
@@ -72,8 +72,8 @@ def service(
 def _access(
     name: str, kind: str, settings: EmbedderSettings, environment: Mapping[str, str], host: str
 ) -> Access:
-    """The key that is written down, else the one of the environment. A service elsewhere is not
-    sent OpenAI's key, and may need none: it says so itself."""
+    """Return the access to a service, with the configured key or that of the environment. An
+    OpenAI-compatible service at another host never gets OpenAI's key, and may need none."""
     variable = "" if settings.host and kind == "openai" else _VARIABLES[kind]
     return Access(
         name=name,
@@ -151,8 +151,8 @@ def _embedder(
 
 
 def _sized(settings: EmbedderSettings, spec: EmbeddingSpec, model: str) -> bool:
-    """Whether the service is told how long vectors are to be: where somebody said so, and the model
-    can do it."""
+    """Return whether requests contain the dimensions: if they are configured and the model supports
+    them."""
     return bool(spec.dimensions) and (settings.send_dimensions or model.startswith(_SIZED))
 
 
@@ -160,7 +160,7 @@ def _dimensions(name: str, model: str, spec: EmbeddingSpec) -> int:
     known = _DIMENSIONS.get(model) or (1024 if model.startswith("voyage-") else 0)
     if not spec.dimensions and not known:
         raise ConfigError(
-            f"how long the vectors of {model!r} are is not known",
-            hint=f"say embedding.dimensions beside provider {name!r}",
+            f"the dimensions of {model!r} are not known",
+            hint=f"set embedding.dimensions beside provider {name!r}",
         )
     return spec.dimensions or known

