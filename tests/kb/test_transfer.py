@@ -386,7 +386,7 @@ async def test_what_was_read_of_a_file_that_was_cut_is_there(opens: Opens, write
     async with opens(spec("docs"), spec("copy")) as kb:
         await kb.add("docs", [write(FILES)])
         lines = (await exported(kb)).splitlines(keepends=True)
-        with pytest.raises(StorageError, match="was cut"):
+        with pytest.raises(StorageError, match="is truncated"):
             await kb.load("copy", io.StringIO("".join(lines[:6])))
         assert [document.document for document in (await kb.list(["copy"]))[0].documents] == [
             "0.txt",
