@@ -31,8 +31,10 @@ from groundhook.host.core.types.events import Event, Warned
 from groundhook.host.core.types.search import SearchRequest, SearchResult
 from groundhook.host.core.types.turn import Identity, Message, TurnOptions
 from groundhook.host.search.searcher import Searcher
-from groundhook.host.turn.run import Caller, Names, Request, Runtime, scope_of
-from groundhook.host.turn.stream import OpenTurns, call, open_turn
+from groundhook.host.turn.context import Request, RunContext, Runtime, search_scope
+from groundhook.host.turn.names import AssistantNames
+from groundhook.host.turn.open_turns import OpenTurns
+from groundhook.host.turn.stream import call_assistant, open_turn
 
 if TYPE_CHECKING:
     from groundhook.handlers.db.base import Database
@@ -117,7 +119,7 @@ class Host:
         settings = self.settings(assistant)
         channel = Channel("search")
         warn = _warner(warned)
-        caller = Caller(runtime=self.runtime, turn_id=channel.turn_id)
+        context = RunContext(runtime=self.runtime, turn_id=channel.turn_id)
         asking = Request(
             assistant_id=assistant or "",
             messages=(),
@@ -126,8 +128,8 @@ class Host:
         searcher = Searcher(
             plugins=self.runtime.plugins,
             settings=settings,
-            scope=scope_of(caller, asking, settings, call, warn),
-            names=Names(self.app, assistant or "", settings),
+            scope=search_scope(context, asking, settings, call_assistant, warn),
+            names=AssistantNames(self.app, assistant or "", settings),
             citation_index=CitationIndex(settings.search.citation.format),
             channel=channel,
         )
@@ -167,13 +169,15 @@ class Host:
         """Who does, outside a turn, the steps that are given to an assistant or an MCP tool; their
         warnings go to `warned`."""
         warn = _warner(warned)
-        caller = Caller(runtime=self.runtime, turn_id="")
+        context = RunContext(runtime=self.runtime, turn_id="")
         asking = Request(
             assistant_id=assistant or "",
             messages=(),
             identity=_valid(Identity, identity or {}, "identity"),
         )
-        return scope_of(caller, asking, self.settings(assistant), call, warn).delegates
+        return search_scope(
+            context, asking, self.settings(assistant), call_assistant, warn
+        ).delegates
 
     async def reload(self, paths: Iterable[Path] | None = None) -> Swap:
         """Read the app's files again → what has changed and what is wrong with it. What is broken

@@ -43,8 +43,8 @@ from groundhook.host.core.types.search import SearchType
 from groundhook.host.mcp.servers import open_servers
 from groundhook.host.memory.memory import open_memory
 from groundhook.host.search.searcher import SearchPlugins
-from groundhook.host.turn.run import Fixed, Runtime
-from groundhook.host.turn.stream import OpenTurns
+from groundhook.host.turn.context import Fixed, Runtime
+from groundhook.host.turn.open_turns import OpenTurns
 from groundhook.host.turn.tools import Tool, Toolbox
 from groundhook.host.web_client.clients import open_web_clients
 

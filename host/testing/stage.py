@@ -43,7 +43,7 @@ from groundhook.host.testing.tape import (
     TapedReranker,
     TapedSource,
 )
-from groundhook.host.turn.run import Fixed, Runtime
+from groundhook.host.turn.context import Fixed, Runtime
 
 _TOLD = {"warning": "the turn warned", "error": "the turn failed"}
 COMPUTED = frozenset({"score"})  # rerankers that ask nobody

@@ -1,5 +1,5 @@
-"""The model's part of a turn: its text streams out with every citation checked, its tool calls are
-run and fed back."""
+"""The model's part of a turn: stream its text with every citation checked, run its tool calls and
+send it their results."""
 
 from __future__ import annotations
 
@@ -29,21 +29,21 @@ from groundhook.host.core.types.events import (
 from groundhook.host.core.types.turn import Completion, Message, ToolOutcome, Usage
 from groundhook.host.turn.tools import Toolbox, parse_arguments
 
-LENGTH = "length"  # finish_reason of an answer that reached its bound
-CUT = {
+LENGTH = "length"  # finish_reason of an answer that reached the token limit
+CUT_WARNING = {
     "code": "answer_cut",
-    "message": "the answer is cut: the model reached its bound of tokens (finish_reason length)",
+    "message": "the answer is cut: the model reached its token limit (finish_reason length)",
     "hint": (
-        "options.max_tokens of the assistant or of its connector is the bound; a context that is"
-        " full ends an answer as well"
+        "options.max_tokens of the assistant or of its connector sets the limit; a full context"
+        " ends an answer as well"
     ),
 }
-MOST_TOGETHER = 16  # calls of tools that run at the same time
+MOST_AT_ONCE = 16  # tool calls that run at the same time
 
 
 @dataclass(frozen=True)
 class Draft:
-    """What has arrived of one round of the model."""
+    """What has arrived so far of one request to the model."""
 
     text: str = ""
     calls: tuple[ToolDelta, ...] = ()
@@ -51,7 +51,7 @@ class Draft:
 
 
 def step(draft: Draft, delta: Delta) -> Draft:
-    """The draft with one more delta. Pieces of a tool call are joined by their index."""
+    """Return the draft with one more delta. The pieces of a tool call are joined by its index."""
     match delta:
         case TextDelta(text):
             return replace(draft, text=draft.text + text)
@@ -71,19 +71,21 @@ def step(draft: Draft, delta: Delta) -> Draft:
 
 @dataclass
 class Answer:
-    """The answer of one turn as it grows. When the model fails, what had arrived stays here."""
+    """The answer of one run as it grows. When the model fails, what arrived before stays here.
+
+    `content` is the model's text, `streamed` the same as it was sent: after the text of another
+    assistant it begins with an empty line.
+    """
 
     channel: Channel
     citation_index: CitationIndex
     content: str = ""
-    offered: bool = False  # whether the model was given sources to cite
-    after: bool = False  # whether another assistant has spoken before in this turn
-    said: str = ""  # what was streamed: the content, set off from what came before
+    sources_offered: bool = False  # whether the prompt had sources to cite
+    follows_text: bool = False  # whether another assistant has streamed text in this turn
+    streamed: str = ""
     cited: dict[str, Cited] = field(default_factory=dict)
     tools: list[ToolOutcome] = field(default_factory=list)
-    calls: list[dict[str, Any]] = field(
-        default_factory=list
-    )  # as the model named them: {id, name, arguments}
+    calls: list[dict[str, Any]] = field(default_factory=list)  # {id, name, arguments}
     usage: Usage = Usage()
     finish_reason: str = ""
     model: str = ""
@@ -99,15 +101,15 @@ class Answer:
         rounds: int,
         result_kb: int,
     ) -> None:
-        """Ask the model, run the tools it calls, and ask again, at most `rounds` times. Of a result
-        of a tool the model is told so much. Raises ModelError."""
+        """Stream the answer of a model: request, run the tools that it calls, and request again, at
+        most `rounds` times. The model gets at most `result_kb` KB of each tool result. Raises
+        ModelError."""
         messages = list(call.messages)
         for round in range(rounds + 1):
             last = round == rounds
             if last and round:
                 await self._warn(
-                    f"after {rounds} rounds of tool calls the model is asked to answer without"
-                    " tools"
+                    f"after {rounds} rounds of tool calls the model has to answer without tools"
                 )
             draft = await self._round(
                 connector, replace(call, messages=tuple(messages), tools=() if last else call.tools)
@@ -116,13 +118,17 @@ class Answer:
                 return
             if last:
                 names = ", ".join(call.name for call in draft.calls)
-                await self._warn(f"the model asked for tools that were not run: {names}")
+                await self._warn(f"the model called tools that were not run: {names}")
                 return
             messages += await self._run_tools(draft, toolbox, result_kb * 1024)
 
     async def _warn(self, message: str) -> None:
         await self.channel.send(
-            Warned(code="tool_rounds", message=message, hint="options.tool_rounds sets how many")
+            Warned(
+                code="tool_rounds",
+                message=message,
+                hint="options.tool_rounds sets the number of rounds",
+            )
         )
 
     def completion(self) -> Completion:
@@ -141,15 +147,15 @@ class Answer:
                 async with connector.stream(call) as deltas:
                     async for delta in deltas:
                         if isinstance(delta, TextDelta) and delta.text:
-                            await self._say(delta.text, first=not draft.text)
+                            await self._stream_text(delta.text, first=not draft.text)
                         draft = step(draft, delta)
             finally:
                 self._close_reading()
             if draft.finished is None:
-                raise ModelTruncated("the model's answer ended without saying that it was finished")
+                raise ModelTruncated("the model's answer ended before it was complete")
             self._count(draft.finished)
             if self.finish_reason == LENGTH:
-                await self.channel.send(Warned(**CUT))
+                await self.channel.send(Warned(**CUT_WARNING))
             node.data.update(
                 model=self.model,
                 finish_reason=self.finish_reason,
@@ -158,37 +164,38 @@ class Answer:
             )
         return draft
 
-    async def _say(self, text: str, *, first: bool) -> None:
-        if first and self.content:  # what two rounds say are two paragraphs
-            self._show(Plain("\n\n"))
+    async def _stream_text(self, text: str, *, first: bool) -> None:
+        if first and self.content:  # the texts of two rounds are two paragraphs
+            self._add(Plain("\n\n"))
         self._reading, pieces = reader.read(self._reading, text, self.citation_index.grammar)
         for piece in pieces:
-            self._show(piece)
+            self._add(piece)
         await self.channel.wait_for_reader()
 
     def _close_reading(self) -> None:
-        """Let out what was held back: also when the model failed, since it is part of what had
-        arrived."""
+        """Stream the text that was held back as the possible beginning of a marker: also when the
+        model failed, since it has arrived."""
         _, pieces = reader.read(self._reading, "", self.citation_index.grammar, last=True)
         self._reading = Reading()
         for piece in pieces:
-            self._show(piece)
+            self._add(piece)
 
-    def _show(self, piece: reader.Piece) -> None:
+    def _add(self, piece: reader.Piece) -> None:
+        """Stream a piece of the answer; a citation marker as an event of its own before it."""
         if self.first_text_ms is None:
             self.first_text_ms = self.channel.elapsed_ms()
-            if self.after:
-                self._put("\n\n")
+            if self.follows_text:
+                self._emit("\n\n")
         if not isinstance(piece, Plain):
             item = self.citation_index.find(piece.id)
             verdict: Verdict = "ok" if item else "unknown"
             self.channel.note(CitationSeen(marker=piece.text, verdict=verdict, item=item))
             self.cited.setdefault(piece.text, cited(piece.text, verdict, item))
         self.content += piece.text
-        self._put(piece.text)
+        self._emit(piece.text)
 
-    def _put(self, text: str) -> None:
-        self.said += text
+    def _emit(self, text: str) -> None:
+        self.streamed += text
         self.channel.note(Text(delta=text))
 
     def _count(self, finished: Finished) -> None:
@@ -199,24 +206,24 @@ class Answer:
             total_tokens=self.usage.total_tokens + finished.usage.total_tokens,
         )
 
-    async def _run_tools(self, draft: Draft, toolbox: Toolbox, most: int) -> Sequence[Message]:
-        """Run the calls of a round at the same time → the messages that tell the model what came of
-        them, in their order."""
+    async def _run_tools(self, draft: Draft, toolbox: Toolbox, limit: int) -> Sequence[Message]:
+        """Run the calls of a round at the same time. Returns the messages that carry the calls and
+        their results to the model, in the order of the calls."""
         calls = [
             replace(call, id=call.id or f"call_{len(self.tools) + call.index}")
             for call in draft.calls
         ]
         outcomes: dict[int, tuple[ToolOutcome, str]] = {}
-        places = anyio.CapacityLimiter(MOST_TOGETHER)
+        places = anyio.CapacityLimiter(MOST_AT_ONCE)
 
         async def run(index: int, call: ToolDelta) -> None:
             async with places:
-                outcomes[index] = await self._run_tool(call, toolbox, most)
+                outcomes[index] = await self._run_tool(call, toolbox, limit)
 
         async with anyio.create_task_group() as tasks:
             for index, call in enumerate(calls):
                 tasks.start_soon(run, index, call)
-        asked = [
+        requested = [
             {
                 "id": call.id,
                 "type": "function",
@@ -230,26 +237,26 @@ class Answer:
             {"id": call.id, "name": call.name, "arguments": outcome.arguments}
             for call, outcome in zip(calls, done, strict=True)
         ]
-        told = [
+        replies = [
             Message(role="tool", tool_call_id=outcome.toolcall_id, content=text)
             for outcome, text in (outcomes[index] for index in range(len(calls)))
         ]
-        return [Message(role="assistant", content=draft.text, tool_calls=asked), *told]
+        return [Message(role="assistant", content=draft.text, tool_calls=requested), *replies]
 
     async def _run_tool(
-        self, call: ToolDelta, toolbox: Toolbox, most: int
+        self, call: ToolDelta, toolbox: Toolbox, limit: int
     ) -> tuple[ToolOutcome, str]:
-        """Run one call → its outcome, and what the model is told of it."""
+        """Run one call. Returns its outcome, and the text of it that the model gets."""
         about = {"call_id": call.id, "name": call.name, "server": toolbox.server(call.name)}
         with span("tool", call.name, server=about["server"]) as node:
-            await self.channel.send(ToolStart(**about, arguments=_shown(call.arguments)))
+            await self.channel.send(ToolStart(**about, arguments=_arguments_of(call.arguments)))
             outcome, duration = await toolbox.call(call.id, call.name, call.arguments)
             if outcome.error is not None:
                 node.fail(outcome.error)
-            text, size = _told(outcome, most)
-            if size > most:
+            text, size = _text_for_model(outcome, limit)
+            if size > limit:
                 node.data["cut"] = (
-                    f"the model is told {_kb(most)} of {_kb(size)} KB (options.tool_result_kb)"
+                    f"the model gets {_kb(limit)} of {_kb(size)} KB (options.tool_result_kb)"
                 )
         await self.channel.send(
             ToolResult(**about, result=outcome.result, error=outcome.error, duration_ms=duration)
@@ -257,21 +264,21 @@ class Answer:
         return outcome, text
 
 
-def _told(outcome: ToolOutcome, most: int) -> tuple[str, int]:
-    """What the model is told of a call, and how many bytes there were: text as it is, everything
-    else as JSON; what is longer than `most` bytes is cut, which is said."""
+def _text_for_model(outcome: ToolOutcome, limit: int) -> tuple[str, int]:
+    """Return the result of a call as the model gets it, and its whole size in bytes: text as it is,
+    anything else as JSON. After `limit` bytes it is cut, with a note for the model."""
     value = outcome.result if outcome.error is None else {"error": outcome.error}
     try:
         text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-    except (ValueError, RecursionError):  # of what a tool of the host may return
-        text = '{"error": "the result of the tool is nested too deeply, or holds itself"}'
+    except (ValueError, RecursionError):  # only tools of the host can return such a value
+        text = '{"error": "the result of the tool is nested too deeply, or contains itself"}'
     size = len(text.encode("utf-8", "replace"))
-    if size <= most:
+    if size <= limit:
         return text, size
-    kept = text.encode("utf-8", "replace")[:most].decode("utf-8", "ignore")
+    kept = text.encode("utf-8", "replace")[:limit].decode("utf-8", "ignore")
     return (
         (
-            f"{kept}\n[cut here: the result has {_kb(size)} KB, and only the first {_kb(most)} KB"
+            f"{kept}\n[cut here: the result has {_kb(size)} KB, and only the first {_kb(limit)} KB"
             " are above]"
         ),
         size,
@@ -282,8 +289,9 @@ def _kb(size: int) -> int:
     return -(-size // 1024)
 
 
-def _shown(arguments: str) -> dict[str, object]:
-    """Arguments as an event shows them: JSON objects as such, anything else under its own name."""
+def _arguments_of(arguments: str) -> dict[str, object]:
+    """Return the arguments for an event: a JSON object as it is, anything else as the text of one
+    key."""
     try:
         return parse_arguments(arguments)
     except ValueError:

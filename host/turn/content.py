@@ -1,7 +1,6 @@
-"""What a user's message holds beside text: data parts that point at sources of the user's own.
+"""Data parts of a user's message, which name sources that the user wants searched.
 
-The question is the text of the last user message; what each source is asked is generated from it by
-the source itself.
+The question is the text of the last user message; each source derives its own query from it.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ SUPPORTED = ("model", "table", "kb_collection", "kb_document", "mcp_resource")
 
 @dataclass(frozen=True)
 class DocumentReference:
-    """A whole document that the user refers to."""
+    """A whole document of a collection."""
 
     collection: str
     document_id: str
@@ -31,7 +30,7 @@ class DocumentReference:
 
 @dataclass(frozen=True)
 class ResourceReference:
-    """A resource of an MCP server. `server` is empty where the address alone was said."""
+    """A resource of an MCP server. `server` is empty when only the address was given."""
 
     server: str
     uri: str
@@ -39,7 +38,7 @@ class ResourceReference:
 
 @dataclass(frozen=True)
 class UserData:
-    """The sources of a message, as searches, documents and resources, and what was wrong with the
+    """The sources of a message, as searches, documents and resources, and the problems with the
     others."""
 
     searches: tuple[SearchRequest, ...] = ()
@@ -49,14 +48,14 @@ class UserData:
 
 
 def question_of(messages: Sequence[Message]) -> str:
-    """The text of the last user message; empty when there is none."""
+    """Return the text of the last user message; empty when there is none."""
     return next(
         (message.text.strip() for message in reversed(messages) if message.role == "user"), ""
     )
 
 
 def user_data(messages: Sequence[Message]) -> UserData:
-    """The data parts of the last user message."""
+    """Return the sources in the data parts of the last user message."""
     question = question_of(messages)
     last = next((message for message in reversed(messages) if message.role == "user"), None)
     searches: list[SearchRequest] = []
@@ -65,30 +64,30 @@ def user_data(messages: Sequence[Message]) -> UserData:
     sources, wrong = _sources(last) if last is not None else ([], [])
     for source in sources:
         try:
-            asked = _ask(source, question)
+            reference = _reference(source, question)
         except UsageError as exc:
             wrong.append(exc)
             continue
-        match asked:
+        match reference:
             case DocumentReference():
-                documents.append(asked)
+                documents.append(reference)
             case ResourceReference():
-                resources.append(asked)
+                resources.append(reference)
             case SearchRequest():
-                searches.append(asked)
+                searches.append(reference)
     return UserData(tuple(searches), tuple(documents), tuple(resources), tuple(wrong))
 
 
 def _sources(message: Message) -> tuple[list[DataSource], list[UsageError]]:
-    """What a message refers to, and what is wrong with the rest."""
-    listed, wrong = _listed(message)
+    """Return the valid sources of a message, and the problems with the others."""
+    listed, wrong = _entries(message)
     sources: list[DataSource] = []
     for index, raw in listed[:MOST_SOURCES]:
         try:
             source, unknown = read(DataSource, raw if isinstance(raw, dict) else {})
         except ValidationError as exc:
-            path, said = problems(exc)[0]
-            wrong.append(UsageError(f"{dotted(('data', 'sources', index, *path))}: {said}"))
+            path, problem = problems(exc)[0]
+            wrong.append(UsageError(f"{dotted(('data', 'sources', index, *path))}: {problem}"))
             continue
         wrong += [UsageError(f"data.sources[{index}]: {key}") for key in unknown]
         sources.append(source)
@@ -103,8 +102,8 @@ def _sources(message: Message) -> tuple[list[DataSource], list[UsageError]]:
     return sources, wrong
 
 
-def _listed(message: Message) -> tuple[list[tuple[int, object]], list[UsageError]]:
-    """The entries of all data parts, each with its place in its part."""
+def _entries(message: Message) -> tuple[list[tuple[int, object]], list[UsageError]]:
+    """Return the entries of all data parts, each with its index in its part."""
     listed: list[tuple[int, object]] = []
     malformed = False
     for part in message.content if isinstance(message.content, list) else ():
@@ -123,7 +122,7 @@ def _listed(message: Message) -> tuple[list[tuple[int, object]], list[UsageError
     )
 
 
-def _ask(
+def _reference(
     source: DataSource, question: str
 ) -> SearchRequest | DocumentReference | ResourceReference:
     if source.type not in SUPPORTED:
@@ -140,7 +139,7 @@ def _ask(
         return DocumentReference(collection, document)
     if not question:
         raise UsageError(
-            f"the message refers to {source.name!r} and asks nothing", hint="add a text part"
+            f"the message refers to {source.name!r} without a question", hint="add a text part"
         )
     if source.type == "table":
         return SearchRequest(type="db", query=question, models=(f"{OF_TABLE}{source.name}",))
@@ -150,7 +149,7 @@ def _ask(
 
 
 def _resource(name: str) -> ResourceReference:
-    """`orders/memo://today`, or `memo://today` where the assistant lists one server."""
+    """Parse `orders/memo://today`, or `memo://today` where the assistant lists one server."""
     server, slash, uri = name.partition("/")
     if ":" in server or not slash:
         server, uri = "", name
@@ -161,6 +160,6 @@ def _resource(name: str) -> ResourceReference:
     if not uri:
         raise UsageError(
             f"the mcp_resource {name!r} names no resource",
-            hint="say server/uri, such as 'orders/memo://today'",
+            hint="name it server/uri, such as 'orders/memo://today'",
         )
     return ResourceReference(server, uri)

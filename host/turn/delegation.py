@@ -1,12 +1,13 @@
-"""Steps that an assistant or an MCP tool does in the place of the built-in: asking, checking the
-answer, asking once more.
+"""Delegated steps: an assistant or an MCP tool does a step in the place of the built-in. Send the
+request, validate the answer, and send a wrong one back once.
 
-    answer = await scope.delegates.ask(KEYWORD, "workers.kw", KeywordAsk(query="…"),
-    timeout_ms=3000)
+    answer = await scope.delegates.ask(
+        KEYWORD, "workers.kw", KeywordAsk(query="…"), timeout_ms=3000
+    )
 
-An assistant is sent one user message that is JSON, so that its hook and its model can read it
-alike; a tool the same as its arguments. A wrong answer goes back with what is wrong with it. Knows
-nothing of turns and connections: `Asking` is how to ask.
+An assistant gets one user message that is JSON, so that its hook and its model can both read it; a
+tool gets the same as its arguments. A wrong answer is returned with the problem, for a second try.
+This module knows nothing of turns and connections: `DelegateTargets` reaches them.
 """
 
 from __future__ import annotations
@@ -41,35 +42,37 @@ from groundhook.host.core.types.uses import (
 )
 from groundhook.host.mcp.shapes import value_of
 
-LONGEST_SHOWN = 400  # characters of a wrong answer in a message; the doer is sent ten times as many
+LONGEST_SHOWN = 400  # characters of a wrong answer in an error; the retry has ten times as many
 ECHO = "it repeats the request instead of answering it"
-BOUND = "options.max_tokens of the assistant that is asked, or of its connector, is the bound"
+LIMIT_HINT = "options.max_tokens of that assistant, or of its connector, sets the limit"
 LONG = 20_000  # characters of a reply that is searched for JSON in a thread
 
-LENGTH = "length"  # finish_reason of a reply that reached its bound
+LENGTH = "length"  # finish_reason of a reply that reached the token limit
 
 
 @dataclass(frozen=True)
-class Given:
-    """What came back. `spoken`: a model wrote it; `cut`: at its bound of tokens, so it may not be
-    whole."""
+class RawReply:
+    """A reply before validation. `by_model`: a model wrote it; `cut`: it ended at the token limit,
+    so it may not be complete."""
 
     value: Any
-    spoken: bool = False
+    by_model: bool = False
     cut: bool = False
 
 
-Doer = Callable[
-    [dict[str, Any]], Awaitable[Given]
-]  # what is asked, as JSON → what came back; raises HostError
+# Sends a request, which is JSON, to an assistant or a tool. Raises HostError.
+Send = Callable[[dict[str, Any]], Awaitable[RawReply]]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Asking:
-    """How to reach those who may be asked. `assistant` runs a turn of that assistant over one user
-    message, for an answer of that schema → how it ended, and why it failed. `server` is the full
-    id of the MCP server of that name; it raises UnknownName, ConfigError. `permit` raises
-    NotPermitted where a doer may not be given the tool of a server."""
+class DelegateTargets:
+    """Reaches the assistants and MCP servers that steps are delegated to.
+
+    `assistant` runs a turn of an assistant over one user message, for an answer of a schema, and
+    returns how it ended and why it failed (empty: it did not). `server` returns the full id of an
+    MCP server; it raises UnknownName and ConfigError. `permit` raises NotPermitted when the target
+    (`mcp:…`) must not use that tool of that server.
+    """
 
     assistant: Callable[[str, str, JsonReply], Awaitable[tuple[StreamEnd, str]]]
     server: Callable[[str], str]
@@ -78,15 +81,15 @@ class Asking:
 
 
 class Delegates:
-    """`host.core.ports.Delegates` over an `Asking`."""
+    """`host.core.ports.Delegates` over `DelegateTargets`."""
 
-    def __init__(self, asking: Asking) -> None:
-        self._asking = asking
+    def __init__(self, targets: DelegateTargets) -> None:
+        self._targets = targets
 
     async def ask(
         self,
         use: Use[Asked, Answer],
-        doer: str,
+        target: str,
         asked: Asked,
         /,
         *,
@@ -95,84 +98,87 @@ class Delegates:
         wrong: Callable[[Answer], str] = accept_any,
         tries: int = 2,
     ) -> Answer:
-        """One answer of `doer`, an assistant's id or `mcp:<server>[.<tool>]`. Raises
+        """Return a valid answer of `target`, an assistant's id or `mcp:<server>[.<tool>]`. Raises
         DelegateError."""
-        with span("delegate", doer, use=use.name) as node:
+        with span("delegate", target, use=use.name) as node:
             try:
                 with unwrapped(), anyio.move_on_after(timeout_ms / 1000):
-                    return await Delegate(use, self._doer(use, doer), wrong)(asked, tries=tries)
+                    return await Delegate(use, self._send_to(use, target), wrong)(
+                        asked, tries=tries
+                    )
                 problem = f"no answer within {timeout_ms} ms"
             except HostError as exc:
                 node.fail(str(exc))
-                raise DelegateError(f"{use.name} by {doer!r} failed: {exc}") from exc
+                raise DelegateError(f"{use.name} by {target!r} failed: {exc}") from exc
             node.fail(problem)
-            raise DelegateError(f"{use.name} by {doer!r} failed: {problem}", hint=hint)
+            raise DelegateError(f"{use.name} by {target!r} failed: {problem}", hint=hint)
 
-    def _doer(self, use: Use[Any, Any], doer: str) -> Doer:
-        if not doer.startswith("mcp:"):
-            return partial(_by_assistant, self._asking, doer, use.json_reply)
-        server, tool = self._server(doer.removeprefix("mcp:"))
+    def _send_to(self, use: Use[Any, Any], target: str) -> Send:
+        if not target.startswith("mcp:"):
+            return partial(_by_assistant, self._targets, target, use.json_reply)
+        server, tool = self._server(target.removeprefix("mcp:"))
         return partial(
             _by_tool,
-            self._asking.servers,
+            self._targets.servers,
             use,
             server,
             tool,
-            partial(self._asking.permit, doer, server),
+            partial(self._targets.permit, target, server),
         )
 
     def _server(self, name: str) -> tuple[str, str]:
-        """`<server>[.<tool>]` → the server's full id and the tool, which is empty where none is
-        named. Both may have dots."""
+        """Split `<server>[.<tool>]` into the server's full id and the tool, which is empty when
+        none is named. Both may contain dots: the longest known server wins."""
         server, tool = name, ""
         while True:
             try:
-                return self._asking.server(server), tool
+                return self._targets.server(server), tool
             except UnknownName:
                 if "." not in server:
                     break
             server, _, last = server.rpartition(".")
             tool = f"{last}.{tool}" if tool else last
-        return self._asking.server(name), ""  # raises for the whole name
+        return self._targets.server(name), ""  # raises UnknownName for the whole name
 
 
 @dataclass(frozen=True)
 class Delegate(Generic[Asked, Answer]):
-    """One step in the hands of one doer. `wrong` says what is wrong with an answer that has the
-    right shape; "" where nothing is."""
+    """One step done by one target. `wrong` returns the problem with an answer that has the right
+    shape; "" when there is none."""
 
     use: Use[Asked, Answer]
-    doer: Doer
+    send: Send
     wrong: Callable[[Answer], str]
 
     async def __call__(self, asked: Asked, *, tries: int) -> Answer:
-        """An answer that holds, after at most so many tries. Raises DelegateError, HostError."""
+        """Return a valid answer after at most `tries` requests. Raises DelegateError, HostError."""
         wanted = {"task": self.use.name, **asked.model_dump(mode="json"), "reply": self.use.reply}
         problem, retry = "", dict[str, Any]()
         for _ in range(tries):
             sent = {**wanted, **retry}
-            given = await self.doer(sent)
-            raw = _without_echo(given.value, sent) if given.spoken else given.value
+            reply = await self.send(sent)
+            raw = _drop_echo(reply.value, sent) if reply.by_model else reply.value
             try:
                 answer = self.use.answers.model_validate(raw)
                 problem = self.wrong(answer)
             except ValidationError as exc:
-                problem = _worded(raw, exc) if raw is given.value else ECHO
+                problem = _describe(raw, exc) if raw is reply.value else ECHO
             else:
                 if not problem:
                     return answer
-            if given.cut:
+            if reply.cut:
                 raise DelegateError(
-                    f"the reply is cut at its bound of tokens: {_shown(given.value)}", hint=BOUND
+                    f"the reply is cut at its token limit: {_abbreviate(reply.value)}",
+                    hint=LIMIT_HINT,
                 )
-            raw = given.value
-            retry = {"retry": {"answer": _shown(raw, 10 * LONGEST_SHOWN), "problem": problem}}
-        raise DelegateError(f"no usable answer: {problem}; it was {_shown(raw)}")
+            raw = reply.value
+            retry = {"retry": {"answer": _abbreviate(raw, 10 * LONGEST_SHOWN), "problem": problem}}
+        raise DelegateError(f"no usable answer: {problem}; it was {_abbreviate(raw)}")
 
 
-def _without_echo(raw: Any, sent: Mapping[str, Any]) -> Any:
-    """What came back, without what it repeats of the request: the same value if it repeats
-    nothing."""
+def _drop_echo(raw: Any, sent: Mapping[str, Any]) -> Any:
+    """Return the reply without the keys that it repeats from the request; the same value when it
+    repeats none."""
     if isinstance(raw, list) and raw and raw in sent.values():
         return {}
     if not isinstance(raw, dict):
@@ -181,26 +187,28 @@ def _without_echo(raw: Any, sent: Mapping[str, Any]) -> Any:
     return raw if len(own) == len(raw) else own
 
 
-async def _by_assistant(asking: Asking, id: str, reply: JsonReply, wanted: dict[str, Any]) -> Given:
-    """What an assistant answers: `data` of its Next hook where there is some, else the JSON in its
-    text."""
+async def _by_assistant(
+    targets: DelegateTargets, id: str, reply: JsonReply, wanted: dict[str, Any]
+) -> RawReply:
+    """Return the reply of an assistant: `data` of its Next hook when there is some, else the JSON
+    in its text."""
     with span("agent", id) as node:
-        end, error = await asking.assistant(id, json.dumps(wanted, ensure_ascii=False), reply)
+        end, error = await targets.assistant(id, json.dumps(wanted, ensure_ascii=False), reply)
         node.data.update(characters=len(end.content), usage=end.usage.model_dump())
         if error:
             node.fail(error)
             raise DelegateError(error)
-    said = end.content if end.data is None else end.data
-    spoken = end.data is None
-    if not isinstance(said, str):
-        return Given(said)
+    by_model = end.data is None
+    value = end.content if by_model else end.data
+    if not isinstance(value, str):
+        return RawReply(value)
     found = (
-        await anyio.to_thread.run_sync(extract_json, said)
-        if len(said) > LONG
-        else extract_json(said)
+        await anyio.to_thread.run_sync(extract_json, value)
+        if len(value) > LONG
+        else extract_json(value)
     )
-    cut = spoken and end.finish_reason == LENGTH
-    return Given(said if found is None else found, spoken, cut)
+    cut = by_model and end.finish_reason == LENGTH
+    return RawReply(value if found is None else found, by_model, cut)
 
 
 async def _by_tool(
@@ -210,21 +218,21 @@ async def _by_tool(
     tool: str,
     permit: Callable[[str], None],
     wanted: dict[str, Any],
-) -> Given:
-    """What a tool answers, as one value. A tool with declared arguments is sent those that it
-    declares."""
+) -> RawReply:
+    """Return the reply of a tool as one value. A tool that declares its arguments gets only
+    those."""
     with span("mcp", f"{server}.{tool}" if tool else server, server=server) as node:
         offered = {
             each["name"]: each for each in (await servers.ask(server, "tools/list", {}))["tools"]
         }
-        name = _chosen(use, server, tool, offered)
+        name = _choose_tool(use, server, tool, offered)
         permit(name)
         node.label = f"{server}.{name}"
-        arguments = _declared(
+        arguments = _select_declared(
             use, f"{server}.{name}", offered[name].get("inputSchema") or {}, wanted
         )
         answer = await servers.ask(server, "tools/call", {"name": name, "arguments": arguments})
-        return Given(_value(node, server, name, answer))
+        return RawReply(_value(node, server, name, answer))
 
 
 def _value(node: Span, server: str, tool: str, answer: Mapping[str, Any]) -> Any:
@@ -234,12 +242,13 @@ def _value(node: Span, server: str, tool: str, answer: Mapping[str, Any]) -> Any
     if isinstance(value, str):
         found = extract_json(value[:LONG])
         return value if found is None else found
-    # Tools whose result is no object come wrapped by the SDKs: {"result": …}.
+    # SDKs wrap a result that is not an object: {"result": …}.
     return value["result"] if isinstance(value, dict) and value.keys() == {"result"} else value
 
 
-def _chosen(use: Use[Any, Any], server: str, tool: str, offered: Mapping[str, Any]) -> str:
-    """The tool to call: the one that is named, one with a usual name, or the only one."""
+def _choose_tool(use: Use[Any, Any], server: str, tool: str, offered: Mapping[str, Any]) -> str:
+    """Return the tool to call: the named one, one with a usual name for the step, or the only
+    one."""
     if tool:
         if tool not in offered:
             raise UnknownName(
@@ -256,7 +265,7 @@ def _chosen(use: Use[Any, Any], server: str, tool: str, offered: Mapping[str, An
     )
 
 
-def _declared(
+def _select_declared(
     use: Use[Any, Any], tool: str, schema: Mapping[str, Any], wanted: dict[str, Any]
 ) -> dict[str, Any]:
     declared = schema.get("properties") or {}
@@ -265,7 +274,7 @@ def _declared(
     ]:
         sent = ", ".join(use.asks.model_fields)
         raise DelegateError(
-            f"tool {tool!r} wants {missing[0]!r}, which is not sent for {use.name}",
+            f"tool {tool!r} requires {missing[0]!r}, which is not sent for {use.name}",
             hint=f"sent are: {sent}",
         )
     if not declared or schema.get("additionalProperties") is True:
@@ -273,22 +282,20 @@ def _declared(
     return {name: value for name, value in wanted.items() if name in declared}
 
 
-def _worded(raw: Any, error: ValidationError) -> str:
+def _describe(raw: Any, error: ValidationError) -> str:
     if isinstance(raw, str):
         return "there is no JSON in it"
     found = problems(error)
-    # What is said of a list whose entries are wrong follows from them.
-    told = [
+    # A problem with a list follows from those with its entries, so only theirs are shown.
+    own = [
         (path, message)
         for path, message in found
         if not any(path == other[: len(path)] != other for other, _ in found)
     ]
-    return "; ".join(
-        f"{dotted(path)}: {message}" if path else message for path, message in told[:3]
-    )
+    return "; ".join(f"{dotted(path)}: {message}" if path else message for path, message in own[:3])
 
 
-def _shown(raw: Any, longest: int = LONGEST_SHOWN) -> str:
+def _abbreviate(raw: Any, longest: int = LONGEST_SHOWN) -> str:
     text = raw if isinstance(raw, str) else json.dumps(raw, ensure_ascii=False, default=str)
     text = " ".join(text.split()) or "empty"
     return text if len(text) <= longest else f"{text[:longest]}…"

@@ -1,8 +1,8 @@
-"""Which MCP servers an assistant was given. That is what its configuration lists: a hook and a
-request choose among them.
+"""The MCP servers and tools that an assistant may use: those that its configuration lists. A hook
+and a request choose among them.
 
-`host.turn.services.servers` and `host.turn.services.tools` ask here for `mcp.servers`, delegated
-steps for what `uses.*` and the like name.
+`Listing` is for `mcp.servers` (`host.turn.services.servers` and `.tools`), `Grants` for the steps
+that `uses.*` and similar settings delegate.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from groundhook.host.core.types.servers import ListedServer, parse_listed
 
 @dataclass(frozen=True)
 class Listing:
-    """The servers that a list names, by full id, and what is wrong with others, by the names it has
-    for them. Entries that name the same server count together."""
+    """The servers that a list names, by full id, and the problems with others, by their names in
+    the list. Entries for the same server are merged."""
 
     servers: Mapping[str, ListedServer] = field(default_factory=dict)
     problems: Mapping[str, HostError] = field(default_factory=dict)
@@ -35,20 +35,20 @@ class Listing:
             except (UnknownName, ConfigError) as exc:
                 problems[listed.name] = exc
                 continue
-            servers[id] = _together(servers[id], listed) if id in servers else listed
+            servers[id] = _merge(servers[id], listed) if id in servers else listed
         return Listing(servers, problems)
 
     def resource(self, server: str, uri: str) -> tuple[str, ListedServer]:
-        """The full id and the entry of the server whose resource may be read; "" stands for the
-        only one. Raises NotPermitted, and what is wrong with a server."""
+        """Return the full id and the entry of the server whose resource may be read; `server` may
+        be "" when there is one only. Raises NotPermitted, UnknownName and ConfigError."""
         if server in self.problems:
             raise self.problems[server]
         found = [(id, each) for id, each in self.servers.items() if server in ("", id, each.name)]
         if not found or (not server and len(found) > 1):
             names = ", ".join(repr(each.name) for each in self.servers.values()) or "none"
-            said = f"MCP server {server!r}" if server else f"the server of {uri!r}"
+            subject = f"MCP server {server!r}" if server else f"the server of {uri!r}"
             raise NotPermitted(
-                f"{said} is not among those that the assistant may use",
+                f"{subject} is not among those that the assistant may use",
                 hint=f"'mcp.servers' lists {names}",
             )
         id, listed = found[0]
@@ -63,30 +63,29 @@ class Listing:
 
 @dataclass(frozen=True)
 class Grants:
-    """What an assistant may use of the app's servers for a delegated step. An empty id stands for
-    the app's owner."""
+    """The permissions of an assistant for delegated steps. The empty id is that of the app's owner,
+    who may use everything."""
 
     app: App
     assistant_id: str
 
     def server(self, name: str) -> str:
-        """The full id of a server: the assistant's own of that name, else the app's. Raises
+        """Return the full id of a server: the assistant's own of that name, else the app's. Raises
         UnknownName, ConfigError."""
         return self.app.resolve_server(self.assistant_id, name).id
 
-    def permit(self, doer: str, server: str, tool: str) -> None:
-        """Raises NotPermitted for a tool that neither `mcp.servers` nor a setting of the
-        assistant's files names. `doer` is what the step was given to, `mcp:…`; `server` is the full
-        id."""
+    def permit(self, target: str, server: str, tool: str) -> None:
+        """Raise NotPermitted for a tool that neither `mcp.servers` nor a setting in the assistant's
+        files names. `target` is what the step is delegated to, `mcp:…`; `server` is a full id."""
         if not self.assistant_id:
             return
         settings = self.app.settings_for(self.app.package(self.assistant_id)).settings
-        if doer in _named(settings):
+        if target in _delegate_targets(settings):
             return
         listed = Listing.of(self.app, self.assistant_id, settings.mcp.servers).servers.get(server)
         if listed is None or (listed.tools and tool not in listed.tools):
             raise NotPermitted(
-                f"{doer!r} is not among what the assistant {self.assistant_id!r} may use",
+                f"{target!r} is not among what the assistant {self.assistant_id!r} may use",
                 hint=(
                     "a hook and a request choose among the servers that 'mcp.servers' or 'uses' in"
                     " its files names"
@@ -94,14 +93,14 @@ class Grants:
             )
 
 
-def _named(settings: Settings) -> Iterator[str]:
-    """What the settings give steps to."""
+def _delegate_targets(settings: Settings) -> Iterator[str]:
+    """Yield what the settings delegate steps to."""
     uses = settings.uses
     yield from (uses.keyword, uses.query, uses.rerank, uses.web, settings.search.web.provider)
     if settings.search.rerank.mcp:
         yield f"mcp:{settings.search.rerank.mcp.removeprefix('mcp:')}"
 
 
-def _together(one: ListedServer, other: ListedServer) -> ListedServer:
+def _merge(one: ListedServer, other: ListedServer) -> ListedServer:
     tools = (*one.tools, *other.tools) if one.tools and other.tools else ()
     return ListedServer(one.name, tools, (*one.resources, *other.resources))

@@ -1,9 +1,8 @@
-"""What is sent to the client beside the answer: the ids of a turn's messages, and the events that
-make and change them.
+"""The messages that hooks send to the client beside the answer: their ids, and the events that make
+and change them.
 
-One for a turn, whoever sends: ids are `M1`, `B1`, `T1` in the order in which they are asked for. It
-knows which ids there are and not what the messages say; `host.output.messages` folds that out of
-the events.
+All assistants of a turn share one outbox; ids are `M1`, `B1`, `T1` in the order of their requests.
+It keeps the ids and not the contents, which `host.output.messages` folds out of the events.
 """
 
 from __future__ import annotations
@@ -26,14 +25,14 @@ class Outbox:
 
     def __init__(self, channel: Channel) -> None:
         self._channel = channel
-        self._ids: dict[Kind, dict[str, None]] = {
-            kind: {} for kind in LETTERS
-        }  # also those that nothing was sent under yet
+        # Every id that was handed out, also those without a message yet; dict for the order.
+        self._ids: dict[Kind, dict[str, None]] = {kind: {} for kind in LETTERS}
         self._made: dict[Kind, int] = dict.fromkeys(LETTERS, 0)
         self._sent: dict[str, tuple[str, str]] = {}  # message → its block and thread
         self._streaming: set[str] = set()
 
     def new_id(self, kind: Kind) -> str:
+        """Return an id that no message, block or thread has."""
         while True:
             self._made[kind] += 1
             id = f"{LETTERS[kind]}{self._made[kind]}"
@@ -50,7 +49,8 @@ class Outbox:
         thread_id: str = "",
         streaming: bool = False,
     ) -> str:
-        """Send a message → its id. Raises UsageError for an id under which something was sent."""
+        """Send a message and return its id. Raises UsageError when a message with that id
+        exists."""
         if id in self._sent:
             raise UsageError(
                 f"a message {id!r} was sent before",
@@ -63,28 +63,28 @@ class Outbox:
         self._sent[id] = (block_id, thread_id)
         if streaming:
             self._streaming.add(id)
-        await self._tell(id, "send", dict(message), streaming=streaming)
+        await self._send_event(id, "send", dict(message), streaming=streaming)
         return id
 
     async def change(
         self, action: MessageAction, id: str, value: Any = None, path: str = ""
     ) -> None:
-        """Raises UsageError for a message that was not sent. To end a message twice is no
-        mistake."""
+        """Change or end a message. Ending it twice does nothing. Raises UsageError for a message
+        that was not sent."""
         self._check(id)
         if action != "end":
-            await self._tell(id, action, value, path=path)
+            await self._send_event(id, action, value, path=path)
         elif id in self._streaming:
             self._streaming.remove(id)
-            await self._tell(id, "end")
+            await self._send_event(id, "end")
 
     async def end_block(self, id: str) -> None:
-        """End a block and the messages in it that are still open. Raises UsageError for a block
-        that is not known."""
+        """End a block and the messages in it that are still streaming. Raises UsageError for an
+        unknown block."""
         if not id or id not in self._ids["block"]:
             raise UsageError(
                 f"no block {id!r}",
-                hint=_there_are([known for known in self._ids["block"] if known]),
+                hint=_known_ids([known for known in self._ids["block"] if known]),
             )
         for message in [
             message
@@ -95,7 +95,8 @@ class Outbox:
         await self._channel.send(HookMessage(action="end", message_id="", block_id=id))
 
     def close(self, ids: Collection[str]) -> None:
-        """End those of the messages that are open; does not wait, for whoever is being stopped."""
+        """End those of the messages that are still streaming. Does not wait, so that a cancelled
+        hook can call it."""
         for id in [id for id in ids if id in self._streaming]:
             self._streaming.remove(id)
             block_id, thread_id = self._sent[id]
@@ -110,9 +111,11 @@ class Outbox:
             raise UsageError(
                 f"nothing was sent under the id {id!r} yet", hint="Send takes it as `message_id`"
             )
-        raise UsageError(f"no message {id!r}", hint=_there_are(self._sent))
+        raise UsageError(f"no message {id!r}", hint=_known_ids(self._sent))
 
-    async def _tell(self, id: str, action: MessageAction, message: Any = None, **more: Any) -> None:
+    async def _send_event(
+        self, id: str, action: MessageAction, message: Any = None, **more: Any
+    ) -> None:
         block_id, thread_id = self._sent[id]
         event = HookMessage(
             action=action,
@@ -125,8 +128,8 @@ class Outbox:
         await self._channel.send(event)
 
 
-def _there_are(ids: Collection[str]) -> str:
+def _known_ids(ids: Collection[str]) -> str:
     if not ids:
-        return "there are none yet"
+        return "no ids exist yet"
     shown = list(ids)[-SHOWN_IDS:]
-    return f"there are {'…, ' if len(shown) < len(ids) else ''}{', '.join(shown)}"
+    return f"known ids: {'…, ' if len(shown) < len(ids) else ''}{', '.join(shown)}"

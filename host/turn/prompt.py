@@ -1,5 +1,6 @@
-"""What the model is sent: the prompts and how to cite in one system message, which stays the same
-through a conversation, and the sources in a fenced block in front of the question. Pure functions.
+"""The prompt for the model: the assistant's prompts and the citation instructions in one system
+message, which stays the same through a conversation, and the sources in a fenced block in front of
+the question. Pure functions.
 
 Retrieved text is data. It is escaped, and the block that holds it is fenced with a marker drawn
 anew for each turn, so that no document can close the fence; it is part of the user's message, so
@@ -45,7 +46,7 @@ SEARCH_FAILED = "Searching for sources on this message failed; cite none."
 
 @dataclass(frozen=True, kw_only=True)
 class Prompt:
-    """What the model is sent. `sources` is what the last user message of `messages` begins with.
+    """The messages for the model. `sources` is the text that the last user message begins with.
     `conversation` is for hooks: the messages as they were written, with the sources and the
     instructions as a system message of their own in front of the last user message."""
 
@@ -55,13 +56,13 @@ class Prompt:
 
 
 def clean(text: str) -> str:
-    """Without characters that a reader cannot see."""
+    """Return the text without the characters that a reader cannot see."""
     return text if text.isascii() and text.isprintable() else _UNSEEN.sub("", text)
 
 
 def reference_block(items: Sequence[Item], fence: str, grammar: Grammar) -> str:
-    """The sources, best first, between two lines that carry `fence`. What `grammar` reads as a
-    marker stands in front of a source and nowhere else."""
+    """Return the sources, best first, between two lines with `fence`. Each source begins with its
+    marker; nothing else in the block reads as a marker under `grammar`."""
     sources = "\n".join(_source(item, grammar) for item in items)
     return (
         f"The lines between BEGIN SOURCES {fence} and END SOURCES {fence} are text found by"
@@ -72,8 +73,9 @@ def reference_block(items: Sequence[Item], fence: str, grammar: Grammar) -> str:
 
 
 def instructions(settings: CitationSettings) -> str:
-    """How to cite: the same in every turn of a conversation, so that endpoints can keep what they
-    have read of it. A custom prompt that lists the references goes with the sources instead."""
+    """Return the citation instructions: the same in every turn of a conversation, so that endpoints
+    can cache the prefix. A custom prompt that lists the references goes with the sources
+    instead."""
     if not settings.auto_inject_prompt or _lists_references(settings):
         return ""
     if settings.custom_prompt:
@@ -84,8 +86,8 @@ def instructions(settings: CitationSettings) -> str:
 def sources_text(
     items: Sequence[Item], settings: CitationSettings, grammar: Grammar, fence: str
 ) -> str:
-    """What is put in front of the question: the sources, and how one of them is cited.
-    `{references}` of a custom prompt becomes the list of their ids and titles."""
+    """Return the text in front of the question: the sources, and an example of a citation.
+    `{references}` in a custom prompt becomes the list of their ids and titles."""
     parts = [reference_block(items, fence, grammar)]
     if settings.auto_inject_prompt and _lists_references(settings):
         listed = (
@@ -98,28 +100,28 @@ def sources_text(
     return "\n\n".join(parts)
 
 
-def prompt_of(
+def build_prompt(
     prompts: Sequence[Message], conversation: Sequence[Message], sources: str, instructions: str
 ) -> Prompt:
-    """The conversation with the sources at the beginning of its last user message. The system
-    message has the prompts, the instructions, and what else the conversation has for it."""
+    """Return the conversation with the sources at the beginning of its last user message. The
+    system message has the prompts, the instructions, and the conversation's own system messages."""
     at = last_user(conversation)
-    told = "\n\n".join(filter(None, (sources, instructions)))
-    between = [Message(role="system", content=told)] if told else []
+    context = "\n\n".join(filter(None, (sources, instructions)))
+    between = [Message(role="system", content=context)] if context else []
     for_hooks = [*prompts, *conversation[:at], *between, *conversation[at:]]
-    said = list(conversation)
-    if sources and at < len(said):
-        said[at] = begun_with(said[at], sources)
+    grounded = list(conversation)
+    if sources and at < len(grounded):
+        grounded[at] = begun_with(grounded[at], sources)
     elif sources:
-        said.append(Message(role="user", content=sources))
-    how = [Message(role="system", content=instructions)] if instructions else []
-    messages = arranged([*prompts, *how, *said])
+        grounded.append(Message(role="user", content=sources))
+    how_to_cite = [Message(role="system", content=instructions)] if instructions else []
+    messages = arranged([*prompts, *how_to_cite, *grounded])
     return Prompt(messages=messages, sources=sources, conversation=for_hooks)
 
 
 def quotable(items: Sequence[Item], grammar: Grammar) -> list[Item]:
-    """The items with text that can be quoted in an answer: a marker in a document, or in its title,
-    cites nothing."""
+    """Return the items with text that can be quoted in an answer: what looks like a marker in a
+    document or its title is defused, since it would read as a citation."""
 
     def quoted(item: Item) -> Item:
         title = " ".join(clean(item.title[: 2 * LINE_LIMIT]).split())[:LINE_LIMIT]
@@ -137,9 +139,8 @@ def _lists_references(settings: CitationSettings) -> bool:
 
 def _source(item: Item, grammar: Grammar) -> str:
     marker = item.citation_id
-    plain = (
-        escape(marker) == marker
-    )  # one that holds `<` or a quote is shown as it is to be written, on a line of its own
+    # A marker with `<` or a quote does not fit an attribute: it gets a line of its own, unescaped.
+    plain = escape(marker) == marker
     about = [f'id="{marker}"'] if plain else []
     if item.title:
         about.append(f'title="{_line(item.title, grammar)}"')
@@ -159,8 +160,8 @@ def _line(text: str, grammar: Grammar) -> str:
 
 
 def _data(text: str, grammar: Grammar, *, quote: bool) -> str:
-    """Defused as it came, since a model may undo the escapes, and again, since an escape may
-    complete a marker."""
+    """Return text escaped and without markers: defused before escaping, since a model may undo the
+    escapes, and after it, since an escape may complete a marker."""
     defused = defuse(text, grammar)
     escaped = escape(defused, quote=quote)
     return defused if escaped == defused else defuse(escaped, grammar)

@@ -1,8 +1,8 @@
-"""Resources of MCP servers as sources: what a message refers to, and what an assistant's list of
-servers names.
+"""Read resources of MCP servers as sources: those that a message refers to, and those that an
+assistant's list of servers names.
 
-A resource is read whole and becomes passages in reading order. Text is taken as it is, HTML as
-Markdown, PDF as its pages; anything else is said to be no text.
+A resource is read whole and becomes passages in reading order. Text is used as it is, HTML is
+converted to Markdown, PDF to the text of its pages; anything else is an error.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from groundhook.host.readers.pdf import read_pdf
 
 LONGEST = 1500  # characters of a passage
 MOST = 200  # passages of one resource
+# Media types that are text, beside text/*, *+json and *+xml.
 _TEXTS = (
     "application/json",
     "application/xml",
@@ -39,8 +40,8 @@ async def read_resource(
     markdown: Callable[[str], str],
     warn: Warn,
 ) -> Found:
-    """The passages of a resource, each with a score of 1. `server` is a full id, `name` what the
-    assistant calls it. Raises ServerError, SourceError."""
+    """Return the passages of a resource, each with a score of 1. `server` is a full id, `name` what
+    the assistant calls it. Raises ServerError, SourceError."""
     contents = (await servers.ask(server, "resources/read", {"uri": uri}))["contents"]
     items: list[Item] = []
     for content in contents:
@@ -54,9 +55,10 @@ async def read_resource(
             continue
         pieces = list(passages(text))
         if len(pieces) > MOST:
-            said = f"the resource {where!r} of MCP server {name!r} is long"
             await warn(
-                "resource_cut", f"{said}: of its {len(pieces)} passages the first {MOST} are used"
+                "resource_cut",
+                f"the resource {where!r} of MCP server {name!r} is long: of its {len(pieces)}"
+                f" passages the first {MOST} are used",
             )
         items += [
             _item(server, name, where, number, piece) for number, piece in enumerate(pieces[:MOST])
@@ -65,7 +67,8 @@ async def read_resource(
 
 
 def passages(text: str) -> Iterator[str]:
-    """Paragraphs, joined up to LONGEST characters; one that is longer is cut at a blank."""
+    """Yield the paragraphs of a text, joined up to LONGEST characters; a longer one is cut at a
+    space."""
     held = ""
     for paragraph in (piece.strip() for piece in text.replace("\r\n", "\n").split("\n\n")):
         while len(paragraph) > LONGEST:
@@ -95,7 +98,7 @@ def _text(content: Mapping[str, Any], uri: str, markdown: Callable[[str], str]) 
         text = data.decode("utf-8", "replace")
         return markdown(text) if kind == "text/html" else text
     raise SourceError(
-        f"the resource {uri!r} is {kind}, which is no text",
+        f"the resource {uri!r} is {kind}, which is not text",
         hint="a hook can read it: ctx.mcp.ReadResource",
     )
 

@@ -1,5 +1,5 @@
-"""The search steps of a turn: the user's own data, the automatic searches, and the pool they
-join."""
+"""The search steps of a turn: the user's own data, the automatic searches, and the pool of all
+results."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Job = Callable[[], Awaitable[SearchResult]]
 
 
 async def search_user_data(run: Run, data: UserData) -> None:
-    """Search what the message refers to; what cannot be read is a warning, and the turn goes on."""
+    """Search the sources that the message refers to. A source that cannot be read is a warning."""
     for problem in data.problems:
         await run.warn(problem)
     jobs: list[Job] = [
@@ -42,18 +42,18 @@ async def search_user_data(run: Run, data: UserData) -> None:
 
 
 async def search_automatically(run: Run, created: CreateReturn | None) -> Plan:
-    """Plan the automatic searches and run them all at the same time, beside reading the resources
-    that the assistant lists."""
+    """Plan the automatic searches and run them at the same time, beside reading the resources that
+    the assistant lists. Returns the plan."""
     user_results = sum(len(result.items) for result in run.results if result.source == "user")
-    asked = run.request.options.search
-    forced = asked or (created is not None and created.search)
-    decided = plan(asked, created, run.settings, user_results, run.usable if forced else ())
+    requested = run.request.options.search
+    forced = requested or (created is not None and created.search)
+    decided = plan(requested, created, run.settings, user_results, run.searchable if forced else ())
     with span("plan", types=list(decided.types), reason=decided.reason):
         pass
-    if run.request.options.search and not (decided.types and run.question):
+    if requested and not (decided.types and run.question):
         await run.searcher.scope.warn(
             "nothing_searched",
-            f"a search was asked for: {decided.reason or 'there is no question'}",
+            f"the request forces a search, but {decided.reason or 'there is no question'}",
         )
     jobs: list[Job] = []
     if run.question:
@@ -61,32 +61,32 @@ async def search_automatically(run: Run, created: CreateReturn | None) -> Plan:
             partial(run.searcher.search, SearchRequest(type=type, query=run.question), "auto")
             for type in decided.types
         ]
-    if not refused(run.request.options.search, created):
-        jobs += [partial(_resource, run, reference, "auto") for reference in _listed(run)]
+    if not refused(requested, created):
+        jobs += [partial(_resource, run, reference, "auto") for reference in _listed_resources(run)]
     run.results += await run_all(jobs)
     return decided
 
 
-def _listed(run: Run) -> list[ResourceReference]:
-    """Resources that `mcp.servers` names, to be put before the model."""
+def _listed_resources(run: Run) -> list[ResourceReference]:
+    """Return the resources that `mcp.servers` lists as sources for every turn."""
     entries = [listed for entry in run.settings.mcp.servers for listed in parse_listed(entry)]
     return [ResourceReference(listed.name, uri) for listed in entries for uri in listed.resources]
 
 
 async def ranked_pool(run: Run) -> Pool:
-    """Everything that was found, merged, reranked and cut."""
+    """Return all results of the turn, merged, reranked and cut."""
     if not any(result.items for result in run.results):
         return Pool()
     pooled = await run.searcher.rank(run.question, run.results)
-    # Sources are cited as they are found: what a citation shows from here on is the version that
-    # the pool chose.
+    # The citation index got each item when it was found. From here on a citation shows the version
+    # that the pool chose among duplicates.
     for entry in (*pooled.dropped, *pooled.entries):
         run.searcher.citation_index.cite(entry.weighed)
     return pooled
 
 
 async def _document(run: Run, reference: DocumentReference) -> SearchResult:
-    """A whole document of a collection."""
+    """Read a whole document of a collection."""
 
     async def read() -> Found:
         collection = run.searcher.names.collection(reference.collection)
@@ -99,7 +99,7 @@ async def _document(run: Run, reference: DocumentReference) -> SearchResult:
 
 
 async def _resource(run: Run, reference: ResourceReference, source: Source) -> SearchResult:
-    """A resource of an MCP server."""
+    """Read a resource of an MCP server."""
     runtime = run.runtime
 
     async def read() -> Found:
@@ -117,7 +117,7 @@ async def _resource(run: Run, reference: ResourceReference, source: Source) -> S
 async def _read(
     run: Run, noun: str, name: str, source: Source, read: Callable[[], Awaitable[Found]]
 ) -> SearchResult:
-    """Something read whole, told to the client as a search is; a failure is a warning as well."""
+    """Read a source whole, with the events of a search; a failure is a warning as well."""
     id = f"s{next(run.searcher.ids)}"
     channel, began = run.channel, time.perf_counter()
     await channel.send(SearchStart(search_id=id, source=source, search_type="kb", query=name))
@@ -126,7 +126,9 @@ async def _read(
             found, error = await _attempt(run, noun, name, read)
         except anyio.get_cancelled_exc_class():
             channel.note(
-                SearchComplete(search_id=id, total=0, duration_ms=_since(began), error=STOPPED)
+                SearchComplete(
+                    search_id=id, total=0, duration_ms=_milliseconds_since(began), error=STOPPED
+                )
             )
             raise
         if error is not None:
@@ -141,7 +143,7 @@ async def _read(
             for item in found.items
         ),
         total=len(found.items),
-        duration_ms=_since(began),
+        duration_ms=_milliseconds_since(began),
         error=None if error is None else str(error),
     )
     for item in result.items:
@@ -159,7 +161,7 @@ async def _read(
 async def _attempt(
     run: Run, noun: str, name: str, read: Callable[[], Awaitable[Found]]
 ) -> tuple[Found, HostError | None]:
-    """What was read, or nothing and why."""
+    """Return what `read` returns within the timeout, or nothing and the error."""
     timeout = run.settings.search.kb.timeout_ms
     try:
         with anyio.fail_after(timeout / 1000):
@@ -172,5 +174,5 @@ async def _attempt(
         return Found(), exc
 
 
-def _since(began: float) -> int:
+def _milliseconds_since(began: float) -> int:
     return int((time.perf_counter() - began) * 1000)

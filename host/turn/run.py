@@ -1,188 +1,45 @@
-"""One turn's state: what it runs under, what it has found, and what its hooks may ask of the
-host."""
+"""The state of one turn as it runs."""
 
 from __future__ import annotations
 
 import itertools
-import random
-import secrets
-from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import anyio
 
 from groundhook.host.citations.index import CitationIndex
-from groundhook.host.config.packages import App, Package
+from groundhook.host.config.packages import Package
 from groundhook.host.core.channel import Channel
 from groundhook.host.core.error_events import warning
-from groundhook.host.core.errors import HostError, NotPermitted, UsageError
-from groundhook.host.core.hook_engine import HookEngine
-from groundhook.host.core.ports import (
-    Clock,
-    Connector,
-    Documents,
-    Records,
-    Scope,
-    ToolServers,
-    Warn,
-)
+from groundhook.host.core.errors import HostError, UsageError
 from groundhook.host.core.problems import Problem
 from groundhook.host.core.settings import Settings
 from groundhook.host.core.types.base import UnknownKey
-from groundhook.host.core.types.events import Event, StreamEnd, StreamStart, Warned
-from groundhook.host.core.types.query_language import OF_TABLE
-from groundhook.host.core.types.search import (
-    SearchResult,
-    SearchType,
-)
-from groundhook.host.core.types.turn import (
-    CreateReturn,
-    Identity,
-    Message,
-    NextReturn,
-    TurnOptions,
-    connector_ids,
-)
-from groundhook.host.core.types.uses import JsonReply
-from groundhook.host.memory.memory import Memory
-from groundhook.host.search.searcher import Searcher, SearchPlugins
+from groundhook.host.core.types.events import StreamStart, Warned
+from groundhook.host.core.types.search import SearchResult, SearchType
+from groundhook.host.core.types.turn import CreateReturn, NextReturn, connector_ids
+from groundhook.host.search.searcher import Searcher
 from groundhook.host.turn.answer import Answer
 from groundhook.host.turn.content import question_of
-from groundhook.host.turn.delegation import Asking, Delegates
-from groundhook.host.turn.grants import Grants
+from groundhook.host.turn.context import (
+    CallAssistant,
+    Request,
+    RunContext,
+    Runtime,
+    search_scope,
+)
+from groundhook.host.turn.names import AssistantNames
 from groundhook.host.turn.outbox import Outbox
 from groundhook.host.turn.tools import Toolbox
-from groundhook.host.web_client.clients import WebClients
 
-
-@dataclass(frozen=True, kw_only=True)
-class Fixed:
-    """What is the same on every run: whether the clock stands still, and what stands in for chance
-    (none: chance)."""
-
-    clock: bool = False
-    seed: int | None = None
-
-    def token(self, size: int) -> str:
-        """So many random bytes in hexadecimal; the same ones for the same seed."""
-        return (
-            secrets.token_hex(size)
-            if self.seed is None
-            else random.Random(self.seed).randbytes(size).hex()
-        )
-
-
-# warnings of steps done by assistants that one turn, or one search outside of turns, hands on
-MOST_TOLD = 20
-DEPTH = 5  # assistants in a row, each called by the one before or handed its turn
-
-Heard = Callable[[Event], Awaitable[None]]
-# The caller, what it asks, who hears the events, and where messages to the client go (none:
-# nowhere) → how it ended, and why it failed. Raises HostError when the turn cannot begin.
-Nested = Callable[["Caller", "Request", Heard, Outbox | None], Awaitable[tuple[StreamEnd, str]]]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Runtime:
-    """What a host is made of, shared by all its turns. Only the composition root makes one."""
-
-    app: App
-    plugins: SearchPlugins
-    documents: Documents
-    records: Records
-    markdown: Callable[[str], str]  # of HTML; blocks
-    memory: Memory
-    web_clients: WebClients
-    connectors: Callable[[str], Connector]
-    hooks: HookEngine
-    toolbox: Toolbox
-    servers: ToolServers
-    now: Clock
-    web_configured: Callable[[Settings], bool]
-    fixed: Fixed = Fixed()
-
-
-@dataclass(frozen=True, kw_only=True)
-class Request:
-    """One turn as it was asked for."""
-
-    assistant_id: str
-    messages: tuple[Message, ...]
-    options: TurnOptions = TurnOptions()
-    identity: Identity = Identity()
-    reply: JsonReply | None = None  # what the answer must be, where it is a step for a program
-
-    def of_another(self, assistant_id: str, messages: tuple[Message, ...], **said: Any) -> Request:
-        """The same person, in the same place, asks another assistant; what this request said of its
-        own model does not hold."""
-        own = ("locale", "theme", "route", "referer", "accept", "chat_id", "client")
-        options = TurnOptions(**{**{name: getattr(self.options, name) for name in own}, **said})
-        return Request(
-            assistant_id=assistant_id, messages=messages, options=options, identity=self.identity
-        )
-
-
-@dataclass(frozen=True, kw_only=True)
-class Caller:
-    """What a turn takes over from whatever it is begun by: another turn, or a search outside of
-    any."""
-
-    runtime: Runtime
-    turn_id: str
-    chain: tuple[str, ...] = ()  # the assistants that led here
-    ids: Iterator[int] = field(default_factory=lambda: itertools.count(1))  # of searches
-
-
-def scope_of(
-    caller: Caller, request: Request, settings: Settings, nested: Nested, warn: Warn
-) -> Scope:
-    """What the searches of a request may depend on. Steps that `uses.*` gives to an assistant are
-    turns of it, under the same identity: over one message, without a search, with their steps in
-    the trace of whoever asks."""
-
-    told: set[str] = set()
-
-    async def assistant(id: str, text: str, reply: JsonReply) -> tuple[StreamEnd, str]:
-        async def heard(event: Event) -> None:
-            """What is odd about a step is said once, however often it is taken."""
-            said = (
-                f"{id}: {event.message}" + (f" ({event.hint})" if event.hint else "")
-                if isinstance(event, Warned)
-                else ""
-            )
-            if isinstance(event, Warned) and said not in told and len(told) <= MOST_TOLD:
-                told.add(said)
-                more = len(told) > MOST_TOLD
-                await warn(
-                    event.code, f"{id} has more warnings, which are left out" if more else said
-                )
-
-        asked = request.of_another(id, (Message(role="user", content=text),), search=False)
-        return await nested(caller, replace(asked, reply=reply), heard, None)
-
-    grants = Grants(caller.runtime.app, request.assistant_id)
-    asking = Asking(
-        assistant=assistant,
-        server=grants.server,
-        permit=grants.permit,
-        servers=caller.runtime.servers,
-    )
-    return Scope(
-        identity=request.identity,
-        assistant_id=request.assistant_id,
-        settings=settings.search,
-        uses=settings.uses,
-        now=caller.runtime.now,
-        warn=warn,
-        delegates=Delegates(asking),
-    )
+MOST_ASSISTANTS = 5  # in a row, each called by the one before, or with its turn delegated to it
 
 
 @dataclass
 class Run:
-    """The state of one turn. Steps write into it in order; what they hand out does not change
-    afterwards."""
+    """The state of one assistant's part of a turn. The steps of the turn write into it in order;
+    the values that they put there do not change afterwards."""
 
     runtime: Runtime
     request: Request
@@ -194,33 +51,35 @@ class Run:
     question: str
     unknown: tuple[UnknownKey, ...]
     outbox: Outbox
-    nested: Nested
-    here: Caller  # what a turn within this one takes over
-    returned: NextReturn | None = None
-    failure: str = ""  # of the model, once the client has it
+    call_assistant: CallAssistant
+    context: RunContext  # for the turns inside this one
+    returned: NextReturn | None = None  # by the Next hook
+    model_failure: str = ""  # set once its error event is sent
     results: list[SearchResult] = field(default_factory=list)
     metadata: dict[str, Any] = field(default_factory=dict)
     timings: dict[str, float] = field(default_factory=dict)
-    tools: tuple[tuple[Any, ...], Toolbox] | None = (
-        None  # for which list of servers, and what they offer
-    )
-    asking: anyio.Lock = field(default_factory=anyio.Lock)
+    # The list of MCP servers and the toolbox made from it, so that servers list their tools once.
+    tools: tuple[tuple[Any, ...], Toolbox] | None = None
+    tools_lock: anyio.Lock = field(default_factory=anyio.Lock)
 
     @staticmethod
     def begin(
         runtime: Runtime,
         request: Request,
         channel: Channel,
-        nested: Nested,
+        call_assistant: CallAssistant,
         *,
-        caller: Caller | None = None,
+        context: RunContext | None = None,
         outbox: Outbox | None = None,
     ) -> Run:
-        """Resolve the layers that are known before the hook. `caller` is whoever calls this run or
-        hands its turn to it. Raises UnknownName and ConfigError; UsageError for a circle of
-        assistants."""
-        chain = _lengthened(caller.chain if caller else (), request.assistant_id)
-        ids = caller.ids if caller else itertools.count(1)
+        """Return a run with the settings that are known before the Create hook.
+
+        `context` and `outbox` are those of the run that calls this assistant or delegates its turn
+        to it; None for the first one. Raises UnknownName and ConfigError, and UsageError when
+        assistants call each other in a circle or too deep.
+        """
+        chain = _extended(context.chain if context else (), request.assistant_id)
+        ids = context.ids if context else itertools.count(1)
         package = runtime.app.package(request.assistant_id)
         resolved = runtime.app.settings_for(package, options=request.options)
         settings = resolved.settings
@@ -229,12 +88,12 @@ class Run:
         async def warn(code: str, message: str) -> None:
             await channel.send(Warned(code=code, message=message))
 
-        here = Caller(runtime=runtime, turn_id=channel.turn_id, chain=chain, ids=ids)
+        own = RunContext(runtime=runtime, turn_id=channel.turn_id, chain=chain, ids=ids)
         searcher = Searcher(
             plugins=runtime.plugins,
             settings=settings,
-            scope=scope_of(here, request, settings, nested, warn),
-            names=Names(runtime.app, package.id, settings),
+            scope=search_scope(own, request, settings, call_assistant, warn),
+            names=AssistantNames(runtime.app, package.id, settings),
             citation_index=citation_index,
             channel=channel,
             ids=ids,
@@ -250,13 +109,13 @@ class Run:
             question=question_of(request.messages),
             unknown=resolved.unknown,
             outbox=outbox or Outbox(channel),
-            nested=nested,
-            here=here,
+            call_assistant=call_assistant,
+            context=own,
         )
 
     def adopt(self, created: CreateReturn) -> None:
-        """Fold what Create returned between the assistant's layer and the request's. Raises
-        ConfigError, HookReturnInvalid."""
+        """Resolve the settings again, with what the Create hook returned between the assistant's
+        layer and the request's. Raises ConfigError, HookReturnInvalid."""
         app, options = self.runtime.app, self.request.options
         resolved = app.settings_for(self.package, returned=created, options=options)
         self.settings, self.unknown = resolved.settings, resolved.unknown
@@ -274,7 +133,7 @@ class Run:
                 for result in self.results
             ]
 
-    def started(self) -> StreamStart:
+    def start_event(self) -> StreamStart:
         first = self.connectors[0]
         return StreamStart(
             assistant_id=self.package.id, chat_id=self.request.options.chat_id, connector=first
@@ -282,68 +141,36 @@ class Run:
 
     @property
     def connectors(self) -> tuple[str, ...]:
-        """The language models that may answer, in the order in which they are asked."""
+        """The ids of the language models that may answer, in the order in which they are tried."""
         return connector_ids(self.settings.connector)
 
     @property
-    def usable(self) -> frozenset[SearchType]:
-        """The search types that could be searched if that was forced."""
-        usable: set[SearchType] = {"web"} if self.runtime.web_configured(self.settings) else set()
-        usable |= (
-            {"kb"} if self.settings.kb.collections or self.settings.search.kb.collections else set()
-        )
-        usable |= {"db"} if self.settings.db.models or self.settings.search.db.models else set()
-        return frozenset(usable)
+    def searchable(self) -> frozenset[SearchType]:
+        """The search types that a forced search can use: those with a provider, a collection or a
+        model configured."""
+        settings = self.settings
+        configured: dict[SearchType, object] = {
+            "web": self.runtime.web_configured(settings),
+            "kb": settings.kb.collections or settings.search.kb.collections,
+            "db": settings.db.models or settings.search.db.models,
+        }
+        return frozenset(type for type, value in configured.items() if value)
 
     async def warn(self, finding: HostError | Problem) -> None:
-        """Tell the client of something that the turn goes on in spite of."""
+        """Send a warning event: the turn goes on in spite of the problem."""
         await self.channel.send(warning(finding))
 
 
-@dataclass(frozen=True)
-class Names:
-    """`host.search.searcher.Names` for one assistant: its own, those of the app, and those of other
-    assistants that its settings list. Nobody reaches another assistant's data by knowing its name:
-    neither a hook nor whoever sends a message. An empty id stands for the app's owner, who may name
-    all."""
-
-    app: App
-    assistant_id: str
-    settings: Settings
-
-    def collection(self, name: str, /) -> str:
-        id = self.app.resolve_collection(self.assistant_id, name).id
-        listed = (*self.settings.kb.collections, *self.settings.search.kb.collections)
-        return self._permitted("collection", id, listed, "kb.collections")
-
-    def model(self, name: str, /) -> str:
-        if name.startswith(OF_TABLE):
-            id = self.app.resolve_table(self.assistant_id, name.removeprefix(OF_TABLE)).id
-        else:
-            id = self.app.resolve_model(self.assistant_id, name).id
-        return self._permitted(
-            "model", id, (*self.settings.db.models, *self.settings.search.db.models), "db.models"
-        )
-
-    def _permitted(self, noun: str, id: str, listed: tuple[str, ...], key: str) -> str:
-        own = not id.startswith("agents.") or id.startswith(f"agents.{self.assistant_id}.")
-        if own or not self.assistant_id or id in listed:
-            return id
-        raise NotPermitted(
-            f"the {noun} {id!r} belongs to another assistant",
-            hint=f"list it in {key} of package.yao to use it",
-        )
-
-
-def _lengthened(chain: tuple[str, ...], id: str) -> tuple[str, ...]:
-    """The chain of assistants with one more. Raises UsageError for one that is in it, and for one
-    too many."""
+def _extended(chain: tuple[str, ...], id: str) -> tuple[str, ...]:
+    """Return the chain of assistants with one more. Raises UsageError when it is in the chain
+    already, and when the chain gets too long."""
     longer = (*chain, id)
-    shown = " → ".join(longer)
+    path = " → ".join(longer)
     if id in chain:
-        raise UsageError(f"assistants call each other, or hand the turn on, in a circle: {shown}")
-    if len(longer) > DEPTH:
+        raise UsageError(f"assistants call each other, or delegate the turn, in a circle: {path}")
+    if len(longer) > MOST_ASSISTANTS:
         raise UsageError(
-            f"assistants call each other, or hand the turn on, more than {DEPTH} deep: {shown}"
+            f"assistants call each other, or delegate the turn, more than {MOST_ASSISTANTS} deep:"
+            f" {path}"
         )
     return longer

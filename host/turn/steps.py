@@ -1,9 +1,12 @@
 """The steps of one turn, in order, for one assistant.
 
-    Create hook, beside the user's own data ─ plan and retrieve ─ prompt ─ model and tools ─ Next
-    hook
+    Create hook, beside the user's own data
+    plan and retrieve
+    prompt
+    model and tools
+    Next hook
 
-`host.turn.stream` opens turns, hands them on and ends them.
+`host.turn.stream` opens turns, follows their delegation and ends them.
 """
 
 from __future__ import annotations
@@ -46,8 +49,8 @@ from groundhook.host.turn.prompt import (
     NOTHING_FOUND,
     SEARCH_FAILED,
     Prompt,
+    build_prompt,
     instructions,
-    prompt_of,
     quotable,
     sources_text,
 )
@@ -61,23 +64,23 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class _Hooks:
-    """The hooks of one assistant in one turn, and what the host does for them."""
+    """The open hook session of a turn, and the services that the host offers to it."""
 
     session: HookSession
     services: TurnServices
 
 
-async def take_turn(run: Run) -> Delegation | None:
-    """One turn of `run.package` → whom it is handed to. What Next returned is `run.returned`.
-    Raises HostError for what ends the turn; a model that failed is told to the client and does not
-    raise."""
-    await _say_warnings(run)
+async def run_steps(run: Run) -> Delegation | None:
+    """Run the steps of `run.package`. Returns the delegation when a hook delegates the turn, else
+    None. Raises HostError for whatever ends the turn; a failed model does not raise, its error is
+    sent as an event."""
+    await _send_warnings(run)
     async with _open_hooks(run) as hooks:
         created = await _create_and_user_data(run, hooks)
         if created is not None and created.delegate is not None:
             return created.delegate
         connector = Fallback(run.connectors, run.runtime.connectors, run.searcher.scope.warn)
-        pooled = await _search_beside_tools(run, created)
+        pooled = await _search_and_start_servers(run, created)
         prompt = _prompt(run, created, pooled)
         with _timed(run, "model"):
             error = await _answer(run, connector, prompt, pooled)
@@ -85,22 +88,23 @@ async def take_turn(run: Run) -> Delegation | None:
             with _timed(run, "next"):
                 run.returned = await _next(run, hooks, prompt.conversation, error)
         except HookError:
-            await _tell(run, error)
+            await _report_model_error(run, error)
             raise
     delegation = run.returned.delegate if run.returned else None
     if delegation is None:
-        await _tell(run, error)
+        await _report_model_error(run, error)
     return delegation
 
 
-async def _tell(run: Run, error: HostError | None) -> None:
-    run.failure = str(error) if error else ""
+async def _report_model_error(run: Run, error: HostError | None) -> None:
+    run.model_failure = str(error) if error else ""
     for event in failures(error) if error else ():
         await run.channel.send(event)
 
 
-async def _search_beside_tools(run: Run, created: CreateReturn | None) -> Pool:
-    """MCP servers that tools are wanted of start while the search is under way."""
+async def _search_and_start_servers(run: Run, created: CreateReturn | None) -> Pool:
+    """Search, and return the ranked results. MCP servers with tools start at the same time, since
+    both take long."""
     async with AsyncExitStack() as stack:
         if run.settings.mcp.servers:
             (await stack.enter_async_context(anyio.create_task_group())).start_soon(tools_of, run)
@@ -109,8 +113,8 @@ async def _search_beside_tools(run: Run, created: CreateReturn | None) -> Pool:
             return await ranked_pool(run)
 
 
-async def _say_warnings(run: Run) -> None:
-    """What is odd about the package, and keys of the request that nothing reads."""
+async def _send_warnings(run: Run) -> None:
+    """Send the warnings about the package, and one for each unknown key of the request."""
     for problem in run.package.warnings:
         await run.warn(problem)
     for key in run.unknown:
@@ -118,8 +122,8 @@ async def _say_warnings(run: Run) -> None:
 
 
 async def _create_and_user_data(run: Run, hooks: _Hooks | None) -> CreateReturn | None:
-    """Create runs while the user's own data is searched. Raises HookError when the assistant wants
-    that."""
+    """Run the Create hook while the user's own data is searched. Raises HookError where
+    `hooks.on_error` is `fail`."""
     data = user_data(run.request.messages)
     if hooks is None:
         await search_user_data(run, data)
@@ -129,15 +133,15 @@ async def _create_and_user_data(run: Run, hooks: _Hooks | None) -> CreateReturn 
         tasks.start_soon(search_user_data, run, data)
         with _timed(run, "create"):
             hook = hooks.session.create(run.request.messages, hook_options(run.request.options))
-            created = await _governed(run, hooks.services.during("Create", hook))
+            created = await _apply_on_error(run, hooks.services.during("Create", hook))
     if created is not None:
-        await _governed(run, _adopt(run, created))
+        await _apply_on_error(run, _adopt(run, created))
     return created
 
 
 async def _adopt(run: Run, created: CreateReturn) -> None:
     _refuse_unknown_names(run, created)
-    told = run.unknown
+    reported = run.unknown
     try:
         run.adopt(created)
     except HookReturnInvalid as exc:
@@ -145,7 +149,7 @@ async def _adopt(run: Run, created: CreateReturn) -> None:
             exc.message, place=Place(run.package.hook_file), hint=exc.hint
         ) from None
     for key in run.unknown:
-        if key not in told:
+        if key not in reported:
             await run.channel.send(
                 Warned(
                     code="unknown_key",
@@ -156,25 +160,25 @@ async def _adopt(run: Run, created: CreateReturn) -> None:
 
 
 def _refuse_unknown_names(run: Run, created: CreateReturn) -> None:
-    """Raises HookReturnInvalid for a connector or a preset that there is not."""
+    """Raise HookReturnInvalid for an unknown connector or prompt preset."""
     try:
         for id in connector_ids(created.connector) if created.connector is not None else ():
-            with suppress(ConfigError):  # its file is wrong, which whoever asks it says
+            with suppress(ConfigError):  # a wrong file is reported when the connector is used
                 run.runtime.connectors(id)
         run.package.prompts_for(created.prompt_preset or "")
     except UnknownName as exc:
         place = Place(run.package.hook_file)
         raise HookReturnInvalid(
-            f"what Create returned leads nowhere: {exc.message}", place=place, hint=exc.hint
+            f"Create returned an unknown name: {exc.message}", place=place, hint=exc.hint
         ) from None
 
 
 def _prompt(run: Run, created: CreateReturn | None, pooled: Pool) -> Prompt:
-    """What the model is sent: prompts, the conversation as Create left it, and the sources.
+    """Return the prompt for the model: the assistant's prompts, the conversation and the sources.
 
-    Messages of Create with a user message among them are the conversation; without one they are
-    context for it. A hook that returns messages and turns the citation prompt off has formatted its
-    own findings: they are not repeated.
+    Messages that Create returned replace the conversation when a user message is among them, else
+    they are context in front of the last user message. A hook that returns messages and turns the
+    citation prompt off has formatted its own search results: they are not repeated.
     """
     conversation = list(run.request.messages)
     added = list(created.messages or ()) if created else []
@@ -190,26 +194,28 @@ def _prompt(run: Run, created: CreateReturn | None, pooled: Pool) -> Prompt:
     own = bool(added) and not citation.auto_inject_prompt
     items = [entry.item for entry in pooled.entries if not (own and entry.source == "hook")]
     shared = () if run.settings.disable_global_prompts else run.runtime.app.prompts
-    preset = run.settings.prompt_preset  # one that Create returned is known to be there
+    preset = run.settings.prompt_preset  # _refuse_unknown_names has checked it
     place = run.runtime.app.settings_for(run.package).place("prompt_preset") if preset else None
     own_prompts = run.package.prompts_for(preset, place=place)
     grammar = run.searcher.citation_index.grammar
-    told = ""
-    run.answer.offered = bool(items)
+    sources = ""
+    run.answer.sources_offered = bool(items)
     if items:
-        told = sources_text(items, citation, grammar, run.runtime.fixed.token(8))
+        sources = sources_text(items, citation, grammar, run.runtime.fixed.token(8))
     elif run.results and not pooled.entries:
         failed = all(result.error for result in run.results)
-        told = SEARCH_FAILED if failed else NOTHING_FOUND
-    how = instructions(citation) if told else ""
-    return prompt_of([*shared, *own_prompts], conversation, told, how)
+        sources = SEARCH_FAILED if failed else NOTHING_FOUND
+    how_to_cite = instructions(citation) if sources else ""
+    return build_prompt([*shared, *own_prompts], conversation, sources, how_to_cite)
 
 
 async def _answer(run: Run, connector: Connector, prompt: Prompt, pooled: Pool) -> HostError | None:
-    """The model's answer → the error when it failed; what had arrived was sent and is kept."""
+    """Stream the model's answer. Returns the error when the model failed; the text that arrived
+    before is sent and kept."""
     options = run.settings.options
     toolbox = await tools_of(run)
-    # A hook may read something else out of the answer than the step's own JSON.
+    # A Next hook may expect another format than the JSON of a delegated step, and endpoints refuse
+    # a schema beside tools.
     plain = run.package.hook is None and not toolbox.schemas()
     call = ModelCall(
         messages=prompt.messages,
@@ -239,7 +245,7 @@ async def _answer(run: Run, connector: Connector, prompt: Prompt, pooled: Pool) 
 async def _next(
     run: Run, hooks: _Hooks | None, messages: Sequence[Message], error: HostError | None
 ) -> NextReturn | None:
-    """Next sees the completion, or the error."""
+    """Run the Next hook with the completion or the error. Returns None without a hook."""
     if hooks is None:
         return None
     payload = NextPayload(
@@ -249,15 +255,15 @@ async def _next(
         error=str(error) if error else None,
     )
     hook = hooks.session.next(payload, hook_options(run.request.options))
-    returned = await _governed(run, hooks.services.during("Next", hook))
+    returned = await _apply_on_error(run, hooks.services.during("Next", hook))
     if returned is not None:
         run.metadata.update(returned.metadata or {})
     return returned
 
 
-async def _governed(run: Run, hook: Awaitable[T]) -> T | None:
-    """What comes of a hook. With `hooks.on_error: continue` a hook that fails is a warning, and
-    nothing came of it."""
+async def _apply_on_error(run: Run, hook: Awaitable[T]) -> T | None:
+    """Return the result of a hook. Under `hooks.on_error: continue` a failed hook is a warning, and
+    its result None."""
     try:
         with unwrapped():
             return await hook
@@ -270,8 +276,8 @@ async def _governed(run: Run, hook: Awaitable[T]) -> T | None:
 
 @asynccontextmanager
 async def _open_hooks(run: Run) -> AsyncIterator[_Hooks | None]:
-    """The hooks of the run's assistant; None when there are none, or when they cannot be opened and
-    the turn is to go on."""
+    """Open the hooks of the assistant. Yields None when it has none, and when they cannot be opened
+    and `hooks.on_error` is `continue`."""
     async with AsyncExitStack() as stack:
         hooks: _Hooks | None = None
         if run.package.hook is not None:
@@ -279,7 +285,7 @@ async def _open_hooks(run: Run) -> AsyncIterator[_Hooks | None]:
             opening = stack.enter_async_context(
                 run.runtime.hooks.open(hook_turn(run, run.package.hook, services))
             )
-            session = await _governed(run, opening)
+            session = await _apply_on_error(run, opening)
             hooks = _Hooks(session, services) if session else None
         yield hooks
 

@@ -1,19 +1,24 @@
-"""Stream(): a turn of a conversation from the request to the last event, through every assistant it
-is handed to.
+"""Stream(): one turn of a conversation, from the request to the last event.
 
-A failed search never ends a turn. A failed model does not keep Next from running. What ends a turn
-is one `error` event, and `stream_end` still follows with what had arrived.
+    open_turn            enter a turn and yield its events
+      _run_turn          the turn's bounds: a free slot, the time limit, the closing of the host
+        _report_errors   exceptions become `error` events
+          _run_assistants    the assistant's steps (`host.turn.steps`), then those of the assistant
+                             that a hook delegates the turn to, if any
+    call_assistant       a turn inside a turn, for `ctx.agent.Call` and for delegated steps
+
+A failed search never ends a turn, and a failed model does not keep the Next hook from running.
+Whatever ends a turn early is an `error` event; `stream_end` always follows, with all that was
+streamed before.
 """
 
 from __future__ import annotations
 
 import logging
 import secrets
-from collections.abc import AsyncIterator, Iterable, Iterator
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
-from dataclasses import dataclass, field, replace
-from itertools import chain
-from typing import Any
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import replace
 
 import anyio
 from pydantic import ValidationError
@@ -24,7 +29,6 @@ from groundhook.host.core.errors import (
     HookReturnInvalid,
     HostError,
     Place,
-    TooManyTurns,
     UnknownName,
     UsageError,
 )
@@ -34,144 +38,36 @@ from groundhook.host.core.exception_groups import (
 )
 from groundhook.host.core.trace import Span, recording, span
 from groundhook.host.core.types.base import dotted, problems, read
-from groundhook.host.core.types.events import Cited, Event, Failed, StreamEnd, Trace, Warned
-from groundhook.host.core.types.turn import Delegation, TurnOptions, Usage
+from groundhook.host.core.types.events import Event, Failed, StreamEnd, Trace, Warned
+from groundhook.host.core.types.turn import Delegation, TurnOptions
+from groundhook.host.turn.context import EventSink, Request, RunContext, Runtime
+from groundhook.host.turn.open_turns import OpenTurns
 from groundhook.host.turn.outbox import Outbox
-from groundhook.host.turn.run import Caller, Heard, Request, Run, Runtime
-from groundhook.host.turn.steps import take_turn
-
-PATIENCE = 5.0  # seconds that turns get to say their last words when their host is closed
+from groundhook.host.turn.run import Run
+from groundhook.host.turn.steps import run_steps
+from groundhook.host.turn.turn_runs import TurnRuns
 
 log = logging.getLogger("groundhook")
-
-
-class OpenTurns:
-    """The turns of a host that wait or are under way, so that they end before what they need. At
-    most `at_once` are under way and `queue` wait."""
-
-    def __init__(self, at_once: int, queue: int) -> None:
-        self._at_once, self._queue = at_once, queue
-        self._entered = 0
-        self._places = anyio.Semaphore(at_once)
-        self._scopes: set[anyio.CancelScope] = set()
-        self._none = anyio.Event()
-        self.closed = False
-
-    @contextmanager
-    def entered(self) -> Iterator[anyio.CancelScope]:
-        """A turn; its scope is cancelled when the host is closed."""
-        with anyio.CancelScope() as scope:
-            self._scopes.add(scope)
-            if self.closed:
-                scope.cancel()
-            try:
-                yield scope
-            finally:
-                self._scopes.discard(scope)
-                if not self._scopes:
-                    self._none.set()
-
-    @contextmanager
-    def counted(self) -> Iterator[None]:
-        """A turn from when it is entered to when it is left. Raises TooManyTurns."""
-        if self._entered >= self._at_once + self._queue:
-            raise TooManyTurns(
-                f"{self._at_once} turns are under way and {self._queue} wait: no more are taken",
-                hint="try again later, or raise turns.at_once or turns.queue in agent/agent.yml",
-            )
-        self._entered += 1
-        try:
-            yield
-        finally:
-            self._entered -= 1
-
-    def place(self) -> AbstractAsyncContextManager[object]:
-        """Wait until fewer than `at_once` turns are under way, first come first served."""
-        return self._places
-
-    def refuse_if_closed(self) -> None:
-        """Raises UsageError where nothing may begin any more."""
-        if self.closed:
-            raise UsageError(
-                "the host is closed",
-                hint="turns and searches belong inside `async with open_host(…)`",
-            )
-
-    async def close(self) -> None:
-        """End every turn: each says why, and how far it came."""
-        self.closed = True
-        self._none = anyio.Event()
-        for scope in self._scopes:
-            scope.cancel()
-        with anyio.move_on_after(PATIENCE, shield=True):
-            while self._scopes:
-                await self._none.wait()
-
-
-@dataclass
-class _Relay:
-    """The runs of a turn: the one under way, last, and those that handed it on."""
-
-    runs: list[Run] = field(default_factory=list)
-
-    @property
-    def run(self) -> Run:
-        return self.runs[-1]
-
-    @property
-    def failure(self) -> str:
-        return next((run.failure for run in self.runs if run.failure), "")
-
-    def _grounded(self, cited: Iterable[Cited]) -> bool | None:
-        whole = self.run.answer.finish_reason and any(run.answer.content for run in self.runs)
-        if self.failure or not whole or not any(run.answer.offered for run in self.runs):
-            return None
-        return any(citation.verdict == "ok" for citation in cited)
-
-    def end(self) -> StreamEnd:
-        """How the turn ended: what was streamed in all, and what the last assistant returned."""
-        last = self.run
-        timings = dict(last.timings)
-        texts = [
-            run.answer.first_text_ms for run in self.runs if run.answer.first_text_ms is not None
-        ]
-        if texts:
-            timings["first_text"] = round(texts[0], 3)
-        timings["total"] = round(last.channel.elapsed_ms(), 3)
-        cited: dict[str, Cited] = {}
-        for citation in chain.from_iterable(run.answer.cited.values() for run in self.runs):
-            cited.setdefault(citation.marker, citation)
-        metadata: dict[str, Any] = {}
-        for run in self.runs:
-            metadata |= run.metadata
-        return StreamEnd(
-            content="".join(run.answer.said for run in self.runs),
-            citations=tuple(cited.values()),
-            data=last.returned.data if last.returned else None,
-            metadata=metadata,
-            finish_reason=last.answer.finish_reason,
-            grounded=self._grounded(cited.values()),
-            usage=_sum([run.answer.usage for run in self.runs]),
-            timings=timings,
-        )
 
 
 @asynccontextmanager
 async def open_turn(
     runtime: Runtime, turns: OpenTurns, request: Request
 ) -> AsyncIterator[AsyncIterator[Event]]:
-    """Enter a turn and read its events. Leaving it stops the model, the searches and the hook
-    before the next line. Raises UnknownName for an assistant that is not there, ConfigError for one
-    that cannot be used, and TooManyTurns."""
+    """Run a turn and yield its events. Leaving the block stops the model, the searches and the hook
+    before the next line. Raises UnknownName for an unknown assistant, ConfigError for one whose
+    files are wrong, and TooManyTurns."""
     turns.refuse_if_closed()
-    asked: object = request.assistant_id  # which a program may have from its own clients
-    if not isinstance(asked, str):
-        raise UsageError(f"the id of an assistant must be text, not {asked.__class__.__name__}")
+    assistant_id: object = request.assistant_id  # programs pass on what their own clients sent
+    if not isinstance(assistant_id, str):
+        raise UsageError(
+            f"the id of an assistant must be text, not {assistant_id.__class__.__name__}"
+        )
     channel = Channel(f"t_{secrets.token_hex(6)}")
-    relay = _Relay([Run.begin(runtime, request, channel, call)])
-    with turns.counted(), unwrapped():
+    runs = TurnRuns([Run.begin(runtime, request, channel, call_assistant)])
+    with turns.admit(), unwrapped():
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(_drive, relay, turns)
+            tasks.start_soon(_run_turn, runs, turns)
             try:
                 yield channel
             finally:
@@ -179,44 +75,50 @@ async def open_turn(
                 tasks.cancel_scope.cancel()
 
 
-async def _drive(relay: _Relay, turns: OpenTurns) -> None:
-    """The turn and those it is handed to, with every failure told to the client."""
-    channel, limit = relay.run.channel, relay.run.runtime.app.settings.turn_timeout_ms
+async def _run_turn(runs: TurnRuns, turns: OpenTurns) -> None:
+    """Run a turn within its bounds. The first event is `stream_start`, the last `stream_end`."""
+    first = runs.current
+    channel, limit_ms = first.channel, first.runtime.app.settings.turn_timeout_ms
     try:
-        channel.note(relay.run.started())
-        with turns.entered() as scope, recording(lambda node: channel.note(Trace(node=node))):
-            async with turns.place():
+        channel.note(first.start_event())
+        with (
+            turns.cancelled_on_close() as closing,
+            recording(lambda node: channel.note(Trace(node=node))),
+        ):
+            async with turns.slot():
                 with (
-                    anyio.move_on_after(limit / 1000) as deadline,
-                    span("turn", relay.run.package.id) as node,
+                    anyio.move_on_after(limit_ms / 1000) as deadline,
+                    span("turn", first.package.id) as node,
                 ):
-                    await _guarded(relay, node)
+                    await _report_errors(runs, node)
                 if deadline.cancelled_caught:
-                    channel.note(
-                        Failed(
-                            code="turn_timeout",
-                            message=f"the turn took longer than {limit} ms",
-                            hint="turn_timeout_ms in agent/agent.yml sets how long",
-                        )
-                    )
-        if scope.cancelled_caught:
+                    channel.note(_timed_out(limit_ms))
+        if closing.cancelled_caught:
             channel.note(
                 Failed(
                     code="host_closed", message="the host was closed while the turn was under way"
                 )
             )
-        channel.note(relay.end())
+        channel.note(runs.end_event())
     finally:
         channel.close()
 
 
-async def _guarded(relay: _Relay, node: Span) -> None:
-    """Follow the turn to its end; what ends it early becomes events."""
-    channel = relay.run.channel
+def _timed_out(limit_ms: int) -> Failed:
+    return Failed(
+        code="turn_timeout",
+        message=f"the turn took longer than {limit_ms} ms",
+        hint="turn_timeout_ms in agent/agent.yml sets the limit",
+    )
+
+
+async def _report_errors(runs: TurnRuns, node: Span) -> None:
+    """Run the assistants of a turn, and turn every exception into an `error` event."""
+    channel = runs.current.channel
     try:
-        await _follow(relay)
-        if failure := relay.failure:
-            node.fail(failure)
+        await _run_assistants(runs)
+        if runs.model_failure:
+            node.fail(runs.model_failure)
     except* HostError as errors:
         node.fail("; ".join(str(error) for error in leaves(errors)))
         for error in leaves(errors):
@@ -236,27 +138,32 @@ async def _guarded(relay: _Relay, node: Span) -> None:
         )
 
 
-async def _follow(relay: _Relay) -> None:
-    """Run the turn, and the turns it is handed on to, in the same channel."""
-    while (delegation := await take_turn(relay.run)) is not None:
-        before = relay.run
-        request = await _handed_on(before, delegation)
+async def _run_assistants(runs: TurnRuns) -> None:
+    """Run the steps of the assistant, then those of each assistant that the turn is delegated to,
+    all with the same channel."""
+    while (delegation := await run_steps(runs.current)) is not None:
+        delegating = runs.current
         run = Run.begin(
-            before.runtime, request, before.channel, call, caller=before.here, outbox=before.outbox
+            delegating.runtime,
+            await _delegated_request(delegating, delegation),
+            delegating.channel,
+            call_assistant,
+            context=delegating.context,
+            outbox=delegating.outbox,
         )
-        run.answer.after = any(each.answer.said for each in relay.runs)
-        relay.runs.append(run)
-        await run.channel.send(run.started())
+        run.answer.follows_text = runs.has_text
+        runs.runs.append(run)
+        await run.channel.send(run.start_event())
 
 
-async def _handed_on(run: Run, delegation: Delegation) -> Request:
-    """What the next assistant is asked: as this one was, but for what the hook said. Raises
-    HookReturnInvalid."""
-    said = {**run.request.options.model_dump(exclude_unset=True), **delegation.options}
+async def _delegated_request(run: Run, delegation: Delegation) -> Request:
+    """Return the request for the assistant that a hook delegates the turn to: that of this run,
+    with the messages and options that the hook returned. Raises HookReturnInvalid."""
+    merged = {**run.request.options.model_dump(exclude_unset=True), **delegation.options}
     place = Place(run.package.hook_file)
     try:
         run.runtime.app.package(delegation.agent_id)
-        options, unknown = read(TurnOptions, said)
+        options, unknown = read(TurnOptions, merged)
     except UnknownName as exc:
         raise HookReturnInvalid(
             f"delegate.agent_id: {exc.message}", place=place, hint=exc.hint
@@ -274,45 +181,43 @@ async def _handed_on(run: Run, delegation: Delegation) -> Request:
                 file=run.package.hook_file,
             )
         )
-    messages = delegation.messages or run.request.messages
     return replace(
-        run.request, assistant_id=delegation.agent_id, messages=messages, options=options
+        run.request,
+        assistant_id=delegation.agent_id,
+        messages=delegation.messages or run.request.messages,
+        options=options,
     )
 
 
-async def call(
-    caller: Caller, request: Request, heard: Heard, outbox: Outbox | None
+async def call_assistant(
+    context: RunContext, request: Request, sink: EventSink, outbox: Outbox | None
 ) -> tuple[StreamEnd, str]:
-    """A turn within a turn, for a hook that calls another assistant and for a step that one does:
-    `host.turn.run.Nested`. Its events go to `heard` instead of the client, its steps into the
-    caller's trace."""
-    channel = Channel(caller.turn_id)
-    relay = _Relay(
-        [Run.begin(caller.runtime, request, channel, call, caller=caller, outbox=outbox)]
-    )
-    failed: list[str] = []
+    """Run a turn inside another turn or outside of any (`host.turn.context.CallAssistant`).
 
-    async def listen() -> None:
+    Its events go to `sink` instead of the client, its steps into the trace of the surrounding turn.
+    Returns how the turn ended and the errors that ended it, joined by "; " (empty: none). Raises
+    HostError when the turn cannot begin.
+    """
+    channel = Channel(context.turn_id)
+    first = Run.begin(
+        context.runtime, request, channel, call_assistant, context=context, outbox=outbox
+    )
+    runs = TurnRuns([first])
+    errors: list[str] = []
+
+    async def forward() -> None:
         async for event in channel:
             if isinstance(event, Failed):
-                failed.append(f"{event.message} ({event.hint})" if event.hint else event.message)
+                errors.append(f"{event.message} ({event.hint})" if event.hint else event.message)
             else:
-                await heard(event)
+                await sink(event)
 
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(listen)
+        tasks.start_soon(forward)
         try:
-            await _follow(relay)
-        except* HostError as errors:
-            failed += [str(error) for error in leaves(errors)]
+            await _run_assistants(runs)
+        except* HostError as group:
+            errors += [str(error) for error in leaves(group)]
         finally:
             channel.close()
-    return relay.end(), "; ".join(failed)
-
-
-def _sum(usages: list[Usage]) -> Usage:
-    return Usage(
-        prompt_tokens=sum(usage.prompt_tokens for usage in usages),
-        completion_tokens=sum(usage.completion_tokens for usage in usages),
-        total_tokens=sum(usage.total_tokens for usage in usages),
-    )
+    return runs.end_event(), "; ".join(errors)

@@ -1,5 +1,5 @@
-"""Tools that a model may call, of the host and of MCP servers: what each takes, and how a call is
-checked and run."""
+"""Tools that a model may call, of the host and of MCP servers: their schemas, and how a call is
+validated and run."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 @dataclass(frozen=True, kw_only=True)
 class Tool:
-    """A tool of the host. `arguments` is a pydantic model: its JSON Schema is what the model is
-    shown, and every call is validated against it before `run` sees it. `run` is async, or a plain
-    function, which is called in a thread; it returns what has a JSON form (dates, decimals, sets,
-    dataclasses and models have one) and raises HostError or ValueError. Making one raises
-    ValueError for a name that no API takes."""
+    """A tool of the host. `arguments` is a pydantic model: the language model gets its JSON Schema,
+    and every call is validated against it before `run` gets it. `run` is async, or a plain
+    function, which is called in a thread. It returns a value with a JSON form (dates, decimals,
+    sets, dataclasses and models have one) and raises HostError or ValueError. A name that APIs
+    refuse raises ValueError here."""
 
     name: str
     description: str
@@ -52,9 +52,10 @@ class Tool:
 
 @dataclass(frozen=True, kw_only=True)
 class Offer:
-    """A tool as models are offered it: `schema` as OpenAI's chat completions API takes it. `check`
-    makes of the arguments what `run` wants and raises ValueError, worded for a model. `tool` is
-    what its owner calls it, `server` the MCP server."""
+    """A tool as it is offered to models. `schema` is in the format of OpenAI's chat completions
+    API. `check` validates the arguments and returns them as `run` takes them; it raises ValueError
+    with a text for the model. `tool` is the owner's name for it, `server` the MCP server (empty:
+    the host)."""
 
     schema: Mapping[str, Any]
     tool: str
@@ -69,7 +70,7 @@ class Offer:
 
 
 class Toolbox:
-    """Tools by the name under which they are offered."""
+    """The tools of a turn, by the name under which they are offered."""
 
     def __init__(self, tools: Iterable[Tool | Offer] = ()) -> None:
         self._offers: dict[str, Offer] = {}
@@ -87,16 +88,15 @@ class Toolbox:
         return self._offers.keys()
 
     def schemas(self) -> list[Mapping[str, Any]]:
-        """The tools as OpenAI's chat completions API takes them."""
+        """Return the tools in the format of OpenAI's chat completions API."""
         return [offer.schema for offer in self._offers.values()]
 
     def server(self, name: str) -> str:
-        """The MCP server that a tool belongs to; empty for the host's own and for one that is not
-        there."""
+        """Return the MCP server of a tool; empty for the host's own tools and for unknown ones."""
         return self._offers[name].server if name in self._offers else ""
 
     def joined(self, offers: Iterable[Offer]) -> Toolbox:
-        """With more tools; one whose name is taken is left out."""
+        """Return a toolbox with more tools; one whose name is taken is left out."""
         return Toolbox(
             [*self._offers.values(), *(offer for offer in offers if offer.name not in self._offers)]
         )
@@ -104,37 +104,40 @@ class Toolbox:
     async def call(
         self, call_id: str, name: str, arguments: str | Mapping[str, Any]
     ) -> tuple[ToolOutcome, int]:
-        """Run one call → its outcome and how many milliseconds it took. Arguments are JSON text as
-        a model writes it, or an object. A wrong call is an outcome with `error`, worded for the
-        model to mend it."""
+        """Run one call and return its outcome and its duration in milliseconds. Arguments are JSON
+        text as a model writes it, or an object. A wrong call is an outcome with `error`, from which
+        the model can correct it."""
         began = time.perf_counter()
         offer = self._offers.get(name)
-        said = ToolOutcome(
+        pending = ToolOutcome(
             toolcall_id=call_id,
             server=offer.server if offer else "",
             tool=offer.tool if offer else name,
         )
         try:
             parsed = parse_arguments(arguments) if isinstance(arguments, str) else dict(arguments)
-            said = said.model_copy(update={"arguments": parsed})
+            pending = pending.model_copy(update={"arguments": parsed})
             if offer is None:
                 raise UnknownName("tool", name, self._offers)
             with unwrapped():
-                outcome = said.model_copy(update={"result": await offer.run(offer.check(parsed))})
+                outcome = pending.model_copy(
+                    update={"result": await offer.run(offer.check(parsed))}
+                )
         except TimeoutError as exc:
-            outcome = said.model_copy(
+            outcome = pending.model_copy(
                 update={"error": str(exc) or "the tool did not answer in time"}
             )
         except (HostError, ValueError) as exc:
-            outcome = said.model_copy(update={"error": str(exc)})
+            outcome = pending.model_copy(update={"error": str(exc)})
         return outcome, int((time.perf_counter() - began) * 1000)
 
 
 async def server_tools(
     servers: ToolServers, wanted: Mapping[str, Collection[str]], called: Mapping[str, str]
 ) -> tuple[list[Offer], Mapping[str, HostError]]:
-    """Tools of MCP servers (full id → the tools that are wanted, none named: all), and the servers
-    that could not be asked. `called` has the name of each server for models and outcomes."""
+    """Return the tools of MCP servers, and the errors of servers that did not list theirs. `wanted`
+    maps full ids to the tools to offer (empty: all), `called` to the servers' names for models and
+    outcomes."""
     found = await toolset(servers, wanted, called)
     return [_server_offer(servers, found, schema, called) for schema in found.schemas], found.failed
 
@@ -144,7 +147,7 @@ def _offer(tool: Tool) -> Offer:
         try:
             return tool.arguments.model_validate(arguments)
         except ValidationError as exc:
-            raise _wrong(
+            raise _wrong_arguments(
                 f"{dotted(path) or 'arguments'}: {message}" for path, message in problems(exc)
             ) from exc
 
@@ -153,14 +156,12 @@ def _offer(tool: Tool) -> Offer:
             answer = await tool.run(arguments)
         else:
             answer = await to_thread.run_sync(tool.run, arguments, abandon_on_cancel=True)
-            if isawaitable(
-                answer
-            ):  # of an object that is called, or a function around an async one
+            if isawaitable(answer):  # `run` is a callable object, or wraps an async function
                 answer = await answer
         try:
             return to_jsonable_python(answer, bytes_mode="base64", inf_nan_mode="null")
-        except ValueError as exc:  # of an unknown kind, or holding itself
-            raise ValueError(f"the tool answered what has no JSON form: {exc}") from exc
+        except ValueError as exc:  # a type without a JSON form, or a cycle
+            raise ValueError(f"the result of the tool has no JSON form: {exc}") from exc
 
     parameters = tool.arguments.model_json_schema()
     function = {"name": tool.name, "description": tool.description, "parameters": parameters}
@@ -178,15 +179,14 @@ def _server_offer(
     validators: list[Any] = []
 
     def check(arguments: dict[str, Any]) -> dict[str, Any]:
-        # Imported here because it takes a tenth of a second, which a turn without such tools need
-        # not wait for.
+        # Imported here because it takes a tenth of a second, which turns without such tools save.
         from groundhook.host.mcp.arguments import problems_of, validator_of
 
         if not validators:
             validators.append(validator_of(function["parameters"]))
         wrong = problems_of(arguments, validators[0])
         if wrong:
-            raise _wrong(wrong)
+            raise _wrong_arguments(wrong)
         return arguments
 
     async def run(arguments: dict[str, Any]) -> Any:
@@ -196,12 +196,13 @@ def _server_offer(
     return Offer(schema=schema, tool=tool, check=check, run=run, server=called[server])
 
 
-def _wrong(problems: Iterable[str]) -> ValueError:
+def _wrong_arguments(problems: Iterable[str]) -> ValueError:
     return ValueError(f"wrong arguments: {'; '.join(problems)}")
 
 
 def parse_arguments(text: str) -> dict[str, Any]:
-    """The arguments of a call as a model wrote them. Raises ValueError, worded for the model."""
+    """Parse the arguments of a call as a model wrote them. Raises ValueError with a text for the
+    model."""
     try:
         value = parse_json(text or "{}")
     except json.JSONDecodeError as exc:

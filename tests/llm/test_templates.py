@@ -17,7 +17,7 @@ from groundhook.host.core.ports import ModelCall
 from groundhook.host.core.types.connector_spec import ConnectorSpec
 from groundhook.host.core.types.turn import Message
 from groundhook.host.llm.request import request
-from groundhook.host.turn.prompt import prompt_of
+from groundhook.host.turn.prompt import build_prompt
 
 ALTERNATE = """
 {%- set turn = namespace(n=0) -%}
@@ -110,7 +110,7 @@ def rendered(style: str, call: ModelCall) -> str:
 
 def call(messages: list[Message], after: list[Message] | None = None) -> ModelCall:
     """As a turn makes it: with sources, and the rounds of tools behind."""
-    prompt = prompt_of([], messages, SOURCES, HOW)
+    prompt = build_prompt([], messages, SOURCES, HOW)
     return ModelCall(messages=[*prompt.messages, *(after or ())], sources=prompt.sources)
 
 

@@ -17,7 +17,7 @@ from groundhook.host.core.types.events import StreamEnd
 from groundhook.host.core.types.search import Item
 from groundhook.host.core.types.turn import Identity
 from groundhook.host.core.types.uses import JsonReply
-from groundhook.host.turn.delegation import Asking, Delegates
+from groundhook.host.turn.delegation import Delegates, DelegateTargets
 from groundhook.rerankers.delegated import DelegatedReranker
 from groundhook.rerankers.model import open_model_reranker
 from tests.loopback.server import Json, Loopback, Reply, serving
@@ -154,7 +154,7 @@ async def delegated_rig(name: str) -> AsyncIterator[Rig]:
     async def assistant(id: str, text: str, reply: JsonReply) -> tuple[StreamEnd, str]:
         return StreamEnd(content="", data=answer(json.loads(text)), finish_reason="stop"), ""
 
-    asking = Asking(
+    targets = DelegateTargets(
         assistant=assistant,
         server=lambda name: name,
         permit=lambda *_: None,
@@ -177,7 +177,7 @@ async def delegated_rig(name: str) -> AsyncIterator[Rig]:
 
     kind: Any = name
     yield Rig(
-        name, DelegatedReranker(kind), options, scope_with(Delegates(asking)), says, raw, sent
+        name, DelegatedReranker(kind), options, scope_with(Delegates(targets)), says, raw, sent
     )
 
 

@@ -11,9 +11,9 @@ from groundhook.host.core.types.search import Item
 from groundhook.host.core.types.turn import Message
 from groundhook.host.turn.prompt import (
     Prompt,
+    build_prompt,
     clean,
     instructions,
-    prompt_of,
     reference_block,
     sources_text,
 )
@@ -35,7 +35,7 @@ def made(
     messages: list[Message], items: list[Item], settings: CitationSettings = CITATION
 ) -> Prompt:
     told = sources_text(items, settings, Grammar.of(settings.format), "f00d")
-    return prompt_of([], messages, told, instructions(settings))
+    return build_prompt([], messages, told, instructions(settings))
 
 
 CONVERSATION = [
@@ -83,7 +83,7 @@ def test_parts_of_a_message_are_kept_behind_the_sources() -> None:
 
 
 def test_without_sources_and_instructions_the_conversation_is_untouched() -> None:
-    assert list(prompt_of([], CONVERSATION, "", "").messages) == CONVERSATION
+    assert list(build_prompt([], CONVERSATION, "", "").messages) == CONVERSATION
     assert [message.role for message in made([], [ITEM]).messages] == ["system", "user"]
 
 

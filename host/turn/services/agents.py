@@ -1,8 +1,8 @@
 """`ctx.agent` and `ctx.llm` for the hooks of one assistant: `host.core.hook_services.HookCalls`.
 
-A called assistant runs a turn of its own, with its own isolate, under the caller's identity and in
-the caller's trace. This is the one place where its failure, or a model's, becomes `error` on an
-answer. What JavaScript wants to hear while it arrives waits here until it is asked for.
+A called assistant runs a turn of its own, with its own isolate, under the identity and in the trace
+of this turn. This is the one place where its failure, or a model's, becomes `error` on an answer.
+For calls with `onChunk`, pieces of text wait here until the hook fetches them.
 """
 
 from __future__ import annotations
@@ -33,37 +33,40 @@ from groundhook.host.core.types.events import Event, Text, Warned
 from groundhook.host.search.searcher import run_all, run_first
 from groundhook.host.turn.answer import Draft, step
 from groundhook.host.turn.content import question_of
+from groundhook.host.turn.context import Request
 from groundhook.host.turn.outbox import Outbox
-from groundhook.host.turn.run import Request, Run
+from groundhook.host.turn.run import Run
 
-UNHEARD = 64  # pieces of text that wait for the hook before their writer does
-STOPPED = "stopped"  # finish_reason of what the hook wanted no more of
+BUFFERED = 64  # pieces of text that wait for the hook before their writer has to wait
+STOPPED = "stopped"  # finish_reason of an answer that the hook stopped
 
-Say = Callable[[str], Awaitable[None]]
+# Called with every piece of text of an answer.
+TextSink = Callable[[str], Awaitable[None]]
 
 
-class Hearing:
-    """Asks that are heard while they are answered. `finished` has the answers that are whole,
-    `heard` what arrived of each."""
+class OpenCall:
+    """Requests whose answers the hook reads while they arrive. `finished` has the complete answers,
+    `texts` the pieces of each that have arrived."""
 
     def __init__(self, asks: Sequence[Ask], mode: Together) -> None:
         self.asks = asks
         self.mode = mode
-        self.into, self.out = anyio.create_memory_object_stream[tuple[int, str]](UNHEARD)
+        self.into, self.out = anyio.create_memory_object_stream[tuple[int, str]](BUFFERED)
         self.scope = anyio.CancelScope()
         self.ended = anyio.Event()
         self.answers: list[Answered] | None = None
         self.finished: dict[int, Answered] = {}
-        self.heard: list[list[str]] = [[] for _ in asks]
+        self.texts: list[list[str]] = [[] for _ in asks]
 
-    async def say(self, index: int, text: str) -> None:
-        self.heard[index].append(text)
+    async def add_text(self, index: int, text: str) -> None:
+        self.texts[index].append(text)
         await self.into.send((index, text))
 
-    def stopped(self, problem: str) -> list[Answered]:
-        """The answers when no more is wanted."""
+    def stop(self, problem: str) -> list[Answered]:
+        """Return the answers when the hook stops them early: complete ones as they are, others with
+        the text that has arrived."""
         answers = [
-            self.finished.get(index) or _partial(ask, "".join(self.heard[index]), problem)
+            self.finished.get(index) or _partial_answer(ask, "".join(self.texts[index]), problem)
             for index, ask in enumerate(self.asks)
         ]
         if self.mode == "all":
@@ -75,93 +78,99 @@ class Hearing:
 
 @dataclass
 class Calls:
-    """For one run. `tasks` is the group of the hook that runs; what it opened ends with it."""
+    """The calls of one run's hooks. `tasks` is the task group of the running hook: the calls that
+    it opened end with it."""
 
     run: Run
     tasks: TaskGroup | None = None
-    _open: dict[int, Hearing] = field(default_factory=dict)
+    _open: dict[int, OpenCall] = field(default_factory=dict)
     _made: int = 0
 
     async def ask(self, asks: Sequence[Ask], mode: Together, /) -> list[Answered]:
-        async def unheard(_text: str) -> None: ...
+        async def discard(_text: str) -> None: ...
 
-        return await _together([partial(self._answer, ask, unheard) for ask in asks], mode)
+        return await _run_together([partial(self._answer, ask, discard) for ask in asks], mode)
 
     async def open(self, asks: Sequence[Ask], mode: Together, /) -> int:
-        assert self.tasks is not None  # a hook runs, or nobody could ask
+        assert self.tasks is not None  # only a running hook can call this
         self._made += 1
-        hearing = self._open[self._made] = Hearing(asks, mode)
-        self.tasks.start_soon(self._drive, hearing)
+        call = self._open[self._made] = OpenCall(asks, mode)
+        self.tasks.start_soon(self._run_call, call)
         return self._made
 
     async def next(self, handle: int, /) -> Sequence[tuple[int, str]]:
-        out = self._hearing(handle).out
+        out = self._call(handle).out
         arrived: list[tuple[int, str]] = []
         with suppress(anyio.EndOfStream, anyio.WouldBlock):
             arrived.append(await out.receive())
-            while len(arrived) < UNHEARD:
+            while len(arrived) < BUFFERED:
                 arrived.append(out.receive_nowait())
         return arrived
 
     async def close(self, handle: int, problem: str, /) -> list[Answered]:
-        hearing = self._hearing(handle)
+        call = self._call(handle)
         del self._open[handle]
-        hearing.scope.cancel()
-        await hearing.ended.wait()
-        hearing.out.close()
-        return hearing.answers if hearing.answers is not None else hearing.stopped(problem)
+        call.scope.cancel()
+        await call.ended.wait()
+        call.out.close()
+        return call.answers if call.answers is not None else call.stop(problem)
 
     def end(self) -> None:
-        """The hook has ended: its group is cancelled by whoever made it."""
-        for hearing in self._open.values():
-            hearing.out.close()
+        """Forget the calls of a hook that has ended. Its task group, which the services cancel,
+        ends them."""
+        for call in self._open.values():
+            call.out.close()
         self._open.clear()
 
-    def _hearing(self, handle: int) -> Hearing:
+    def _call(self, handle: int) -> OpenCall:
         if handle not in self._open:
             raise UsageError(
-                "this answer is no longer open: it ended, or the hook that asked for it did"
+                "this answer is no longer open: it ended, or the hook that requested it did"
             )
         return self._open[handle]
 
-    async def _drive(self, hearing: Hearing) -> None:
+    async def _run_call(self, call: OpenCall) -> None:
         async def answer(index: int, ask: Ask) -> Answered:
-            made = hearing.finished[index] = await self._answer(ask, partial(hearing.say, index))
+            made = call.finished[index] = await self._answer(ask, partial(call.add_text, index))
             return made
 
         try:
-            with hearing.into, hearing.scope:
-                jobs = [partial(answer, index, ask) for index, ask in enumerate(hearing.asks)]
-                hearing.answers = await _together(jobs, hearing.mode)
+            with call.into, call.scope:
+                jobs = [partial(answer, index, ask) for index, ask in enumerate(call.asks)]
+                call.answers = await _run_together(jobs, call.mode)
         finally:
-            hearing.ended.set()
+            call.ended.set()
 
-    async def _answer(self, ask: Ask, say: Say) -> Answered:
-        return await (self._agent(ask, say) if isinstance(ask, AgentAsk) else self._model(ask, say))
+    async def _answer(self, ask: Ask, sink: TextSink) -> Answered:
+        return await (
+            self._agent(ask, sink) if isinstance(ask, AgentAsk) else self._model(ask, sink)
+        )
 
     # ---- another assistant
 
-    async def _agent(self, ask: AgentAsk, say: Say) -> AgentResult:
-        forward = _first(ask.options.forward or None, _not(ask.options.skip.output), False)
+    async def _agent(self, ask: AgentAsk, sink: TextSink) -> AgentResult:
+        forward = _first_set(ask.options.forward or None, _inverted(ask.options.skip.output), False)
         outbox = self.run.outbox if forward else None
-        shown = _Shown(self.run.outbox)
+        message = _TextMessage(self.run.outbox)
 
-        async def heard(event: Event) -> None:
+        async def forward_event(event: Event) -> None:
             if isinstance(event, Text):
                 if forward:
-                    await shown.say(event.delta)
-                await say(event.delta)
+                    await message.append(event.delta)
+                await sink(event.delta)
             elif isinstance(event, Warned):
                 await self.run.channel.send(event)
 
         with span("agent", ask.agent) as node:
             try:
-                end, error = await self.run.nested(self.run.here, self._request(ask), heard, outbox)
+                end, error = await self.run.call_assistant(
+                    self.run.context, self._request(ask), forward_event, outbox
+                )
             except HostError as exc:
                 node.fail(str(exc))
                 return AgentResult(agent_id=ask.agent, error=str(exc))
             finally:
-                shown.close()
+                message.close()
             node.data.update(characters=len(end.content), usage=end.usage.model_dump())
             if error:
                 node.fail(error)
@@ -177,22 +186,22 @@ class Calls:
         )
 
     def _request(self, ask: AgentAsk) -> Request:
-        own, said = self.run.request, ask.options
-        history = _first(said.history or None, _not(said.skip.history), False)
-        return own.of_another(
+        own, options = self.run.request, ask.options
+        history = _first_set(options.history or None, _inverted(options.skip.history), False)
+        return own.for_assistant(
             ask.agent,
             (*own.messages, *ask.messages) if history else ask.messages,
-            search=_first(said.search, False if said.skip.search else None),
-            connector=said.connector,
-            temperature=said.temperature,
-            max_tokens=said.max_tokens,
-            locale=said.locale or own.options.locale,
-            metadata=said.metadata,
+            search=_first_set(options.search, False if options.skip.search else None),
+            connector=options.connector,
+            temperature=options.temperature,
+            max_tokens=options.max_tokens,
+            locale=options.locale or own.options.locale,
+            metadata=options.metadata,
         )
 
     # ---- a model
 
-    async def _model(self, ask: ModelAsk, say: Say) -> ModelResult:
+    async def _model(self, ask: ModelAsk, sink: TextSink) -> ModelResult:
         call = ModelCall(
             messages=ask.messages, question=question_of(ask.messages), **dict(ask.options)
         )
@@ -203,11 +212,9 @@ class Calls:
                     async for delta in deltas:
                         draft = step(draft, delta)
                         if isinstance(delta, TextDelta):
-                            await say(delta.text)
+                            await sink(delta.text)
                 if draft.finished is None:
-                    raise ModelTruncated(
-                        "the model's answer ended without saying that it was finished"
-                    )
+                    raise ModelTruncated("the model's answer ended before it was complete")
             except HostError as exc:
                 error = str(exc)
                 node.fail(error)
@@ -225,14 +232,14 @@ class Calls:
         )
 
 
-class _Shown:
-    """The text of a called assistant as a message of its own in the client's stream."""
+class _TextMessage:
+    """A message in the client's stream that grows with the text of a called assistant."""
 
     def __init__(self, outbox: Outbox) -> None:
         self._outbox = outbox
         self._id = ""
 
-    async def say(self, text: str) -> None:
+    async def append(self, text: str) -> None:
         if self._id:
             await self._outbox.change("append", self._id, text, "props.content")
         else:
@@ -245,7 +252,7 @@ class _Shown:
         self._outbox.close([self._id])
 
 
-async def _together(
+async def _run_together(
     jobs: Sequence[Callable[[], Awaitable[Answered]]], mode: Together
 ) -> list[Answered]:
     if mode == "all":
@@ -255,19 +262,20 @@ async def _together(
     )
 
 
-def _partial(ask: Ask, content: str, problem: str) -> Answered:
-    said: dict[str, Any] = {
+def _partial_answer(ask: Ask, content: str, problem: str) -> Answered:
+    values: dict[str, Any] = {
         "content": content,
         "finish_reason": "" if problem else STOPPED,
         "error": problem or None,
     }
     if isinstance(ask, AgentAsk):
-        return AgentResult(agent_id=ask.agent, **said)
-    return ModelResult(connector=ask.connector, **said)
+        return AgentResult(agent_id=ask.agent, **values)
+    return ModelResult(connector=ask.connector, **values)
 
 
 def _tool_call(call: ToolDelta) -> dict[str, Any]:
-    """Arguments as an object where the model wrote one, else as it wrote them."""
+    """Return a tool call for the hook: its arguments as an object when they are JSON, else as the
+    model wrote them."""
     try:
         arguments = json.loads(call.arguments or "{}")
     except json.JSONDecodeError:
@@ -275,9 +283,9 @@ def _tool_call(call: ToolDelta) -> dict[str, Any]:
     return {"id": call.id, "name": call.name, "arguments": arguments}
 
 
-def _first(*said: bool | None) -> bool | None:
-    return next((value for value in said if value is not None), None)
+def _first_set(*values: bool | None) -> bool | None:
+    return next((value for value in values if value is not None), None)
 
 
-def _not(value: bool | None) -> bool | None:
+def _inverted(value: bool | None) -> bool | None:
     return None if value is None else not value

@@ -28,7 +28,8 @@ class TurnWeb:
         headers: Mapping[str, str],
         body: Any,
     ) -> dict[str, Any]:
-        """The trace names the URL without its query, which may hold a key."""
+        """Send a request and return its answer for JavaScript. The trace shows the URL without its
+        query, which may contain a key."""
         with span("http", f"{method.upper()} {url.partition('?')[0]}") as node:
             text, json = (body, None) if isinstance(body, str) else (None, body)
             client = self.clients.of(self.settings)
@@ -39,14 +40,14 @@ class TurnWeb:
         return {
             "status": answer.status,
             "code": answer.status,
-            "message": "" if answer.status < 400 else _in_words(answer.status),
+            "message": "" if answer.status < 400 else _describe(answer.status),
             "url": answer.url,
             "headers": dict(answer.headers),
             "data": answer.value,
         }
 
 
-def _in_words(status: int) -> str:
+def _describe(status: int) -> str:
     try:
         return f"HTTP {status} {HTTPStatus(status).phrase}"
     except ValueError:

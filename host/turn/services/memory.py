@@ -13,7 +13,7 @@ from groundhook.host.memory.memory import Namespaces
 
 @dataclass(frozen=True)
 class TurnMemory:
-    """Made once for each turn: its `context` begins empty."""
+    """One for each turn, so that the space `context` begins empty."""
 
     namespaces: Namespaces
 

@@ -1,7 +1,7 @@
-"""`ctx.Send` and its like for the hooks of one assistant: `host.core.hook_services.HookOutput` over
-the turn's outbox.
+"""`ctx.Send` and the other output calls for the hooks of one assistant:
+`host.core.hook_services.HookOutput` over the turn's outbox.
 
-Owns which streams these hooks have open, so that none outlives the hook that opened it.
+Owns the list of message streams that these hooks have open, so that none outlives its hook.
 """
 
 from __future__ import annotations
@@ -22,11 +22,12 @@ class Output:
     _opened: list[str] = field(default_factory=list)
 
     async def send(self, message: Mapping[str, Any], block_id: str, /, *, streaming: bool) -> str:
-        """A block named in the call counts for more than one named in the message."""
+        """Send a message and return its id. A block named in the call outranks one named in the
+        message."""
         own = {key: str(message.get(key) or "") for key in IDS}
-        said = {key: value for key, value in message.items() if key not in IDS}
+        content = {key: value for key, value in message.items() if key not in IDS}
         id = await self.outbox.send(
-            said,
+            content,
             id=own["message_id"],
             block_id=block_id or own["block_id"],
             thread_id=own["thread_id"],
@@ -48,6 +49,6 @@ class Output:
         return self.outbox.new_id(kind)
 
     def close(self) -> None:
-        """The hook has ended: so have the streams that it left open."""
+        """End the streams that a hook left open when it ended."""
         self.outbox.close(self._opened)
         self._opened.clear()

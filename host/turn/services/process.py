@@ -1,4 +1,4 @@
-"""What `Process` needs of the host for the hooks of one turn:
+"""Records and HTML conversion for `Process` in the hooks of one turn:
 `host.core.hook_services.HookRecords`."""
 
 from __future__ import annotations
@@ -12,15 +12,15 @@ from groundhook.host.turn.run import Run
 
 @dataclass(frozen=True)
 class TurnRecords:
-    """Records are read under the request's identity, by the names that the assistant's searches
-    use."""
+    """Reads records under the request's identity, with the model names of the assistant's
+    searches."""
 
     run: Run
 
     async def get(self, query: RecordQuery, /) -> list[dict[str, Any]]:
         searcher = self.run.searcher
-        asked = query.model_copy(update={"model": searcher.names.model(query.model)})
-        return await self.run.runtime.records.records(asked, searcher.scope)
+        resolved = query.model_copy(update={"model": searcher.names.model(query.model)})
+        return await self.run.runtime.records.records(resolved, searcher.scope)
 
     def markdown(self, html: str, /) -> str:
         return self.run.runtime.markdown(html)

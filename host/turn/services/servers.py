@@ -1,8 +1,8 @@
 """`ctx.mcp` for the hooks of one assistant: `host.core.hook_services.HookServers` over the app's
 MCP servers.
 
-Owns which servers an assistant may use. That is what its configuration lists, whatever a hook
-returned: a hook chooses among the servers that its package was given.
+Owns the check of which servers an assistant may use: those that its configuration lists, whatever a
+hook returned.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from groundhook.host.turn.run import Run
 
 @dataclass
 class ServerCalls:
-    """For one run. `listing` is that of the assistant's configuration."""
+    """The server calls of one run's hooks. `listing` is that of the assistant's configuration."""
 
     run: Run
     listing: Listing
@@ -37,7 +37,7 @@ class ServerCalls:
     async def ask(
         self, server: str, method: ServerMethod, params: Mapping[str, Any], /
     ) -> dict[str, Any]:
-        id = self._listed(server)
+        id = self._server_id(server)
         listed = self.listing.servers[id]
         tool = str(params.get("name", "")) if method == "tools/call" else ""
         if tool and listed.tools and tool not in listed.tools:
@@ -63,7 +63,7 @@ class ServerCalls:
                     if not listed.tools or each["name"] in listed.tools
                 ]
             }
-        return _with_result(listed.name, tool, answer) if tool else answer
+        return _add_result(listed.name, tool, answer) if tool else answer
 
     async def call_many(
         self, asks: Sequence[ToolAsk], calling: ServerCalling, /
@@ -79,7 +79,7 @@ class ServerCalls:
         )
 
     async def _attempt(self, ask: ToolAsk) -> dict[str, Any]:
-        """The one place where a call that failed becomes `error` on an answer."""
+        """Call a tool. This is the one place where a failed call becomes `error` on an answer."""
         about = {"server": ask.server, "tool": ask.tool}
         try:
             return {
@@ -91,9 +91,9 @@ class ServerCalls:
         except HostError as exc:
             return {**about, "error": str(exc)}
 
-    def _listed(self, name: str) -> str:
-        """The full id of a server. Raises UsageError for one that is not listed, and what is wrong
-        with one that is."""
+    def _server_id(self, name: str) -> str:
+        """Return the full id of a listed server. Raises UsageError when it is not listed, and the
+        problem with it when it is listed wrongly."""
         if name in self.listing.problems:
             raise self.listing.problems[name]
         id = next(
@@ -117,7 +117,7 @@ class ServerCalls:
         return f"'mcp.servers' in {self.run.package.shown}/package.yao"
 
 
-def _with_result(server: str, tool: str, answer: dict[str, Any]) -> dict[str, Any]:
+def _add_result(server: str, tool: str, answer: dict[str, Any]) -> dict[str, Any]:
     try:
         return {**answer, "result": value_of(server, tool, answer)}
     except ToolFailed:

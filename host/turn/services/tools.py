@@ -1,8 +1,8 @@
 """The tools of one turn: the host's own and those of the MCP servers that the assistant lists, as
 one toolbox; and `ctx.tools`.
 
-Servers are asked for their tools when the turn first needs them, once for the same list. One that
-cannot be asked is a warning, and the turn goes on without its tools.
+Servers list their tools when the turn first needs them, once for the same list of servers. A server
+that fails is a warning, and the turn goes on without its tools.
 """
 
 from __future__ import annotations
@@ -21,20 +21,20 @@ from groundhook.host.turn.tools import Offer, Toolbox, server_tools
 
 
 async def tools_of(run: Run) -> Toolbox:
-    """The tools of a turn under the settings that it has now."""
+    """Return the tools of a turn under its current settings."""
     listed = run.settings.mcp.servers
     if not listed:
         return run.runtime.toolbox
-    async with run.asking:
+    async with run.tools_lock:
         if run.tools is None or run.tools[0] != listed:
             run.tools = (
                 listed,
-                await _asked(run, Listing.of(run.runtime.app, run.package.id, listed)),
+                await _fetch(run, Listing.of(run.runtime.app, run.package.id, listed)),
             )
         return run.tools[1]
 
 
-async def _asked(run: Run, listing: Listing) -> Toolbox:
+async def _fetch(run: Run, listing: Listing) -> Toolbox:
     for problem in listing.problems.values():
         await run.warn(problem)
     wanted = {id: listed.tools for id, listed in listing.servers.items()}
@@ -43,12 +43,12 @@ async def _asked(run: Run, listing: Listing) -> Toolbox:
         offers, failed = await server_tools(run.runtime.servers, wanted, called)
         node.data["count"] = len(offers)
     for error in failed.values():
-        await run.channel.send(_without(error))
-    await _missing(run, listing, offers, failed)
+        await run.channel.send(_as_warning(error))
+    await _warn_of_missing(run, listing, offers, failed)
     return run.runtime.toolbox.joined(offers)
 
 
-def _without(error: HostError) -> Warned:
+def _as_warning(error: HostError) -> Warned:
     return Warned(
         code=error.code,
         message=f"{error.message}; the turn goes on without its tools",
@@ -56,10 +56,10 @@ def _without(error: HostError) -> Warned:
     )
 
 
-async def _missing(
+async def _warn_of_missing(
     run: Run, listing: Listing, offers: Sequence[Offer], failed: Mapping[str, HostError]
 ) -> None:
-    """Warn of tools that a server does not have, and of names that are taken."""
+    """Warn of listed tools that a server does not have, and of tools whose name is taken."""
     for id, listed in listing.servers.items():
         found = [offer.tool for offer in offers if offer.server == listed.name]
         for tool in listed.tools:
@@ -68,15 +68,14 @@ async def _missing(
     for offer in offers:
         if offer.name in run.runtime.toolbox:
             message = (
-                f"the host has a tool {offer.name!r} of its own, which is offered instead of that"
-                f" of {offer.server!r}"
+                f"the host's own tool {offer.name!r} is offered instead of that of {offer.server!r}"
             )
             await run.channel.send(Warned(code="tool_name", message=message))
 
 
 @dataclass(frozen=True)
 class TurnTools:
-    """`host.core.hook_services.HookTools` for one run."""
+    """The tools for the hooks of one run: `host.core.hook_services.HookTools`."""
 
     run: Run
 

@@ -1,8 +1,8 @@
 """`ctx.trace` for the hooks of one assistant: `host.core.hook_services.HookTrace` over the trace of
 the turn.
 
-Nodes stay known for the whole turn, so Next may add to what Create began; those that are open when
-a hook ends are closed then.
+Nodes stay known for the whole turn, so that Next can add to those that Create began. Nodes that are
+open when a hook ends are closed then.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class HookNodes:
 
     @contextmanager
     def under(self, own: Span) -> Iterator[None]:
-        """A hook runs, and `own` is its node."""
+        """Make `own` the node of the hook that runs in the block."""
         self._nodes[""] = own
         try:
             yield
@@ -40,7 +40,7 @@ class HookNodes:
     async def add(self, parent: str, type: str, label: str, data: Mapping[str, Any], /) -> str:
         node = open_span(type, label, parent=self._node(parent), data=dict(data))
         self._made += 1
-        id = node.id or f"h{self._made}"  # where nothing is recorded, nodes have no ids
+        id = node.id or f"h{self._made}"  # without a recorder, nodes have no ids
         self._nodes[id] = node
         await self.channel.wait_for_reader()
         return id
@@ -56,8 +56,8 @@ class HookNodes:
         await self.channel.wait_for_reader()
 
     async def close(self, node: str, error: str | None, /) -> None:
-        """The hook's own node ends with the hook, whatever it says; a failure is kept until
-        then."""
+        """Close a node, failed when there is an `error`. The hook's own node stays open until the
+        hook ends, and keeps its failure until then."""
         found = self._node(node)
         if error is not None:
             found.fail(error)

@@ -1,4 +1,4 @@
-"""What the host does for the hooks of one turn: `host.core.hook_services.HookServices`, made of one
+"""The services of the host for the hooks of one turn: `host.core.hook_services.HookServices`, made of one
 module for each group of calls."""
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ T = TypeVar("T")
 
 
 def hook_turn(run: Run, script: HookScript, services: TurnServices) -> HookTurn:
-    """The turn as the hook engine takes it."""
+    """Return the turn in the form that the hook engine takes."""
     options = run.request.options
     context = {
         "chat_id": options.chat_id,
@@ -59,13 +59,13 @@ def hook_turn(run: Run, script: HookScript, services: TurnServices) -> HookTurn:
 
 
 def hook_options(options: TurnOptions) -> Mapping[str, Any]:
-    """The request's options as hooks see them: what was said, nothing more."""
+    """Return the request's options for hooks: only those that were set."""
     return options.model_dump(mode="json", exclude_defaults=True)
 
 
 @dataclass(frozen=True)
 class TurnServices:
-    """For one run: searches of its hooks join the turn's pool."""
+    """The services of one run. Searches of its hooks join the turn's pool."""
 
     run: Run
     output: Output
@@ -100,7 +100,7 @@ class TurnServices:
         return TurnRecords(self.run)
 
     async def during(self, name: str, hook: Awaitable[T]) -> T:
-        """Await a hook, in its node of the trace. What it left open ends with it."""
+        """Await a hook in its trace node. Calls and streams that it left open end with it."""
         failed: HostError | None = None
         with span("hook", name) as node, self.trace.under(node):
             try:
@@ -108,7 +108,7 @@ class TurnServices:
                     self.calls.tasks = tasks
                     try:
                         returned = await hook
-                    except HostError as exc:  # out of the group as it is
+                    except HostError as exc:  # raised below, so that the group does not wrap it
                         failed = exc
                     tasks.cancel_scope.cancel()
             finally:
@@ -133,7 +133,7 @@ class TurnServices:
     async def log(self, level: str, message: str, /) -> None:
         with span("log", message, level=level):
             pass
-        # A hook must not fill the host's memory with unread lines.
+        # A hook must not fill the host's memory with lines that the reader has not taken yet.
         await self.run.channel.wait_for_reader()
 
     async def warn(self, code: str, message: str, place: Place | None = None, /) -> None:

@@ -1,0 +1,167 @@
+"""What a turn runs under: the parts of its host, the request, and the turn that it is inside of."""
+
+from __future__ import annotations
+
+import itertools
+import random
+import secrets
+from collections.abc import Awaitable, Callable, Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from groundhook.host.config.packages import App
+from groundhook.host.core.hook_engine import HookEngine
+from groundhook.host.core.ports import (
+    Clock,
+    Connector,
+    Documents,
+    Records,
+    Scope,
+    ToolServers,
+    Warn,
+)
+from groundhook.host.core.settings import Settings
+from groundhook.host.core.types.events import Event, StreamEnd, Warned
+from groundhook.host.core.types.turn import Identity, Message, TurnOptions
+from groundhook.host.core.types.uses import JsonReply
+from groundhook.host.memory.memory import Memory
+from groundhook.host.search.searcher import SearchPlugins
+from groundhook.host.turn.delegation import Delegates, DelegateTargets
+from groundhook.host.turn.grants import Grants
+from groundhook.host.turn.outbox import Outbox
+from groundhook.host.turn.tools import Toolbox
+from groundhook.host.web_client.clients import WebClients
+
+# Different warnings from the delegated steps of one turn, or of one search outside of turns.
+MOST_WARNINGS = 20
+
+# Called with every event of a turn that runs inside another.
+EventSink = Callable[[Event], Awaitable[None]]
+
+# Runs a turn inside another: the context, the request, the sink for its events, and the outbox for
+# its messages to the client (None: they are dropped). Returns how it ended and its errors as text
+# (empty: none). Raises HostError when the turn cannot begin.
+CallAssistant = Callable[
+    ["RunContext", "Request", EventSink, Outbox | None], Awaitable[tuple[StreamEnd, str]]
+]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fixed:
+    """What is the same on every run, for tests and replays. `clock`: the time does not move;
+    `seed`: random numbers repeat (None: they do not)."""
+
+    clock: bool = False
+    seed: int | None = None
+
+    def token(self, size: int) -> str:
+        """Return `size` random bytes in hexadecimal; the same ones for the same seed."""
+        if self.seed is None:
+            return secrets.token_hex(size)
+        return random.Random(self.seed).randbytes(size).hex()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Runtime:
+    """The parts of a host, shared by all its turns. Only the composition root makes one."""
+
+    app: App
+    plugins: SearchPlugins
+    documents: Documents
+    records: Records
+    markdown: Callable[[str], str]  # converts HTML; blocks
+    memory: Memory
+    web_clients: WebClients
+    connectors: Callable[[str], Connector]
+    hooks: HookEngine
+    toolbox: Toolbox
+    servers: ToolServers
+    now: Clock
+    web_configured: Callable[[Settings], bool]
+    fixed: Fixed = Fixed()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request:
+    """The request for one turn. `reply` is the schema that the answer must have when the turn is a
+    delegated step, whose answer a program reads."""
+
+    assistant_id: str
+    messages: tuple[Message, ...]
+    options: TurnOptions = TurnOptions()
+    identity: Identity = Identity()
+    reply: JsonReply | None = None
+
+    def for_assistant(
+        self, assistant_id: str, messages: tuple[Message, ...], **options: Any
+    ) -> Request:
+        """Return a request of the same user, from the same place, to another assistant. Options for
+        the model of this request are not carried over."""
+        carried = ("locale", "theme", "route", "referer", "accept", "chat_id", "client")
+        kept = {name: getattr(self.options, name) for name in carried}
+        return Request(
+            assistant_id=assistant_id,
+            messages=messages,
+            options=TurnOptions(**{**kept, **options}),
+            identity=self.identity,
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunContext:
+    """What a turn takes over from the turn, or from the search outside of any turn, that begins
+    it. `chain` lists the assistants in between, outermost first; `ids` numbers searches."""
+
+    runtime: Runtime
+    turn_id: str
+    chain: tuple[str, ...] = ()
+    ids: Iterator[int] = field(default_factory=lambda: itertools.count(1))
+
+
+def search_scope(
+    context: RunContext,
+    request: Request,
+    settings: Settings,
+    call_assistant: CallAssistant,
+    warn: Warn,
+) -> Scope:
+    """Return what the searches of a request may depend on.
+
+    A step that `uses.*` gives to an assistant is a turn of that assistant under the same identity,
+    over one message and without a search. Each of its warnings reaches `warn` once, however often
+    the step runs.
+    """
+    warnings: set[str] = set()
+
+    async def run_step(id: str, text: str, reply: JsonReply) -> tuple[StreamEnd, str]:
+        async def forward_warnings(event: Event) -> None:
+            if not isinstance(event, Warned):
+                return
+            hint = f" ({event.hint})" if event.hint else ""
+            message = f"{id}: {event.message}{hint}"
+            if message in warnings or len(warnings) > MOST_WARNINGS:
+                return
+            warnings.add(message)
+            if len(warnings) > MOST_WARNINGS:
+                message = f"{id} has more warnings, which are left out"
+            await warn(event.code, message)
+
+        step = request.for_assistant(id, (Message(role="user", content=text),), search=False)
+        return await call_assistant(context, replace(step, reply=reply), forward_warnings, None)
+
+    grants = Grants(context.runtime.app, request.assistant_id)
+    targets = DelegateTargets(
+        assistant=run_step,
+        server=grants.server,
+        permit=grants.permit,
+        servers=context.runtime.servers,
+    )
+    return Scope(
+        identity=request.identity,
+        assistant_id=request.assistant_id,
+        settings=settings.search,
+        uses=settings.uses,
+        now=context.runtime.now,
+        warn=warn,
+        delegates=Delegates(targets),
+    )

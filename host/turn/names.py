@@ -1,0 +1,49 @@
+"""The names of collections and models that an assistant may use."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from groundhook.host.config.packages import App
+from groundhook.host.core.errors import NotPermitted
+from groundhook.host.core.settings import Settings
+from groundhook.host.core.types.query_language import OF_TABLE
+
+
+@dataclass(frozen=True)
+class AssistantNames:
+    """Resolve names for one assistant: `host.search.searcher.Names`.
+
+    An assistant may use its own collections and models, those of the app, and those of other
+    assistants that its settings list. Neither a hook nor a client can reach the data of another
+    assistant by its name. The empty id is that of the app's owner, who may use all.
+    """
+
+    app: App
+    assistant_id: str
+    settings: Settings
+
+    def collection(self, name: str, /) -> str:
+        """Return the full id of a collection. Raises UnknownName, NotPermitted."""
+        id = self.app.resolve_collection(self.assistant_id, name).id
+        listed = (*self.settings.kb.collections, *self.settings.search.kb.collections)
+        return self._permitted("collection", id, listed, "kb.collections")
+
+    def model(self, name: str, /) -> str:
+        """Return the full id of a model, by its name or its table. Raises UnknownName,
+        NotPermitted."""
+        if name.startswith(OF_TABLE):
+            id = self.app.resolve_table(self.assistant_id, name.removeprefix(OF_TABLE)).id
+        else:
+            id = self.app.resolve_model(self.assistant_id, name).id
+        listed = (*self.settings.db.models, *self.settings.search.db.models)
+        return self._permitted("model", id, listed, "db.models")
+
+    def _permitted(self, noun: str, id: str, listed: tuple[str, ...], key: str) -> str:
+        own = not id.startswith("agents.") or id.startswith(f"agents.{self.assistant_id}.")
+        if own or not self.assistant_id or id in listed:
+            return id
+        raise NotPermitted(
+            f"the {noun} {id!r} belongs to another assistant",
+            hint=f"list it in {key} of package.yao to use it",
+        )

@@ -1,0 +1,79 @@
+"""The runs of one turn: one for each assistant that worked on it, in order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import chain
+from typing import Any
+
+from groundhook.host.core.types.events import Cited, StreamEnd
+from groundhook.host.core.types.turn import Usage
+from groundhook.host.turn.run import Run
+
+
+@dataclass
+class TurnRuns:
+    """The run under way, which is the last, and the earlier ones that delegated the turn."""
+
+    runs: list[Run]
+
+    @property
+    def current(self) -> Run:
+        return self.runs[-1]
+
+    @property
+    def model_failure(self) -> str:
+        """The first failure of a language model; empty when none failed."""
+        return next((run.model_failure for run in self.runs if run.model_failure), "")
+
+    @property
+    def has_text(self) -> bool:
+        """Whether any run has streamed text."""
+        return any(run.answer.streamed for run in self.runs)
+
+    def end_event(self) -> StreamEnd:
+        """Return the event that ends the turn: the text, citations and usage of all runs, and the
+        data and finish reason of the last."""
+        last = self.current
+        timings = dict(last.timings)
+        first_texts = [
+            run.answer.first_text_ms for run in self.runs if run.answer.first_text_ms is not None
+        ]
+        if first_texts:
+            timings["first_text"] = round(first_texts[0], 3)
+        timings["total"] = round(last.channel.elapsed_ms(), 3)
+        citations: dict[str, Cited] = {}
+        for citation in chain.from_iterable(run.answer.cited.values() for run in self.runs):
+            citations.setdefault(citation.marker, citation)
+        metadata: dict[str, Any] = {}
+        for run in self.runs:
+            metadata |= run.metadata
+        return StreamEnd(
+            content="".join(run.answer.streamed for run in self.runs),
+            citations=tuple(citations.values()),
+            data=last.returned.data if last.returned else None,
+            metadata=metadata,
+            finish_reason=last.answer.finish_reason,
+            grounded=self._grounded(citations.values()),
+            usage=_total([run.answer.usage for run in self.runs]),
+            timings=timings,
+        )
+
+    def _grounded(self, citations: Iterable[Cited]) -> bool | None:
+        """Return whether the answer cites a source; None when the answer is not complete or the
+        model had no sources."""
+        finished = bool(self.current.answer.finish_reason)
+        complete = finished and any(run.answer.content for run in self.runs)
+        offered = any(run.answer.sources_offered for run in self.runs)
+        if self.model_failure or not complete or not offered:
+            return None
+        return any(citation.verdict == "ok" for citation in citations)
+
+
+def _total(usages: list[Usage]) -> Usage:
+    return Usage(
+        prompt_tokens=sum(usage.prompt_tokens for usage in usages),
+        completion_tokens=sum(usage.completion_tokens for usage in usages),
+        total_tokens=sum(usage.total_tokens for usage in usages),
+    )
