@@ -1,36 +1,37 @@
-"""Sentences of a retrieved text: Markdown, a web snippet or plain prose in any script → passages
-that can be quoted.
+"""Split a retrieved text (Markdown, a web snippet or plain prose in any script) into sentences that
+can be quoted.
 
-Words are never changed and never reordered; only marks of layout go (heading signs, list bullets,
-table bars, link targets, code fences). Code keeps its lines. Nothing here judges a sentence.
+Words are never changed and never reordered; only marks of layout are removed (heading signs, list
+bullets, table bars, link targets, code fences). Code keeps its lines. Sentences are not rated here.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from textwrap import dedent
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from groundhook.host.core.sentences import spans
 
+if TYPE_CHECKING:
+    from markdown_it import MarkdownIt
+    from markdown_it.token import Token
+
 Kind = Literal["prose", "entry", "row", "code"]
 
-# characters; beyond this a "sentence" is text without punctuation and is cut at a clause or a word
+# Characters. A longer "sentence" is text without punctuation; it is cut at a clause or a word.
 LONGEST = 480
 
-_FENCE = re.compile(r"^\s{0,3}(`{3,}|~{3,})")
-_HEADING = re.compile(r"^\s{0,3}#{1,6}\s+(.*?)\s*#*\s*$")
-_BOLD_LINE = re.compile(r"^\s*(\*\*|__)(?P<text>[^*_]{1,80}?)\1\s*:?\s*$")
-_INDENTED = re.compile(r"^(?: {4}|\t)")
-_RULE = re.compile(r"^\s{0,3}([-*_=])(\s*\1){2,}\s*$")
-_TABLE_RULE = re.compile(r"^\s*\|\s*:?-{2,}:?\s*(\|\s*:?-{2,}:?\s*)*\|?\s*$")
-_ENTRY = re.compile(
-    r"^\s*(?:[-*+•‣▪–]|\(?\d{1,3}[.)]|\(?[a-zA-Z][)])\s+(?:\[[ xX]\]\s+)?(?P<text>.*)$"
-)
-_QUOTE = re.compile(r"^\s{0,3}(?:>\s?)+")
-_DRAWN = re.compile(r"[\u2500-\u259f]|\S\s{3,}\S.*\S\s{3,}\S")  # a diagram or columns of plain text
+MOST_DIGITS = 3  # of the number of a list item
+
+_BOLD_LINE = re.compile(r"^(\*\*|__)(?P<text>[^*_]{1,80}?)\1\s*:?\s*$")
+_ENTRY = re.compile(r"^\s*(?:[•‣▪–]|\(\d{1,3}\)|\(?[a-zA-Z]\)|\d{1,3}[.)])\s+(?P<text>.*)$")
+_TASK = re.compile(r"^\[[ xX]\]\s+")
+# A diagram, columns of plain text, or a line below a heading.
+_DRAWN = re.compile(r"[\u2500-\u259f]|\S\s{3,}\S.*\S\s{3,}\S|^={3,}\s*$")
 _COMMENT = re.compile(r"<!--.*?-->", re.S)
 _TAG = re.compile(
     r"</?(?:p|br|hr|div|span|b|i|em|strong|a|ul|ol|li|h[1-6]|table|thead|tbody|tr|td|th|img|sup|sub|pre|details|summary)"
@@ -42,15 +43,14 @@ _LINK = re.compile(
     r"(?<!!)\[(?P<text>[^\[\]]+)\](?:\([^()\s]*(?:\([^()\s]*\)[^()\s]*)?(?:\s+\"[^\"]*\")?\)|\[[^\[\]]*\])"
 )
 _SPACE = re.compile(r"\s+")
-_CODE_SPAN = re.compile(r"(``*+)[^`\n]++\1")
 
 
 @dataclass(frozen=True)
 class Sentence:
-    """A passage as it can be quoted. `block` counts paragraphs, entries, rows and code from 0,
-    `heading` is the heading above, `columns` are a row's names of columns. Of `kind` "code" are
-    indented and fenced lines, as they stand but for what all are indented by; of a fence that is
-    not closed none, since what it holds cannot be told."""
+    """A sentence as it can be quoted. `block` numbers paragraphs, entries, rows and code from 0,
+    `heading` is the heading above, `columns` has the column names of a row. Text of `kind` "code"
+    is an indented or fenced block, without its common indentation; a fence that is not closed has
+    no text, since it may contain the rest of the document by mistake."""
 
     text: str
     block: int
@@ -60,21 +60,21 @@ class Sentence:
 
 
 def sentences(content: str) -> list[Sentence]:
-    """The sentences of a text, in its order."""
+    """Return the sentences of a text, in its order."""
     found: list[Sentence] = []
     for number, block in enumerate(_blocks(content)):
         parts = [block.text] if block.kind in ("row", "code") else split(block.text)
         found += [
             Sentence(part, number, block.heading, block.kind, block.columns)
             for part in parts
-            if _says_something(part)
+            if _has_words(part)
         ]
     return found
 
 
 def split(paragraph: str) -> list[str]:
-    """A paragraph's sentences, white space collapsed; one that is longer than LONGEST characters is
-    cut at clauses."""
+    """Return the sentences of a paragraph, with white space collapsed; one that is longer than
+    LONGEST characters is cut at clauses."""
     text = _SPACE.sub(" ", paragraph).strip()
     parts = [text[start:end] for start, end in spans(text)]
     return [_balanced(piece) for part in parts for piece in _cut(part)]
@@ -93,93 +93,132 @@ class _Block:
     @property
     def text(self) -> str:
         if self.kind == "code":
-            return dedent("\n".join(self.lines)).strip("\n")
-        return _without_marks(" ".join(self.lines))
+            return dedent("\n".join(line.rstrip() for line in self.lines)).strip("\n")
+        return _strip_marks(" ".join(self.lines))
 
 
-def _blocks(content: str) -> Iterator[_Block]:
-    """Paragraphs, list entries, table rows and code; headings are kept on what stands below."""
-    heading, fence, columns = "", "", ""
-    block: _Block | None = None
-    fenced: list[str] = []
-    last: Kind = "prose"
-    for line in _COMMENT.sub(" ", _without_front_matter(content)).splitlines():
-        if fence:
-            if line.strip().startswith(fence):
-                fence = ""
-                yield _Block("code", heading, fenced)
+def _blocks(content: str) -> list[_Block]:
+    """Return the paragraphs, list entries, table rows and code of a text, each with the heading
+    above it."""
+    text = _COMMENT.sub(" ", _strip_front_matter(content))
+    return _BlockReader(text).read(_parser().parse(text))
+
+
+@cache
+def _parser() -> MarkdownIt:
+    # Imported here: it takes 10 ms, which hosts with a language model save.
+    from markdown_it import MarkdownIt
+
+    # HTML tags are removed from paragraphs instead; a line of dashes below a paragraph is more
+    # often a separator than an underlined heading; inline marks are handled by `_strip_marks`.
+    return MarkdownIt("commonmark").enable("table").disable(["html_block", "lheading", "inline"])
+
+
+class _BlockReader:
+    """Reads the block tokens of a text in order. Keeps what a later token depends on: the heading
+    above, the list item that just opened, and the row and column names of a table."""
+
+    def __init__(self, text: str) -> None:
+        self._lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+        self._blocks: list[_Block] = []
+        self._heading = ""
+        self._item: str | None = None  # the number of a list item whose text comes next
+        self._lists = 0  # how many lists are open
+        self._cells: list[str] = []
+        self._columns = ""
+
+    def read(self, tokens: Sequence[Token]) -> list[_Block]:
+        container = ""
+        for token in tokens:
+            if token.type == "inline":
+                self._read_text(container, token.content)
             else:
-                fenced.append(line.rstrip())
-            continue
-        opened = _FENCE.match(line)
-        line = _QUOTE.sub("", line)
-        if block is not None and block.kind == "code":
-            if not line.strip() or _INDENTED.match(line):
-                block.lines.append(line.expandtabs(4).rstrip())
-                continue
-            last = block.kind
-            yield block
-            block = None
-        title = _title(line)
-        entry = _ENTRY.match(line)
-        row = line.lstrip().startswith("|")
-        below_names = row and _TABLE_RULE.match(line) is not None
-        blank = (
-            not line.strip()
-            or _DRAWN.search(line) is not None
-            or _RULE.match(line) is not None
-            or below_names
-        )
-        if below_names and block is not None and block.kind == "row":
-            columns, block = block.text, None  # names of columns say nothing by themselves
-        if block is not None and (opened or blank or title or entry or row or block.kind == "row"):
-            last = block.kind
-            yield block
-            block = None
-        if opened:
-            fence, fenced = opened[1], []
-        elif title:
-            heading = title
-        elif row and not blank:
-            block = _Block("row", heading, [_row(line)], columns)
-        elif entry and not blank:
-            block = _Block("entry", heading, [entry["text"]])
-        elif not blank:
-            code = _INDENTED.match(line) is not None and last != "entry"
-            block = block or _Block("code" if code else "prose", heading)
-            block.lines.append(line.expandtabs(4).rstrip() if block.kind == "code" else line)
-        columns = columns if row else ""
-    if block is not None:
-        yield block
-    elif fence:
-        yield _Block("code", heading)
+                container = token.type
+                self._read_structure(token)
+        return self._blocks
+
+    def _read_structure(self, token: Token) -> None:
+        match token.type:
+            case "bullet_list_open" | "ordered_list_open":
+                self._lists += 1
+            case "bullet_list_close" | "ordered_list_close":
+                self._lists -= 1
+            case "list_item_open":
+                self._item = token.info
+            case "list_item_close":
+                self._item = None
+            case "fence":
+                # What an unclosed fence contains is unknown: an empty block keeps its place.
+                closed = self._lines[token.map[1] - 1].strip(" >\t") if token.map else ""
+                code = token.content if closed.startswith(token.markup) else ""
+                self._add("code", *code.split("\n"))
+            case "code_block" if not self._lists:
+                self._add("code", *token.content.expandtabs(4).split("\n"))
+            case "code_block":  # text below a list item that is indented too far
+                self._add("prose", *token.content.split("\n"))
+            case "table_open" | "table_close":
+                self._columns = ""
+            case "tr_open":
+                self._cells = []
+            case "thead_close":
+                self._columns = _join_cells(self._cells)
+            case "tr_close" if self._columns:
+                self._add("row", _join_cells(self._cells))
+
+    def _read_text(self, container: str, content: str) -> None:
+        if container == "heading_open":
+            self._heading = _strip_marks(content)
+        elif container in ("th_open", "td_open"):
+            self._cells.append(content)
+        elif self._item is None:
+            self._read_paragraph("prose", content)
+        else:
+            number, self._item = self._item, None
+            if len(number) > MOST_DIGITS:  # a sentence that begins with a year
+                self._read_paragraph("prose", f"{number}. {content}")
+            else:
+                self._read_paragraph("entry", _TASK.sub("", content))
+
+    def _read_paragraph(self, kind: Kind, content: str) -> None:
+        """Add a paragraph, divided at what plain text uses in the place of Markdown: drawings, bold
+        lines as headings, other bullets, rows of a table without column names."""
+        block: _Block | None = None
+        for line in content.split("\n"):
+            bold, entry = _BOLD_LINE.match(line), _ENTRY.match(line)
+            if bold:
+                self._heading, block = _strip_marks(bold["text"]), None
+            elif _DRAWN.search(line):
+                block = None
+            elif line.startswith("|"):
+                self._add("row", _join_cells(line.strip("| ").split("|")))
+                block = None
+            elif entry:
+                block = self._add("entry", entry["text"])
+            elif block is not None:
+                block.lines.append(line)
+            else:
+                block = self._add(kind, line)
+
+    def _add(self, kind: Kind, *lines: str) -> _Block:
+        columns = self._columns if kind == "row" else ""
+        self._blocks.append(_Block(kind, self._heading, list(lines), columns))
+        return self._blocks[-1]
 
 
-def _title(line: str) -> str:
-    found = _HEADING.match(line)
-    if found:
-        return _without_marks(found[1])
-    bold = _BOLD_LINE.match(line)
-    return _without_marks(bold["text"]) if bold else ""
+def _join_cells(cells: Iterable[str]) -> str:
+    return " – ".join(stripped for cell in cells if (stripped := cell.strip()))
 
 
-def _row(line: str) -> str:
-    """`| a | b | c |` → `a – b – c`; bars within code or behind a backslash do not divide cells."""
-    shielded = _CODE_SPAN.sub(lambda match: match[0].replace("|", "\0"), line.replace("\\|", "\0"))
-    cells = [cell.strip().replace("\0", "|") for cell in shielded.strip().strip("|").split("|")]
-    return " – ".join(cell for cell in cells if cell)
-
-
-def _without_front_matter(content: str) -> str:
+def _strip_front_matter(content: str) -> str:
     if not content.startswith("---\n"):
         return content
     end = content.find("\n---\n", 3)
     return content if end < 0 else content[end + 5 :]
 
 
-def _without_marks(text: str) -> str:
-    """Inline Markdown as it reads: links become their text; emphasis and code stay, as they read
-    well in an answer."""
+def _strip_marks(text: str) -> str:
+    """Return inline Markdown without images, tags and link targets. Emphasis and code spans stay,
+    as they read well in an answer."""
     text = _TAG.sub(" ", _IMAGE.sub(" ", text))
     return _SPACE.sub(" ", _LINK.sub(lambda match: match["text"], text)).strip()
 
@@ -202,13 +241,13 @@ def _cut(sentence: str) -> Iterator[str]:
 
 
 def _balanced(text: str) -> str:
-    """Without marks whose other half is in another sentence: they would swallow what is written
-    behind."""
+    """Remove marks whose other half is in another sentence: they would format the text that
+    follows."""
     for mark in ("**", "__", "`"):
         if text.count(mark) % 2:
             text = text.replace(mark, "")
     return text.strip()
 
 
-def _says_something(text: str) -> bool:
+def _has_words(text: str) -> bool:
     return sum(character.isalnum() for character in text) >= 2

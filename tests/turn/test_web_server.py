@@ -76,9 +76,10 @@ QUESTION = {"messages": "How long does black tea take?"}
 @contextmanager
 def served(app: Path, home: Path, loop: str) -> Iterator[tuple[str, psutil.Process]]:
     """The docs' example as `uvicorn` runs it: its address and its process."""
-    example = re.findall(
+    examples = re.findall(
         r"```python\n(.*?)```", (ROOT / "docs/python.md").read_text(encoding="utf-8"), re.DOTALL
-    )[1]
+    )
+    (example,) = (text for text in examples if "Starlette(" in text)
     (home / "server.py").write_text(example.replace("path/to/app", str(app)), encoding="utf-8")
     with socket.create_server(("127.0.0.1", 0)) as listening:
         address = "http://{}:{}".format(*listening.getsockname())
