@@ -53,7 +53,7 @@ async def search_automatically(run: Run, created: CreateReturn | None) -> Plan:
     if requested and not (decided.types and run.question):
         await run.searcher.scope.warn(
             "nothing_searched",
-            f"the request forces a search, but {decided.reason or 'there is no question'}",
+            f"the request has search: true: {decided.reason or 'there is no question'}",
         )
     jobs: list[Job] = []
     if run.question:

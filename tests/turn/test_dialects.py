@@ -22,7 +22,7 @@ PACKAGE = """
       "options": { "temperature": 0.5, },
       "kb": { "collections": ["docs"] },
       "search": { "web": { "provider": "tavily" }, "kb": { "threshold": 0.5 }, "citation": { "format": "#ref:{id}" } },
-      "uses": { "search": "disabled" },
+      "uses": { "keyword": "builtin" },
     }
 """
 

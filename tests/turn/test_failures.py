@@ -233,7 +233,8 @@ async def test_a_search_for_a_hook_ends_before_the_hooks_call_so_that_others_kee
 
 
 async def test_a_search_that_was_asked_for_and_cannot_be_is_said(make_app: MakeApp) -> None:
-    events = await run(app_with(make_app, NO_SEARCH), search=True)
+    # A web source given to open_host is always ready, so this app has the built-in one.
+    events = await run(app_with(make_app, NO_SEARCH), search=True, sources={"kb": kb()})
     assert ["nothing to search" in event.message for event in of(events, "warning")] == [True]
 
 

@@ -178,12 +178,12 @@ async def test_a_key_that_nothing_reads_is_said_and_never_ignored_in_silence(
     [
         (
             "connector: 'extractiv'",
-            "what Create returned leads nowhere: no connector 'extractiv'",
+            "Create returned an unknown name: no connector 'extractiv'",
             "did you mean 'extractive'?",
         ),
         (
             "prompt_preset: 'short'",
-            "what Create returned leads nowhere: no prompt preset 'short'",
+            "Create returned an unknown name: no prompt preset 'short'",
             "none are known",
         ),
         ("delegate: {agent_id: 'b'}", "delegate.agent_id: no assistant 'b'", "known: a"),
