@@ -1,5 +1,5 @@
-"""The services of the host for the hooks of one turn: `host.core.hook_services.HookServices`, made of one
-module for each group of calls."""
+"""The services of the host for the hooks of one turn, one module for each group of calls:
+`host.core.hook_services.HookServices`."""
 
 from __future__ import annotations
 
