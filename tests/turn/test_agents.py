@@ -98,9 +98,9 @@ async def test_a_called_assistant_runs_a_turn_of_its_own(make_app: MakeApp) -> N
     assert result["metadata"] == {"m": 1}
     assert [(cited["verdict"], cited["title"]) for cited in result["citations"]] == [("ok", "k1")]
     assert result["citations"][0]["marker"] in result["content"]
-    said = [message.text for message in connectors["b"].asked[0].messages]
-    assert "what?" in said
-    assert "question" not in said
+    last = connectors["b"].asked[0].messages[-1].text
+    assert last.endswith("\n\nwhat?")
+    assert "question" not in last
 
 
 async def test_its_text_and_events_stay_with_the_caller_and_its_steps_are_in_the_callers_trace(
@@ -172,9 +172,9 @@ async def test_history_puts_the_callers_conversation_first(make_app: MakeApp) ->
         ctx.agent.Call("b", { role: "user", content: "alone?" }, { skip: { history: false } });
     }"""
     _, models = await turn(make_app, {"a": hook}, {"c": ["ok"]})
-    assert [message.text for message in models["c"].asked[0].messages] == ["question", "more?"]
+    assert [message.text for message in models["c"].asked[0].messages] == ["question\n\nmore?"]
     assert models["c"].asked[0].temperature == 0.1
-    assert [message.text for message in models["b"].asked[0].messages] == ["question", "alone?"]
+    assert [message.text for message in models["b"].asked[0].messages] == ["question\n\nalone?"]
 
 
 @pytest.mark.parametrize(
