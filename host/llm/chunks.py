@@ -1,9 +1,8 @@
-"""Reading the chunks of a streamed completion: a fold from what endpoints send to the host's
-deltas.
+"""Read the chunks of a streamed completion: a fold from the endpoint's chunks to the host's deltas.
 
-Tolerates what OpenAI-compatible endpoints do differently: tool calls without an index, chunks
-without choices, usage with or behind the last choice, `stop` as the reason behind tool calls. What
-does not have the documented shape is refused. The format:
+Accepts the variants of OpenAI-compatible endpoints: tool calls without an index, chunks without
+choices, usage with or after the last choice, `stop` as the reason after tool calls. Any other shape
+is refused. The format:
 https://platform.openai.com/docs/api-reference/chat-streaming
 """
 
@@ -29,7 +28,7 @@ class _Call(BaseModel):
 
 
 class _Delta(BaseModel):
-    model_config = ConfigDict(extra="allow")  # thoughts have another name at each endpoint
+    model_config = ConfigDict(extra="allow")  # each endpoint has another name for reasoning
 
     content: str | None = None
     refusal: str | None = None
@@ -54,8 +53,8 @@ class _Chunk(BaseModel):
 
 
 class Reader:
-    """What has been read of one answer. `started`: a token has arrived, be it of the thoughts
-    before the answer; `begun`: some of the answer has; `whole`: its finish_reason has."""
+    """The state of one answer. `started`: a token has arrived, also of the reasoning before the
+    answer; `begun`: a token of the answer has; `whole`: the finish_reason has."""
 
     def __init__(self) -> None:
         self.started = False
@@ -72,19 +71,19 @@ class Reader:
 
     @property
     def counted(self) -> bool:
-        """Whether the count of tokens has arrived."""
+        """Whether the token count has arrived."""
         return self._usage.total_tokens > 0
 
     def read(self, raw: object) -> Iterator[Delta]:
-        """Raises pydantic.ValidationError for what is no chunk."""
+        """Yield the deltas of a chunk. Raises pydantic.ValidationError for a wrong shape."""
         chunk = _Chunk.model_validate(raw)
         self._model = chunk.model or self._model
         if chunk.usage is not None:
             self._usage = Usage(**{name: count or 0 for name, count in chunk.usage})
         for choice in (chunk.choices or [])[:1]:
-            said = choice.delta or _Delta()
-            self.started |= any(value for name, value in said if name != "role")
-            for delta in self._read_delta(said):
+            raw_delta = choice.delta or _Delta()
+            self.started |= any(value for name, value in raw_delta if name != "role")
+            for delta in self._read_delta(raw_delta):
                 self.begun = True
                 yield delta
             self._reason = choice.finish_reason or self._reason
@@ -116,8 +115,8 @@ class Reader:
         )
 
     def _place(self, index: int | None, id: str) -> int:
-        """Which call a piece belongs to: a new id is a new call, no id continues the last one; an
-        index is believed unless it would put two ids into one call."""
+        """Return the index of the call that a piece belongs to. A new id begins a new call, no id
+        continues the last one. The endpoint's index is used unless it gives one call two ids."""
         if id and id in self._ids:
             return self._ids.index(id)
         if index is not None and index <= len(self._ids):

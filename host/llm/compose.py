@@ -1,5 +1,5 @@
-"""The text of an answer made of quotations: Markdown, every passage cited behind its end. What is
-quoted is not decided here."""
+"""Write an answer made of quotations: Markdown, with a citation after every passage. Other modules
+choose the quotations."""
 
 from __future__ import annotations
 
@@ -14,16 +14,17 @@ from groundhook.host.llm.passages import Quote, near
 MOST_ROWS = 8
 
 NOTHING = (
-    "No language model is configured, and there is no source to quote for this question.\n\nFor an"
-    ' answer in free words, describe a language model in `connectors/<name>.conn.yao` (`"type":'
+    "No language model is configured, and the search found no source to quote.\n\nFor an answer in"
+    ' free words, describe a language model in `connectors/<name>.conn.yao` (`"type":'
     ' "openai"` for any OpenAI-compatible endpoint, with `model`, `host` and `key` under `options`)'
     " and name it as the assistant's `connector`."
 )
 
 
 def compose(quotes: Sequence[Quote], references: Sequence[Item], *, direct: bool) -> str:
-    """What the answer is, records one a line, then each source's title and its passages in the
-    order of the source. The source with the best passage comes first."""
+    """Return the answer: a line that names its kind, database records one a line, then each
+    source's title and passages in the order of the source. The source with the best passage comes
+    first."""
     records = [item for item in references if item.type == "db"]
     parts: list[str] = []
     if records:
@@ -35,25 +36,24 @@ def compose(quotes: Sequence[Quote], references: Sequence[Item], *, direct: bool
             )
         )
         if len(records) > MOST_ROWS:
-            parts.append(
-                f"… and {len(records) - MOST_ROWS} more of the {len(records)} that were handed on"
-                " for the answer."
-            )
+            parts.append(f"… and {len(records) - MOST_ROWS} more of the {len(records)} records.")
     if quotes:
         parts.append(_opening(direct, after_records=bool(records)))
     for title in dict.fromkeys(_title(references[quote.item]) for quote in quotes):
         lines = [f"**{title}**"] if title else []
         mine = [quote for quote in quotes if _title(references[quote.item]) == title]
         first = {quote.item: at for at, quote in reversed(list(enumerate(mine)))}
-        for quote in _joined(sorted(mine, key=lambda quote: (first[quote.item], quote.place))):
-            lines.append(f"{_passage(quote)}{references[quote.item].citation_id}".rstrip())
+        for quote in _join_neighbours(
+            sorted(mine, key=lambda quote: (first[quote.item], quote.place))
+        ):
+            lines.append(f"{_format(quote)}{references[quote.item].citation_id}".rstrip())
         parts.append("\n".join(lines))
     return "\n\n".join(parts) if parts else NOTHING
 
 
-def _joined(quotes: Sequence[Quote]) -> list[Quote]:
-    """Passages that follow each other in one item as one, unless something stood between them that
-    is not quoted."""
+def _join_neighbours(quotes: Sequence[Quote]) -> list[Quote]:
+    """Return the passages with those joined that follow each other in one item without anything in
+    between."""
     joined: list[Quote] = []
     for quote in quotes:
         before = joined[-1] if joined else None
@@ -72,9 +72,9 @@ def _joined(quotes: Sequence[Quote]) -> list[Quote]:
     return joined
 
 
-def _passage(quote: Quote) -> str:
-    """An entry of a list, with what parts it from its marker. Code has lines of its own, its fences
-    too: what stands behind a bullet opens no block, as `host.citations.reader` reads it."""
+def _format(quote: Quote) -> str:
+    """Return a passage as a list entry, up to the space before its marker. A code fence gets a line
+    of its own, since `host.citations.reader` does not recognise one after a bullet."""
     if not quote.code:
         return "- " + "\n  - ".join([quote.text, *quote.entries]) + " "
     code = "\n\n".join(quote.entries or [quote.text])
@@ -84,25 +84,27 @@ def _passage(quote: Quote) -> str:
 
 
 def record(item: Item) -> str:
-    """A database record as one line: its title, then what else its content says, or its fields
-    where that is nothing."""
+    """Return a database record as one line: its title, then the rest of its content, or its fields
+    when the content has nothing else."""
     title = _title(item)
-    told = {item.title, str(item.record_id), *item.title.split(", ")}
+    shown = {item.title, str(item.record_id), *item.title.split(", ")}
     fields = [
         f"{name}: {value}"
         for name, value in (item.data or {}).items()
         if value is not None and not name.startswith("__")
     ]
-    for said in (item.content.splitlines(), fields):
+    for details in (item.content.splitlines(), fields):
         if lines := [
-            _shown(line) for line in said if told.isdisjoint((line, line.partition(": ")[2]))
+            _abbreviate(line)
+            for line in details
+            if shown.isdisjoint((line, line.partition(": ")[2]))
         ]:
             line = "; ".join(lines[:10])
             return f"**{title}** – {line}" if title else line
     return f"**{title}**"
 
 
-def _shown(value: str) -> str:
+def _abbreviate(value: str) -> str:
     text = " ".join(value.split())
     return text if len(text) <= 160 else text[:159].rstrip() + "…"
 

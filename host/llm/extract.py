@@ -1,19 +1,19 @@
-"""From references and a question to the passages that answer it: pure, without a language model.
+"""Choose the passages of the references that answer a question: pure, without a language model.
 
 Candidates are the sentences of the references. They are scored for each part of the question by the
-words they share with it (weighted by rarity among the candidates), by the nearness of meaning where
-an embedding model was asked, and by their item. The best one is quoted with what belongs to it
-(`host.llm.passages`), then the next best that says something new.
+words they share with it (weighted by rarity among the candidates), by similarity of meaning when
+there is an embedding model, and by their item. The best one is quoted with the sentences that
+belong to it (`host.llm.passages`), then the next best one with new content.
 
-    score = words or (words + meaning) / 2 · shape · (1 + item) / 2 · (1 + 0.3 · heading) / (1 + 0.1
-    · rank)
+    score = match · shape · (1 + item) / 2 · (1 + 0.3 · heading) / (1 + 0.1 · rank)
+    match = (words + meaning) / 2, or words without an embedding model
 
-`words` is the share of the question's rarity that the sentence has (a term only in the heading,
-title or names of columns counts half), `meaning` is its similarity over the highest of the
-shortlist, `item` is the item's score × weight over the best item's and `rank` its place from 0,
-`heading` is how far the heading alone is the question, `shape` prefers what reads well alone and
-what the question asks for: prose before rows and fragments, rows for values, numbers for "how
-many", definitions for "what is".
+`words` is the share of the question's terms in the sentence, each weighted by its rarity (a term
+only in the heading, title or column names counts half). `meaning` is its similarity divided by the
+highest of the shortlist. `item` is the item's score × weight divided by that of the best item, and
+`rank` its index. `heading` is how far the heading alone matches the question. `shape` prefers text
+that reads well alone and fits the question: prose before rows and fragments, rows for values,
+numbers for "how many", definitions for "what is".
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ from groundhook.host.llm.questions import Part
 from groundhook.host.llm.shape import LEVEL, shape
 from groundhook.host.llm.terms import terms
 
-# characters whose meaning is read: an embedding model on a CPU does so in about half a second
+# Characters that are embedded: an embedding model on a CPU takes about half a second for them.
 SHORTLIST_LENGTH = 1400
-UNSHARED = 0.1  # added for the shortlist: other words may say the same
+UNSHARED = 0.1  # added for the shortlist, so that synonyms have a chance
 MOST_PASSAGES = 3
-MOST_PASSAGES_UNSURE = 2  # when nothing answers the question directly
-LEAST_OF_BEST = 0.6  # a passage is worth at least this share of the best one's score
+MOST_PASSAGES_UNSURE = 2  # when no candidate answers the question directly
+LEAST_OF_BEST = 0.6  # a passage needs at least this share of the best score
 AROUND = 0.5  # of a term that is only in the heading, title or names of columns
 OF_ITEM = 0.5
 OF_MEANING = 0.5
@@ -44,8 +44,8 @@ DIRECT_MEANING = 0.5  # … and less similarity does not answer it
 
 
 def words(part: Part, found: Sequence[Candidate], references: Sequence[Item]) -> list[float]:
-    """For each candidate the share (0-1) of the question's words that it has, rare words counting
-    more."""
+    """Return for each candidate the share (0-1) of the question's words that it contains; rare
+    words weigh more."""
     wanted = part.wanted
     if not wanted:
         return [0.0] * len(found)
@@ -68,7 +68,7 @@ def words(part: Part, found: Sequence[Candidate], references: Sequence[Item]) ->
 
 
 def _rarity(wanted: frozenset[str], bodies: Sequence[set[str]]) -> dict[str, float]:
-    """How much each term tells the candidates apart, as BM25 weighs it."""
+    """Return the inverse document frequency of each term among the candidates, as in BM25."""
     seen = Counter(term for body in bodies for term in body & wanted)
     return {
         term: math.log(1 + (len(bodies) - seen[term] + 0.5) / (seen[term] + 0.5)) for term in wanted
@@ -81,8 +81,8 @@ def shortlist(
     lexical: Sequence[Sequence[float]],
     references: Sequence[Item],
 ) -> list[int]:
-    """The indexes of the candidates worth comparing by meaning: the best for any part of the
-    question, as far as words and shape can tell."""
+    """Return the indexes of the candidates to embed: the best for any part of the question by words
+    and shape."""
     every = [
         _scores(part, found, [UNSHARED + score for score in lexical[at]], None, references)
         for at, part in enumerate(parts)
@@ -91,16 +91,16 @@ def shortlist(
     chosen: list[int] = []
     length = 0
     for at in sorted(range(len(found)), key=lambda at: (-worth[at], at)):
-        length += len(read(found[at], references))
+        length += len(text_for_meaning(found[at], references))
         if chosen and length > SHORTLIST_LENGTH:
             break
         chosen.append(at)
     return sorted(chosen)
 
 
-def read(candidate: Candidate, references: Sequence[Item]) -> str:
-    """The sentence as its meaning is read, below its heading: many say what they speak of there
-    alone."""
+def text_for_meaning(candidate: Candidate, references: Sequence[Item]) -> str:
+    """Return the text to embed: the sentence below its heading, since many sentences name their
+    subject only there."""
     heading = candidate.sentence.heading or references[candidate.item].title
     return f"{heading}: {candidate.text}" if heading else candidate.text
 
@@ -115,8 +115,8 @@ def choose(
     meaning: Sequence[Mapping[int, float]] | None,
     references: Sequence[Item],
 ) -> list[Quote]:
-    """The best passages, best first, the best of each part of the question among them: none says
-    again what another said. `lexical` and `meaning` have the scores of every part."""
+    """Return the best passages, best first, among them the best for each part of the question,
+    without repetitions. `lexical` and `meaning` have the scores of every part."""
     every = [
         _scores(part, found, lexical[at], meaning[at] if meaning is not None else None, references)
         for at, part in enumerate(parts)
@@ -133,8 +133,8 @@ def choose(
 def answers(
     lexical: Sequence[Sequence[float]], meaning: Sequence[Mapping[int, float]] | None
 ) -> bool:
-    """Whether some candidate answers some part of the question, rather than only being the nearest
-    of what was found."""
+    """Return whether a candidate answers a part of the question, rather than only being the nearest
+    text."""
     if max((score for scores in lexical for score in scores), default=0.0) >= DIRECT_WORDS:
         return True
     return (
@@ -182,9 +182,7 @@ def _scores(
             else (1 - OF_MEANING) * lexical[at] + OF_MEANING * relative.get(at, 0.0)
         )
         if relative is None and not any(lexical):
-            base = 1 / (
-                1 + candidate.place
-            )  # a question without words of its own: what stands first
+            base = 1 / (1 + candidate.place)  # a question of stop words: the first sentences
         rank = 1 / (1 + OF_RANK * candidate.item)
         fits = shape(
             candidate.sentence,
@@ -197,14 +195,14 @@ def _scores(
             base
             * fits
             * rank
-            * _headed(candidate, item, rarity)
+            * _heading_factor(candidate, item, rarity)
             * (1 - OF_ITEM + OF_ITEM * item.score * item.weight / best)
         )
     return scores
 
 
-def _headed(candidate: Candidate, item: Item, rarity: Mapping[str, float]) -> float:
-    """1 to 1 + OF_HEADING: how far the heading is the question."""
+def _heading_factor(candidate: Candidate, item: Item, rarity: Mapping[str, float]) -> float:
+    """Return 1 to 1 + OF_HEADING, by how far the heading matches the question."""
     heading = set(terms(candidate.sentence.heading or LEVEL.split(item.title)[-1]))
     shared = [rarity[term] for term in heading if term in rarity]
     whole = sum(rarity.values())
@@ -216,7 +214,7 @@ def _headed(candidate: Candidate, item: Item, rarity: Mapping[str, float]) -> fl
 
 
 def _leads(at: int, found: Sequence[Candidate]) -> bool:
-    """Whether it is the first sentence below its heading, or of its item."""
+    """Return whether it is the first sentence below its heading, or of its item."""
     before, candidate = found[at - 1], found[at]
     return (
         at == 0

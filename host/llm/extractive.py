@@ -1,8 +1,8 @@
 """The connector without a language model: it quotes the sentences of the references that answer the
 question best.
 
-What is asked is read by `host.llm.questions`, what to quote is chosen by `host.llm.extract`, how it
-reads is up to `host.llm.compose`; here the embedding model is asked and the text is streamed.
+`host.llm.questions` parses the question, `host.llm.extract` chooses what to quote,
+`host.llm.compose` writes the answer. This module calls the embedding model and streams the text.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ _PIECE = re.compile(r"\S+\s*|\s+")
 
 
 class ExtractiveConnector:
-    """Answers from `call.references`; with an embedder also by meaning, so that other words for the
-    same thing count."""
+    """Answers from `call.references` by shared words, and with an embedder by meaning too, so that
+    synonyms count."""
 
     def __init__(self, embedder: Embedder | None = None) -> None:
         self._embedder = embedder
@@ -47,33 +47,33 @@ class ExtractiveConnector:
 
     async def _answer(self, question: str, references: Sequence[Item]) -> str:
         found = passages.candidates(references)
-        if not found:  # there is nothing to quote, however long the question is
+        if not found:  # before the question is parsed, which may be long
             return compose([], references, direct=False)
-        asked = questions.parts(question)
-        lexical = [extract.words(part, found, references) for part in asked]
-        meaning = await self._meaning(question, asked, found, lexical, references)
-        quotes = extract.choose(asked, found, lexical, meaning, references)
+        parts = questions.parts(question)
+        lexical = [extract.words(part, found, references) for part in parts]
+        meaning = await self._meaning(question, parts, found, lexical, references)
+        quotes = extract.choose(parts, found, lexical, meaning, references)
         return compose(quotes, references, direct=extract.answers(lexical, meaning))
 
     async def _meaning(
         self,
         question: str,
-        asked: Sequence[Part],
+        parts: Sequence[Part],
         found: Sequence[Candidate],
         lexical: Sequence[Sequence[float]],
         references: Sequence[Item],
     ) -> list[dict[int, float]] | None:
-        """For each part the similarity (0-1) of the candidates on the shortlist; that of a part
-        among several is the middle of its own and the whole question's, since a part alone may not
-        say what it speaks of."""
+        """Return for each part of the question the similarity (0-1) of the candidates on the
+        shortlist; None without an embedder. For one of several parts it is the mean of its own
+        similarity and that of the whole question, since a part alone may lack its subject."""
         if self._embedder is None or not found or not question.strip():
             return None
-        chosen = extract.shortlist(asked, found, lexical, references)
+        chosen = extract.shortlist(parts, found, lexical, references)
         with span("sentence_embedding", sentences=len(chosen)):
-            texts = [question] if len(asked) == 1 else [question, *(part.text for part in asked)]
+            texts = [question] if len(parts) == 1 else [question, *(part.text for part in parts)]
             queries = [await self._embedder.embed_query(text) for text in texts]
             vectors = await self._embedder.embed_documents(
-                [extract.read(found[at], references) for at in chosen]
+                [extract.text_for_meaning(found[at], references) for at in chosen]
             )
         near = [
             [self._embedder.similarity(_dot(query, vector)) for vector in vectors]
@@ -81,7 +81,7 @@ class ExtractiveConnector:
         ]
         return [
             {at: (own + whole) / 2 for at, own, whole in zip(chosen, values, near[0], strict=True)}
-            for values in (near if len(asked) == 1 else near[1:])
+            for values in (near if len(parts) == 1 else near[1:])
         ]
 
 
@@ -90,7 +90,7 @@ def _dot(one: Sequence[float], other: Sequence[float]) -> float:
 
 
 def _question(call: ModelCall) -> str:
-    """What the answer is sought for: the call's question, else what the user said last."""
+    """Return the question of a call, else the text of its last user message."""
     if call.question.strip():
         return call.question
     return next((message.text for message in reversed(call.messages) if message.role == "user"), "")

@@ -1,7 +1,7 @@
-"""Several language models as one: the next is asked when one cannot answer at all.
+"""Try several language models in order: the next one when a model fails before its first delta.
 
-Once a word has arrived there is no other: an answer of two models would be none. Which was taken
-instead of which, and why, is a warning.
+After the first delta there is no fallback, since the answer would mix two models. Each fallback is
+a warning with the reason.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from groundhook.host.core.ports import Connector, Delta, ModelCall, Warn
 
 
 class Fallback:
-    """A `host.core.ports.Connector` for one turn. The one that has answered serves the turn's later
-    rounds as well.
+    """A `host.core.ports.Connector` for one turn. The model that answered first serves the later
+    rounds of the turn as well.
 
-    Raises UnknownName for a name that is not there and, where there is no other, what is wrong with
-    the only one's file: before anything is searched for.
+    Making one raises UnknownName for an unknown id, and ConfigError when the file of the only
+    connector is wrong, so that such a turn fails before it searches.
     """
 
     def __init__(
@@ -38,52 +38,53 @@ class Fallback:
             except ConfigError as exc:
                 if len(ids) == 1:
                     raise
-                self._left.append((id, _broken(exc)))
+                self._left.append((id, _raise_later(exc)))
             else:
-                self._left.append((id, partial(_as_it_is, made)))
+                self._left.append((id, partial(_return_connector, made)))
 
     @asynccontextmanager
     async def stream(self, call: ModelCall, /) -> AsyncIterator[AsyncIterator[Delta]]:
-        """Raises what the last one raises."""
+        """Stream the answer of the first model that begins one. Raises the error of the last
+        one."""
         while True:
             async with AsyncExitStack() as stack:
                 id, make = self._left[0]
                 try:
                     with unwrapped():
                         deltas = await stack.enter_async_context(make().stream(call))
-                        first = [delta async for delta in _one(deltas)]
+                        first = [delta async for delta in _first_of(deltas)]
                 except (ModelError, ConfigError) as exc:
                     if len(self._left) == 1:
                         raise
                     problem: HostError = exc
                 else:
                     self._left = self._left[:1]
-                    yield await stack.enter_async_context(aclosing(_joined(first, deltas)))
+                    yield await stack.enter_async_context(aclosing(_chain(first, deltas)))
                     return
             del self._left[0]
             await self._warn(
-                problem.code, f"{problem}; {self._left[0][0]!r} is asked instead of {id!r}"
+                problem.code, f"{problem}; {self._left[0][0]!r} answers instead of {id!r}"
             )
 
 
-def _as_it_is(connector: Connector) -> Connector:
+def _return_connector(connector: Connector) -> Connector:
     return connector
 
 
-def _broken(error: ConfigError) -> Callable[[], Connector]:
+def _raise_later(error: ConfigError) -> Callable[[], Connector]:
     def make() -> Connector:
         raise error
 
     return make
 
 
-async def _one(deltas: AsyncIterator[Delta]) -> AsyncIterator[Delta]:
+async def _first_of(deltas: AsyncIterator[Delta]) -> AsyncIterator[Delta]:
     async for delta in deltas:
         yield delta
         return
 
 
-async def _joined(first: Sequence[Delta], rest: AsyncIterator[Delta]) -> AsyncGenerator[Delta]:
+async def _chain(first: Sequence[Delta], rest: AsyncIterator[Delta]) -> AsyncGenerator[Delta]:
     for delta in first:
         yield delta
     async for delta in rest:

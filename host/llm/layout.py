@@ -1,9 +1,9 @@
-"""The messages of a call, in the order and the roles that chat templates accept. Pure.
+"""Arrange the messages of a call in the order and the roles that chat templates accept. Pure.
 
-Templates of models that people run themselves raise on a second system message, on one that is not
-the first, on a conversation that the assistant begins, or on two messages of one role in a row, and
-the endpoint answers 400. What leaves here has one leading system message at most, begins with the
-user, and has no two neighbours that are the user's or the assistant's.
+Chat templates of self-hosted models raise on a second system message, on a system message that is
+not first, on a conversation that the assistant begins, and on two messages of one role in a row;
+the endpoint then answers 400. Arranged messages have at most one system message, which is the
+first, then begin with the user, and have no two user or assistant messages in a row.
 """
 
 from __future__ import annotations
@@ -27,27 +27,27 @@ def arranged(
     place: SourcesPlace = "user",
     system: SystemPlace = "first",
 ) -> list[Message]:
-    """The messages as a template accepts them. `sources` is the text that the last user message
-    begins with; with `place` "system" it moves to the end of the system message. With `system`
-    "none" the system message becomes the beginning of the first user message."""
+    """Return the messages as a template accepts them. `sources` is the text that the last user
+    message begins with; with `place` "system" it moves to the end of the system message. With
+    `system` "none" the system message becomes the beginning of the first user message."""
     if place == "system":
-        messages = _sources_in_system(messages, sources)
-    made = _begun_by_user(_merged(_one_system(messages)))
-    return _folded(made) if system == "none" else made
+        messages = _move_sources(messages, sources)
+    made = _move_greeting(_merge_neighbours(_merge_system(messages)))
+    return _fold_system(made) if system == "none" else made
 
 
 def last_user(messages: Sequence[Message]) -> int:
-    """The position of the last user message; the length where there is none."""
+    """Return the index of the last user message; the length when there is none."""
     found = (n for n in reversed(range(len(messages))) if messages[n].role == "user")
     return next(found, len(messages))
 
 
-def begun_with(message: Message, text: str) -> Message:
-    """The message with `text` in front of its content."""
-    return message.model_copy(update={"content": _joined(text, message.content)})
+def prepend(message: Message, text: str) -> Message:
+    """Return the message with `text` in front of its content."""
+    return message.model_copy(update={"content": _join(text, message.content)})
 
 
-def _one_system(messages: Sequence[Message]) -> list[Message]:
+def _merge_system(messages: Sequence[Message]) -> list[Message]:
     found = [message for message in messages if message.role in SYSTEM]
     rest = [message for message in messages if message.role not in SYSTEM]
     if not found:
@@ -56,8 +56,8 @@ def _one_system(messages: Sequence[Message]) -> list[Message]:
     return [Message(role=found[0].role, content=text), *rest]
 
 
-def _merged(messages: Sequence[Message]) -> list[Message]:
-    """Neighbours of one role as one message; calls of tools stay where they are."""
+def _merge_neighbours(messages: Sequence[Message]) -> list[Message]:
+    """Join neighbours of one role into one message; a message with tool calls stays on its own."""
     made: list[Message] = []
     for message in messages:
         before = made[-1] if made else None
@@ -68,15 +68,15 @@ def _merged(messages: Sequence[Message]) -> list[Message]:
             and message.name == before.name
             and not before.tool_calls
         ):
-            content = _joined(before.content, message.content)
+            content = _join(before.content, message.content)
             made[-1] = message.model_copy(update={"content": content})
         else:
             made.append(message)
     return made
 
 
-def _begun_by_user(messages: list[Message]) -> list[Message]:
-    """A greeting of the assistant becomes a sentence of the system message."""
+def _move_greeting(messages: list[Message]) -> list[Message]:
+    """Move a greeting that the assistant begins with into the system message."""
     head = 1 if messages and messages[0].role in SYSTEM else 0
     greeting = messages[head] if len(messages) > head + 1 else None
     if greeting is None or greeting.role != "assistant" or greeting.tool_calls:
@@ -87,17 +87,17 @@ def _begun_by_user(messages: list[Message]) -> list[Message]:
     return [Message(role=role, content=text), *messages[head + 1 :]]
 
 
-def _folded(messages: list[Message]) -> list[Message]:
-    """Without a system message: the first user message begins with what it says."""
+def _fold_system(messages: list[Message]) -> list[Message]:
+    """Move the system message to the beginning of the first user message."""
     if not messages or messages[0].role not in SYSTEM:
         return messages
     text, rest = messages[0].text, messages[1:]
     if rest and rest[0].role == "user":
-        return [begun_with(rest[0], text), *rest[1:]]
+        return [prepend(rest[0], text), *rest[1:]]
     return [Message(role="user", content=text), *rest]
 
 
-def _sources_in_system(messages: Sequence[Message], sources: str) -> Sequence[Message]:
+def _move_sources(messages: Sequence[Message], sources: str) -> Sequence[Message]:
     at = last_user(messages)
     if not sources or at == len(messages):
         return messages
@@ -113,8 +113,8 @@ def _sources_in_system(messages: Sequence[Message], sources: str) -> Sequence[Me
     return [*messages[:at], system, *question, *messages[at + 1 :]]
 
 
-def _joined(first: Any, second: Any) -> Any:
-    """Two contents as one: text where both are, else parts."""
+def _join(first: Any, second: Any) -> Any:
+    """Join two contents: text when both are text, else parts."""
     if not isinstance(first, list) and not isinstance(second, list):
         return GAP.join(filter(None, (first, second)))
     return [*_parts(first), *_parts(second)]

@@ -1,8 +1,8 @@
-"""Any OpenAI-compatible endpoint, through the `openai` SDK.
+"""The connector for OpenAI-compatible endpoints, through the `openai` SDK.
 
 Owns the call: its tries, its deadlines, how the stream is read, and what each failure means.
-`_speaking_to` is the one place where the SDK's errors become ours. The SDK is imported when the
-first call is made; it takes most of a second.
+`_translated_errors` is the one place where the SDK's errors become those of the host. The SDK is
+imported with the first call, since that takes most of a second.
 """
 
 from __future__ import annotations
@@ -41,13 +41,13 @@ if TYPE_CHECKING:
     from openai import AsyncOpenAI, AsyncStream
 
 OPENAI = "https://api.openai.com/v1"
-AFTERWORD = 1.0  # seconds that an endpoint gets to count tokens after the last word
-CLOSING = 1.0  # seconds for the end of a connection whose answer is not wanted
-NO_KEY = "none"  # sent to endpoints that want none; the SDK insists on something
+COUNTING = 1.0  # seconds that an endpoint gets to send the token count after its last token
+CLOSING = 1.0  # seconds to close the connection of an answer that failed
+NO_KEY = "none"  # sent to endpoints that require none; the SDK does not accept an empty key
 PAUSE, LONGEST_PAUSE = 0.5, 8.0  # seconds before the second try; doubled for each one that follows
 END = object()  # of a stream
 
-# Words in a refusal that show which of `extras` the endpoint does not take.
+# Words in a refusal that show which of `extras` the endpoint does not accept.
 _REFUSED_BY = {
     "stream_options": ("stream_options", "include_usage"),
     "response_format": ("response_format", "json_schema", "schema", "grammar"),
@@ -65,8 +65,8 @@ class _Begun:
 
 
 class OpenAIConnector:
-    """One model at one endpoint. Each answer has a client of its own, closed when the answer is
-    left."""
+    """One model at one endpoint. Each answer has a client of its own, which is closed with the
+    answer."""
 
     def __init__(self, spec: ConnectorSpec) -> None:
         self._spec = spec
@@ -76,8 +76,8 @@ class OpenAIConnector:
 
     @asynccontextmanager
     async def stream(self, call: ModelCall, /) -> AsyncIterator[AsyncIterator[Delta]]:
-        """Raises ModelNotConfigured when model or key is missing, else ModelError as the answer
-        goes wrong."""
+        """Stream an answer. Raises ModelNotConfigured when model or key is missing, and ModelError
+        when the answer fails."""
         self._check()
         async with aclosing(self._deltas(call)) as deltas:
             yield deltas
@@ -89,21 +89,21 @@ class OpenAIConnector:
             async with stream:
                 for delta in begun.deltas:
                     yield delta
-                with _speaking_to(self._name, self._spec, begun=True):
+                with _translated_errors(self._name, self._spec, begun=True):
                     while not (ended or reader.whole):
                         chunk = await self._next(stream)
                         ended = chunk is END
                         for delta in () if ended else reader.read(chunk):
                             yield delta
                     if reader.whole:
-                        await _afterword(stream, reader)
+                        await _read_token_count(stream, reader)
             if not reader.whole:
                 content_type = stream.response.headers.get("content-type", "")
                 raise _not_whole(self._name, reader.begun, content_type)
             yield reader.finished()
 
     async def _begin(self, client: AsyncOpenAI, call: ModelCall) -> _Begun:
-        """Try until the first token arrives. Each try that failed is a step of the trace."""
+        """Try until the first token arrives. Each failed try is a step of the trace."""
         tries = self._spec.options.retries + 1
         for number in range(1, tries + 1):
             try:
@@ -123,10 +123,10 @@ class OpenAIConnector:
         raise AssertionError("a last try returns or raises")
 
     async def _try(self, client: AsyncOpenAI, call: ModelCall) -> _Begun:
-        """Ask, and read up to the first token, under its deadline."""
+        """Send the request and read up to the first token, within its deadline."""
         patience = self._spec.options.first_token_timeout
         with (
-            _speaking_to(self._name, self._spec, begun=False),
+            _translated_errors(self._name, self._spec, begun=False),
             anyio.move_on_after(patience),
         ):
             stream = await self._open(client, call)
@@ -153,12 +153,13 @@ class OpenAIConnector:
         with anyio.move_on_after(patience):
             return await anext(stream, END)
         raise ModelStalled(
-            f"model {self._name!r} fell silent: no further token within {patience:g} s",
+            f"model {self._name!r} stopped sending: no further token within {patience:g} s",
             hint="options.timeout of the connector is this deadline",
         )
 
     async def _open(self, client: AsyncOpenAI, call: ModelCall) -> AsyncStream[object]:
-        """Ask; once more without what the endpoint does not take, which is remembered."""
+        """Send the request; again without the extras that the endpoint refuses, which later
+        requests leave out."""
         import openai
 
         body = request(call, self._spec)
@@ -171,9 +172,9 @@ class OpenAIConnector:
             try:
                 return await _create(client, {**body, **more})
             except (openai.BadRequestError, openai.UnprocessableEntityError) as exc:
-                said = f"{exc.message} {exc.body}"
-                named = {name for name in more if any(word in said for word in _REFUSED_BY[name])}
-                if not named or is_overflow(said):
+                text = f"{exc.message} {exc.body}"
+                named = {name for name in more if any(word in text for word in _REFUSED_BY[name])}
+                if not named or is_overflow(text):
                     raise
                 self._refused |= named
 
@@ -189,7 +190,8 @@ class OpenAIConnector:
         return openai.AsyncOpenAI(
             api_key=_key(self._spec) or NO_KEY,
             base_url=options.host or OPENAI,
-            # Tries and the deadlines of tokens are ours: the SDK would keep them to itself.
+            # This class tries again and sets the deadlines of tokens: the SDK would do so without a
+            # trace.
             timeout=httpx2.Timeout(options.timeout, read=None, pool=None),
             max_retries=0,
             default_headers=dict(options.headers),
@@ -213,22 +215,22 @@ class OpenAIConnector:
 
 
 def _key(spec: ConnectorSpec) -> str:
-    """The key, or "" when it is a variable that is not set."""
+    """Return the key; "" when it is an environment variable that is not set."""
     key = spec.options.key.strip()
     return "" if key.startswith("$ENV.") else key
 
 
-async def _afterword(stream: AsyncStream[object], reader: Reader) -> None:
-    """Read on for the count of tokens, which comes behind the reason; the answer is whole whether
-    it comes or not."""
-    with anyio.move_on_after(AFTERWORD), suppress(StopAsyncIteration, *_failures()):
+async def _read_token_count(stream: AsyncStream[object], reader: Reader) -> None:
+    """Read on for the token count, which follows the finish_reason. The answer is complete with or
+    without it."""
+    with anyio.move_on_after(COUNTING), suppress(StopAsyncIteration, *_failures()):
         while not reader.counted:
             for _ in reader.read(await anext(stream)):
                 pass
 
 
 async def _create(client: AsyncOpenAI, body: Mapping[str, Any]) -> AsyncStream[object]:
-    """Chunks as they come: the SDK's own models would let any shape pass."""
+    """Return the stream of raw chunks: the SDK's own models accept any shape."""
     import openai
 
     return await client.post(
@@ -240,7 +242,7 @@ async def _create(client: AsyncOpenAI, body: Mapping[str, Any]) -> AsyncStream[o
     )
 
 
-# ---------------------------------------------------------------------------------- what goes wrong
+# ------------------------------------------------------------------------------------------ errors
 
 
 def _failures() -> tuple[type[Exception], ...]:
@@ -258,9 +260,9 @@ def _failures() -> tuple[type[Exception], ...]:
 
 
 @contextmanager
-def _speaking_to(name: str, spec: ConnectorSpec, *, begun: bool) -> Iterator[None]:
-    """Raises ModelError for everything the SDK and its transport raise. `begun`: some of the answer
-    has arrived."""
+def _translated_errors(name: str, spec: ConnectorSpec, *, begun: bool) -> Iterator[None]:
+    """Translate every error of the SDK and its transport into a ModelError. `begun`: part of the
+    answer has arrived."""
     import httpx2
     import openai
 
@@ -304,7 +306,7 @@ def _speaking_to(name: str, spec: ConnectorSpec, *, begun: bool) -> Iterator[Non
 
 
 def _reason(exc: BaseException) -> str:
-    """The innermost cause that says something: the SDK's own message is "Connection error."."""
+    """Return the message of the innermost cause: the SDK's own is only "Connection error."."""
     seen: Sequence[str] = []
     current: BaseException | None = exc
     while current is not None:

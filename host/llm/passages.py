@@ -1,6 +1,5 @@
-"""Passages: what stands together in a text and reads as one, around a sentence that is to be
-quoted. Owns the candidates and the quotations made of them; which sentence is worth quoting is
-decided by `host.llm.extract`.
+"""Passages: the sentences around a quoted one that belong to it and read as one text. Owns the
+candidates and the quotations made of them; `host.llm.extract` decides which sentence to quote.
 """
 
 from __future__ import annotations
@@ -16,18 +15,18 @@ from groundhook.host.llm.sentences import Sentence, sentences
 from groundhook.host.llm.shape import dangling, fragment, points_elsewhere
 from groundhook.host.llm.terms import terms
 
-MOST_SENTENCES = 3  # of a passage that is no list
+MOST_SENTENCES = 3  # of a passage that is not a list
 MOST_LENGTH = 600  # characters of a passage: beyond them it does not grow
 MOST_ROWS = 10  # of a list or table behind the sentence that announces it
-LEAST_ROW = 0.8  # a row beside the best of its table is worth at least this share of it
+LEAST_ROW = 0.8  # a row beside the best of its table needs at least this share of its score
 GROWS = 0.5  # a neighbour with this share of the best sentence's score joins it
 GOES_ON = 0.25  # the same for the next one of its paragraph
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """A sentence that may be quoted: from which item (its index in the references), at which place
-    of it."""
+    """A sentence that may be quoted: the index of its item in the references, and its place in the
+    item."""
 
     item: int
     place: int
@@ -41,8 +40,8 @@ class Candidate:
 @dataclass(frozen=True)
 class Quote:
     """A passage of the answer: consecutive sentences of one item, from `opens` to `closes`.
-    `entries` are those of the list or the rows of the table that it announces, or of which it
-    consists. `code`: these are code, or the text is where there are none."""
+    `entries` are the list entries or table rows that it introduces or consists of. `code`: the
+    entries are code, or the text when there are no entries."""
 
     item: int
     place: int
@@ -60,9 +59,9 @@ class Quote:
 
 
 def candidates(references: Sequence[Item]) -> list[Candidate]:
-    """Every sentence of the references that may be quoted. Rows of a database have none; a sentence
-    that holds what looks like a citation marker is left out, since it would read as a citation of
-    something else."""
+    """Return every sentence of the references that may be quoted. Database rows have none. A
+    sentence with text that looks like a citation marker is left out, since it would read as a
+    citation of another source."""
     marker = _marker_like(references)
     found: list[Candidate] = []
     for index, item in enumerate(references):
@@ -81,20 +80,19 @@ def passage(
     found: Sequence[Candidate],
     chosen: Sequence[Quote],
 ) -> Quote:
-    """The sentence as it is quoted: with its neighbours, or, for a row or an entry of a list that
-    was announced, with the announcement or the names of columns and the other rows that are worth
-    about as much."""
+    """Return the sentence as it is quoted: with its neighbours or, for a table row or a list entry,
+    with the introducing sentence or the column names and the other rows that score about as
+    high."""
     rows = announced(at, found)
     if rows and found[rows[0]].sentence.columns and fragment(found[at].text):
-        at = max(
-            rows, key=lambda row: scores[row]
-        )  # the names of columns say more than "and these:"
+        # The column names are a better introduction than a fragment such as "and these:".
+        at = max(rows, key=lambda row: scores[row])
     sentence = found[at].sentence
     above = _announcement(at, found)
     if sentence.kind in ("row", "code") or above is not None:
         least = LEAST_ROW * scores[at] if sentence.columns else 0.0  # a list is quoted whole
         rows = sorted(
-            [row for row in _alike(at, found) if scores[row] >= least],
+            [row for row in _siblings(at, found) if scores[row] >= least],
             key=lambda row: (row != at, -scores[row], row),
         )
         rows = sorted(rows[:MOST_ROWS])
@@ -103,7 +101,7 @@ def passage(
         if sentence.columns:
             return replace(_quote(rows[0], rows[0], rows, scores[at], found), text=sentence.columns)
         return _quote(at, at, [], scores[at], found)
-    first, last = _grown(at, scores, found, [quote.whole for quote in chosen])
+    first, last = _grow(at, scores, found, [quote.whole for quote in chosen])
     rows = announced(last, found) if last == at or part.value else []
     return _quote(first, last, rows, scores[at], found)
 
@@ -127,23 +125,23 @@ def _quote(
 
 
 def _lines(places: Sequence[int], found: Sequence[Candidate]) -> tuple[str, ...]:
-    """Rows and entries, an entry of several sentences as one."""
+    """Return rows and entries as text; the sentences of one entry are joined."""
     together = groupby(places, key=lambda place: found[place].sentence.block)
     return tuple(" ".join(found[place].text for place in line) for _, line in together)
 
 
-def _grown(
-    at: int, scores: Mapping[int, float], found: Sequence[Candidate], said: Sequence[str]
+def _grow(
+    at: int, scores: Mapping[int, float], found: Sequence[Candidate], quoted: Sequence[str]
 ) -> tuple[int, int]:
-    """The first and the last sentence of the passage around one: those before that it points back
-    to, and those beside it that answer too or belong to its paragraph."""
+    """Return the first and the last sentence of the passage around one: preceding sentences that it
+    refers to, and neighbours that answer too or belong to its paragraph."""
     first = last = at
 
     def joins(one: int, other: int) -> bool:
         if (
             not 0 <= other < len(found)
             or last - first + 1 >= MOST_SENTENCES
-            or any(found[other].text in text for text in said)
+            or any(found[other].text in text for text in quoted)
         ):
             return False
         length = sum(len(found[place].text) for place in range(first, last + 1))
@@ -169,14 +167,14 @@ def _grown(
 
 
 def near(one: Sentence, other: Sentence) -> bool:
-    """Whether nothing stands between two neighbours of a text, such as a heading or what is never
-    quoted."""
+    """Return whether nothing is between two neighbours of a text, such as a heading or text that is
+    never quoted."""
     return one.heading == other.heading and abs(one.block - other.block) <= 1
 
 
 def _beside(one: Candidate, other: Candidate) -> bool:
-    """Whether two sentences read as one text: neighbours under one heading, in paragraphs or in
-    entries."""
+    """Return whether two sentences read as one text: neighbours under one heading, in paragraphs or
+    in entries."""
     a, b = one.sentence, other.sentence
     if one.item != other.item or abs(one.place - other.place) != 1 or not near(a, b):
         return False
@@ -186,8 +184,8 @@ def _beside(one: Candidate, other: Candidate) -> bool:
 
 
 def announced(at: int, found: Sequence[Candidate]) -> list[int]:
-    """The entries, rows or code that follow a sentence which ends in a colon, all of one kind; an
-    entry announces code alone."""
+    """Return the entries, rows or code, all of one kind, after a sentence that ends in a colon. A
+    list entry introduces only code."""
     if (
         found[at].sentence.kind not in ("prose", "entry")
         or not found[at].text.endswith((":", "："))
@@ -202,11 +200,11 @@ def announced(at: int, found: Sequence[Candidate]) -> list[int]:
     listed = first.sentence.kind == "code" or (
         first.sentence.kind != "prose" and candidate.sentence.kind == "prose"
     )
-    return _alike(at + 1, found)[:MOST_ROWS] if next_to and listed else []
+    return _siblings(at + 1, found)[:MOST_ROWS] if next_to and listed else []
 
 
-def _alike(at: int, found: Sequence[Candidate]) -> list[int]:
-    """The rows or entries around one, itself among them."""
+def _siblings(at: int, found: Sequence[Candidate]) -> list[int]:
+    """Return the rows or entries of the same list or table, this one included."""
     first = last = at
 
     def follows(one: int, other: int) -> bool:
@@ -228,27 +226,26 @@ def _alike(at: int, found: Sequence[Candidate]) -> list[int]:
 
 
 def _announcement(row: int, found: Sequence[Candidate]) -> int | None:
-    """The sentence that announces a row or an entry."""
+    """Return the sentence that introduces a row or an entry."""
     if found[row].sentence.kind == "prose":
         return None
-    above = _alike(row, found)[0] - 1
+    above = _siblings(row, found)[0] - 1
     return above if above >= 0 and row in announced(above, found) else None
 
 
 def repeats(quote: Quote, other: Quote) -> bool:
-    """Whether one of two quotations says little that the other does not."""
+    """Return whether one of two quotations has little content that the other lacks."""
     if quote.whole in other.whole or other.whole in quote.whole:
         return True
     mine, theirs = set(terms(quote.whole)), set(terms(other.whole))
-    smaller = (
-        len(mine) if quote.entries else min(len(mine), len(theirs))
-    )  # a row that says more has another value
+    # Tables differ in few words, so for them only the new quotation counts.
+    smaller = len(mine) if quote.entries else min(len(mine), len(theirs))
     return smaller > 0 and len(mine & theirs) / smaller >= 0.8
 
 
 def _marker_like(references: Sequence[Item]) -> re.Pattern[str] | None:
-    """What a marker looks like, from those the references carry: the id is the last run of letters
-    and digits."""
+    """Return the pattern of citation markers, from one of the references: the id is the last run of
+    letters and digits."""
     for item in references:
         found = re.fullmatch(r"(.*?)([A-Za-z0-9]+)([^A-Za-z0-9]*)", item.citation_id, re.S)
         if found and (found[1] or found[3]):

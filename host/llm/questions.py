@@ -1,5 +1,5 @@
-"""What a question asks for: its parts, and the shape that an answer to each has. Pure, by a few
-words of a few languages; a question that none of them fits is one part that asks for prose.
+"""Parse a question into its parts, and the shape that the answer to each part has. Pure; recognises
+a few words of a few languages. Any other question is one part whose answer is prose.
 """
 
 from __future__ import annotations
@@ -11,8 +11,7 @@ from groundhook.host.llm.terms import terms
 
 MOST_PARTS = 3
 
-# A number is asked for. What asks for it ("how long does it take") is no subject, so these words
-# are not sought.
+# The answer is a number. These words ("how long does it take") are not searched for.
 _NUMBER = re.compile(
     r"\bhow (?:long|many|much|old|far|fast|big|large|often|high|tall)\b(?: (?:does|do|did|will) it"
     r" take)?"
@@ -21,7 +20,7 @@ _NUMBER = re.compile(
     r"|\bcombien\b|\bquand\b|\bcu[aá]ntos?\b|\bcu[aá]ndo\b|\bכמה\b|\bמתי\b|\bكم\b|\bمتى\b|多少|几|何时",
     re.I,
 )
-# A value that tables hold: a default, a limit, a key, a list of what there is.
+# The answer is often in a table: a default, a limit, a key, a list.
 _VALUE = re.compile(
     r"\b(?:defaults?|values?|limits?|maximum|minimum|max|min|timeouts?|sizes?|settings?|options?"
     r"|keys?|fields?|columns?|parameters?|"
@@ -64,8 +63,8 @@ _BACK = re.compile(
 
 @dataclass(frozen=True)
 class Part:
-    """One question. `subject` holds the terms of X where the whole of it is "what is X"; `about`
-    those of the first part, where this one only points back to it ("and how is it …")."""
+    """One question. `subject` has the terms of X when the question is "what is X"; `about` has the
+    terms of the first part when this part refers back to it ("and how is it …")."""
 
     text: str
     number: bool = False
@@ -75,12 +74,12 @@ class Part:
 
     @property
     def wanted(self) -> frozenset[str]:
-        """The terms that an answer shares with it."""
+        """The terms that an answer should contain."""
         return frozenset(terms(_NUMBER.sub(" ", self.text))) | self.about
 
 
 def parts(question: str) -> tuple[Part, ...]:
-    """The questions in a question, at least one, at most MOST_PARTS; those that ask nothing are
+    """Return the parts of a question, 1 to MOST_PARTS; parts without a term of their own are
     dropped."""
     found = [_part(text) for text in _PARTS.split(question) if terms(text)]
     if not 0 < len(found) <= MOST_PARTS:

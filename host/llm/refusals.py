@@ -1,4 +1,4 @@
-"""What an endpoint's refusal means, from its status and its words. Pure."""
+"""Translate an endpoint's refusal into an error, by its status and its text. Pure."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 from groundhook.host.core.errors import ModelContextExceeded, ModelError, ModelRefused
 
 AGAIN = frozenset({408, 409, 429})  # and every 5xx: the same request may succeed later
-LONGEST_WAIT = 60.0  # seconds; an endpoint that asks for more is not tried again
+LONGEST_WAIT = 60.0  # seconds; when an endpoint requires more, there is no further try
 
 _OVERFLOW = re.compile(
     r"context[ _](?:length|size|window)|exceed_context|maximum (?:context|sequence|prompt) length"
@@ -28,12 +28,12 @@ OVERFLOW_HINT = (
 def refusal(
     name: str, status: int, body: Any, headers: Mapping[str, str], *, keyless: bool
 ) -> ModelError:
-    """The error for an answer with a status other than 2xx."""
+    """Return the error for a response with a status other than 2xx."""
     text = words(body)
-    said = f": {text}" if text else ""
+    detail = f": {text}" if text else ""
     if status in (400, 413, 422, 500) and is_overflow(f"{text} {body}"):
-        return overflow(name, said)
-    error = _by_status(name, status, said, keyless)
+        return overflow(name, detail)
+    error = _by_status(name, status, detail, keyless)
     error.after = wait_of(headers)
     error.again = (status in AGAIN or status >= 500) and (error.after or 0) <= LONGEST_WAIT
     return error
@@ -43,14 +43,14 @@ def is_overflow(text: str) -> bool:
     return _OVERFLOW.search(text) is not None
 
 
-def overflow(name: str, said: str) -> ModelContextExceeded:
+def overflow(name: str, detail: str) -> ModelContextExceeded:
     return ModelContextExceeded(
-        f"the request is longer than the context of model {name!r}{said}", hint=OVERFLOW_HINT
+        f"the request is longer than the context of model {name!r}{detail}", hint=OVERFLOW_HINT
     )
 
 
 def words(body: Any) -> str:
-    """What the endpoint itself wrote, in one line."""
+    """Return the endpoint's own message, in one line."""
     if isinstance(body, Mapping):
         text = str(body.get("message") or body.get("detail") or "")
     else:
@@ -59,7 +59,7 @@ def words(body: Any) -> str:
 
 
 def wait_of(headers: Mapping[str, str]) -> float | None:
-    """The seconds to wait that an answer's headers name; None where they name none."""
+    """Return the seconds to wait that the headers require; None when they require none."""
     try:
         if "retry-after-ms" in headers:
             return max(0.0, float(headers["retry-after-ms"]) / 1000)
@@ -68,29 +68,29 @@ def wait_of(headers: Mapping[str, str]) -> float | None:
         return None
 
 
-def _by_status(name: str, status: int, said: str, keyless: bool) -> ModelError:
+def _by_status(name: str, status: int, detail: str, keyless: bool) -> ModelError:
     if status in (401, 403):
         hint = (
             "no key is set; see options.key of the connector"
             if keyless
             else "check options.key of the connector"
         )
-        return ModelRefused(f"model {name!r} refused the key ({status}){said}", hint=hint)
+        return ModelRefused(f"model {name!r} refused the key ({status}){detail}", hint=hint)
     if status == 429:
         return ModelRefused(
-            f"model {name!r} refused for now: rate limit or quota (429){said}",
+            f"model {name!r} refused for now: rate limit or quota (429){detail}",
             hint="try again later",
         )
     if status == 404:
         return ModelRefused(
-            f"model {name!r} was not found (404){said}",
+            f"model {name!r} was not found (404){detail}",
             hint="check options.model and options.host of the connector",
         )
     if status >= 500:
-        return ModelError(f"model {name!r} failed ({status}){said}")
+        return ModelError(f"model {name!r} failed ({status}){detail}")
     hint = (
         'options.system: "none" of the connector sends no system message'
-        if _SYSTEM_ROLE.search(said)
+        if _SYSTEM_ROLE.search(detail)
         else ""
     )
-    return ModelRefused(f"model {name!r} refused the request ({status}){said}", hint=hint)
+    return ModelRefused(f"model {name!r} refused the request ({status}){detail}", hint=hint)

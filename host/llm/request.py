@@ -1,4 +1,4 @@
-"""The body of a request to an OpenAI-compatible endpoint. Pure."""
+"""Build the body of a request to an OpenAI-compatible endpoint. Pure."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from groundhook.host.llm.layout import arranged
 
 
 def request(call: ModelCall, spec: ConnectorSpec) -> dict[str, Any]:
-    """The body of a call, with only the options that are set; the call outranks the connector's
-    file. A bound of 0 tokens stands for the model's own and is not sent: endpoints refuse it, or
-    answer nothing."""
+    """Return the body of a call, with only the options that are set; the call outranks the
+    connector's file. A limit of 0 tokens means the model's own limit and is not sent: endpoints
+    refuse it, or return an empty answer."""
     options = spec.options
     messages = arranged(
         call.messages, sources=call.sources, place=options.sources, system=options.system
@@ -28,34 +28,34 @@ def request(call: ModelCall, spec: ConnectorSpec) -> dict[str, Any]:
     if call.tools:
         body["tools"] = [dict(tool) for tool in call.tools]
     if call.max_tokens is None and call.max_completion_tokens is None:
-        bounds = {
+        limits = {
             "max_tokens": options.max_tokens,
             "max_completion_tokens": options.max_completion_tokens,
         }
     else:
-        bounds = {
+        limits = {
             "max_tokens": call.max_tokens,
             "max_completion_tokens": call.max_completion_tokens,
         }
-    if bounds["max_completion_tokens"] and call.max_tokens is None:
-        del bounds["max_tokens"]  # endpoints refuse both at once
-    said = {
+    if limits["max_completion_tokens"] and call.max_tokens is None:
+        del limits["max_tokens"]  # endpoints refuse a request with both
+    values = {
         "temperature": call.temperature if call.temperature is not None else options.temperature,
         "top_p": options.top_p,
         "stop": list(options.stop) or None,
         "seed": options.seed,
-        **{name: bound or None for name, bound in bounds.items()},
+        **{name: limit or None for name, limit in limits.items()},
     }
     return (
         body
-        | {name: value for name, value in said.items() if value is not None}
+        | {name: value for name, value in values.items() if value is not None}
         | dict(options.body)
     )
 
 
 def extras(call: ModelCall) -> dict[str, Any]:
-    """What is sent as well until the endpoint refuses it: the count of tokens, and the schema of
-    an answer that is JSON."""
+    """Return the options that are sent until the endpoint refuses them: the token count, and the
+    schema of an answer that must be JSON."""
     wanted: dict[str, Any] = {"stream_options": {"include_usage": True}}
     if call.reply is not None:
         schema = {"name": call.reply.name, "schema": dict(call.reply.schema)}
@@ -64,7 +64,7 @@ def extras(call: ModelCall) -> dict[str, Any]:
 
 
 def needs_key(host: str) -> bool:
-    """Whether an endpoint can be expected to want a key: those on this machine or in a private
+    """Return whether an endpoint usually requires a key: those on this machine or in a private
     network do not."""
     name = (urlsplit(host).hostname or "") if host else "api.openai.com"
     try:
@@ -74,8 +74,8 @@ def needs_key(host: str) -> bool:
 
 
 def _wire(message: Message) -> dict[str, Any]:
-    """A message without the parts that only the host understands. What is text alone is sent as
-    text, since templates of small models know nothing else."""
+    """Return a message for the endpoint, without data parts, which only the host understands. Parts
+    that are all text are sent as one text, since templates of small models accept nothing else."""
     wire = message.wire()
     content = wire.get("content")
     if isinstance(content, list):

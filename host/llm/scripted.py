@@ -1,15 +1,20 @@
 """A connector that answers from a script, in order: for tests of assistants, demos and benchmarks.
 
-It records what it was asked and refuses loudly what was not scripted. An entry of `options.script`
-is a text, or an object:
+It records every call and raises for calls that the script has no reply to. An entry of
+`options.script` is a text, or an object:
 
-    "Berlin is the capital {ref:0}."                      the text, in small pieces; {ref:0} is the
-    first reference's marker {"text": "…", "delay_ms": 50, "expect": "Berlin"}     waits first; the
-    messages must contain what is expected {"tool_calls": [{"name": "search", "arguments": {}}]}
-    asks for tools {"error": {"code": "refused", "message": "…", "after": 10}, "text": "…"}   fails
-    after 10 characters of the text {"cut": true, "text": "…"}                            the text,
-    then the stream ends without being whole {"text": "…", "times": 0}
-    the same for every call from here on (n: for n calls)
+    "Berlin is the capital {ref:0}."
+        the text, in small pieces; {ref:0} becomes the marker of the first reference
+    {"text": "…", "delay_ms": 50, "expect": "Berlin"}
+        waits first; the messages of the call must contain the expected text
+    {"tool_calls": [{"name": "search", "arguments": {}}]}
+        calls tools
+    {"error": {"code": "refused", "message": "…", "after": 10}, "text": "…"}
+        fails after 10 characters of the text
+    {"cut": true, "text": "…"}
+        the text, then the stream ends without a finish_reason
+    {"text": "…", "times": 0}
+        the same for every call from here on (n: for n calls)
 """
 
 from __future__ import annotations
@@ -60,7 +65,7 @@ _REFERENCE = re.compile(r"\{ref:(\d+)\}")
 
 
 class ScriptedTool(Value):
-    """A tool call. `arguments` is an object, or JSON text as it is to arrive, right or wrong."""
+    """A tool call. `arguments` is an object, or the JSON text to send, valid or not."""
 
     name: str
     arguments: dict[str, Any] | str = {}
@@ -69,7 +74,7 @@ class ScriptedTool(Value):
 
 class ScriptedFailure(Value):
     """How the answer fails: `code` is one of `host.core.errors` with or without `model_`, `after`
-    so many characters."""
+    the number of characters before the failure."""
 
     code: str = "model"
     message: str = "the script says so"
@@ -96,7 +101,7 @@ class Reply(Value):
     )
     delay_ms: int = Field(default=0, ge=0, validation_alias=AliasChoices("delay_ms", "delay"))
     times: int = Field(
-        default=1, ge=0, description="Calls that are answered so; 0: all that follow"
+        default=1, ge=0, description="How many calls get this reply; 0: all that follow"
     )
     finish_reason: str = ""
 
@@ -107,30 +112,33 @@ class Reply(Value):
 
 
 class ScriptedConnector:
-    """Answers the calls in the order of the script. `asked` holds what it was asked so far."""
+    """Answers the calls in the order of the script. `asked` has the calls so far."""
 
     def __init__(self, spec: ConnectorSpec) -> None:
-        """Raises ConfigError for an entry that is none, naming its place in the script."""
+        """Raise ConfigError for a wrong entry, with its place in the script."""
         self.asked: list[ModelCall] = []
         self._name = spec.id
-        self._replies = _in_turn(
+        self._replies = _repeat(
             [_reply(spec, index, entry) for index, entry in enumerate(spec.options.script)]
         )
         self._length = len(spec.options.script)
 
     @asynccontextmanager
     async def stream(self, call: ModelCall, /) -> AsyncIterator[AsyncIterator[Delta]]:
-        """Raises ModelError when the script has no more to say, or not to this call."""
+        """Stream the next reply. Raises ModelError when the script has no more replies, and when
+        the call lacks the expected text."""
         self.asked.append(call)
         reply = next(self._replies, None)
         if reply is None:
             raise ModelError(
-                f"scripted connector {self._name!r} was asked for reply {len(self.asked)}, and its"
-                f" script has {self._length or 'none'}",
+                f"scripted connector {self._name!r} got call {len(self.asked)}, and its script has"
+                f" {self._length or 'no'} {'reply' if self._length == 1 else 'replies'}",
                 hint='add a reply to options.script, or end it with one that has "times": 0',
             )
         self._check(reply, call)
-        async with aclosing(self._deltas(reply, _cited(reply.text, call, self._name))) as deltas:
+        async with aclosing(
+            self._deltas(reply, _insert_markers(reply.text, call, self._name))
+        ) as deltas:
             yield deltas
 
     async def _deltas(self, reply: Reply, text: str) -> AsyncGenerator[Delta]:
@@ -151,13 +159,13 @@ class ScriptedConnector:
         yield Finished(reason, model="scripted", usage=Usage())
 
     def _check(self, reply: Reply, call: ModelCall) -> None:
-        said = "\n".join(message.text for message in call.messages)
+        text = "\n".join(message.text for message in call.messages)
         for expected in reply.expect:
-            if expected not in said:
+            if expected not in text:
                 raise ModelError(
                     f"scripted connector {self._name!r}: call {len(self.asked)} was expected to"
                     f" contain {expected!r}",
-                    hint=f"the messages were: {_shortened(said)!r}",
+                    hint=f"the messages were: {_shorten(text)!r}",
                 )
 
 
@@ -180,7 +188,7 @@ def _reply(spec: ConnectorSpec, index: int, entry: Any) -> Reply:
         ) from exc
 
 
-def _in_turn(replies: Sequence[Reply]) -> Iterator[Reply]:
+def _repeat(replies: Sequence[Reply]) -> Iterator[Reply]:
     for reply in replies:
         if reply.times == 0:
             while True:
@@ -189,8 +197,8 @@ def _in_turn(replies: Sequence[Reply]) -> Iterator[Reply]:
             yield reply
 
 
-def _cited(text: str, call: ModelCall, name: str) -> str:
-    """The text with each {ref:n} as the marker of the call's n-th reference."""
+def _insert_markers(text: str, call: ModelCall, name: str) -> str:
+    """Return the text with each {ref:n} replaced by the marker of the call's n-th reference."""
 
     def marker(match: re.Match[str]) -> str:
         index = int(match[1])
@@ -205,7 +213,7 @@ def _cited(text: str, call: ModelCall, name: str) -> str:
 
 
 def _tool_deltas(calls: Sequence[ScriptedTool], turn: int) -> Iterator[ToolDelta]:
-    """Each call as a model sends it: id and name first, then its arguments in pieces."""
+    """Yield each call as a model sends it: id and name first, then its arguments in pieces."""
     for index, call in enumerate(calls):
         yield ToolDelta(index, id=call.id or f"call_{turn}_{index}", name=call.name)
         arguments = (
@@ -217,5 +225,5 @@ def _tool_deltas(calls: Sequence[ScriptedTool], turn: int) -> Iterator[ToolDelta
             yield ToolDelta(index, arguments=arguments[start : start + PIECE * 2])
 
 
-def _shortened(text: str) -> str:
+def _shorten(text: str) -> str:
     return text if len(text) <= 300 else text[:299] + "…"

@@ -1,5 +1,5 @@
-"""How well a sentence reads when it stands alone, and whether it has the shape that a question asks
-for. It judges the form of a text and nothing of what it says.
+"""Rate how well a sentence reads alone, and whether it has the shape that a question needs. Only
+the form of a text is rated, not its content.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from groundhook.host.llm.questions import Part
 from groundhook.host.llm.sentences import Sentence
 from groundhook.host.llm.terms import terms
 
-LONG_WINDED = 30  # a sentence of more words than this has some of the question's by chance
+LONG_WINDED = 30  # a sentence of more words has some of the question's words by chance
 
 _DANGLING = re.compile(
     r"^[\"“*_(]*(?:it|its|this|that|these|those|they|them|he|she|such|both|otherwise|there|then|but|so|therefore|however|also|"
@@ -43,28 +43,30 @@ _SYMBOL = re.compile(r"[(){}\[\]=<>;$#@\\_]")
 
 
 def shape(sentence: Sentence, part: Part, title: str, *, announces: bool, leads: bool) -> float:
-    """About 0-1.6: the sentence as a quotation, times what it is as an answer. `announces` says
-    that a list or a table follows which it brings, `leads` that it is the first below its
-    heading."""
-    return _alone(sentence, part, announces=announces) * _asked(sentence, part, title, leads=leads)
+    """Return a factor of about 0-1.6: how well the sentence reads as a quotation, times how well it
+    fits the question. `announces`: it introduces a list or table; `leads`: it is the first below
+    its heading."""
+    return _rate_alone(sentence, part, announces=announces) * _rate_fit(
+        sentence, part, title, leads=leads
+    )
 
 
 def dangling(text: str) -> bool:
-    """Whether it begins by pointing back."""
+    """Return whether the text begins with a word that refers to the text before."""
     return _DANGLING.match(text) is not None
 
 
 def fragment(text: str) -> bool:
-    """Whether it is no sentence of its own."""
+    """Return whether the text is less than a sentence."""
     return text[:1].islower() or len(terms(text)) < 3
 
 
 def points_elsewhere(text: str) -> bool:
-    """Whether it only says where to read something."""
+    """Return whether the text only refers to another place."""
     return _ELSEWHERE.search(text) is not None or _LINKS.search(text) is not None
 
 
-def _alone(sentence: Sentence, part: Part, *, announces: bool) -> float:
+def _rate_alone(sentence: Sentence, part: Part, *, announces: bool) -> float:
     text = sentence.text
     prose = _CODE_SPAN.sub("", text)
     value = 1.0
@@ -94,7 +96,7 @@ def _alone(sentence: Sentence, part: Part, *, announces: bool) -> float:
     return value * (0.5 if length < 3 else 0.85 if length < 5 else 1.0)
 
 
-def _asked(sentence: Sentence, part: Part, title: str, *, leads: bool) -> float:
+def _rate_fit(sentence: Sentence, part: Part, title: str, *, leads: bool) -> float:
     value = 1.25 if part.number and _DIGIT.search(sentence.text) else 1.0
     if not part.subject:
         return value

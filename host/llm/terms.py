@@ -1,8 +1,9 @@
-"""The words of a question and of a sentence, made comparable: case, inflection and script.
+"""Normalise the words of a question and of a sentence, so that they can be compared across case,
+inflection and script.
 
-Crude on purpose: a few suffixes and prefixes, so that "stored", "stores" and "storing" meet, and
-pairs of characters where a script writes no spaces. Good enough to find the sentence that speaks of
-the same thing.
+Crude on purpose: a few suffixes and prefixes, so that "stored", "stores" and "storing" match, and
+pairs of characters for scripts without spaces. That is enough to find the sentence about the same
+subject.
 """
 
 from __future__ import annotations
@@ -15,8 +16,8 @@ _UNSPACED = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\uac00-\ud7af\u
 _HEBREW = re.compile(r"^[\u05d0-\u05ea\"״׳']+$")
 _ARABIC = re.compile(r"^[\u0621-\u064a]+$")
 
-# Words that carry no topic. Questions hold many of them, and in a handful of sentences their rarity
-# says nothing.
+# Words without a topic. Questions have many of them, and among a few sentences their rarity means
+# nothing.
 _STOP = """
 a an the and or but if then than so as of at by for from in into on onto to with without about over
 under between
@@ -81,7 +82,7 @@ _ENDINGS = (
 
 
 def terms(text: str) -> list[str]:
-    """The comparable words of a text, in order, stop words left out."""
+    """Return the normalised words of a text, in order, without stop words."""
     found: list[str] = []
     for word in _WORD.findall(_fold(text)):
         if _UNSPACED.search(word):
@@ -92,8 +93,8 @@ def terms(text: str) -> list[str]:
 
 
 def _pairs(word: str) -> list[str]:
-    """Neighbouring characters of a run in a script without spaces; other runs of the word as they
-    are."""
+    """Return pairs of neighbouring characters for runs in a script without spaces, and the other
+    runs of the word as stems."""
     found: list[str] = []
     position = 0
     for run in _UNSPACED.finditer(word):
@@ -123,8 +124,8 @@ def _stem(word: str) -> str:
 
 
 def _hebrew(word: str) -> str:
-    """Without one or two of the letters that stand for "and, the, in, as, to, from, that", and
-    without a plural."""
+    """Return a Hebrew word without up to two prefix letters ("and", "the", "in", "as", "to",
+    "from", "that") and without a plural ending."""
     for _ in range(2):
         if len(word) > 4 and word[0] in "והבכלמש":
             word = word[1:]

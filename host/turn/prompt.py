@@ -18,7 +18,7 @@ from groundhook.host.citations.reader import Grammar, defuse
 from groundhook.host.core.settings import CitationSettings
 from groundhook.host.core.types.search import Item
 from groundhook.host.core.types.turn import Message
-from groundhook.host.llm.layout import arranged, begun_with, last_user
+from groundhook.host.llm.layout import arranged, last_user, prepend
 
 CONTENT_LIMIT = 6000  # characters of one source in the prompt
 QUOTABLE_LIMIT = 4 * CONTENT_LIMIT  # of one source that is searched for sentences to quote
@@ -111,7 +111,7 @@ def build_prompt(
     for_hooks = [*prompts, *conversation[:at], *between, *conversation[at:]]
     grounded = list(conversation)
     if sources and at < len(grounded):
-        grounded[at] = begun_with(grounded[at], sources)
+        grounded[at] = prepend(grounded[at], sources)
     elif sources:
         grounded.append(Message(role="user", content=sources))
     how_to_cite = [Message(role="system", content=instructions)] if instructions else []

@@ -133,7 +133,7 @@ async def test_records_of_a_database_are_one_line_each() -> None:
     assert "**Phone 0** – price: 90 #ref:r0s0" in text
     assert "the best records that the search found:" in text
     assert text.count("**Phone ") == 8
-    assert "… and 4 more of the 12 that were handed on for the answer." in text
+    assert "… and 4 more of the 12 records." in text
     assert "__yao" not in text
 
 

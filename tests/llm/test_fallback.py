@@ -85,9 +85,9 @@ async def test_the_next_connector_answers_when_one_cannot(
     server.on(OTHER, Sse(answer("From the other.")))
     events = await ask(make_app(files(server)))
     assert end(events).content == "From the other."
-    ((warned, message),) = [each for each in warnings(events) if "is asked instead" in each[1]]
+    ((warned, message),) = [each for each in warnings(events) if "answers instead" in each[1]]
     assert warned == code
-    assert message.endswith("'two' is asked instead of 'one'")
+    assert message.endswith("'two' answers instead of 'one'")
     assert not of(events, "error")
 
 
