@@ -4,17 +4,22 @@ dependency, and the like."""
 from __future__ import annotations
 
 import ast
+import inspect
 import re
 import sys
+import textwrap
 import tomllib
 from collections.abc import Iterator
 from functools import cache
 from importlib import metadata
 from pathlib import Path
+from types import ModuleType
 from typing import get_args
 
 import pytest
 
+import groundhook
+import groundhook.plugins
 from groundhook.host.core.extras import MODULES, Extra
 
 ROOT = Path(__file__).parents[1]
@@ -237,3 +242,52 @@ def test_every_extra_is_in_all_and_its_modules_are_what_it_brings() -> None:
     providers = {**metadata.packages_distributions(), "greenlet": ["sqlalchemy"]}
     for name, brought in MODULES.items():
         assert {normal(providers[module][0]) for module in brought} == declared(name)
+
+
+def raised(function: ast.FunctionDef | ast.AsyncFunctionDef) -> set[str]:
+    """The names of the errors that the body of a function raises by name."""
+    return {
+        node.exc.func.id
+        for node in ast.walk(function)
+        if isinstance(node, ast.Raise)
+        and isinstance(node.exc, ast.Call)
+        and isinstance(node.exc.func, ast.Name)
+    }
+
+
+def undocumented(body: list[ast.stmt], path: str) -> Iterator[str]:
+    """Public classes and functions without a docstring, and functions whose docstring does not name
+    an error that they raise."""
+    for node in body:
+        if not isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            continue
+        if node.name.startswith("_"):
+            continue
+        text = ast.get_docstring(node)
+        if not text:
+            yield f"{path}.{node.name}: no docstring"
+        elif isinstance(node, ast.ClassDef):
+            yield from undocumented(node.body, f"{path}.{node.name}")
+        else:
+            for error in sorted(raised(node)):
+                if error not in text:
+                    yield f"{path}.{node.name}: raises {error}"
+
+
+@pytest.mark.parametrize("module", [groundhook, groundhook.plugins], ids=lambda m: m.__name__)
+def test_every_public_name_has_a_docstring_that_names_its_errors(module: ModuleType) -> None:
+    found: list[str] = []
+    for name in module.__all__:
+        value = getattr(module, name)
+        if inspect.isclass(value) or inspect.isfunction(value):
+            source = ast.parse(textwrap.dedent(inspect.getsource(value)))
+            found += undocumented(source.body, module.__name__)
+    assert found == []
+
+
+def test_every_public_name_of_the_core_has_a_docstring_that_names_its_errors() -> None:
+    assert [
+        finding
+        for name, path in modules("host/core")
+        for finding in undocumented(parsed(path).body, name)
+    ] == []

@@ -132,6 +132,7 @@ class Entries(Generic[T]):
         return iter(self._items.items())
 
     def names(self) -> list[str]:
+        """Return the names in alphabetical order."""
         return sorted(self._items)
 
     def __contains__(self, name: object) -> bool:

@@ -77,7 +77,7 @@ class View:
         self._report.show(
             Text.assemble("  ", (mark, style), f" {visible(result.name or 'cannot be run')}{took}")
         )
-        for line in result.said if result.status == "failed" else ():
+        for line in result.console if result.status == "failed" else ():
             self._report.show(Text(f"      {visible(line)}", "dim"))
         if result.fault is not None:
             self._report.show(Text.assemble("    ", (visible(str(result.fault.place)), "cyan")))
@@ -146,6 +146,6 @@ def _as_json(result: Result) -> dict[str, Any]:
         "column": result.place.column,
         "place": str(result.place),
         "duration_ms": result.duration_ms,
-        "said": result.said,
+        "said": result.console,
         **wrong,
     }

@@ -69,4 +69,5 @@ def lacking(name: Extra) -> str:
 
 
 def install(name: Extra) -> str:
+    """Return the command that installs an extra."""
     return f"pip install 'groundhook[{name}]'"

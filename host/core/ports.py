@@ -96,6 +96,7 @@ class NoDelegates:
         wrong: Callable[[Answer], str] = accept_any,
         tries: int = 2,
     ) -> Answer:
+        """Raise DelegateError."""
         raise DelegateError(f"{use.name} by {doer!r} failed: there are no delegates outside a host")
 
 

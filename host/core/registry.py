@@ -77,6 +77,7 @@ class Deferred(Registry[T]):
         return self._items[name]
 
     def names(self) -> list[str]:
+        """Return the names in alphabetical order."""
         return sorted(self._makers)
 
     def __iter__(self) -> Iterator[str]:

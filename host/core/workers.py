@@ -98,10 +98,12 @@ class Link(asyncio.Protocol):
     # ---- asyncio.Protocol
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Keep the transport."""
         # The transport of another event loop, such as uvloop's, only behaves like asyncio's.
         self._transport = cast(asyncio.Transport, transport)
 
     def data_received(self, data: bytes) -> None:
+        """Dispatch every complete frame; a frame above LARGEST_FRAME closes the connection."""
         self._buffer += data
         start, end = 0, len(self._buffer)
         while end - start >= HEADER.size:
@@ -118,6 +120,7 @@ class Link(asyncio.Protocol):
         del self._buffer[:start]
 
     def connection_lost(self, exc: Exception | None) -> None:
+        """Raise WorkerDied in every call that waits."""
         self.closed.set()
         for future in self._waiting.values():
             if not future.done():
@@ -150,6 +153,7 @@ class Child:
 
     @property
     def pid(self) -> int:
+        """The id of the process."""
         return self.process.pid
 
     def kill(self) -> None:

@@ -1,5 +1,5 @@
-"""What `turn()` returns in a test: a turn's events as one value, without what differs from run to
-run. Pure."""
+"""Makes the value that `turn()` returns in a test: a turn's events without values that differ from
+run to run. Pure."""
 
 from __future__ import annotations
 
@@ -21,42 +21,42 @@ from groundhook.host.core.types.events import (
 from groundhook.host.core.types.search import SearchRequest
 from groundhook.host.testing.tape import model_call
 
-MEASURED = frozenset({"turn_id", "at_ms", "duration_ms", "timings"})  # differ from run to run
-_SAID = ("message", "code", "file", "line", "column", "hint")
+MEASURED = frozenset({"turn_id", "at_ms", "duration_ms", "timings"})  # differ in each run
+_FINDING = ("message", "code", "file", "line", "column", "hint")
 
 
 @dataclass
-class Asked:
-    """What a turn asked of the world: requests as sources received them, and calls of models by
+class Requests:
+    """The requests of a turn: searches as the sources received them, and model calls with their
     connector."""
 
     searches: list[SearchRequest] = field(default_factory=list)
     models: list[tuple[str, ModelCall]] = field(default_factory=list)
 
 
-def answer_of(events: Sequence[Event], asked: Asked) -> dict[str, Any]:
-    """{content, citations, searches, messages, data, metadata, model_calls, warnings, error,
-    events}"""
+def answer_of(events: Sequence[Event], requests: Requests) -> dict[str, Any]:
+    """Return {content, citations, searches, messages, data, metadata, model_calls, warnings, error,
+    events}."""
     end = next((event for event in events if isinstance(event, StreamEnd)), StreamEnd())
     error = next((event for event in events if isinstance(event, Failed)), None)
     return {
         "content": end.content,
         "citations": [_plain(citation) for citation in end.citations],
-        "searches": _searches(events, asked.searches),
+        "searches": _searches(events, requests.searches),
         "messages": [_plain(event, "type") for event in events if isinstance(event, HookMessage)],
         "data": end.data,
         "metadata": end.metadata,
-        "model_calls": [model_call(connector, call) for connector, call in asked.models],
-        "warnings": [_said(event) for event in events if isinstance(event, Warned)],
-        "error": None if error is None else _said(error),
+        "model_calls": [model_call(connector, call) for connector, call in requests.models],
+        "warnings": [_finding(event) for event in events if isinstance(event, Warned)],
+        "error": None if error is None else _finding(error),
         "events": [_plain(event) for event in events],
     }
 
 
-def _searches(events: Sequence[Event], asked: Sequence[SearchRequest]) -> list[dict[str, Any]]:
-    """Every search in the order in which they began: who asked, the request as the source received
-    it, what was found."""
-    requests = list(asked)
+def _searches(events: Sequence[Event], received: Sequence[SearchRequest]) -> list[dict[str, Any]]:
+    """Return every search in the order of beginning: its origin, the request that the source
+    received, the items found."""
+    requests = list(received)
     found: dict[str, dict[str, Any]] = {}
     for event in events:
         match event:
@@ -71,9 +71,11 @@ def _searches(events: Sequence[Event], asked: Sequence[SearchRequest]) -> list[d
                 )
                 if request is not None:
                     requests.remove(request)
-                said = {} if request is None else request.model_dump(mode="json", exclude_none=True)
+                fields = (
+                    {} if request is None else request.model_dump(mode="json", exclude_none=True)
+                )
                 about = {"type": event.search_type, "query": event.query, "source": event.source}
-                found[event.search_id] = {**said, **about, "items": [], "total": 0, "error": None}
+                found[event.search_id] = {**fields, **about, "items": [], "total": 0, "error": None}
             case SearchFound():
                 found[event.search_id]["items"].append(_plain(event.item))
             case SearchComplete():
@@ -83,18 +85,18 @@ def _searches(events: Sequence[Event], asked: Sequence[SearchRequest]) -> list[d
     return list(found.values())
 
 
-def _said(event: Failed | Warned) -> dict[str, Any]:
-    return {key: getattr(event, key) for key in _SAID}
+def _finding(event: Failed | Warned) -> dict[str, Any]:
+    return {key: getattr(event, key) for key in _FINDING}
 
 
 def _plain(value: Any, *without: str) -> dict[str, Any]:
-    """As JSON, without what was measured."""
-    raw = _unmeasured(value.model_dump(mode="json", exclude=set(without)))
+    """Return a value as JSON, without measured values."""
+    raw = _without_measured(value.model_dump(mode="json", exclude=set(without)))
     if raw.get("type") == "trace":
-        node = _unmeasured(raw["node"])
-        raw["node"] = {**node, "data": _unmeasured(node["data"])}
+        node = _without_measured(raw["node"])
+        raw["node"] = {**node, "data": _without_measured(node["data"])}
     return raw
 
 
-def _unmeasured(raw: Mapping[str, Any]) -> dict[str, Any]:
+def _without_measured(raw: Mapping[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in raw.items() if key not in MEASURED}

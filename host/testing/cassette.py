@@ -1,14 +1,14 @@
-"""Recorded answers of the world outside, for tests that are the same on every run: one JSON file
-beside each file of tests.
+"""Recorded answers of sources and models, for tests with the same result in every run: one JSON
+file beside each file of tests.
 
     {"now": "2026-03-01T12:00:00+00:00", "seed": 1, "web": false, "calls": [
       {"call": "kb search", "request": {"query": "…", "limit": 5}, "answers": [{"items": […]}]}
     ]}
 
-A call is known by its canonical request: what it says and nothing else, keys sorted, text of
-several lines as a list of lines, so that a change of either reads well line by line. The same
-request made several times has several answers, in order; the last one holds for all that follow.
-Owns the file and the look-up; what calls mean is `host.testing.tape`'s business.
+A call is found by its canonical request: only the keys that are set, sorted, and text of several
+lines as a list of lines, so that differences are readable line by line. A request that is repeated
+has several answers, in order; the last one applies to all further repetitions. This module owns the
+file and the look-up; `host.testing.tape` defines the calls.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ from pydantic import Field, ValidationError
 from groundhook.host.core.errors import ConfigError, HostError, Place
 from groundhook.host.core.types.base import Value, dotted, problems
 
-FIRST_NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)  # of tests that have recorded nothing
+FIRST_NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)  # clock of tests without recordings
 FIRST_SEED = 1
 SUFFIX = ".cassette.json"
-LONGEST_DIFFERENCE = 24  # lines shown of how a request differs from the nearest recorded one
+LONGEST_DIFFERENCE = 24  # lines of a difference that are shown
 
 
 class NotRecorded(HostError):
-    """A test asked for something that its cassette does not hold."""
+    """The cassette of a test does not have the answer to a call."""
 
     code = "not_recorded"
 
@@ -56,9 +56,9 @@ class _File(Value):
 
 @dataclass
 class Cassette:
-    """The recordings of one file of tests. `recording`: what is asked is taken from the world and
-    kept; else it must be there. `home`: the app's folder, which is kept as `/app` so that a
-    recording tells nothing of the machine it was made on."""
+    """The recordings of one file of tests. `recording`: real answers are recorded; else every
+    answer must be recorded already. `home` is the app's folder, which is written as `/app`: a
+    recording must not have paths of the machine."""
 
     path: Path
     shown: str
@@ -75,9 +75,9 @@ class Cassette:
     def load(
         path: Path, shown: str, *, record_at: datetime | None = None, home: str = ""
     ) -> Cassette:
-        """What is recorded in a file; nothing when there is none. With `record_at` a cassette that
-        is made anew: its clock stands where the old one's did, else at that moment. Raises
-        ConfigError for a file that is no cassette."""
+        """Return the recordings of a file; none if the file does not exist. With `record_at` return
+        a new cassette with the clock of the old one, or else that moment. Raises ConfigError for a
+        file that is not a cassette."""
         found = _read(path, shown) if path.is_file() else None
         if record_at is not None:
             now = found.now if found else record_at.astimezone(UTC).replace(microsecond=0)
@@ -87,13 +87,14 @@ class Cassette:
         return Cassette(path, shown, False, home, file.now, file.seed, file.web, _calls=calls)
 
     def play(self, call: str, request: Mapping[str, Any]) -> dict[str, Any]:
-        """The next answer to a request. Raises NotRecorded, which shows the nearest request there
-        is."""
+        """Return the next answer to a request. Raises NotRecorded with the nearest recorded
+        request."""
         key = (call, self._neutral(canonical(request)))
         recorded = self._calls.get(key)
         if recorded is None:
             problem = NotRecorded(
-                f"{self._missing(call, request)}\n`groundhook test --record` asks the real one"
+                f"{self._missing(call, request)}\n"
+                "`groundhook test --record` records the real answer"
             )
             self.problems.append(problem)
             raise problem
@@ -102,7 +103,7 @@ class Cassette:
         return recorded.answers[min(at, len(recorded.answers) - 1)]
 
     def keep(self, call: str, request: Mapping[str, Any], answer: Mapping[str, Any]) -> None:
-        """Record an answer."""
+        """Add an answer to the recording of a request."""
         text = self._neutral(canonical(request))
         known = self._calls.get((call, text))
         kept = json.loads(self._neutral(json.dumps(answer, ensure_ascii=False)))
@@ -111,12 +112,12 @@ class Cassette:
 
     @property
     def unused(self) -> int:
-        """Recorded calls that nobody has asked for."""
+        """The number of recorded calls that no test made."""
         return 0 if self.recording else sum(key not in self._played for key in self._calls)
 
     def save(self) -> bool:
-        """Write what was recorded; False when the file says so already. Where nothing was, there is
-        no file."""
+        """Write the recordings; return whether the file changed. Without recordings the file is
+        removed."""
         before = self.path.read_text(encoding="utf-8") if self.path.is_file() else ""
         after = self._text() if self._calls else ""
         if before == after:
@@ -134,41 +135,44 @@ class Cassette:
 
     def _text(self) -> str:
         calls = [
-            {"call": each.call, "request": each.request, "answers": list(_once(each.answers))}
+            {
+                "call": each.call,
+                "request": each.request,
+                "answers": list(_without_repetitions(each.answers)),
+            }
             for _, each in sorted(self._calls.items())
         ]
         whole = {"now": self.now.isoformat(), "seed": self.seed, "web": self.web, "calls": calls}
         return json.dumps(whole, ensure_ascii=False, indent=2) + "\n"
 
     def _missing(self, call: str, request: Mapping[str, Any]) -> str:
-        asked = _readable(request)
-        said = f"no recording of this {call} in {self.shown}:\n{_indented(asked)}"
+        wanted = _readable(request)
+        problem = f"no recording of this {call} in {self.shown}:\n{_indent(wanted)}"
         others = [_readable(each.request) for each in self._calls.values() if each.call == call]
         if not others:
-            return f"{said}\nno {call} is recorded there"
+            return f"{problem}\nno {call} is recorded there"
         nearest = max(
             others,
             key=lambda other: difflib.SequenceMatcher(
-                None, asked, other, autojunk=False
+                None, wanted, other, autojunk=False
             ).quick_ratio(),
         )
-        return (
-            f"{said}\nthe nearest recorded one differs in\n{_indented(_difference(nearest, asked))}"
-        )
+        difference = _indent(_difference(nearest, wanted))
+        return f"{problem}\nthe nearest recorded one differs in\n{difference}"
 
 
 def canonical(request: Mapping[str, Any]) -> str:
-    """A request as it is compared: JSON with sorted keys and text in lines."""
+    """Return a request in the form that is compared: JSON with sorted keys and text in lines."""
     return json.dumps(_in_lines(request), ensure_ascii=False, sort_keys=True)
 
 
 def lines(text: str) -> str | list[str]:
-    """Text as it is recorded: one of several lines as a list."""
+    """Return text as it is recorded: text of several lines as a list."""
     return text.split("\n") if "\n" in text else text
 
 
 def joined(recorded: Any) -> str:
-    """The text that `lines` recorded."""
+    """Return the text of a value that `lines` made."""
     return "\n".join(recorded) if isinstance(recorded, list) else str(recorded)
 
 
@@ -184,9 +188,9 @@ def _in_lines(value: Any) -> Any:
             return value
 
 
-def _once(answers: tuple[dict[str, Any], ...]) -> Iterator[dict[str, Any]]:
-    """The answers without those at the end that say the same as the one before: the last one holds
-    for all that follow."""
+def _without_repetitions(answers: tuple[dict[str, Any], ...]) -> Iterator[dict[str, Any]]:
+    """Yield the answers without repetitions at the end: the last one applies to all further
+    calls."""
     last = len(answers)
     while last > 1 and answers[last - 1] == answers[last - 2]:
         last -= 1
@@ -201,8 +205,8 @@ def _difference(before: str, after: str) -> str:
     changed = [
         line
         for line in difflib.ndiff(before.splitlines(), after.splitlines())
-        if line[:2]
-        in ("- ", "+ ")  # without the lines that are equal, and the marks below those that differ
+        # neither equal lines, nor the marks below different ones
+        if line[:2] in ("- ", "+ ")
     ]
     more = len(changed) - LONGEST_DIFFERENCE
     return "\n".join(
@@ -210,7 +214,7 @@ def _difference(before: str, after: str) -> str:
     )
 
 
-def _indented(text: str) -> str:
+def _indent(text: str) -> str:
     shown = text.splitlines()
     more = len(shown) - LONGEST_DIFFERENCE
     shown = shown[:LONGEST_DIFFERENCE] + ([f"… and {more} more lines"] if more > 0 else [])
@@ -231,7 +235,7 @@ def _read(path: Path, shown: str) -> _File:
     except ValidationError as exc:
         step, message = problems(exc)[0]
         raise ConfigError(
-            f"is no cassette: {dotted(step)}: {message}", place=Place(shown), hint=_MEND
+            f"is not a cassette: {dotted(step)}: {message}", place=Place(shown), hint=_MEND
         ) from exc
 
 

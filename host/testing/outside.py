@@ -1,5 +1,5 @@
-"""What hooks reach for besides searches and models, on a cassette: MCP servers, records, hosts of
-the web."""
+"""Recorded answers of everything that hooks use besides searches and models: MCP servers, records,
+web hosts."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from groundhook.host.testing.cassette import joined, lines
 from groundhook.host.testing.tape import Answer, Tape
 from groundhook.host.web_client.clients import WebClients
 
-PRIVATE = frozenset({"set-cookie", "date"})  # headers of an answer that are not kept
+PRIVATE = frozenset({"set-cookie", "date"})  # headers of an answer that are not recorded
 
 
 @dataclass(frozen=True)
@@ -33,8 +33,8 @@ class TapedServers:
         async def real() -> Answer:
             return {"result": await self.real.ask(server, method, params)}
 
-        said = {"server": server, "method": method, "params": dict(params)}
-        result: dict[str, Any] = (await self.tape.ask("MCP call", said, real))["result"]
+        request = {"server": server, "method": method, "params": dict(params)}
+        result: dict[str, Any] = (await self.tape.ask("MCP call", request, real))["result"]
         return result
 
 
@@ -50,14 +50,15 @@ class TapedRecords:
             return {"records": await self.real.records(query, scope)}
 
         identity = scope.identity.model_dump(exclude_defaults=True)
-        said = {**query.model_dump(mode="json", exclude_none=True), "identity": identity}
-        records: list[dict[str, Any]] = (await self.tape.ask("record query", said, real))["records"]
+        request = {**query.model_dump(mode="json", exclude_none=True), "identity": identity}
+        answer = await self.tape.ask("record query", request, real)
+        records: list[dict[str, Any]] = answer["records"]
         return records
 
 
 class TapedWeb(WebClients):
-    """Clients whose answers are recorded. Values of headers are no part of a request: they are
-    where keys are."""
+    """Clients whose answers are recorded. A recorded request has the names of its headers alone:
+    their values may be API keys."""
 
     def __init__(self, tape: Tape, real: WebClients) -> None:
         super().__init__()
@@ -97,15 +98,15 @@ class _TapedClient:
             }
 
         text = body.decode("utf-8", "replace") if isinstance(body, bytes) else body
-        said = {
+        request = {
             "method": method,
             "url": url,
             "query": dict(query or {}),
             "body": text,
             "json": json,
         }
-        said["headers"] = sorted(headers or {})
-        answer = await self.tape.ask("web request", said, real)
+        request["headers"] = sorted(headers or {})
+        answer = await self.tape.ask("web request", request, real)
         return WebAnswer(
             url=answer["url"],
             status=answer["status"],

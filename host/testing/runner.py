@@ -1,8 +1,8 @@
-"""Runs the tests of an app's assistants: finds the files, opens what they need, and hands out a
-result for each test.
+"""Runs the tests of an app's assistants: finds the files, opens the host, and yields a result for
+each test.
 
-Every file has a cassette of its own and every test an isolate of its own; the host and its workers
-are shared. Results come as they are known, in the order of the files.
+Every file has a cassette of its own and every test an isolate of its own; they share the host and
+its workers. Results come in the order of the files, each as soon as it is known.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ ENDINGS = (".test.ts", ".test.js")
 
 @dataclass(frozen=True, kw_only=True)
 class Result:
-    """What came of one test, or of a file that could not be run (`name` is empty then). `said`:
-    what it wrote to the console."""
+    """The result of one test, or of a file that cannot be run (`name` is then empty). `console` are
+    the lines that it wrote to the console; `duration_ms` is in milliseconds."""
 
     assistant: str
     file: str
@@ -44,12 +44,13 @@ class Result:
     place: Place
     fault: Fault | None = None
     duration_ms: float = 0.0
-    said: tuple[str, ...] = ()
+    console: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
 class FileEnd:
-    """A file is done. `written`: its cassette was; `unused`: recordings that no test asked for."""
+    """The end of a file. `written`: its cassette was written; `unused`: the number of recordings
+    that no test used."""
 
     file: str
     cassette: str
@@ -66,8 +67,8 @@ class Runner:
     record_at: datetime | None = None
 
     async def run(self, assistants: Sequence[str] = ()) -> AsyncGenerator[Result | FileEnd]:
-        """Run the tests of these assistants, of all when none is named. Raises UnknownName for one
-        that is not there, UsageError when there is not a single file of tests."""
+        """Run the tests of these assistants, or of all, and yield the results. Raises UnknownName
+        for an unknown assistant, UsageError if there are no tests."""
         app = self.host.app
         for id in assistants:
             if id not in app.packages:
@@ -91,7 +92,7 @@ class Runner:
                     yield result
 
     async def _file(self, id: str, path: Path) -> AsyncGenerator[Result | FileEnd]:
-        """One file: every test of it, and what became of its cassette."""
+        """Run the tests of one file; yield their results, then the end of the file."""
         shown = path.relative_to(self.host.app.root).as_posix()
         began = time.perf_counter()
 
@@ -109,7 +110,7 @@ class Runner:
         try:
             package = self.host.app.package(id)
             cassette = self._cassette(path)
-            file = self._opened(package, path, cassette)
+            file = self._open(package, path, cassette)
             async with self._stage(id, cassette) as stage:
                 tests = await file.tests(stage)
         except HostError as exc:
@@ -153,7 +154,7 @@ class Runner:
             place=test.place if fault is None else fault.place,
             fault=fault,
             duration_ms=_since(began),
-            said=tuple(stage.said),
+            console=tuple(stage.console),
         )
 
     @asynccontextmanager
@@ -171,7 +172,7 @@ class Runner:
         shown, home = place.relative_to(root).as_posix(), root.resolve().as_posix()
         return Cassette.load(place, shown, record_at=self.record_at, home=home)
 
-    def _opened(self, package: Package, path: Path, cassette: Cassette) -> Suite:
+    def _open(self, package: Package, path: Path, cassette: Cassette) -> Suite:
         limits = self.host.app.settings_for(package).settings.hooks.limits
         paths = package.hook.paths if package.hook else ()
         script = HookScript(entry=path, root=package.folder, shown=package.shown, paths=paths)
@@ -182,8 +183,8 @@ class Runner:
 async def open_runner(
     root: str | Path, *, record: bool = False, environment: Mapping[str, str] | None = None
 ) -> AsyncIterator[Runner]:
-    """The tests of the app in a folder. `record`: ask the real sources and models, and write new
-    cassettes. Raises ConfigError."""
+    """Open the app in a folder to run its tests. `record`: use the real sources and models, and
+    write new cassettes. Raises ConfigError."""
     async with (
         open_host(root, environment=environment) as host,
         open_suites(cache=host.app.state / "hooks", environment=child_environment()) as engine,
@@ -192,14 +193,14 @@ async def open_runner(
 
 
 def cassette_name(file: str) -> str:
-    """`first.test.ts` → `first.cassette.json`."""
+    """Return the name of a file's cassette: `first.test.ts` → `first.cassette.json`."""
     for ending in ENDINGS:
         file = file.removesuffix(ending)
     return file + SUFFIX
 
 
 def test_files(folder: Path) -> Iterator[Path]:
-    """The files of tests in an assistant's folder."""
+    """Yield the files of tests in an assistant's folder, by name."""
     tests = folder / "tests"
     yield from (
         sorted(path for path in tests.glob("*") if path.name.endswith(ENDINGS))
@@ -209,6 +210,7 @@ def test_files(folder: Path) -> Iterator[Path]:
 
 
 def folder_of(root: Path, id: str) -> Path:
+    """Return the folder of an assistant."""
     return root / "assistants" / id.replace(".", "/")
 
 

@@ -1,8 +1,7 @@
-"""What stands behind a file of tests: turns of the assistant through the public door, on recorded
-or scripted answers.
+"""Runs the turns of a file of tests through the public interface, on recorded or scripted answers.
 
-Owns the options of `turn(message, options)` and the value that it returns. A turn runs on a host of
-its own making: the same machinery, with recordings in the place of sources and models.
+Owns the options of `turn(message, options)` and the value that it returns. Each turn runs on a host
+of its own: the same runtime, with recordings in place of sources and models.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ from groundhook.host.llm.scripted import ScriptedConnector
 from groundhook.host.memory.memory import Memory
 from groundhook.host.output.terminal import problem_line
 from groundhook.host.search.searcher import SearchPlugins
-from groundhook.host.testing.answer import Asked, answer_of
+from groundhook.host.testing.answer import Requests, answer_of
 from groundhook.host.testing.cassette import Cassette, NotRecorded
 from groundhook.host.testing.outside import TapedRecords, TapedServers, TapedWeb
 from groundhook.host.testing.tape import (
@@ -45,22 +44,22 @@ from groundhook.host.testing.tape import (
 )
 from groundhook.host.turn.context import Fixed, Runtime
 
-_TOLD = {"warning": "the turn warned", "error": "the turn failed"}
-COMPUTED = frozenset({"score"})  # rerankers that ask nobody
+_OUTCOMES = {"warning": "the turn warned", "error": "the turn failed"}
+COMPUTED = frozenset({"score"})  # rerankers without a service, which need no recording
 
 
-class TurnAsked(TurnOptions):
-    """What a test may say beside the message: what a request may say, who asks, and what the world
-    answers."""
+class TurnArguments(TurnOptions):
+    """Options of `turn` in a test: those of a request, the identity, and the answers of sources and
+    models."""
 
-    assistant: str = Field(default="", description="Another assistant than the tests' own")
+    assistant: str = Field(default="", description="Another assistant than that of the tests")
     identity: Identity = Identity()
     now: datetime | None = Field(
-        default=None, description="Another time of day than the cassette's"
+        default=None, description="The current time, instead of the cassette's"
     )
     model: tuple[Any, ...] | None = Field(
         default=None,
-        description="What the model answers, in order, as a scripted connector's options.script",
+        description="Answers of the model, in order, as in options.script of a scripted connector",
     )
     searches: dict[SearchType, Any] = Field(
         default={},
@@ -79,17 +78,17 @@ class Stage:
     assistant: str
     cassette: Cassette
     memory: Memory
-    said: list[str] = field(default_factory=list)
+    console: list[str] = field(default_factory=list)
     uncaught: list[tuple[str, Place | None]] = field(default_factory=list)
 
     async def turn(self, message: Any, options: Any, /) -> Mapping[str, Any]:
-        """Raises UsageError and ConfigError; NotRecorded when something was asked for that is not
-        recorded."""
-        wanted = _wanted(options)
+        """Run a turn and return its answer. Raises UsageError for wrong options, ConfigError, and
+        NotRecorded if an answer is not recorded."""
+        wanted = _options(options)
         if not isinstance(message, (str, list)):
             raise UsageError("turn: the message must be text or a list of messages {role, content}")
-        asked, known = Asked(), len(self.cassette.problems)
-        host = replace(self.host, runtime=self._machinery(wanted, asked))
+        requests, known = Requests(), len(self.cassette.problems)
+        host = replace(self.host, runtime=self._runtime(wanted, requests))
         events: list[Event] = []
         request = wanted.model_dump(exclude_unset=True, include=set(TurnOptions.model_fields))
         entered = host.stream(
@@ -98,30 +97,29 @@ class Stage:
         async with entered as stream:
             async for event in stream:
                 events.append(event)
-        self.said += [
-            problem_line(_TOLD[event.type], event, "").plain
+        self.console += [
+            problem_line(_OUTCOMES[event.type], event, "").plain
             for event in events
             if isinstance(event, (Warned, Failed))
         ]
         missing = [problem.message for problem in self.cassette.problems[known:]]
         if missing:
             raise NotRecorded("\n".join(missing))
-        return answer_of(events, asked)
+        return answer_of(events, requests)
 
     async def log(self, level: str, message: str, /) -> None:
-        self.said.append(message if level == "info" else f"{level}: {message}")
+        self.console.append(message if level == "info" else f"{level}: {message}")
 
     async def warn(self, code: str, message: str, place: Place | None = None, /) -> None:
-        """An error that nothing in the test's own file waits for fails the test; anything else is
-        said."""
+        """Note an uncaught error, which fails the test; write any other warning to the console."""
         if code == UNCAUGHT:
             self.uncaught.append((message, place))
         else:
-            self.said.append(f"warning: {f'{place}: ' if place else ''}{message}")
+            self.console.append(f"warning: {f'{place}: ' if place else ''}{message}")
 
-    def _machinery(self, wanted: TurnAsked, asked: Asked) -> Runtime:
-        """The host's own with recordings in it, and what this turn says itself in the place of
-        those."""
+    def _runtime(self, wanted: TurnArguments, requests: Requests) -> Runtime:
+        """Return the host's runtime with recordings in place of sources and models, and with the
+        answers that the options of this turn give."""
         real, cassette = self.host.runtime, self.cassette
         now = wanted.now.astimezone() if wanted.now is not None else cassette.now
         tape = Tape(cassette, now.isoformat() if wanted.now is not None else "")
@@ -132,7 +130,7 @@ class Stage:
                 type,
                 WatchedSource(
                     _canned(type, wanted.searches[type]) if type in wanted.searches else taped,
-                    asked,
+                    requests,
                 ),
             )
         rerankers = Registry[Reranker]("reranker")
@@ -145,9 +143,9 @@ class Stage:
 
         def connector(id: str) -> Connector:
             if id not in real.app.connectors:
-                return real.connectors(id)  # says which there are
+                return real.connectors(id)  # raises UnknownName with the known ids
             return WatchedModel(
-                id, scripted or TapedModel(tape, id, lambda: real.connectors(id)), asked
+                id, scripted or TapedModel(tape, id, lambda: real.connectors(id)), requests
             )
 
         def web_configured(settings: Any) -> bool:
@@ -173,34 +171,34 @@ class Stage:
 
 @dataclass(frozen=True)
 class WatchedSource:
-    """A `Handler` whose requests are remembered."""
+    """A `Handler` whose requests are kept for the answer of the test."""
 
     of: Handler
-    asked: Asked
+    requests: Requests
 
     async def search(self, request: SearchRequest, scope: Scope, /) -> Found:
-        self.asked.searches.append(request)
+        self.requests.searches.append(request)
         return await self.of.search(request, scope)
 
 
 @dataclass(frozen=True)
 class WatchedModel:
-    """A `Connector` whose calls are remembered."""
+    """A `Connector` whose calls are kept for the answer of the test."""
 
     id: str
     of: Connector
-    asked: Asked
+    requests: Requests
 
     def stream(self, call: ModelCall, /) -> AbstractAsyncContextManager[AsyncIterator[Delta]]:
-        self.asked.models.append((self.id, call))
+        self.requests.models.append((self.id, call))
         return self.of.stream(call)
 
 
-def _wanted(options: Any) -> TurnAsked:
+def _options(options: Any) -> TurnArguments:
     if options is not None and not isinstance(options, Mapping):
         raise UsageError("turn: options must be an object")
     try:
-        wanted, unknown = read(TurnAsked, options or {})
+        wanted, unknown = read(TurnArguments, options or {})
     except ValidationError as exc:
         path, message = problems(exc)[0]
         raise UsageError(f"turn: option {dotted(path)}: {message}") from exc
@@ -220,9 +218,9 @@ def _scripted(script: Sequence[Any]) -> ScriptedConnector:
         raise UsageError(f"turn: {exc.message}", hint=exc.hint) from exc
 
 
-def _canned(type: SearchType, said: Any) -> CannedSource:
-    """A source that finds what a test says."""
-    by_query = said if isinstance(said, Mapping) else {ANY: said}
+def _canned(type: SearchType, results: Any) -> CannedSource:
+    """Return a source with the results of a test."""
+    by_query = results if isinstance(results, Mapping) else {ANY: results}
     return CannedSource({query: _page(type, query, page) for query, page in by_query.items()})
 
 
@@ -237,8 +235,8 @@ def _page(type: SearchType, query: str, page: Any) -> list[Item] | SourceError:
 
 
 def _item(type: SearchType, index: int, entry: Any) -> Item:
-    """An item of a test: a title alone, or fields of an item; its key is what says best what it
-    is."""
+    """Return an item of a test: from a title, or from the fields of an item. Its key is derived
+    from its address, or from its other identifying fields."""
     raw = {"title": entry} if isinstance(entry, str) else entry
     where = f"turn: searches.{type}: item {index}"
     if not isinstance(raw, Mapping):

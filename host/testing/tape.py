@@ -1,8 +1,7 @@
-"""Sources, models, documents and rerankers that a cassette stands in for: they play what is
-recorded, or ask the real one and keep what it said.
+"""Sources, models, documents and rerankers on a cassette: they play recorded answers, or call the
+real one and record its answer.
 
-A real one's errors are recorded as well, and so is a call that was cancelled: it is played as one
-that never answers.
+Errors are recorded as well. A cancelled call is also recorded: it is played as one that never ends.
 """
 
 from __future__ import annotations
@@ -54,7 +53,7 @@ _ERRORS = {kind.code: kind for kind in reversed(_kinds(errors.HostError).values(
 
 @dataclass(frozen=True)
 class Tape:
-    """A cassette, and the moment that a test has fixed instead of the cassette's own."""
+    """A cassette, and the time of a test that replaces the cassette's."""
 
     cassette: Cassette
     moment: str = ""
@@ -62,30 +61,30 @@ class Tape:
     async def ask(
         self, call: str, request: Mapping[str, Any], real: Callable[[], Awaitable[Answer]]
     ) -> Answer:
-        """The answer to a call that answers at once. Raises what the real one raised;
+        """Return the recorded or real answer to a call. Raises the error of the real call, or
         NotRecorded."""
-        asked = self.request(request)
+        key = self.request(request)
         if not self.cassette.recording:
-            return await played(self.cassette.play(call, asked))
+            return await replay(self.cassette.play(call, key))
         try:
             answer = await real()
         except HostError as exc:
-            self.cassette.keep(call, asked, failure(exc))
+            self.cassette.keep(call, key, failure(exc))
             raise
         except anyio.get_cancelled_exc_class():
-            self.cassette.keep(call, asked, {"cancelled": True})
+            self.cassette.keep(call, key, {"cancelled": True})
             raise
-        self.cassette.keep(call, asked, answer)
+        self.cassette.keep(call, key, answer)
         return answer
 
     def request(self, request: Mapping[str, Any]) -> dict[str, Any]:
-        """What a call is known by: nothing that was not said."""
-        said = {key: value for key, value in request.items() if value not in (None, {}, [], ())}
-        return {**said, "now": self.moment} if self.moment else said
+        """Return the request under which a call is recorded: only the keys that are set."""
+        fields = {key: value for key, value in request.items() if value not in (None, {}, [], ())}
+        return {**fields, "now": self.moment} if self.moment else fields
 
 
-async def played(answer: Answer) -> Answer:
-    """Behave as the recorded answer says: raise its error, never answer, or give it."""
+async def replay(answer: Answer) -> Answer:
+    """Return a recorded answer, raise its error, or never return if the call was cancelled."""
     await anyio.lowlevel.checkpoint()
     if answer.get("cancelled"):
         await anyio.sleep_forever()
@@ -95,14 +94,16 @@ async def played(answer: Answer) -> Answer:
 
 
 def failure(exc: HostError) -> Answer:
-    said = {"code": exc.code, "message": exc.message, "hint": exc.hint}
-    return {"error": {key: value for key, value in said.items() if value}}
+    """Return an error in the form in which it is recorded."""
+    fields = {"code": exc.code, "message": exc.message, "hint": exc.hint}
+    return {"error": {key: value for key, value in fields.items() if value}}
 
 
 def error_of(recorded: Mapping[str, str]) -> HostError:
-    """An error as it was raised when it was recorded."""
+    """Return the error of a recording."""
     kind = _ERRORS.get(recorded.get("code", ""), errors.SourceError)
-    error = kind.__new__(kind)  # some have arguments of their own; what was said is in the message
+    # some have arguments of their own; the message is complete without them
+    error = kind.__new__(kind)
     HostError.__init__(error, recorded.get("message", ""), hint=recorded.get("hint", ""))
     return error
 
@@ -122,10 +123,10 @@ class TapedSource:
         async def real() -> Answer:
             return recorded_found(await self.real.search(request, scope))
 
-        said = request.model_dump(mode="json", exclude={"type"}, exclude_none=True)
+        fields = request.model_dump(mode="json", exclude={"type"}, exclude_none=True)
         identity = scope.identity.model_dump(exclude_defaults=True)
         return found_of(
-            await self.tape.ask(f"{self.type} search", {**said, "identity": identity}, real)
+            await self.tape.ask(f"{self.type} search", {**fields, "identity": identity}, real)
         )
 
 
@@ -140,16 +141,16 @@ class TapedDocuments:
         async def real() -> Answer:
             return recorded_found(await self.real.fetch_document(collection, document_id, scope))
 
-        said = {
+        request = {
             "collection": collection,
             "document_id": document_id,
             "identity": scope.identity.model_dump(exclude_defaults=True),
         }
-        return found_of(await self.tape.ask("document", said, real))
+        return found_of(await self.tape.ask("document", request, real))
 
 
 def recorded_found(found: Found) -> Answer:
-    """What a source found, as JSON from which `found_of` makes it again."""
+    """Return the result of a source in the form in which it is recorded."""
     answer: Answer = {"items": [_recorded_item(item) for item in found.items]}
     if found.total is not None:
         answer["total"] = found.total
@@ -163,6 +164,7 @@ def recorded_found(found: Found) -> Answer:
 
 
 def found_of(answer: Answer) -> Found:
+    """Return the result of a recording that `recorded_found` made."""
     nodes = answer.get("graph_nodes")
     return Found(
         items=tuple(_item(raw) for raw in answer["items"]),
@@ -188,7 +190,7 @@ def _item(raw: Mapping[str, Any]) -> Item:
 
 @dataclass(frozen=True)
 class TapedReranker:
-    """A `Reranker` whose judgements are recorded; items are known by their citation ids."""
+    """A `Reranker` whose scores are recorded; a recording has the citation ids of the items."""
 
     tape: Tape
     name: str
@@ -201,12 +203,12 @@ class TapedReranker:
             ranked = await self.real.rerank(query, items, options, scope)
             return {"ranked": [{"index": each.index, "score": each.score} for each in ranked]}
 
-        said = {
+        request = {
             "query": query,
             "items": [item.citation_id for item in items],
             "options": options.model_dump(mode="json", exclude_defaults=True),
         }
-        answer = await self.tape.ask(f"{self.name} reranking", said, real)
+        answer = await self.tape.ask(f"{self.name} reranking", request, real)
         return [Ranked(each["index"], each["score"]) for each in answer["ranked"]]
 
 
@@ -215,7 +217,7 @@ class TapedReranker:
 
 @dataclass(frozen=True)
 class TapedModel:
-    """A `Connector` whose answers are recorded; `real` makes the one that is asked."""
+    """A `Connector` whose answers are recorded; `real` makes the real one."""
 
     tape: Tape
     id: str
@@ -223,33 +225,33 @@ class TapedModel:
 
     @asynccontextmanager
     async def stream(self, call: ModelCall, /) -> AsyncIterator[AsyncIterator[Delta]]:
-        asked = self.tape.request(model_call(self.id, call))
+        request = self.tape.request(model_call(self.id, call))
         if not self.tape.cassette.recording:
-            async with aclosing(self._play(asked)) as deltas:
+            async with aclosing(self._play(request)) as deltas:
                 yield deltas
             return
-        heard, connector = _Heard(), self.real()
+        recorder, connector = _DeltaRecorder(), self.real()
         try:
-            async with connector.stream(call) as said, aclosing(heard.listen(said)) as listened:
-                yield listened
+            async with connector.stream(call) as real, aclosing(recorder.record(real)) as kept:
+                yield kept
         except HostError as exc:
-            if not heard.began:
-                heard.ended = failure(exc)
+            if not recorder.began:
+                recorder.ended = failure(exc)
             raise
         finally:
             self.tape.cassette.keep(
-                "model call", asked, {**_recorded_deltas(heard.deltas), **heard.ended}
+                "model call", request, {**_recorded_deltas(recorder.deltas), **recorder.ended}
             )
 
-    async def _play(self, asked: Mapping[str, Any]) -> AsyncGenerator[Delta]:
-        answer = self.tape.cassette.play("model call", asked)
+    async def _play(self, request: Mapping[str, Any]) -> AsyncGenerator[Delta]:
+        answer = self.tape.cassette.play("model call", request)
         text = joined(answer.get("text", ""))
         for start in range(0, len(text), PIECE):
             yield TextDelta(text[start : start + PIECE])
             await anyio.lowlevel.checkpoint()
         for index, tool in enumerate(answer.get("tool_calls", ())):
             yield ToolDelta(index, id=tool["id"], name=tool["name"], arguments=tool["arguments"])
-        await played(answer)
+        await replay(answer)
         if "finished" in answer:
             end = answer["finished"]
             yield Finished(
@@ -258,15 +260,14 @@ class TapedModel:
 
 
 @dataclass
-class _Heard:
-    """What a model has said so far, and how it ended; one that was left before its end was
-    cancelled."""
+class _DeltaRecorder:
+    """The deltas of an answer and its end; an answer that was left early is cancelled."""
 
     deltas: list[Delta] = field(default_factory=list)
     ended: Answer = field(default_factory=lambda: {"cancelled": True})
     began: bool = False
 
-    async def listen(self, deltas: AsyncIterator[Delta]) -> AsyncGenerator[Delta]:
+    async def record(self, deltas: AsyncIterator[Delta]) -> AsyncGenerator[Delta]:
         self.began = True
         try:
             async for delta in deltas:
@@ -279,8 +280,8 @@ class _Heard:
 
 
 def model_call(connector: str, call: ModelCall) -> dict[str, Any]:
-    """The messages as they are sent, and the names of the tools: their descriptions are no part of
-    the question."""
+    """Return a model call in the form in which it is recorded: the messages as sent, and the names
+    of the tools. A change of their descriptions needs no new recording."""
     return {
         "connector": connector,
         "messages": [message.wire() for message in call.messages],
@@ -292,7 +293,7 @@ def model_call(connector: str, call: ModelCall) -> dict[str, Any]:
 
 
 def _recorded_deltas(deltas: Sequence[Delta]) -> Answer:
-    """What a model said, joined."""
+    """Return the deltas of an answer, joined."""
     answer: Answer = {}
     if text := "".join(delta.text for delta in deltas if isinstance(delta, TextDelta)):
         answer["text"] = lines(text)
@@ -307,8 +308,8 @@ def _recorded_deltas(deltas: Sequence[Delta]) -> Answer:
     for delta in deltas:
         if isinstance(delta, Finished):
             usage = delta.usage.model_dump(exclude_defaults=True)
-            said = {"reason": delta.finish_reason, "model": delta.model, "usage": usage}
-            answer["finished"] = {key: value for key, value in said.items() if value}
+            end = {"reason": delta.finish_reason, "model": delta.model, "usage": usage}
+            answer["finished"] = {key: value for key, value in end.items() if value}
     return answer
 
 

@@ -8,8 +8,8 @@ import shutil
 from importlib.resources import files
 from pathlib import Path
 
-from groundhook.host.testing.answer import Asked, answer_of
-from groundhook.host.testing.stage import TurnAsked
+from groundhook.host.testing.answer import Requests, answer_of
+from groundhook.host.testing.stage import TurnArguments
 from tests.conftest import MakeApp
 from tests.testing.conftest import rerun
 
@@ -28,11 +28,11 @@ async def test_the_example_passes_as_it_is_written(make_app: MakeApp) -> None:
 
 
 def test_every_option_of_a_turn_is_named() -> None:
-    assert [name for name in TurnAsked.model_fields if f"`{name}`" not in PAGE] == []
+    assert [name for name in TurnArguments.model_fields if f"`{name}`" not in PAGE] == []
 
 
 def test_every_part_of_an_answer_is_named() -> None:
-    assert [name for name in answer_of([], Asked()) if f"`{name}`" not in PAGE] == []
+    assert [name for name in answer_of([], Requests()) if f"`{name}`" not in PAGE] == []
 
 
 def test_every_expectation_is_named() -> None:

@@ -16,7 +16,7 @@ from groundhook.host.core.errors import SourceRateLimited, SourceTimeout
 from groundhook.host.core.ports import Found
 from groundhook.host.core.types.search import GraphNode, Item
 from groundhook.host.testing.cassette import Cassette, NotRecorded, canonical, joined, lines
-from groundhook.host.testing.tape import Tape, error_of, failure, found_of, played, recorded_found
+from groundhook.host.testing.tape import Tape, error_of, failure, found_of, recorded_found, replay
 from tests.testing.conftest import RunTests, rerun
 
 ASKS = """
@@ -148,7 +148,7 @@ async def test_the_clock_stands_where_it_stood_when_the_cassette_was_made(
     ("text", "said"),
     [
         ("{", "is not JSON"),
-        ('{"calls": [{"call": 1}]}', "is no cassette: calls[0]"),
+        ('{"calls": [{"call": 1}]}', "is not a cassette: calls[0]"),
         ('{"cals": []}', "cals"),
     ],
 )
@@ -196,7 +196,7 @@ def test_a_request_is_known_whatever_the_order_of_its_keys_and_never_by_another(
 
 async def test_a_call_that_was_cancelled_is_played_as_one_that_never_answers() -> None:
     with anyio.move_on_after(0.05) as scope:
-        await played({"cancelled": True})
+        await replay({"cancelled": True})
     assert scope.cancelled_caught
 
 

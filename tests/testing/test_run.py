@@ -280,7 +280,7 @@ async def test_console_lines_are_kept_with_their_test(run_tests: RunTests) -> No
     ran = await run_tests(
         'test("x", () => { console.log("n is %d", 5); console.warn("careful"); });'
     )
-    assert ran.results[0].said == ("n is 5", "warn: careful")
+    assert ran.results[0].console == ("n is 5", "warn: careful")
 
 
 async def test_hooks_know_nothing_of_what_tests_have(run_tests: RunTests) -> None:
@@ -310,7 +310,7 @@ async def test_a_turn_that_failed_or_warned_is_told_beside_what_did_not_hold(
             " messages.none.at(0);\n}"
         ),
     )
-    warned, failed = ran.results[0].said[-2:]
+    warned, failed = ran.results[0].console[-2:]
     assert warned.startswith(
         "the turn warned: assistants/a/index.ts: ctx.search.KB: unknown key 'limt'"
     )
@@ -349,5 +349,5 @@ async def test_an_error_that_nothing_in_a_test_waits_for_fails_it_at_its_line(
     assert "threw boom" in timer.fault.message
     assert any(
         "turn was given NaN at argument 2.metadata.a, which arrives as null" in line
-        for line in not_finite.said
+        for line in not_finite.console
     )

@@ -47,6 +47,7 @@ class AddReport:
 
     @property
     def failed(self) -> bool:
+        """Whether a file of the add failed."""
         return any(file.outcome == "failed" for file in self.files)
 
 
