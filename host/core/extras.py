@@ -59,8 +59,8 @@ def extra(name: Extra, need: str, error: type[HostError] = ConfigError) -> Itera
             raise error(
                 f"{need} needs {module!r}, which is not installed", hint=install(name)
             ) from exc
-        said = f"{need} needs a package that cannot be imported: {exc}"
-        raise error(said, hint=f"pip install --force-reinstall 'groundhook[{name}]'") from exc
+        message = f"{need} needs a package that cannot be imported: {exc}"
+        raise error(message, hint=f"pip install --force-reinstall 'groundhook[{name}]'") from exc
 
 
 def lacking(name: Extra) -> str:
