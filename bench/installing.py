@@ -83,7 +83,7 @@ def main() -> None:
         [plain] = weighed(Path(made) / "plain", str(ROOT), [[]])
         line("plain", plain)
         extras: list[list[str]] = [["all"], *([str(name)] for name in MODULES)]
-        every = weighed(Path(made) / "all", f"{ROOT}[all]", extras)
+        every = weighed(Path(made) / "all", f"{ROOT}[all,spacy]", extras)
         for name, sizes in zip(("all", *MODULES), every, strict=True):
             added = sizes if name == "all" else {k: v for k, v in sizes.items() if k not in plain}
             line(name, added)

@@ -9,6 +9,7 @@ standard output.
 
 from __future__ import annotations
 
+import compileall
 import json
 import statistics
 import subprocess
@@ -16,6 +17,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import anyio
@@ -36,6 +38,7 @@ from groundhook.host.llm.extractive import ExtractiveConnector
 from groundhook.host.llm.scripted import ScriptedConnector
 
 ROUNDS = 200
+GROUNDHOOK = str(Path(sys.executable).parent / "groundhook")
 HOOK = """
 export function Create(ctx, messages) {
   const query = messages[messages.length - 1].content;
@@ -211,6 +214,8 @@ def command_line() -> None:
     """`groundhook chat` on this repository, from the start of the process to its first event, and
     where the time goes."""
     app = str(Path(__file__).parent.parent)
+    for folder in ("handlers", "hooks", "host", "rerankers"):  # as installing does
+        compileall.compile_dir(Path(app) / folder, quiet=2)
     floor = timed(lambda: subprocess.run([sys.executable, "-c", "pass"], check=True))
     imports = statistics.median(
         float(subprocess.check_output([sys.executable, "-c", IMPORTS], cwd=app)) for _ in range(7)
@@ -219,12 +224,15 @@ def command_line() -> None:
     figure("groundhook chat: start of process to first event", first, "ms", floor, "python -c pass")
     figure("  of that, the interpreter", floor, "ms", floor, "python -c pass")
     figure("  of that, imports", imports, "ms", floor, "python -c pass")
+    for arguments in (["config", "explain", "docs", "--json", "--app", app], ["--help"]):
+        whole = timed(partial(whole_command, arguments))
+        name = " ".join(arguments[:2])
+        figure(f"groundhook {name}: whole process", whole, "ms", floor, "python -c pass")
 
 
 def first_event(app: str) -> float:
     """Milliseconds from starting the command to its first line."""
-    groundhook = str(Path(sys.executable).parent / "groundhook")
-    command = [groundhook, "chat", "docs", "What is a hook?", "--no-search", "--json", "--app", app]
+    command = [GROUNDHOOK, "chat", "docs", "What is a hook?", "--no-search", "--json", "--app", app]
     began = time.perf_counter()
     with subprocess.Popen(command, stdout=subprocess.PIPE, cwd=app) as process:
         assert process.stdout is not None
@@ -234,6 +242,10 @@ def first_event(app: str) -> float:
     if process.returncode != 0 or json.loads(line)["type"] != "stream_start":
         raise SystemExit(f"the command failed with {process.returncode}: {line!r}")
     return taken
+
+
+def whole_command(arguments: list[str]) -> None:
+    subprocess.run([GROUNDHOOK, *arguments], stdout=subprocess.DEVNULL, check=True)
 
 
 def timed(work: Callable[[], object]) -> float:
