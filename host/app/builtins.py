@@ -23,9 +23,9 @@ SERVICES = ("voyage", "openai")  # embedding providers whose settings are in age
 
 
 def register(plugins: Plugins) -> None:
-    plugins.sources.add("web", Source(type="web", make=_web))
-    plugins.sources.add("kb", Source(type="kb", make=_kb))
-    plugins.sources.add("db", Source(type="db", make=_db))
+    plugins.sources.add("web", Source(type="web", make=_web, module="groundhook.handlers.web.base"))
+    plugins.sources.add("kb", Source(type="kb", make=_kb, module="groundhook.handlers.kb.base"))
+    plugins.sources.add("db", Source(type="db", make=_db, module="groundhook.handlers.db.base"))
     plugins.web_providers.add("tavily", _tavily)  # in the order in which `auto` tries them
     plugins.web_providers.add("serper", _serper)
     plugins.web_providers.add("searxng", _searxng)

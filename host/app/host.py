@@ -196,7 +196,9 @@ class Host:
         self.runtime = replace(
             self.runtime,
             app=app,
-            plugins=replace(self.runtime.plugins, handlers=sources.handlers),
+            plugins=replace(
+                self.runtime.plugins, handlers=sources.handlers, imported=sources.imported
+            ),
             documents=sources,
             records=sources,
             web_configured=sources.web_configured,

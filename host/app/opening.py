@@ -111,7 +111,9 @@ async def open_host(
         made = Sources(context)
         runtime = Runtime(
             app=app,
-            plugins=SearchPlugins(handlers=made.handlers, rerankers=_rerankers(context)),
+            plugins=SearchPlugins(
+                handlers=made.handlers, rerankers=_rerankers(context), imported=made.imported
+            ),
             documents=made,
             records=made,
             markdown=_markdown,

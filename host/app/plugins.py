@@ -62,10 +62,12 @@ class PluginContext:
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Source:
     """A search source: the type of the searches that it serves, and how it is made. Sources of one
-    type are searched together."""
+    type are searched together. A `module` that takes long to import is imported in a thread before
+    the first search, where `make` would hold the event loop."""
 
     type: SearchType
     make: Callable[[PluginContext], Handler]
+    module: str = ""
 
     def __post_init__(self) -> None:
         if self.type not in SEARCH_TYPES:

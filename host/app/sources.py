@@ -6,7 +6,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, cast
+
+import anyio.to_thread
 
 from groundhook.host.app.plugins import PluginContext, Source
 from groundhook.host.config.packages import App
@@ -47,6 +50,13 @@ class Sources:
         """The same sources over another reading of the app's files."""
         context = replace(self._context, collections=app.collections, models=app.models)
         return Sources(context, self._made)
+
+    async def imported(self, type: SearchType) -> None:
+        """Import, in a thread, what the sources of a type are made of."""
+        for name in self._names(type):
+            source = self._context.plugins.sources[name]
+            if source not in self._made and source.module:
+                await anyio.to_thread.run_sync(import_module, source.module)
 
     @property
     def knowledge_base(self) -> KnowledgeBase:

@@ -30,7 +30,7 @@ from groundhook.host.core.registry import Registry
 from groundhook.host.core.settings import RerankSettings, Settings
 from groundhook.host.core.trace import Span, span
 from groundhook.host.core.types.events import STOPPED, SearchComplete, SearchFound, SearchStart
-from groundhook.host.core.types.search import Item, SearchRequest, SearchResult, Source
+from groundhook.host.core.types.search import Item, SearchRequest, SearchResult, SearchType, Source
 from groundhook.host.search import plan
 from groundhook.host.search.merge import Pool, apply_ranking, cut, pool
 from groundhook.host.search.reranking import choose, options_of
@@ -54,10 +54,12 @@ class Names(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class SearchPlugins:
-    """The sources by search type, and the rerankers by type."""
+    """The sources by search type, and the rerankers by type. `imported` is awaited before a source
+    is first used: what it loads does not hold the event loop."""
 
     handlers: Registry[Handler]
     rerankers: Registry[Reranker]
+    imported: Callable[[SearchType], Awaitable[None]] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -161,6 +163,8 @@ class Searcher:
             if key := self.settings.uses.disables(request.type):
                 raise SourceNotConfigured(f"uses.{key} is 'disabled'")
             completed = self._resolve(plan.complete(request, self.settings))
+            if self.plugins.imported is not None:
+                await self.plugins.imported(request.type)
             handler = self.plugins.handlers.get(request.type)
             with unwrapped(), anyio.move_on_after(timeout / 1000):
                 return await handler.search(completed, self.scope), None
