@@ -17,7 +17,6 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 
 import anyio
@@ -212,22 +211,28 @@ def bare_isolate() -> float:
 
 def command_line() -> None:
     """`groundhook chat` on this repository, from the start of the process to its first event, and
-    where the time goes."""
+    the commands that should be quick. All take turns, so that a busy moment meets each of them."""
     app = str(Path(__file__).parent.parent)
     for folder in ("handlers", "hooks", "host", "rerankers"):  # as installing does
         compileall.compile_dir(Path(app) / folder, quiet=2)
-    floor = timed(lambda: subprocess.run([sys.executable, "-c", "pass"], check=True))
-    imports = statistics.median(
-        float(subprocess.check_output([sys.executable, "-c", IMPORTS], cwd=app)) for _ in range(7)
-    )
-    first = statistics.median(first_event(app) for _ in range(7))
-    figure("groundhook chat: start of process to first event", first, "ms", floor, "python -c pass")
-    figure("  of that, the interpreter", floor, "ms", floor, "python -c pass")
-    figure("  of that, imports", imports, "ms", floor, "python -c pass")
-    for arguments in (["config", "explain", "docs", "--json", "--app", app], ["--help"]):
-        whole = timed(partial(whole_command, arguments))
-        name = " ".join(arguments[:2])
-        figure(f"groundhook {name}: whole process", whole, "ms", floor, "python -c pass")
+    explain = ["config", "explain", "docs", "--json", "--app", app]
+    interpreter = "  of that, the interpreter"
+    work: dict[str, Callable[[], float]] = {
+        "groundhook chat: start of process to first event": lambda: first_event(app),
+        interpreter: lambda: whole_process([sys.executable, "-c", "pass"]),
+        "  of that, imports": lambda: float(
+            subprocess.check_output([sys.executable, "-c", IMPORTS], cwd=app)
+        ),
+        "groundhook config explain: whole process": lambda: whole_process([GROUNDHOOK, *explain]),
+        "groundhook --help: whole process": lambda: whole_process([GROUNDHOOK, "--help"]),
+    }
+    taken: dict[str, list[float]] = {name: [] for name in work}
+    for _ in range(9):
+        for name, run in work.items():
+            taken[name].append(run())
+    floor = statistics.median(taken[interpreter])
+    for name, each in taken.items():
+        figure(name, statistics.median(each), "ms", floor, "python -c pass")
 
 
 def first_event(app: str) -> float:
@@ -244,18 +249,11 @@ def first_event(app: str) -> float:
     return taken
 
 
-def whole_command(arguments: list[str]) -> None:
-    subprocess.run([GROUNDHOOK, *arguments], stdout=subprocess.DEVNULL, check=True)
-
-
-def timed(work: Callable[[], object]) -> float:
-    """p50 of seven runs, in milliseconds."""
-    taken = []
-    for _ in range(7):
-        began = time.perf_counter()
-        work()
-        taken.append((time.perf_counter() - began) * 1000)
-    return statistics.median(taken)
+def whole_process(command: list[str]) -> float:
+    """Milliseconds from starting a command to its end."""
+    began = time.perf_counter()
+    subprocess.run(command, stdout=subprocess.DEVNULL, check=True)
+    return (time.perf_counter() - began) * 1000
 
 
 if __name__ == "__main__":
