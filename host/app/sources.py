@@ -52,11 +52,14 @@ class Sources:
         return Sources(context, self._made)
 
     async def imported(self, type: SearchType) -> None:
-        """Import, in a thread, what the sources of a type are made of."""
+        """Import, in a thread, what the sources of a type are made of. Raises PluginError."""
         for name in self._names(type):
             source = self._context.plugins.sources[name]
             if source not in self._made and source.module:
-                await anyio.to_thread.run_sync(import_module, source.module)
+                try:
+                    await anyio.to_thread.run_sync(import_module, source.module)
+                except Exception as exc:
+                    raise self._cannot_be_made(name, exc) from exc
 
     @property
     def knowledge_base(self) -> KnowledgeBase:
@@ -124,8 +127,10 @@ class Sources:
         except HostError:
             raise
         except Exception as exc:
-            owner = self._context.plugins.sources.owner(name)
-            raise PluginError(
-                f"the search source {name!r} of {owner} cannot be made:"
-                f" {exc.__class__.__name__}: {exc}"
-            ) from exc
+            raise self._cannot_be_made(name, exc) from exc
+
+    def _cannot_be_made(self, name: str, exc: Exception) -> PluginError:
+        owner = self._context.plugins.sources.owner(name)
+        return PluginError(
+            f"the search source {name!r} of {owner} cannot be made: {exc.__class__.__name__}: {exc}"
+        )

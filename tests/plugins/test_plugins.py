@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import json
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import anyio
@@ -205,3 +206,28 @@ def test_a_script_without_an_event_loop_streams_searches_and_checks(
         assert {item.title for item in found.items} == {"tenant", "today"}
         assert [problem for problem in host.check() if problem.severity == "error"] == []
         assert host.reload().problems == ()
+
+
+async def test_what_a_source_is_made_of_is_imported_beside_the_event_loop(
+    make_app: MakeApp, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(str(tmp_path))
+    (tmp_path / "heavy_source.py").write_text(
+        "import threading\nBESIDE = threading.current_thread() is not threading.main_thread()\n"
+    )
+
+    def register(plugins: Plugins, module: str) -> None:
+        made = Source(type="web", make=lambda _: CannedSource({}), module=module)
+        plugins.sources.replace("web", made)
+
+    app = make_app({"assistants/a/package.yao": "{}"})
+    query = {"type": "web", "query": "pens"}
+    for module in ("heavy_source", "no_such_module"):
+        plugin = Plugin(partial(register, module=module), requires=1, name="heavy")
+        async with open_host(app, plugins=[plugin]) as host:
+            found = await host.search(query)
+        if module == "no_such_module":
+            assert "the search source 'web' of the plug-in 'heavy' cannot be made" in str(
+                found.error
+            )
+    assert importlib.import_module("heavy_source").BESIDE
