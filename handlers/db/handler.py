@@ -9,7 +9,7 @@ reads.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import partial
+from dataclasses import replace
 from typing import Any
 
 import anyio.to_thread
@@ -17,7 +17,7 @@ import anyio.to_thread
 from groundhook.handlers.db.coerce import to_json
 from groundhook.handlers.db.delegated import read_by_delegate
 from groundhook.handlers.db.dsl import QueryDSL, models_of
-from groundhook.handlers.db.items import items_of
+from groundhook.handlers.db.items import items_of, less_certain
 from groundhook.handlers.db.joins import Permits
 from groundhook.handlers.db.linter import checked_with_warnings
 from groundhook.handlers.db.permission import permit_for
@@ -29,6 +29,7 @@ from groundhook.handlers.db.request_query import (
     merge,
     unknown_field,
     with_any_word,
+    without_words,
 )
 from groundhook.handlers.db.statement import ROWS
 from groundhook.handlers.db.store import QueryResult, Samples, Store
@@ -99,6 +100,15 @@ class DBHandler:
                 else "any of these words"
             )
             await scope.warn("db_query_words", f"no record has {words}")
+        if not found.items and (
+            bare := [one for ask in asks if (one := without_words(ask.query)) is not None]
+        ):
+            found = await self._run_all([self._check(query) for query in bare], scope, limit)
+            if found.items:
+                found = replace(found, items=tuple(map(less_certain, found.items)))
+                await scope.warn(
+                    "db_query_words", "no record has the words; only the conditions were used"
+                )
         return found
 
     async def records(self, query: RecordQuery, scope: Scope, /) -> list[dict[str, Any]]:
@@ -147,12 +157,15 @@ class DBHandler:
                 )
             except DelegateError as exc:
                 await scope.warn(exc.code, f"{exc}; the built-in reading of questions was used")
-        words = words_for(scope.settings.query.language, request.query)
         offers = await self._offers(request.models or (), scope)
-        read = partial(read_question, request.query, offers, words, scope.now(), self._lexicons)
-        readings = await anyio.to_thread.run_sync(
-            read
-        )  # in a thread: the first question after sampling takes longer
+        now, language = scope.now(), scope.settings.query.language
+
+        def read() -> list[Reading]:
+            words = words_for(language, request.query)
+            return read_question(request.query, offers, words, now, self._lexicons)
+
+        # In a thread: the first question compiles the words, the first after sampling the values.
+        readings = await anyio.to_thread.run_sync(read)
         unplaced = list(dict.fromkeys(word for reading in readings for word in reading.unplaced))
         if unplaced and scope.settings.query.strict:
             raise SourceError(

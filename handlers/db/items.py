@@ -5,6 +5,7 @@ so that the query's order survives a sort by score:
 
     0.90  every word of the question became a condition, or the caller gave the conditions; figures
     0.70  some words were searched for as text and all were found, + 0.10 × their share in the title
+    0.45  the conditions hold, and no word was found
     0.45  only some of these words were found, + 0.10 × their share in the title
     0.50  no condition at all: the model's records in their own order
     − 0.05 × position / limit
@@ -45,6 +46,11 @@ def items_of(rows: Sequence[Row], dsl: QueryDSL, schemas: Schemas, limit: int) -
         make(row, dsl, schemas, 0.05 * position / max(1, limit))
         for position, row in enumerate(rows)
     ]
+
+
+def less_certain(item: Item) -> Item:
+    """Return the item of a query without the words of the question that no record has."""
+    return item.model_copy(update={"score": round(item.score - 0.45, 4)})
 
 
 # ------------------------------------------------------------------------------------------ records

@@ -65,6 +65,19 @@ def unknown_field(
     return None
 
 
+def without_words(query: QueryDSL) -> QueryDSL | None:
+    """Return the query without the words that are searched for in every text; None if it has none,
+    or nothing else."""
+    wheres = tuple(
+        where
+        for where in query.wheres
+        if where.field != EVERY_TEXT or where.op not in (MATCH, MATCH_ANY)
+    )
+    return (
+        query.model_copy(update={"wheres": wheres}) if 0 < len(wheres) < len(query.wheres) else None
+    )
+
+
 def with_any_word(query: QueryDSL) -> QueryDSL | None:
     """Return the query with any of its words instead of all; None if that changes nothing."""
     wheres = tuple(

@@ -65,13 +65,15 @@ class Compiler:
         return sa.select(sa.func.count()).select_from(some)
 
     def sample(
-        self, model: str, of: Field, permits: Permits, rows: int, values: int
+        self, model: str, of: Field, permits: Permits, rows: int | None, values: int
     ) -> sa.Select[Any]:
         """Return the statement for at most `values` distinct values of a field, among the first
-        `rows` rows that the permit allows."""
+        `rows` rows that the permit allows, or among all."""
         declared = self._tables[model]
         column, key = declared.table.c[of.name], declared.table.c[declared.schema.key]
         limits = row_limits(declared, declared.table, permits[model], self._texts)
+        if rows is None:
+            return sa.select(column).where(*limits, column.is_not(None)).distinct().limit(values)
         some = (
             sa.select(column)
             .where(*limits, column.is_not(None))

@@ -20,7 +20,7 @@ from groundhook.handlers.db.engine import Engine, render
 from groundhook.handlers.db.joins import Permits
 from groundhook.handlers.db.loading import Loaded, load_model
 from groundhook.handlers.db.permission import Permit
-from groundhook.handlers.db.schema import Schema
+from groundhook.handlers.db.schema import Field, Schema
 from groundhook.handlers.db.schema_diff import Difference, compare
 from groundhook.handlers.db.statement import MAX_COUNT, Compiler
 from groundhook.handlers.db.tables import Tables
@@ -29,6 +29,7 @@ from groundhook.host.core.types.model_spec import ModelSpec
 
 SAMPLE_ROWS = 5000  # read for each field
 SAMPLE_VALUES = 300  # kept of each field
+INDEXED_VALUES = 2000  # kept of an indexed column, whose every row is read
 SAMPLE_LENGTH = 60  # characters; longer values are prose
 SAMPLE_SECONDS = 30.0  # before a sample is taken again
 INDEX_SECONDS = 30.0  # before the existence of a full-text index is checked again
@@ -150,7 +151,7 @@ class Store:
         ]
         permits = {model: permit}
         statements = {
-            one.name: self._compiler.sample(model, one, permits, SAMPLE_ROWS, SAMPLE_VALUES)
+            one.name: self._compiler.sample(model, one, permits, *self._sample_size(model, one))
             for one in fields
         }
 
@@ -167,6 +168,16 @@ class Store:
             raise
         self._cache_samples(key, samples)
         return samples
+
+    def _sample_size(self, model: str, of: Field) -> tuple[int | None, int]:
+        """Return how many rows are read for a field's values, None for all, and how many values are
+        kept. The values of an indexed column are read from its index."""
+        indexed = any(
+            column.index or column.unique
+            for column in self._tables[model].spec.columns
+            if column.name == of.name
+        )
+        return (None, INDEXED_VALUES) if indexed else (SAMPLE_ROWS, SAMPLE_VALUES)
 
     def _cache_samples(
         self, key: tuple[str, Permit | None], found: Samples | SourceTimeout

@@ -17,6 +17,7 @@ from groundhook.handlers.db.question.meanings import (
     FieldRef,
     Filler,
     Meaning,
+    Measure,
     Multiplier,
     Numeral,
     Or,
@@ -40,11 +41,12 @@ M = TypeVar("M", bound=Meaning)
 
 @dataclass(frozen=True)
 class Amount:
-    """A number and the kind its unit says, empty without one."""
+    """A number and the kind its unit says, empty without one; of a unit of measure its `scale`."""
 
     value: int | float
     kind: str
     end: int
+    scale: float = 0.0
 
 
 @dataclass
@@ -314,7 +316,8 @@ class Cursor:
         if self.is_mark(end, "-") and (self.is_(end + 1, Unit) or self.number_named(end + 1)):
             end += 1  # "a 3-room flat"
         kind = "money" if money else before[0].kind if before and start != i else ""
-        if factor := self.take(end, Multiplier):
+        measure = self._measure(end)
+        if factor := None if measure else self.take(end, Multiplier):
             value, end = value * factor[0].factor, factor[1]
         if unit := self.take(end, Unit):
             kind, end = kind or unit[0].kind, unit[1]
@@ -325,7 +328,21 @@ class Cursor:
             and _PARTED.fullmatch(self.tokens[start].norm.strip(CURRENCY))
         ):
             value = round(value * 1000)  # "1.500 euros": no price has three decimals
-        return Amount(int(value) if value == int(value) else value, kind, end)
+        whole = int(value) if value == int(value) else value
+        if measure is not None:
+            return Amount(whole, measure[0].kind, measure[1], measure[0].scale)
+        return Amount(whole, kind, end)
+
+    def _measure(self, i: int) -> tuple[Measure, int] | None:
+        """A unit that some field of the model is measured in, or can be."""
+        found = self.take(i, Measure)
+        return found if found and self.lexicon.measured_in(found[0].kind, "") else None
+
+    def in_unit_of(self, field: Field, amount: Amount) -> int | float:
+        """The amount as a field has it: 1.5 kg are 1500 of a field in grams."""
+        own = self.lexicon.scale_of(field, amount.kind) if amount.scale else None
+        value = round(amount.value * amount.scale / own, 6) if own else amount.value
+        return int(value) if value == int(value) else value
 
     # ---- fields
 

@@ -5,7 +5,12 @@ from __future__ import annotations
 from functools import lru_cache
 
 from groundhook.handlers.db.question.tokens import tokens_of
-from groundhook.handlers.db.question.vocabulary import Vocabulary, languages, vocabulary
+from groundhook.handlers.db.question.vocabulary import (
+    Vocabulary,
+    alphabet,
+    languages,
+    vocabulary,
+)
 
 AUTO = "auto"
 
@@ -15,7 +20,9 @@ def language_of(question: str) -> str:
     """The language whose words occur most often in the question; of equals the first, and English
     is the first of all. A question in an alphabet that only one language is written in is in that
     one."""
-    counts = {language: _known(question, vocabulary(language)) for language in languages()}
+    signs = set(question)
+    possible = [one for one in languages() if not (own := alphabet(one)) or own & signs]
+    counts = {language: _known(question, vocabulary(language)) for language in possible}
     return max(counts, key=lambda language: counts[language])
 
 

@@ -3,6 +3,7 @@ the values it has, and the same of the models that it is related to."""
 
 from __future__ import annotations
 
+import re
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -13,8 +14,10 @@ from groundhook.handlers.db.question.meanings import (
     FieldRef,
     Filler,
     Meaning,
+    Measure,
     ModelRef,
     OtherModel,
+    Per,
     Phrase,
     Postfix,
     RelationRef,
@@ -34,6 +37,7 @@ NAME_ENDINGS = (
 )  # of columns: `released_at` is asked about as "released"
 SHORTEST_MEANT = 4
 SHORTEST_SPOKEN = 7  # of the language's own words; shorter ones are too near to others
+LONGEST_PIECE = 2  # words of one piece of a list
 LONGEST_NAME = 4  # words of what a person or a thing is called
 Samples = Mapping[str, tuple[str, ...]]
 
@@ -54,7 +58,8 @@ class Lexicon:
     `stems` without their plural endings, `roots` without the endings of any form; `longest` says
     how many words the phrases beginning with a word have; `words` are those that a misspelt word
     may have meant; `parts` the words of names, and the fields that have such a name; `names` are
-    values such as "Nice" that are also words of the language, as they are written; `acts` the roots
+    values such as "Nice" that are also words of the language, as they are written; `lists` the
+    fields whose values are lists of such; `acts` the roots
     of what records of a relation to many are called ("order" for "ordered"), and that relation."""
 
     schema: Schema
@@ -68,6 +73,7 @@ class Lexicon:
     longest: dict[str, int] = field(default_factory=dict)
     acts: dict[str, str] = field(default_factory=dict)
     names: dict[str, list[ValueRef]] = field(default_factory=dict)
+    lists: set[str] = field(default_factory=set)
     _known: set[str] = field(default_factory=set)
     _roots: set[str] = field(default_factory=set)
 
@@ -136,6 +142,8 @@ class Lexicon:
         )
 
     def is_kind(self, candidate: Field, kind: str) -> bool:
+        if kind == "year" and self._rate(candidate):
+            return False
         return not self._words_of(candidate).isdisjoint(self.vocabulary.kinds.get(kind, ()))
 
     def is_category(self, candidate: Field) -> bool:
@@ -149,15 +157,37 @@ class Lexicon:
 
     @property
     def day_field(self) -> Field | None:
-        """The model's own date: the first that it declares, else when its rows were made."""
+        """The model's own date: the first that it declares, else when its rows were made. Of
+        persons the day on which they joined comes first, and the day of their birth is none."""
         dated = [
             candidate
             for candidate in self.schema.fields.values()
             if candidate.kind in ("date", "moment")
         ]
-        own = [candidate for candidate in dated if not candidate.hidden]
+        own = [one for one in dated if not (one.hidden or one == self.birth_field)]
+        begun = [one for one in own if self.of_persons and self.is_kind(one, "begun")]
         made = [candidate for candidate in dated if candidate.name == "created_at"]
-        return next(iter(own or made), None)
+        return next(iter(begun or own or made), None)
+
+    @property
+    def birth_field(self) -> Field | None:
+        """The date on which a person was born."""
+        dated = [one for one in self.schema.visible if one.kind in ("date", "moment")]
+        born = [one for one in dated if self.is_kind(one, "birth")]
+        return born[0] if born and self.of_persons else None
+
+    def scale_of(self, candidate: Field, kind: str) -> float | None:
+        """The unit that the field's label or comment says, of those of a kind."""
+        said = [self.vocabulary.phrases.get(phrase_of(word)) for word in self._words_of(candidate)]
+        units = (one for found in said for one in found or () if isinstance(one, Measure))
+        return next((one.scale for one in units if one.kind == kind), None)
+
+    def measured_in(self, kind: str, compared: str) -> list[Field]:
+        """The model's number fields with a unit of a kind; those of the kind that is compared come
+        first, and where there are such they are all."""
+        numbers = [one for one in self.schema.visible if one.kind in ("integer", "number")]
+        found = [one for one in numbers if self.scale_of(one, kind) is not None]
+        return [one for one in found if self.is_kind(one, compared)] or found
 
     # ---- making
 
@@ -253,6 +283,7 @@ class Lexicon:
             (words.index(word), place)
             for place, candidate in enumerate(candidates)
             if candidate.kind in kinds
+            and not (kind == "year" and self._rate(candidate))
             and candidate.name != self.schema.key
             and not candidate.hidden
             for word in self._words_of(candidate)
@@ -260,6 +291,15 @@ class Lexicon:
         ]
         return list(
             {candidates[place].name: candidates[place] for _, place in sorted(ranked)}.values()
+        )
+
+    def _rate(self, candidate: Field) -> bool:
+        """Whether a field is so much for a time, as a "salary per year" is."""
+        words = self._words_of(candidate)
+        return any(
+            isinstance(one, Per)
+            for word in words
+            for one in self.vocabulary.phrases.get((word,), ())
         )
 
     def _words_of(self, candidate: Field) -> set[str]:
@@ -313,8 +353,21 @@ def _add_model(made: Lexicon, offer: Offer, path: str) -> None:
     # Titles last: where a brand and a product share their name, the brand is meant.
     for name in sorted(offer.samples, key=lambda name: name == schema.title):
         if path + name in made.fields:
-            for value in offer.samples[name]:
+            pieces = _pieces_of(offer.samples[name])
+            made.lists.update({path + name} if pieces else ())
+            for value in pieces or offer.samples[name]:
                 _add_value(made, made.fields[path + name], value)
+
+
+def _pieces_of(values: Sequence[str]) -> list[str]:
+    """The pieces of values that are lists ("English, Hebrew"); empty where they are not: some have
+    one piece alone, and the pieces come again and again."""
+    parted = [[piece.strip() for piece in re.split("[,;|]", value)] for value in values]
+    pieces = [piece for each in parted for piece in each if piece]
+    several = sum(len(each) > 1 for each in parted)
+    known = dict.fromkeys(pieces)
+    short = all(len(piece.split()) <= LONGEST_PIECE for piece in known)
+    return list(known) if several > 1 and short and len(known) * 2 <= len(pieces) else []
 
 
 def _add_field(made: Lexicon, candidate: Field) -> None:
@@ -357,6 +410,7 @@ def _add_heads(made: Lexicon, schema: Schema) -> None:
     """The last word of a longer name, such as "inspection" for "next inspection", where it means
     nothing else."""
     heads: dict[str, list[Field]] = {}
+    keys = {relation.foreign for relation in schema.relations.values()}
     for candidate in schema.visible:
         if (
             candidate.kind not in ("integer", "number", "date", "moment")
@@ -364,6 +418,8 @@ def _add_heads(made: Lexicon, schema: Schema) -> None:
         ):
             continue
         for name in (candidate.label, *short_pieces(candidate.comment)):
+            if candidate.name in keys:
+                continue
             words = [word for word in phrase_of(name) if (word,) not in made.vocabulary.phrases]
             if len(phrase_of(name)) > 1 and words and len(words[-1]) >= SHORTEST_MEANT:
                 heads.setdefault(made.vocabulary.stem(words[-1]), []).append(candidate)
@@ -380,6 +436,8 @@ def _add_value(made: Lexicon, candidate: Field, value: str) -> None:
         word.isdecimal() and len(word) > 2 for word in phrase
     )  # "SO-10744"
     function = made.vocabulary.function_words
+    if not candidate.options:
+        function |= made.vocabulary.adjectives  # no town is meant by "nice", but by "Nice"
     chosen = len(phrase) > 1 and bool(candidate.options)  # "no-show", "on time"
     if len(phrase) == 1 and len(phrase[0]) > 2 and phrase[0] in function and value[:1].isupper():
         made.names.setdefault(value, []).append(ValueRef(candidate, value))

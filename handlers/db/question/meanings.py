@@ -101,6 +101,28 @@ class Unit(Meaning):
 
 
 @dataclass(frozen=True)
+class Measure(Meaning):
+    """A unit of a kind, worth `scale` of the smallest one."""
+
+    kind: str
+    scale: float
+
+
+@dataclass(frozen=True)
+class Adjective(Meaning):
+    """ "long", "tall", "good": behind a number of that kind it says which; alone nothing."""
+
+    kind: str
+
+
+@dataclass(frozen=True)
+class HowMuch(Meaning):
+    """ "how long": asks for a number of a kind."""
+
+    kind: str
+
+
+@dataclass(frozen=True)
 class Superlative(Meaning):
     order: Sorting
 
@@ -146,9 +168,9 @@ class DateRelation(Meaning):
 @dataclass(frozen=True)
 class Period(Meaning):
     """`previous` (last month), `rolling` (the last 30 days), `this`, `next` (next month, the next
-    30 days)."""
+    30 days), `counted` (rolling, where a number of units follows)."""
 
-    which: Literal["previous", "rolling", "this", "next"]
+    which: Literal["previous", "rolling", "counted", "this", "next"]
 
 
 @dataclass(frozen=True)

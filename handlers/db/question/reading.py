@@ -16,6 +16,7 @@ from groundhook.handlers.db.question.cursor import NUMBERS, Cursor, Draft
 from groundhook.handlers.db.question.joining import joined
 from groundhook.handlers.db.question.lexicon import Lexicon, Lexicons, Offer
 from groundhook.handlers.db.question.meanings import (
+    Adjective,
     Ago,
     Between,
     BetweenAnd,
@@ -28,6 +29,7 @@ from groundhook.handlers.db.question.meanings import (
     FigureWord,
     Filler,
     First,
+    HowMuch,
     Link,
     Meaning,
     Not,
@@ -36,6 +38,7 @@ from groundhook.handlers.db.question.meanings import (
     Per,
     Period,
     Postfix,
+    Preposition,
     RelationRef,
     SortBy,
     Superlative,
@@ -68,6 +71,7 @@ ABOUT_OTHERS: tuple[type[Meaning], ...] = (
         Link,
     ),
     *(DateRelation, DateUnit, Period, Ago, Condition, Per, FigureWord),
+    *(Adjective, HowMuch, Preposition),
 )
 
 
@@ -78,8 +82,8 @@ class Reading:
     `left_out`: those of the latter that are not searched for either. `notes`: what was read
     otherwise than typed. `named_at`: where the question names the model, None where it does not.
     `asks`: whether it asks the model for anything at all; "thank you" does not. `far` counts the
-    conditions on related records, of which there are any `lead` is where the first one on the
-    record's own fields stands."""
+    conditions on related records; where there are any, `lead` is where the first one on the
+    record's own fields stands. `titled`: whether it names a record by its title."""
 
     dsl: QueryDSL
     placed: tuple[str, ...]
@@ -92,6 +96,7 @@ class Reading:
     refused: bool = False
     far: int = 0
     lead: int = 0
+    titled: bool = False
     fits_person: bool = True
 
 
@@ -151,16 +156,17 @@ def _meant(readings: list[Reading]) -> list[Reading]:
         ]
         return whole if first.unplaced and not first.refused and len(whole) == 1 else [first]
 
-    def fit(reading: Reading) -> tuple[int, bool, int, int, int]:
+    def fit(reading: Reading) -> tuple[int, bool, int, int, int, bool]:
         return (
             len(reading.unplaced),
             not reading.fits_person,
             reading.far,
             -reading.effects,
             reading.lead,
+            not reading.titled,
         )
 
-    best = min(map(fit, readings), default=(0, False, 0, 0, 0))
+    best = min(map(fit, readings), default=(0, False, 0, 0, 0, False))
     return [reading for reading in readings if fit(reading) == best]
 
 
@@ -233,6 +239,7 @@ def _finished(cursor: Cursor, draft: Draft) -> Reading:
         lead=next((start for start, _, made in draft.pieces if "." not in made[0].field), 0)
         if far
         else 0,
+        titled=any(where.field == cursor.lexicon.schema.title for where in draft.wheres),
         fits_person=not draft.person or cursor.lexicon.of_persons,
     )
 

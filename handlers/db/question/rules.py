@@ -22,6 +22,7 @@ from groundhook.handlers.db.question.meanings import (
     FieldRef,
     Filler,
     Having,
+    HowMuch,
     Link,
     ModelRef,
     Nor,
@@ -32,6 +33,7 @@ from groundhook.handlers.db.question.meanings import (
     Period,
     Person,
     Postfix,
+    Preposition,
     RelationRef,
     SortBy,
     ValueRef,
@@ -88,7 +90,8 @@ def negation(cursor: Cursor, draft: Draft, i: int) -> int | None:
     draft.negated = True
     direct = cursor.at(i)[1]
     later = cursor.past(direct, Filler, Link)
-    for at in dict.fromkeys((direct, later)):
+    governed = _behind_verb(cursor, later)
+    for at in dict.fromkeys((direct, later, *governed)):
         for rule in (compare, prepositioned, field_led, values, condition):
             scratch = replace(draft, wheres=[*draft.wheres])
             end = rule(cursor, scratch, at, True)
@@ -97,6 +100,9 @@ def negation(cursor: Cursor, draft: Draft, i: int) -> int | None:
                 return None
             if end is not None:
                 draft.wheres = scratch.wheres
+                verb = range(later, later + 1) if at in governed else range(0)
+                draft.unplaced.extend(verb)
+                draft.idle.update(verb)
                 return _nor_what_follows(cursor, draft, end) if end == cursor.at(at)[1] else end
         if (end := _not_within(cursor, draft, at)) is not None:
             return end
@@ -113,6 +119,16 @@ def negation(cursor: Cursor, draft: Draft, i: int) -> int | None:
         draft.excluded.append(later)
         return later + 1
     return None
+
+
+def _behind_verb(cursor: Cursor, i: int) -> list[int]:
+    """Where the rest of a negated clause begins, behind a verb that is not known: "not painted in
+    red", "do not last longer than"."""
+    verb = cursor.unknown(i) and cursor.tokens[i].kind == "word"
+    rest = cursor.past(i + 1, Filler)
+    return (
+        [i + 1, rest] if verb and (rest > i + 1 or cursor.is_(rest, Compare, Preposition)) else []
+    )
 
 
 def _of_some(cursor: Cursor, wheres: Sequence[Where]) -> bool:
@@ -323,6 +339,16 @@ def related(cursor: Cursor, draft: Draft, i: int) -> int | None:
     return number[1]
 
 
+def how_much(cursor: Cursor, draft: Draft, i: int) -> int | None:
+    """ "how long is the Ohio": what the records say."""
+    for asked in cursor.all(i, HowMuch):
+        field = cursor.field_of_kind(asked.kind)
+        if field is not None:
+            draft.mention = field
+            return cursor.at(i)[1]
+    return None
+
+
 def mentioned(cursor: Cursor, draft: Draft, i: int) -> int | None:
     """A field that nothing is said about: "the price of …"."""
     field = cursor.take(i, FieldRef)
@@ -379,6 +405,7 @@ RULES: tuple[Rule, ...] = (
     ranked,
     figures,
     figure,
+    how_much,
     grouped,
     prepositioned,
     between,

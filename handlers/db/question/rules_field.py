@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from groundhook.handlers.db.dsl import MATCH_NONE
 from groundhook.handlers.db.question import dates
 from groundhook.handlers.db.question.cursor import NUMBERS, Cursor, Draft
 from groundhook.handlers.db.question.meanings import (
@@ -82,6 +83,9 @@ def values(
         end = more[1]
     if any(reference.field.name == chosen.field.name for reference in cursor.all(end, FieldRef)):
         end = cursor.at(end)[1]
+    if chosen.field.name in cursor.lexicon.lists:
+        _add_pieces(cursor, draft, chosen.field, listed, range(i, end), negated)
+        return end
     many = len(listed) > 1
     op = ("not in" if many else "!=") if negated else ("in" if many else "=")
     also = _fields_alike(cursor, found, chosen, listed) if of is None and not named else []
@@ -97,6 +101,18 @@ def values(
         f"{cursor.text(i, end)!r} was looked for in {' and '.join(where.field for where in each)}"
     )
     return end
+
+
+def _add_pieces(
+    cursor: Cursor, draft: Draft, field: Field, pieces: list[str], said: range, negated: bool
+) -> None:
+    """Add that a list contains these, or any of them, or none."""
+    if negated:
+        draft.wheres.append(Where(field=field.name, op=MATCH_NONE, value=pieces))
+        return
+    each = [Where(field=field.name, op="like", value=piece) for piece in pieces]
+    either = len(each) > 1 and any(cursor.is_(at, Or) for at in said)
+    draft.wheres += [Where(any_of=tuple(each))] if either else each
 
 
 def _fields_alike(
@@ -129,12 +145,26 @@ def prepositioned(cursor: Cursor, draft: Draft, i: int, negated: bool = False) -
     at = cursor.past(cursor.at(i)[1], Filler, most=1) if cursor.is_(i, Preposition) else i
     for word in cursor.all(i, Preposition):
         for field in cursor.lexicon.texts_of_kind(word.kind):
-            end = values(cursor, draft, cursor.at(i)[1], negated, field) or values(
-                cursor, draft, at, negated, field
-            )
-            if end is not None:
+            for start in dict.fromkeys((cursor.at(i)[1], at)):
+                end = values(cursor, draft, start, negated, field)
+                if end is None:
+                    continue
+                found = cursor.all(start, ValueRef)
+                value = next(one.value for one in found if one.field.name == field.name)
+                alike = _fields_alike(cursor, found, ValueRef(field, value), [value])
+                if alike and not _told_apart(cursor, alike):
+                    draft.notes.append(
+                        f"{cursor.text(start, end)!r} was looked for in {field.name}; it is also a"
+                        f" value of {' and '.join(alike)}"
+                    )
                 return end
     return None
+
+
+def _told_apart(cursor: Cursor, names: list[str]) -> bool:
+    """Whether fields have words of their own that say when they are meant: "from", "to"."""
+    kinds = cursor.lexicon.vocabulary.file.prepositions
+    return any(one.name in names for kind in kinds for one in cursor.lexicon.texts_of_kind(kind))
 
 
 def literal(cursor: Cursor, i: int) -> tuple[str, int] | None:
@@ -320,8 +350,9 @@ def _next_value(cursor: Cursor, i: int, field: Field) -> tuple[str, int] | None:
     at, joined = i, False
     while cursor.is_mark(at, ",") or cursor.is_(at, And, Or):
         at, joined = max(cursor.at(at)[1], at + 1), True
-    other = any(
-        field not in cursor.lexicon.texts_of_kind(word.kind) for word in cursor.all(at, Preposition)
+    words = cursor.all(at, Preposition)
+    other = bool(words) and all(
+        field not in cursor.lexicon.texts_of_kind(word.kind) for word in words
     )
     further = at if other else cursor.past(at, Filler, Link, most=2)  # "to Rome or from Dublin"
     for start in dict.fromkeys((at, further)) if joined else ():

@@ -309,6 +309,8 @@ def _of_kind(cursor: Cursor, i: int) -> Field | None:
 
 
 def _measured(cursor: Cursor, field: Field, function: str) -> bool:
-    if cursor.many(field):
+    schema = cursor.lexicon.schema
+    keys = {schema.key, *(relation.foreign for relation in schema.relations.values())}
+    if cursor.many(field) or (field.name in keys and function in ("sum", "avg")):
         return False
     return field.kind in NUMBERS or (field.kind in TIMES and function in ("min", "max"))

@@ -9,6 +9,7 @@ from groundhook.handlers.db.question import dates
 from groundhook.handlers.db.question.cursor import NUMBERS, OPPOSITE, Amount, Cursor, Draft
 from groundhook.handlers.db.question.dates import Span
 from groundhook.handlers.db.question.meanings import (
+    Adjective,
     Ago,
     Ahead,
     And,
@@ -30,6 +31,7 @@ from groundhook.handlers.db.question.meanings import (
     Or,
     OtherModel,
     Per,
+    Period,
     Postfix,
     RelationRef,
     Single,
@@ -42,6 +44,7 @@ from groundhook.handlers.db.question.rules_list import equal_to
 from groundhook.handlers.db.question.times import dated, days, duration, said_year, span
 from groundhook.handlers.db.schema import Field
 
+LONGEST_LIFE = 120  # years
 TIMES = ("date", "moment")
 ABOUT, ROUGHLY = "~", 0.1  # how far from a number "about" reaches
 SAYS_MORE: tuple[type[Meaning], ...] = (
@@ -80,10 +83,14 @@ def compare(
         )
     if amount is None:
         return None
+    if of is None and (aged := _aged(cursor, draft, amount, word[0], negated)) is not None:
+        return aged
     found = (of, _past_unit(cursor, of, amount.end)) if of else None
+    found = found or measured(cursor, amount, word[0].kind)
     found = found or number_field(cursor, amount, word[0].kind, _before(cursor, draft, i))
     if found is None:
         return None
+    amount = replace(amount, value=cursor.in_unit_of(found[0], amount))
     if word[0].op == ABOUT:
         return _range(draft, found[0], *_about(amount), found[1]) if not negated else None
     until = (
@@ -128,10 +135,15 @@ def amount_led(cursor: Cursor, draft: Draft, i: int) -> int | None:
         unit = cursor.take(postfix[1], Unit)
         end = unit[1] if unit else postfix[1]
         kind = amount.kind or (unit[0].kind if unit else "")
-        found = number_field(cursor, Amount(amount.value, kind, end), "", _before(cursor, draft, i))
+        here = replace(amount, kind=kind, end=end)
+        if (aged := _aged(cursor, draft, here, Compare(postfix[0]), False)) is not None:
+            return aged
+        found = measured(cursor, here, "") or number_field(
+            cursor, here, "", _before(cursor, draft, i)
+        )
         if found is None:
             return None
-        draft.add(found[0].name, postfix[0], amount.value)
+        draft.add(found[0].name, postfix[0], cursor.in_unit_of(found[0], amount))
         return found[1]
     field = cursor.field_of_kind(amount.kind) if amount.kind in ("money", "rating") else None
     if field is None or any(cursor.is_(at, Compare, Between) for at in draft.unplaced):
@@ -140,6 +152,53 @@ def amount_led(cursor: Cursor, draft: Draft, i: int) -> int | None:
         return equal_to(cursor, draft, field, amount)
     draft.add(field.name, ">=", amount.value)
     return amount.end
+
+
+def measured(cursor: Cursor, amount: Amount, kind: str) -> tuple[Field, int] | None:
+    """The field that is measured in the amount's unit, and the position after the unit and an
+    adjective that says which: "1000 km long"."""
+    adjective = cursor.take(amount.end, Adjective) if amount.scale else None
+    known = adjective if adjective and adjective[0].kind else None
+    end = known[1] if known else amount.end
+    fields = cursor.lexicon.measured_in(amount.kind, known[0].kind if known else kind)
+    return (fields[0], end) if amount.scale and fields else None
+
+
+def _aged(cursor: Cursor, draft: Draft, amount: Amount, word: Compare, negated: bool) -> int | None:
+    """ "members over 60", "trainers younger than 40": of the day of their birth."""
+    born = cursor.lexicon.birth_field
+    if born is None or not _says_age(cursor, amount, word):
+        return None
+    # "older than 40" begins with those that are 41; the comparison with a date goes the other way.
+    op = OPPOSITE[word.op] if negated else word.op
+    op = {"<": ">", ">": "<"}.get(op, op) if word.kind == "date" else op
+    for bound, years in _ages(op, int(amount.value)):
+        day = dates.stored(dates.midnight(dates.shifted(cursor.now, "year", -years)), born.kind)
+        draft.add(born.name, bound, day)
+    return cursor.past(amount.end, Adjective, most=1)
+
+
+def _says_age(cursor: Cursor, amount: Amount, word: Compare) -> bool:
+    """Whether a number that is compared can be an age, and is nothing else."""
+    end = amount.end
+    counted = cursor.is_(end, *COUNTED) and not cursor.is_(end, DateUnit)
+    fits = amount.kind in ("", "age") and word.kind in ("", "age", "date") and word.op in OPPOSITE
+    named = any(cursor.number_named(at) for at in (end, cursor.past(end, Filler, most=1)))
+    other = named or cursor.is_(end, Condition, ModelRef) or cursor.lexicon.of_kind("age")
+    bare = word.kind == "" and (cursor.unknown(end) or counted)
+    return fits and not (other or bare) and 0 < amount.value <= LONGEST_LIFE
+
+
+def _ages(op: str, years: int) -> list[tuple[str, int]]:
+    """Conditions on a date of birth, each with the years before today."""
+    known: dict[str, list[tuple[str, int]]] = {
+        ">": [("<=", years + 1)],
+        ">=": [("<=", years)],
+        "<": [(">", years)],
+        "<=": [(">", years + 1)],
+        "=": [(">", years + 1), ("<=", years)],
+    }
+    return known.get(op, [])
 
 
 def between(cursor: Cursor, draft: Draft, i: int, of: Field | None = None) -> int | None:
@@ -158,7 +217,8 @@ def date_led(cursor: Cursor, draft: Draft, i: int, of: Field | None = None) -> i
     if of is not None and not _tells_time(cursor, of):
         return None
     if (
-        (ahead := cursor.take(i, Ahead))
+        not cursor.is_(i, Period)
+        and (ahead := cursor.take(i, Ahead))
         and (day := of or cursor.lexicon.day_field)
         and day.kind in TIMES
     ):
@@ -190,10 +250,13 @@ def date_led(cursor: Cursor, draft: Draft, i: int, of: Field | None = None) -> i
 def compared_date(cursor: Cursor, draft: Draft, i: int, of: Field | None = None) -> int | None:
     """ "older than 3 months", "less than a week old", "more than ten years ago"."""
     word, field = cursor.take(i, Compare), of or cursor.lexicon.day_field
+    born = cursor.lexicon.birth_field
     length = duration(cursor, word[1]) if word else None
     if word is None or length is None or field is None or field.kind not in TIMES:
         return None
     count, unit, end = length
+    if of is None and born and unit == "year" and not cursor.is_(end, Ago):
+        return _aged(cursor, draft, Amount(count, "", end), word[0], False)
     old = cursor.is_(end, Old, Ago)
     if word[0].kind != "date" and not old:
         return None
@@ -396,8 +459,22 @@ def _between_numbers(cursor: Cursor, draft: Draft, i: int, of: Field | None) -> 
     found = (
         (of, upper.end)
         if of
-        else number_field(cursor, Amount(upper.value, upper.kind or lower.kind, upper.end), "")
+        else measured(cursor, upper, "")
+        or number_field(cursor, Amount(upper.value, upper.kind or lower.kind, upper.end), "")
     )
+    if found is not None and upper.scale:
+        lower = replace(lower, kind=upper.kind, scale=lower.scale or upper.scale)
+        lower, upper = (
+            replace(one, value=cursor.in_unit_of(found[0], one)) for one in (lower, upper)
+        )
+    years = cursor.take(upper.end, DateUnit)
+    if of is None and (years is None or years[0].unit == "year"):
+        here = replace(upper, end=years[1] if years else upper.end)
+        scratch = Draft()
+        if (end := _aged(cursor, scratch, here, Compare("<="), False)) is not None:
+            _aged(cursor, scratch, replace(lower, end=here.end), Compare(">="), False)
+            draft.wheres += scratch.wheres
+            return end
     return (
         _range(draft, found[0], lower, upper, found[1])
         if found and found[0] and found[0].kind in NUMBERS

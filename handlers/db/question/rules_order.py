@@ -194,7 +194,8 @@ def _usual(cursor: Cursor, field: Field) -> str:
 
 def _sort_by_kind(cursor: Cursor, draft: Draft, kinds: tuple[str, ...], order: str) -> bool:
     for kind in kinds:
-        field = cursor.lexicon.day_field if kind == "date" else cursor.field_of_kind(kind)
+        days = {"date": cursor.lexicon.day_field, "birth": cursor.lexicon.birth_field}
+        field = days[kind] if kind in days else cursor.field_of_kind(kind)
         field = cursor.lexicon.of_kind(kind) if field is not None and cursor.many(field) else field
         if field is not None:
             return draft.sort(field.name, order)
@@ -210,7 +211,7 @@ def _last_records(cursor: Cursor, draft: Draft, at: int, which: set[str]) -> boo
     """ "the last 5 orders", "my last order", "my next appointment"."""
     period = cursor.whole(at, MOST)
     day, model = cursor.lexicon.day_field, cursor.take(period[1] if period else at, ModelRef)
-    if day is None or model is None or "this" in which:
+    if day is None or model is None or "this" in which or which == {"counted"}:
         return False
     last = cursor.tokens[model[1] - 1].norm
     singular = cursor.lexicon.vocabulary.stem(last) == last

@@ -3,6 +3,7 @@ table of phrases."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache, lru_cache
@@ -13,6 +14,7 @@ from typing import Any, Literal
 from pydantic import ValidationError
 
 from groundhook.handlers.db.question.meanings import (
+    Adjective,
     Ago,
     Ahead,
     And,
@@ -40,8 +42,10 @@ from groundhook.handlers.db.question.meanings import (
     Filler,
     First,
     Having,
+    HowMuch,
     Link,
     Meaning,
+    Measure,
     Month,
     Multiplier,
     Nor,
@@ -97,6 +101,7 @@ class DateWords(Value):
     during: Words
     previous: Words
     rolling: Words
+    counted: Words = ()
     definite: Words = ()
     this: Words
     next: Words
@@ -146,6 +151,9 @@ class LanguageFile(Value):
     asked_values: Words = ()
     who: Words = ()
     units: dict[str, Words]
+    measures: dict[str, dict[float, Words]] = {}
+    adjectives: dict[str, Words] = {}
+    how_much: dict[str, Words] = {}
     comparisons: dict[str, Words]
     comparisons_of: dict[str, dict[str, Words]]
     than: Words = ()
@@ -185,6 +193,7 @@ class Vocabulary:
     file: LanguageFile
     phrases: Mapping[Phrase, tuple[Meaning, ...]]
     function_words: frozenset[str]
+    adjectives: frozenset[str]
     single: frozenset[str]
     letters: frozenset[str]
     kinds: Mapping[str, Words]
@@ -230,6 +239,14 @@ def languages() -> tuple[str, ...]:
     return tuple(sorted(found, key=lambda name: (name != "en", name)))
 
 
+@cache
+def alphabet(language: str) -> frozenset[str]:
+    """The letters of a language that has an alphabet of its own, without the rest of its file."""
+    text = (FOLDER / f"{language}.yml").read_text(encoding="utf-8")
+    said = re.search(r"^letters: *(\S+)", text, re.MULTILINE)
+    return frozenset(said[1].strip("\"'")) if said else frozenset()
+
+
 def made(language: str, raw: Mapping[str, Any]) -> Vocabulary:
     """A vocabulary from the content of a language's file. Raises ConfigError that names the key."""
     connectors = {name: tuple(raw.get(name, ())) for name in ("and", "or")}
@@ -270,6 +287,7 @@ def made(language: str, raw: Mapping[str, Any]) -> Vocabulary:
         file,
         made_of,
         frozenset(function),
+        frozenset(word for said in file.adjectives.values() for word in said),
         single,
         frozenset(file.letters),
         kinds,
@@ -298,6 +316,10 @@ def _entries(
     yield file.who, Person()
     yield from ((words, Preposition(kind)) for kind, words in file.prepositions.items())
     yield from ((words, Unit(kind)) for kind, words in file.units.items())
+    for kind, scales in file.measures.items():
+        yield from ((words, Measure(kind, scale)) for scale, words in scales.items())
+    yield from ((words, Adjective(kind)) for kind, words in file.adjectives.items())
+    yield from ((words, HowMuch(kind)) for kind, words in file.how_much.items())
     yield from ((words, Compare(op)) for op, words in file.comparisons.items())
     for kind, group in file.comparisons_of.items():
         yield from ((words, Compare(op, kind)) for op, words in group.items())
@@ -340,6 +362,7 @@ def _dates(dates: DateWords) -> Iterator[tuple[Iterable[str], Meaning]]:
     yield dates.with_year, BeforeYear()
     yield dates.previous, Period("previous")
     yield dates.rolling, Period("rolling")
+    yield dates.counted, Period("counted")
     yield dates.definite, Definite()
     yield dates.this, Period("this")
     yield dates.next, Period("next")
