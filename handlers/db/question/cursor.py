@@ -1,15 +1,16 @@
 """A question being read: what its tokens can mean at each position, the small pieces that rules
-share, and the draft that the rules fill. Positions are indices of tokens; what takes tokens returns
-the position after them, or None."""
+share. Positions are indices of tokens; what takes tokens returns the position after them, or
+None."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, TypeVar, cast
+from typing import TypeVar
 
+from groundhook.handlers.db.question.draft import About
 from groundhook.handlers.db.question.lexicon import Lexicon
 from groundhook.handlers.db.question.meanings import (
     And,
@@ -28,11 +29,6 @@ from groundhook.handlers.db.question.meanings import (
 )
 from groundhook.handlers.db.question.tokens import CURRENCY, Token
 from groundhook.handlers.db.schema import Field
-from groundhook.host.core.types.query_language import (
-    Aggregate,
-    Order,
-    Where,
-)
 
 NUMBERS = ("integer", "number")
 _PARTED = re.compile(r"[1-9]\d{0,2}\.\d{3}")
@@ -49,71 +45,6 @@ class Amount:
     scale: float = 0.0
 
 
-@dataclass
-class Draft:
-    """What the rules have made of the question so far. `unplaced`, `excluded` and `idle` are
-    positions: of words that became no condition, of those that were negated, of those that only
-    speak about other words; `alternatives` of every "or" between conditions; `refused`: a "not" was
-    understood that no query can say. `pieces`: for each piece of the question that became
-    conditions, where it begins and ends, and which they are."""
-
-    wheres: list[Where] = field(default_factory=list)
-    pieces: list[tuple[int, int, list[Where]]] = field(default_factory=list)
-    alternatives: list[int] = field(default_factory=list)
-    aggregates: list[Aggregate] = field(default_factory=list)
-    groups: list[str] = field(default_factory=list)
-    orders: list[Order] = field(default_factory=list)
-    limit: int | None = None
-    phrases: list[str] = field(default_factory=list)
-    excluded: list[int] = field(default_factory=list)
-    unplaced: list[int] = field(default_factory=list)
-    idle: set[int] = field(default_factory=set)
-    notes: list[str] = field(default_factory=list)
-    named_at: int | None = None
-    listing: bool = False
-    person: bool = False
-    negated: bool = False
-    refused: bool = False
-    singular: bool = False
-    mention: Field | None = None
-
-    def add(self, name: str, op: str, value: Any = None) -> None:
-        where = Where(field=name, op=op, value=value)
-        # Of a flag that is mentioned twice ("not subscribed to the newsletter") the first word
-        # counts.
-        before = [there.value for there in self.wheres if there.field == name]
-        flag = isinstance(value, bool) and bool(before)
-        if flag and value is False and before == [True]:
-            self.notes.append(f"{name!r} was asked for both ways, and only what has it is shown")
-        if where not in self.wheres and not flag:
-            self.wheres.append(where)
-
-    def negate(self, wheres: Sequence[Where], fields: Mapping[str, Field]) -> None:
-        """Add that not all of these conditions hold; of what has no value none does."""
-        against = [opposite for where in wheres for opposite in _against(where)]
-        empty = [
-            name
-            for name in dict.fromkeys(where.field for where in wheres)
-            if name in fields and fields[name].nullable
-        ]
-        against += [Where(field=name, op="null") for name in empty]
-        self.wheres.append(against[0] if len(against) == 1 else Where(any_of=tuple(against)))
-
-    def figure(self, function: str, name: str = "*", *, distinct: bool = False) -> None:
-        made = Aggregate(function=cast(Any, function), field=name, distinct=distinct)
-        if made not in self.aggregates:
-            self.aggregates.append(made)
-
-    def sort(self, name: str, order: str) -> bool:
-        """Add an order; False where the question says the other way round of the same field
-        already."""
-        made = Order(field=name, order="asc" if order == "asc" else "desc")
-        there = next((one for one in self.orders if one.field == name), None)
-        if there is None:
-            self.orders.append(made)
-        return there is None or there == made
-
-
 class Cursor:
     """The tokens of one question and what they mean for one model."""
 
@@ -121,8 +52,7 @@ class Cursor:
         pieces = lexicon.read(tokens)
         self.typed, self.tokens = [typed for typed, _ in pieces], [read for _, read in pieces]
         self.lexicon, self.now = lexicon, now
-        self.focus = ""  # the relation that was mentioned last: what follows is about it
-        self.spoken_of: Field | None = None  # what the records of that relation are called
+        self.about = About("")  # what was mentioned last: what follows is about it
         self._memo: dict[int, tuple[tuple[Meaning, ...], int]] = {}
         self._raw: dict[int, tuple[tuple[Meaning, ...], int]] = {}
         self._unnamed = self._relations_unnamed()
@@ -196,7 +126,7 @@ class Cursor:
                 0
                 if relation in ahead
                 else 1
-                if relation == self.focus
+                if relation == self.about.relation
                 else 2
                 if not relation
                 else 3
@@ -349,7 +279,7 @@ class Cursor:
     def field_of_kind(self, kind: str) -> Field | None:
         """The number field of a kind: of the relation that is spoken about, else the model's
         own."""
-        related = self.lexicon.of_kind(kind, self.focus) if self.focus else None
+        related = self.lexicon.of_kind(kind, self.about.relation) if self.about.relation else None
         return related or self.lexicon.of_kind(kind)
 
     def number_named(self, i: int) -> Field | None:
@@ -387,28 +317,6 @@ class Cursor:
         """Whether only "and", "or", "but" and the like stand between this position and the
         condition before it."""
         return i > 0 and self.is_(i - 1, And, Or)
-
-
-OPPOSITE = {
-    "<": ">=",
-    "<=": ">",
-    ">": "<=",
-    ">=": "<",
-    "=": "!=",
-    "!=": "=",
-    "in": "not in",
-    "not in": "in",
-}
-
-
-def _against(where: Where) -> list[Where]:
-    """The conditions of which one holds where this one does not."""
-    if where.op == "between":
-        return [
-            Where(field=where.field, op=op, value=value)
-            for op, value in zip(("<", ">"), where.value, strict=True)
-        ]
-    return [Where(field=where.field, op=OPPOSITE[where.op], value=where.value)]
 
 
 def _relation_of(meaning: Meaning) -> str:

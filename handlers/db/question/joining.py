@@ -13,7 +13,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import pairwise
 
-from groundhook.handlers.db.question.cursor import Cursor, Draft
+from groundhook.handlers.db.question.cursor import Cursor
+from groundhook.handlers.db.question.draft import Draft
 from groundhook.handlers.db.question.meanings import And, But, ModelRef, Or
 from groundhook.host.core.types.query_language import Where
 

@@ -12,7 +12,8 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from groundhook.handlers.db.dsl import EVERY_TEXT, MATCH, MATCH_NONE, QueryDSL
-from groundhook.handlers.db.question.cursor import NUMBERS, Cursor, Draft
+from groundhook.handlers.db.question.cursor import NUMBERS, Cursor
+from groundhook.handlers.db.question.draft import Draft, Parsed
 from groundhook.handlers.db.question.joining import joined
 from groundhook.handlers.db.question.lexicon import Lexicon, Lexicons, Offer
 from groundhook.handlers.db.question.meanings import (
@@ -129,13 +130,15 @@ def read_for(tokens: Sequence[Token], lexicon: Lexicon, now: datetime) -> Readin
     while i < len(cursor.tokens):
         before = len(draft.wheres)
         rules = RULES if cursor.at(i)[0] or cursor.tokens[i].kind != "word" else RULES_UNKNOWN
-        end = next((end for rule in rules if (end := rule(cursor, draft, i)) is not None), None)
-        if end is None:
+        found = next((one for rule in rules if (one := rule(cursor, draft, i)) is not None), None)
+        if found is None:
             idle = cursor.is_(i, *ABOUT_OTHERS)
             end = cursor.at(i)[1] if idle else i + 1
-            draft.unplaced.extend(range(i, end))
-            draft.idle.update(range(i, end) if idle else ())
+            left = tuple(range(i, end))
+            draft.take(Parsed(end, unplaced=left, idle=left if idle else ()))
         else:
+            end = draft.take(found)
+            cursor.about = found.about or cursor.about
             _note_corrections(cursor, draft, i, end)
             if len(draft.wheres) > before:
                 draft.pieces.append((i, end, draft.wheres[before:]))

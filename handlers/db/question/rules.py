@@ -1,7 +1,7 @@
 """The rules of the grammar, in the order in which they are tried at each position of a question.
 
-A rule adds to the draft and returns the position after what it took, or returns None and adds
-nothing.
+A rule returns what it made of the words at a position, or None. It changes nothing:
+the reading adds what it found to the draft (`Draft.take`).
 """
 
 from __future__ import annotations
@@ -9,7 +9,15 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from groundhook.handlers.db.question.cursor import OPPOSITE, Cursor, Draft
+from groundhook.handlers.db.question.cursor import Cursor
+from groundhook.handlers.db.question.draft import (
+    OPPOSITE,
+    About,
+    Draft,
+    Parsed,
+    constraint,
+    negation_of,
+)
 from groundhook.handlers.db.question.meanings import (
     And,
     Between,
@@ -62,10 +70,10 @@ from groundhook.handlers.db.schema import Field
 from groundhook.host.core.types.query_language import Where
 
 AFTER_A_RECORD = (Filler, And, Or, Link, Compare, Between, DateRelation, Period)
-Rule = Callable[[Cursor, Draft, int], int | None]
+Rule = Callable[[Cursor, Draft, int], Parsed | None]
 
 
-def identifier(cursor: Cursor, draft: Draft, i: int) -> int | None:
+def identifier(cursor: Cursor, draft: Draft, i: int) -> Parsed | None:
     """ "SO-10744" that is no known value: one word to search for, not a word and a number."""
     group, end = cursor.typed[i].group, i
     while end < len(cursor.typed) and cursor.typed[end].group == group:
@@ -78,47 +86,50 @@ def identifier(cursor: Cursor, draft: Draft, i: int) -> int | None:
     )
     if not mixed or cursor.at(i)[1] >= end:
         return None
-    draft.unplaced.extend(range(i, end))
-    return end
+    return Parsed(end, unplaced=tuple(range(i, end)))
 
 
-def negation(cursor: Cursor, draft: Draft, i: int) -> int | None:
+def negation(cursor: Cursor, draft: Draft, i: int) -> Parsed | None:
     """ "not from Apple", "except discontinued ones", "without a description", "not more than 50",
     "neither paid nor sent"."""
-    if not cursor.is_(i, Not) and not (draft.negated and cursor.is_(i, Nor)):
+    again = cursor.is_(i, Nor) and any(cursor.is_(at, Not) for at in range(i))
+    if not (cursor.is_(i, Not) or again):
         return None
-    draft.negated = True
     direct = cursor.at(i)[1]
     later = cursor.past(direct, Filler, Link)
     governed = _behind_verb(cursor, later)
     for at in dict.fromkeys((direct, later, *governed)):
-        for rule in (compare, prepositioned, field_led, values, condition):
-            scratch = replace(draft, wheres=[*draft.wheres])
-            end = rule(cursor, scratch, at, True)
-            if end is not None and _of_some(cursor, scratch.wheres[len(draft.wheres) :]):
-                draft.refused = True
-                return None
-            if end is not None:
-                draft.wheres = scratch.wheres
-                verb = range(later, later + 1) if at in governed else range(0)
-                draft.unplaced.extend(verb)
-                draft.idle.update(verb)
-                return _nor_what_follows(cursor, draft, end) if end == cursor.at(at)[1] else end
-        if (end := _not_within(cursor, draft, at)) is not None:
-            return end
-        if cursor.is_(at, RelationRef) and _goes_on(cursor, cursor.at(at)[1]):
-            draft.refused = True
-            return None
-        if related := cursor.take(at, RelationRef):  # "customers without orders"
-            draft.add(related[0].relation, "null")
-            return related[1]
-        if act := cursor.act(at):  # "customers who never ordered"
-            draft.add(act, "null")
-            return at + 1
+        found = _negated(cursor, draft, at)
+        if found is not None and found.refused:
+            return replace(
+                found, end=direct, unplaced=(*range(i, direct),), idle=(*range(i, direct),)
+            )
+        if found is not None:
+            verb = (later,) if at in governed else ()
+            return replace(found, unplaced=verb, idle=verb)
     if later < len(cursor.tokens) and cursor.unknown(later) and cursor.tokens[later].kind == "word":
-        draft.excluded.append(later)
-        return later + 1
+        return Parsed(later + 1, excluded=(later,))
     return None
+
+
+def _negated(cursor: Cursor, draft: Draft, i: int) -> Parsed | None:
+    """The opposite of what begins here; `refused` where no query can say it."""
+    for rule in (_compare, _prepositioned, _field_led, _values, _condition):
+        found = rule(cursor, draft, i, True)
+        if found is not None and _of_some(cursor, found.wheres):
+            return Parsed(i, refused=True)
+        if found is not None:
+            return (
+                _nor_what_follows(cursor, draft, found) if found.end == cursor.at(i)[1] else found
+            )
+    if (within := _not_within(cursor, draft, i)) is not None:
+        return within
+    if cursor.is_(i, RelationRef) and _goes_on(cursor, cursor.at(i)[1]):
+        return Parsed(i, refused=True)
+    if related := cursor.take(i, RelationRef):  # "customers without orders"
+        return constraint(related[1], related[0].relation, "null")
+    act = cursor.act(i)  # "customers who never ordered"
+    return constraint(i + 1, act, "null") if act else None
 
 
 def _behind_verb(cursor: Cursor, i: int) -> list[int]:
@@ -135,10 +146,8 @@ def _of_some(cursor: Cursor, wheres: Sequence[Where]) -> bool:
     """Whether conditions are on related records of which there are many, and which were not spoken
     of before: "without overdue invoices" is not the same as with some that are not overdue."""
     fields = [cursor.lexicon.fields.get(where.field) for where in wheres]
-    return any(
-        field is not None and cursor.many(field) and not field.name.startswith(f"{cursor.focus}.")
-        for field in fields
-    )
+    many = (field for field in fields if field is not None and cursor.many(field))
+    return any(not field.name.startswith(f"{cursor.about.relation}.") for field in many)
 
 
 def _goes_on(cursor: Cursor, i: int) -> bool:
@@ -152,51 +161,40 @@ def _goes_on(cursor: Cursor, i: int) -> bool:
     return False
 
 
-def _nor_what_follows(cursor: Cursor, draft: Draft, i: int) -> int:
-    """ "not paid or cancelled": of two single words behind a "not" neither holds. → the position
-    after them."""
-    while cursor.is_(i, Or) and not cursor.is_(i, Nor):
-        at, scratch = cursor.at(i)[1], Draft(pieces=draft.pieces)
-        end = next(
-            (
-                end
-                for rule in (field_led, values)
-                if (end := rule(cursor, scratch, at, True)) is not None
-            ),
-            None,
-        )
-        if end is None or end != cursor.at(at)[1]:
+def _nor_what_follows(cursor: Cursor, draft: Draft, found: Parsed) -> Parsed:
+    """ "not paid or cancelled": of two single words behind a "not" neither holds."""
+    while cursor.is_(found.end, Or) and not cursor.is_(found.end, Nor):
+        at = cursor.at(found.end)[1]
+        more = field_led(cursor, draft, at, True) or values(cursor, at, True)
+        if more is None or more.end != cursor.at(at)[1]:
             break
-        draft.wheres += scratch.wheres
-        i = end
-    return i
+        found = replace(found, end=more.end, wheres=(*found.wheres, *more.wheres))
+    return found
 
 
-def _not_within(cursor: Cursor, draft: Draft, i: int) -> int | None:
+def _not_within(cursor: Cursor, draft: Draft, i: int) -> Parsed | None:
     """ "not between 50 and 100", "not in October", "price not between 50 and 100", "not older than
     a month"."""
     field = draft.mention if cursor.is_(i - 2, FieldRef) else None
     for rule in (between, compared_date, date_led):
-        scratch = Draft(pieces=draft.pieces)
-        end = rule(cursor, scratch, i, field) or rule(cursor, scratch, i)
-        if end is not None and all(where.op in (*OPPOSITE, "between") for where in scratch.wheres):
-            draft.negate(scratch.wheres, cursor.lexicon.fields)
-            return end
+        found = rule(cursor, draft, i, field) or rule(cursor, draft, i)
+        if found and all(where.op in (*OPPOSITE, "between") for where in found.wheres):
+            return negation_of(found, cursor.lexicon.fields)
     return None
 
 
-def condition(cursor: Cursor, draft: Draft, i: int, negated: bool = False) -> int | None:
+def condition(cursor: Cursor, i: int, negated: bool = False) -> Parsed | None:
     """ "in stock", "sold out"."""
     opposite = {">": "=", "=": ">"}
     for found in cursor.all(i, Condition):
         field = cursor.field_of_kind(found.kind)
         if field is not None:
-            draft.add(field.name, opposite[found.op] if negated else found.op, found.value)
-            return cursor.at(i)[1]
+            op = opposite[found.op] if negated else found.op
+            return constraint(cursor.at(i)[1], field.name, op, found.value)
     return None
 
 
-def having(cursor: Cursor, draft: Draft, i: int) -> int | None:
+def having(cursor: Cursor, draft: Draft, i: int) -> Parsed | None:
     """ "with a phone number", "with seats left": of a field that nothing else is said about."""
     word = cursor.take(i, Having)
     named = cursor.take(word[1], FieldRef) if word else None
@@ -212,16 +210,14 @@ def having(cursor: Cursor, draft: Draft, i: int) -> int | None:
         return None
     field = named[0].field
     if (none := lacking(cursor, field)) is not None:
-        draft.add(field.name, "!=", none)
-    elif field.nullable and "." not in field.name and field.kind != "boolean":
-        draft.add(field.name, "not null")
-    elif field == cursor.lexicon.of_kind("debt") or (
+        return constraint(named[1], field.name, "!=", none)
+    if field.nullable and "." not in field.name and field.kind != "boolean":
+        return constraint(named[1], field.name, "not null")
+    if field == cursor.lexicon.of_kind("debt") or (
         field.kind == "integer" and not _measure(cursor, field)
     ):
-        draft.add(field.name, ">", 0)
-    else:
-        return None
-    return named[1]
+        return constraint(named[1], field.name, ">", 0)
+    return None
 
 
 def _measure(cursor: Cursor, field: Field) -> bool:
@@ -231,12 +227,12 @@ def _measure(cursor: Cursor, field: Field) -> bool:
     return any(cursor.lexicon.is_kind(field, kind) for kind in kinds)
 
 
-def called(cursor: Cursor, draft: Draft, i: int) -> int | None:
+def called(cursor: Cursor, _: Draft, i: int) -> Parsed | None:
     """ "called Magic Keyboard": the title contains it."""
     word, title = cursor.take(i, Called), cursor.lexicon.schema.title
     found = literal(cursor, word[1]) if word and title else None
     if word is not None and cursor.is_(word[1], ValueRef):
-        return word[1]  # "called April Summers", who is known
+        return Parsed(word[1])  # "called April Summers", who is known
     if word is None or found is None:
         return None
     known = [
@@ -244,33 +240,32 @@ def called(cursor: Cursor, draft: Draft, i: int) -> int | None:
         for field in cursor.lexicon.parts.get(cursor.tokens[word[1]].norm, ())
         if "." not in field.name
     ]
-    draft.add(title if title in known or not known else known[0], "like", found[0])
-    return found[1]
+    name = title if title in known or not known else known[0]
+    return constraint(found[1], name, "like", found[0])
 
 
-def part(cursor: Cursor, draft: Draft, i: int) -> int | None:
+def part(cursor: Cursor, draft: Draft, i: int) -> Parsed | None:
     """ "orders of customer Anna", "author Sato": a word of a name that occurs, where it is said
     whose name it is."""
     fields = cursor.lexicon.parts.get(cursor.tokens[i].norm, ()) if cursor.unknown(i) else ()
+    about = cursor.about.relation
     for field in fields:
         relation = field.name.rpartition(".")[0]
         named = draft.mention is not None and draft.mention.name == field.name
-        own = (
-            not relation and not cursor.focus and cursor.lexicon.of_persons and field.name == "name"
-        )
-        if named or own or (relation and relation == cursor.focus):
-            draft.add(field.name, "like", cursor.typed[i].text)
-            return i + 1
+        person = cursor.lexicon.of_persons and field.name == "name"
+        own = not (relation or about) and person
+        if named or own or (relation and relation == about):
+            return constraint(i + 1, field.name, "like", cursor.typed[i].text)
     return None
 
 
-def containing(cursor: Cursor, _: Draft, i: int) -> int | None:
+def containing(cursor: Cursor, _: Draft, i: int) -> Parsed | None:
     """ "containing rush delivery": the words behind it are searched for."""
     word = cursor.take(i, Contains)
-    return word[1] if word and literal(cursor, word[1]) is not None else None
+    return Parsed(word[1]) if word and literal(cursor, word[1]) is not None else None
 
 
-def quoted(cursor: Cursor, draft: Draft, i: int) -> int | None:
+def quoted(cursor: Cursor, _: Draft, i: int) -> Parsed | None:
     """A quoted text: a value if the model has it, else searched for as it is."""
     if cursor.tokens[i].kind != "quoted":
         return None
@@ -278,13 +273,11 @@ def quoted(cursor: Cursor, draft: Draft, i: int) -> int | None:
     known = cursor.lexicon.exact.get(phrase_of(text), []) if text else []
     value = next((meaning for meaning in known if isinstance(meaning, ValueRef)), None)
     if value is not None:
-        draft.add(value.field.name, "=", value.value)
-    elif text:
-        draft.phrases.append(text)
-    return i + 1
+        return constraint(i + 1, value.field.name, "=", value.value)
+    return Parsed(i + 1, phrases=(text,) if text else ())
 
 
-def named(cursor: Cursor, draft: Draft, i: int) -> int | None:
+def named(cursor: Cursor, _: Draft, i: int) -> Parsed | None:
     """The model's name; with a number behind it in the singular, one record: "order 1042"."""
     model = cursor.take(i, ModelRef)
     if model is None or _corrected(cursor, i, model[1]):
@@ -295,14 +288,17 @@ def named(cursor: Cursor, draft: Draft, i: int) -> int | None:
     aside = (singular and cursor.is_(model[1], RelationRef, OtherModel)) or (
         i > 0 and cursor.is_(i - 1, Per, SortBy)
     )
-    if draft.named_at is None and not aside:
-        draft.named_at, draft.singular = i, singular
-    cursor.focus = ""
-    number = _record_number(cursor, model[1])
-    if number is None or schema.fields[schema.key].kind != "integer":
-        return model[1]
-    draft.add(schema.key, "=", number[0])
-    return number[1]
+    at = None if aside else i
+    found = Parsed(model[1], named_at=at, singular=singular, about=About("", cursor.about.title))
+    return _numbered(cursor, found, schema.key)
+
+
+def _numbered(cursor: Cursor, found: Parsed, key: str) -> Parsed:
+    """The same with the record's number behind it: "order 1042", "invoices of customer 42"."""
+    number = _record_number(cursor, found.end)
+    if number is None or cursor.lexicon.schema.fields[key].kind != "integer":
+        return found
+    return replace(found, end=number[1], wheres=(Where(field=key, value=number[0]),))
 
 
 def _record_number(cursor: Cursor, i: int) -> tuple[int, int] | None:
@@ -318,59 +314,51 @@ def _record_number(cursor: Cursor, i: int) -> tuple[int, int] | None:
     return number if cursor.ended(number[1]) or cursor.is_(number[1], *AFTER_A_RECORD) else None
 
 
-def related(cursor: Cursor, draft: Draft, i: int) -> int | None:
+def related(cursor: Cursor, _: Draft, i: int) -> Parsed | None:
     """The name of a model that records are related to: what follows is said of it. With a number
     behind it in the singular, one record: "invoices of customer 42"."""
     relation = cursor.take(i, RelationRef)
     if relation is None or _corrected(cursor, i, relation[1]):
         return None
-    cursor.focus, cursor.spoken_of = relation[0].relation, relation[0].title
-    known, number = (
-        cursor.lexicon.schema.relations[relation[0].relation],
-        _record_number(cursor, relation[1]),
-    )
-    if (
-        number is None
-        or known.many
-        or cursor.lexicon.schema.fields[known.foreign].kind != "integer"
-    ):
-        return relation[1]
-    draft.add(known.foreign, "=", number[0])
-    return number[1]
+    found = Parsed(relation[1], about=About(relation[0].relation, relation[0].title))
+    known = cursor.lexicon.schema.relations[relation[0].relation]
+    return found if known.many else _numbered(cursor, found, known.foreign)
 
 
-def how_much(cursor: Cursor, draft: Draft, i: int) -> int | None:
+def how_much(cursor: Cursor, _: Draft, i: int) -> Parsed | None:
     """ "how long is the Ohio": what the records say."""
     for asked in cursor.all(i, HowMuch):
         field = cursor.field_of_kind(asked.kind)
         if field is not None:
-            draft.mention = field
-            return cursor.at(i)[1]
+            return Parsed(cursor.at(i)[1], mention=field)
     return None
 
 
-def mentioned(cursor: Cursor, draft: Draft, i: int) -> int | None:
+def mentioned(cursor: Cursor, _: Draft, i: int) -> Parsed | None:
     """A field that nothing is said about: "the price of …"."""
     field = cursor.take(i, FieldRef)
     if field is None or _corrected(cursor, i, field[1]):
         return None
-    draft.mention = field[0].field
-    if happened(cursor, draft.mention, i, field[1]):
-        draft.add(draft.mention.name, "not null")
-    if relation := cursor.take(i, RelationRef):
-        cursor.focus = relation[0].relation
-    return field[1]
+    mention = field[0].field
+    there = happened(cursor, mention, i, field[1])
+    wheres = (Where(field=mention.name, op="not null"),) if there else ()
+    relation = cursor.take(i, RelationRef)
+    about = About(relation[0].relation, cursor.about.title) if relation else None
+    return Parsed(field[1], wheres, mention=mention, about=about)
 
 
-def nothing(cursor: Cursor, draft: Draft, i: int) -> int | None:
+def nothing(cursor: Cursor, draft: Draft, i: int) -> Parsed | None:
     """Words that carry no condition, and punctuation."""
     if cursor.tokens[i].kind == "mark":
-        return i + 1
-    draft.listing = draft.listing or cursor.is_(i, Everything)
-    draft.person = draft.person or cursor.is_(i, Person)
-    if cursor.is_(i, Or) and draft.wheres:
-        draft.alternatives.append(i)
-    return cursor.at(i)[1] if cursor.is_(i, Filler, And, Or, Link) else None
+        return Parsed(i + 1)
+    alternative = cursor.is_(i, Or) and bool(draft.wheres)
+    found = Parsed(
+        cursor.at(i)[1],
+        listing=cursor.is_(i, Everything),
+        person=cursor.is_(i, Person),
+        alternatives=(i,) if alternative else (),
+    )
+    return found if cursor.is_(i, Filler, And, Or, Link) else None
 
 
 def _corrected(cursor: Cursor, start: int, end: int) -> bool:
@@ -380,20 +368,24 @@ def _corrected(cursor: Cursor, start: int, end: int) -> bool:
     return wrong and not cursor.is_(start, ModelRef)
 
 
-def _values(cursor: Cursor, draft: Draft, i: int) -> int | None:
-    return values(cursor, draft, i, False)
+def _values(cursor: Cursor, _: Draft, i: int, negated: bool = False) -> Parsed | None:
+    return values(cursor, i, negated)
 
 
-def _compare(cursor: Cursor, draft: Draft, i: int) -> int | None:
-    return compare(cursor, draft, i, False)
+def _prepositioned(cursor: Cursor, _: Draft, i: int, negated: bool = False) -> Parsed | None:
+    return prepositioned(cursor, i, negated)
 
 
-def _field_led(cursor: Cursor, draft: Draft, i: int) -> int | None:
-    return field_led(cursor, draft, i, False)
+def _compare(cursor: Cursor, draft: Draft, i: int, negated: bool = False) -> Parsed | None:
+    return compare(cursor, draft, i, negated)
 
 
-def _condition(cursor: Cursor, draft: Draft, i: int) -> int | None:
-    return condition(cursor, draft, i)
+def _field_led(cursor: Cursor, draft: Draft, i: int, negated: bool = False) -> Parsed | None:
+    return field_led(cursor, draft, i, negated)
+
+
+def _condition(cursor: Cursor, _: Draft, i: int, negated: bool = False) -> Parsed | None:
+    return condition(cursor, i, negated)
 
 
 # Those that may take a word that means nothing.
@@ -407,7 +399,7 @@ RULES: tuple[Rule, ...] = (
     figure,
     how_much,
     grouped,
-    prepositioned,
+    _prepositioned,
     between,
     compared_date,
     date_led,

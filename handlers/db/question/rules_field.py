@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from groundhook.handlers.db.dsl import MATCH_NONE
 from groundhook.handlers.db.question import dates
-from groundhook.handlers.db.question.cursor import NUMBERS, Cursor, Draft
+from groundhook.handlers.db.question.cursor import NUMBERS, Cursor
+from groundhook.handlers.db.question.draft import Draft, Parsed, constraint, negation_of
 from groundhook.handlers.db.question.meanings import (
     And,
     Between,
@@ -38,12 +41,12 @@ from groundhook.handlers.db.question.rules_number import (
 )
 from groundhook.handlers.db.question.tokens import phrase_of
 from groundhook.handlers.db.schema import Field
-from groundhook.host.core.types.query_language import Where
+from groundhook.host.core.types.query_language import Order, Where
 
 LONGEST_LITERAL = 5  # words of a value that is not known
 
 
-def field_led(cursor: Cursor, draft: Draft, i: int, negated: bool) -> int | None:
+def field_led(cursor: Cursor, draft: Draft, i: int, negated: bool) -> Parsed | None:
     """ "price under 100", "rating of at least 4", "category: books", "released since March", "not
     featured"."""
     for reference in cursor.all(i, FieldRef):
@@ -55,15 +58,13 @@ def field_led(cursor: Cursor, draft: Draft, i: int, negated: bool) -> int | None
         against = negated != (no is not None)
         end = said_of(cursor, draft, field, after, against) if no is None else None
         end = end or said_of(cursor, draft, field, no[1] if no else at, against)
-        end = end or _alone(cursor, draft, field, after, no[1] if no else at, against)
+        end = end or _alone(cursor, field, after, no[1] if no else at, against)
         if end is not None:
             return end
     return None
 
 
-def values(
-    cursor: Cursor, draft: Draft, i: int, negated: bool, of: Field | None = None
-) -> int | None:
+def values(cursor: Cursor, i: int, negated: bool, of: Field | None = None) -> Parsed | None:
     """ "Apple", "Apple or Samsung", "electronics category", "delivered, shipped and paid"."""
     found = [
         meaning
@@ -84,35 +85,30 @@ def values(
     if any(reference.field.name == chosen.field.name for reference in cursor.all(end, FieldRef)):
         end = cursor.at(end)[1]
     if chosen.field.name in cursor.lexicon.lists:
-        _add_pieces(cursor, draft, chosen.field, listed, range(i, end), negated)
-        return end
+        return Parsed(end, _containing(cursor, chosen.field, listed, range(i, end), negated))
     many = len(listed) > 1
     op = ("not in" if many else "!=") if negated else ("in" if many else "=")
     also = _fields_alike(cursor, found, chosen, listed) if of is None and not named else []
     if not also:
-        draft.add(chosen.field.name, op, listed if many else listed[0])
-        return end
+        return constraint(end, chosen.field.name, op, listed if many else listed[0])
     each = [
         Where(field=name, op=op, value=listed if many else listed[0])
         for name in (chosen.field.name, *also)
     ]
-    draft.wheres += each if negated else [Where(any_of=tuple(each))]
-    draft.notes.append(
-        f"{cursor.text(i, end)!r} was looked for in {' and '.join(where.field for where in each)}"
-    )
-    return end
+    names = " and ".join(where.field for where in each)
+    note = f"{cursor.text(i, end)!r} was looked for in {names}"
+    return Parsed(end, tuple(each) if negated else (Where(any_of=tuple(each)),), notes=(note,))
 
 
-def _add_pieces(
-    cursor: Cursor, draft: Draft, field: Field, pieces: list[str], said: range, negated: bool
-) -> None:
-    """Add that a list contains these, or any of them, or none."""
+def _containing(
+    cursor: Cursor, field: Field, pieces: list[str], said: range, negated: bool
+) -> tuple[Where, ...]:
+    """That a list contains these, or any of them, or none."""
     if negated:
-        draft.wheres.append(Where(field=field.name, op=MATCH_NONE, value=pieces))
-        return
+        return (Where(field=field.name, op=MATCH_NONE, value=pieces),)
     each = [Where(field=field.name, op="like", value=piece) for piece in pieces]
     either = len(each) > 1 and any(cursor.is_(at, Or) for at in said)
-    draft.wheres += [Where(any_of=tuple(each))] if either else each
+    return (Where(any_of=tuple(each)),) if either else tuple(each)
 
 
 def _fields_alike(
@@ -132,32 +128,33 @@ def _fields_alike(
     return [field.name for field in others if not cursor.lexicon.is_kind(field, "name")]
 
 
-def excepted(cursor: Cursor, draft: Draft, i: int) -> int | None:
+def excepted(cursor: Cursor, draft: Draft, i: int) -> Parsed | None:
     """ "all makes but Volvo"."""
     if not (draft.listing and cursor.is_(i, But)):
         return None
-    return values(cursor, draft, cursor.past(cursor.at(i)[1], Single, most=1), True)
+    return values(cursor, cursor.past(cursor.at(i)[1], Single, most=1), True)
 
 
-def prepositioned(cursor: Cursor, draft: Draft, i: int, negated: bool = False) -> int | None:
+def prepositioned(cursor: Cursor, i: int, negated: bool = False) -> Parsed | None:
     """ "from Oslo", "to Rome": which of several fields the value belongs to is said by the word
     before it."""
     at = cursor.past(cursor.at(i)[1], Filler, most=1) if cursor.is_(i, Preposition) else i
     for word in cursor.all(i, Preposition):
         for field in cursor.lexicon.texts_of_kind(word.kind):
             for start in dict.fromkeys((cursor.at(i)[1], at)):
-                end = values(cursor, draft, start, negated, field)
-                if end is None:
+                parsed = values(cursor, start, negated, field)
+                if parsed is None:
                     continue
                 found = cursor.all(start, ValueRef)
                 value = next(one.value for one in found if one.field.name == field.name)
                 alike = _fields_alike(cursor, found, ValueRef(field, value), [value])
-                if alike and not _told_apart(cursor, alike):
-                    draft.notes.append(
-                        f"{cursor.text(start, end)!r} was looked for in {field.name}; it is also a"
-                        f" value of {' and '.join(alike)}"
-                    )
-                return end
+                if not alike or _told_apart(cursor, alike):
+                    return parsed
+                note = (
+                    f"{cursor.text(start, parsed.end)!r} was looked for in {field.name}; it is"
+                    f" also a value of {' and '.join(alike)}"
+                )
+                return replace(parsed, notes=(*parsed.notes, note))
     return None
 
 
@@ -177,7 +174,7 @@ def literal(cursor: Cursor, i: int) -> tuple[str, int] | None:
     return (cursor.text(i, end), end) if end > i else None
 
 
-def said_of(cursor: Cursor, draft: Draft, field: Field, at: int, negated: bool) -> int | None:
+def said_of(cursor: Cursor, draft: Draft, field: Field, at: int, negated: bool) -> Parsed | None:
     """What is said about the field at this position."""
     if field.kind in NUMBERS:
         end = compare(cursor, draft, at, negated, field)
@@ -185,7 +182,7 @@ def said_of(cursor: Cursor, draft: Draft, field: Field, at: int, negated: bool) 
             return _unsaid(cursor, draft, field, at)
         if end is None and field.kind == "integer" and cursor.lexicon.is_kind(field, "year"):
             end = between(cursor, draft, at, field) or date_led(cursor, draft, at, field)
-        return end or between(cursor, draft, at, field) or _number(cursor, draft, field, at)
+        return end or between(cursor, draft, at, field) or _number(cursor, field, at)
     if field.kind in TIMES and negated:
         return _unsaid(cursor, draft, field, at)
     if field.kind in TIMES:
@@ -208,60 +205,45 @@ def said_of(cursor: Cursor, draft: Draft, field: Field, at: int, negated: bool) 
             or date_led(cursor, draft, at, field)
         )
     if field.kind == "text":
-        end = values(cursor, draft, at, negated, field) or values(
-            cursor, draft, cursor.past(at, Link, Filler), negated, field
+        end = values(cursor, at, negated, field) or values(
+            cursor, cursor.past(at, Link, Filler), negated, field
         )
-        return (
-            end
-            or _option(cursor, draft, field, at, negated)
-            or _contains(cursor, draft, field, at, negated)
-        )
+        return end or _option(cursor, field, at, negated) or _contains(cursor, field, at, negated)
     return None
 
 
-def _unsaid(cursor: Cursor, draft: Draft, field: Field, at: int) -> int | None:
+def _unsaid(cursor: Cursor, draft: Draft, field: Field, at: int) -> Parsed | None:
     """The opposite of what is said about the field at this position."""
-    scratch = Draft(pieces=draft.pieces)
-    end = said_of(cursor, scratch, field, at, False)
-    if end is not None:
-        draft.negate(scratch.wheres, cursor.lexicon.fields)
-    return end
+    found = said_of(cursor, draft, field, at, False)
+    return negation_of(found, cursor.lexicon.fields) if found is not None else None
 
 
-def _alone(
-    cursor: Cursor, draft: Draft, field: Field, after: int, at: int, negated: bool
-) -> int | None:
+def _alone(cursor: Cursor, field: Field, after: int, at: int, negated: bool) -> Parsed | None:
     """A field with nothing but a link behind it: a flag, a sort order, a value not seen before, or
     the lack of one."""
     if (direction := cursor.take(after, Direction)) and not cursor.many(field):
-        draft.sort(field.name, direction[0].order)
-        return direction[1]
+        return Parsed(direction[1], orders=(Order(field=field.name, order=direction[0].order),))
     if field.kind == "boolean":
         truth = cursor.take(at, Truth) if cursor.is_(after, Link) else None
         value = truth[0].value if truth else True
-        draft.add(field.name, "=", value != negated)
-        return truth[1] if truth else after
+        return constraint(truth[1] if truth else after, field.name, "=", value != negated)
     if (
         field.kind == "text"
         and not field.options
         and cursor.is_(after, Equals)
         and (found := literal(cursor, at))
     ):
-        draft.add(field.name, "!=" if negated else "=", found[0])
-        return found[1]
+        return constraint(found[1], field.name, "!=" if negated else "=", found[0])
     if negated and (none := lacking(cursor, field)) and not cursor.is_(after, Link, Equals):
-        draft.add(field.name, "=", none)  # "without insurance"
-        return after
+        return constraint(after, field.name, "=", none)  # "without insurance"
     if negated and field.nullable and not cursor.is_(after, Link, Equals):
-        draft.add(field.name, "null")
-        return after
+        return constraint(after, field.name, "null")
     if (
         negated
         and field.kind == "integer"
         and not cursor.is_(after, Link, Equals, Compare, Between)
     ):
-        draft.add(field.name, "=", 0)  # "no renewals"
-        return after
+        return constraint(after, field.name, "=", 0)  # "no renewals"
     return None
 
 
@@ -289,7 +271,7 @@ def lacking(cursor: Cursor, field: Field) -> str | None:
     return next(said, None)
 
 
-def _number(cursor: Cursor, draft: Draft, field: Field, at: int) -> int | None:
+def _number(cursor: Cursor, field: Field, at: int) -> Parsed | None:
     amount = cursor.amount(at)
     if (
         amount is None
@@ -301,12 +283,11 @@ def _number(cursor: Cursor, draft: Draft, field: Field, at: int) -> int | None:
         return None  # "sick days in 2026"
     postfix = postfixed(cursor, amount.end)
     if postfix is None:
-        return equal_to(cursor, draft, field, amount)
-    draft.add(field.name, postfix[0], amount.value)
-    return postfix[1]
+        return equal_to(cursor, field, amount)
+    return constraint(postfix[1], field.name, postfix[0], amount.value)
 
 
-def _option(cursor: Cursor, draft: Draft, field: Field, at: int, negated: bool) -> int | None:
+def _option(cursor: Cursor, field: Field, at: int, negated: bool) -> Parsed | None:
     """ "grade 2", "grade 1 or 2": options that are numbers, of which it is not known which is
     more."""
     found: list[str] = []
@@ -328,22 +309,19 @@ def _option(cursor: Cursor, draft: Draft, field: Field, at: int, negated: bool) 
     if not found:
         return None
     if postfix := postfixed(cursor, end):
-        draft.unplaced.extend(range(end - 1, postfix[1]))
-        draft.idle.update(range(end, postfix[1]))
-        return postfix[1]
+        said = range(end, postfix[1])
+        return Parsed(postfix[1], unplaced=(end - 1, *said), idle=tuple(said))
     many = len(found) > 1
     op = ("not in" if many else "!=") if negated else ("in" if many else "=")
-    draft.add(field.name, op, found if many else found[0])
-    return end
+    return constraint(end, field.name, op, found if many else found[0])
 
 
-def _contains(cursor: Cursor, draft: Draft, field: Field, at: int, negated: bool) -> int | None:
+def _contains(cursor: Cursor, field: Field, at: int, negated: bool) -> Parsed | None:
     word = cursor.take(at, Contains)
     found = literal(cursor, word[1]) if word and not negated else None
     if found is None:
         return None
-    draft.add(field.name, "like", found[0])
-    return found[1]
+    return constraint(found[1], field.name, "like", found[0])
 
 
 def _next_value(cursor: Cursor, i: int, field: Field) -> tuple[str, int] | None:

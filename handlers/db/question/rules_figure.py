@@ -3,7 +3,8 @@ category"."""
 
 from __future__ import annotations
 
-from groundhook.handlers.db.question.cursor import NUMBERS, Cursor, Draft
+from groundhook.handlers.db.question.cursor import NUMBERS, Cursor
+from groundhook.handlers.db.question.draft import Draft, Parsed, figure_of
 from groundhook.handlers.db.question.meanings import (
     AskedValue,
     BeforeYear,
@@ -27,78 +28,78 @@ from groundhook.handlers.db.question.meanings import (
 from groundhook.handlers.db.question.rules_field import said_of
 from groundhook.handlers.db.question.rules_number import TIMES
 from groundhook.handlers.db.schema import Field
+from groundhook.host.core.types.query_language import Aggregate, Order
 
 MOST = 1000  # groups
 OF_ORDER = {"asc": "min", "desc": "max"}
 
 
-def figure(cursor: Cursor, draft: Draft, i: int) -> int | None:
+def figure(cursor: Cursor, draft: Draft, i: int) -> Parsed | None:
     """ "how many", "number of", "average price", "total of the fines", "on average", "how many
     different cities"."""
     words = cursor.all(i, FigureWord)
     if not words:
-        return _extreme(cursor, draft, i) or _most(cursor, draft, i)
-    end = cursor.at(i)[1]
-    own = _called_so(cursor, i)
+        return _extreme(cursor, i) or _most(cursor, draft, i)
+    end, own = cursor.at(i)[1], _called_so(cursor, i)
     if own is not None and (cursor.is_(end, Compare, Between) or cursor.number(end)):
         return said_of(cursor, draft, own, end, False)  # "a total of 100"
-    if any(word.function == "count" for word in words):
-        if own is None:
-            return _count(cursor, draft, end)
-        draft.figure("sum", own.name)
-        draft.notes.append(f"{cursor.text(i, end)!r} was read as the sum of {own.name!r}")
-        return end
-    words = [word for word in words if not word.kind] or words
-    function = words[0].function
+    if not any(word.function == "count" for word in words):
+        return _computed(cursor, draft, i, own)
+    if own is None:
+        return _count(cursor, end)
+    note = f"{cursor.text(i, end)!r} was read as the sum of {own.name!r}"
+    return Parsed(end, aggregates=(figure_of("sum", own.name),), notes=(note,))
+
+
+def _computed(cursor: Cursor, draft: Draft, i: int, own: Field | None) -> Parsed | None:
+    """ "average price", "total of the fines", "revenue"; `own`: the field that is called like the
+    first word."""
+    words, end = cursor.all(i, FigureWord), cursor.at(i)[1]
+    function = next((word for word in words if not word.kind), words[0]).function
     if (earned := _of_kind(cursor, i)) is not None and not cursor.is_(i - 1, SortBy):
-        draft.figure(function, earned.name)  # "revenue"
-        return end
-    at, model = end, None
+        return Parsed(end, aggregates=(figure_of(function, earned.name),))  # "revenue"
+    at, model, named = _towards(cursor, end)
+    if named is not None:
+        return Parsed(cursor.at(at)[1], aggregates=(figure_of(function, named.name),))
+    fields = [one.field for one in cursor.all(at, FieldRef)]
+    named = next((one for one in fields if _measured(cursor, one, function)), None)
+    if named is not None and cursor.number(cursor.past(cursor.at(at)[1], Link)) is None:
+        made = (figure_of(function, named.name),)
+        return Parsed(cursor.at(at)[1], aggregates=made, named_at=model)
+    said = draft.mention if not draft.aggregates else None  # "the price on average"
+    for whole in (said, _of_records(cursor, at, own, model)):
+        if whole is not None and _measured(cursor, whole, function):
+            return Parsed(end, aggregates=(figure_of(function, whole.name),))
+    return _in_total(cursor, draft, i, at, function)
+
+
+def _towards(cursor: Cursor, at: int) -> tuple[int, int | None, Field | None]:
+    """Past what stands between a figure and its field: where that ends, where the model is named
+    there, and the field of a word that names both ("average revenue", "total amount of")."""
+    model = None
     while cursor.is_(at, Filler, Link, FigureWord, ModelRef) and not cursor.is_(at, FieldRef):
-        if (earned := _of_kind(cursor, at)) is not None:
-            draft.figure(function, earned.name)  # "average revenue"
-            return cursor.at(at)[1]
-        if (said := _called_so(cursor, at)) is not None:
-            draft.figure(function, said.name)  # "average total of", "total amount of"
-            return cursor.at(at)[1]
+        if (named := _of_kind(cursor, at) or _called_so(cursor, at)) is not None:
+            return at, model, named
         model = at if cursor.is_(at, ModelRef) else model  # "average order value"
         at = cursor.at(at)[1]
-    named = next(
-        (one.field for one in cursor.all(at, FieldRef) if _measured(cursor, one.field, function)),
-        None,
-    )
-    if named is not None and cursor.number(cursor.past(cursor.at(at)[1], Link)) is None:
-        draft.figure(function, named.name)
-        draft.named_at = model if draft.named_at is None else draft.named_at
-        return cursor.at(at)[1]
-    if (
-        draft.mention is not None
-        and _measured(cursor, draft.mention, function)
-        and not draft.aggregates
-    ):
-        draft.figure(function, draft.mention.name)  # "the price on average"
-        return end
-    if (whole := _of_records(cursor, at, own, model)) is not None and _measured(
-        cursor, whole, function
-    ):
-        draft.figure(function, whole.name)
-        return end
-    again = any(one.function == function for one in draft.aggregates)  # "… in total"
-    later = function == "sum" and any(
-        _of_kind(cursor, place) for place in range(at, len(cursor.tokens))
-    )
-    paid = (
-        cursor.lexicon.of_kind("turnover")
-        if function == "sum" and not (again or later or draft.aggregates)
-        else None
-    )
-    if paid is not None and draft.named_at is None and not cursor.is_(i, FieldRef):
-        draft.figure("sum", paid.name)  # "how much was paid by card"
-        return end
-    return end if again or later else None  # "how much did customers from France spend"
+    return at, model, None
 
 
-def figures(cursor: Cursor, draft: Draft, i: int) -> int | None:
+def _in_total(cursor: Cursor, draft: Draft, i: int, at: int, function: str) -> Parsed | None:
+    """ "… in total", "how much did customers from France spend", "how much was paid by card"."""
+    end = cursor.at(i)[1]
+    rest = range(at, len(cursor.tokens))
+    again = any(one.function == function for one in draft.aggregates)
+    if again or (function == "sum" and any(_of_kind(cursor, place) for place in rest)):
+        return Parsed(end)
+    paid = cursor.lexicon.of_kind("turnover") if function == "sum" else None
+    spoken = draft.aggregates or draft.named_at is not None or cursor.is_(i, FieldRef)
+    if paid is None or spoken:
+        return None
+    return Parsed(end, aggregates=(figure_of("sum", paid.name),))
+
+
+def figures(cursor: Cursor, draft: Draft, i: int) -> Parsed | None:
     """ "average, min and max price", "total and average of invoices"."""
     functions, last, at = [], i, i
     while word := next(
@@ -111,17 +112,15 @@ def figures(cursor: Cursor, draft: Draft, i: int) -> int | None:
             break
     if len(functions) < 2:
         return None
-    scratch = Draft(mention=draft.mention, named_at=draft.named_at, pieces=draft.pieces)
-    end = figure(cursor, scratch, last)
-    if end is None or len(scratch.aggregates) != 1:
+    alone = Draft(mention=draft.mention, named_at=draft.named_at, pieces=draft.pieces)
+    found = figure(cursor, alone, last)
+    if found is None or len(found.aggregates) != 1:
         return None
-    for function in functions:
-        draft.figure(function, scratch.aggregates[0].field)
-    draft.named_at = scratch.named_at
-    return end
+    made = tuple(figure_of(function, found.aggregates[0].field) for function in functions)
+    return Parsed(found.end, aggregates=made, named_at=found.named_at)
 
 
-def ranked(cursor: Cursor, draft: Draft, i: int) -> int | None:
+def ranked(cursor: Cursor, draft: Draft, i: int) -> Parsed | None:
     """ "top 3 brands by revenue", "top 5 cities by number of customers"."""
     top = cursor.take(i, Top)
     number = cursor.whole(top[1], MOST) if top else None
@@ -130,35 +129,36 @@ def ranked(cursor: Cursor, draft: Draft, i: int) -> int | None:
     by = cursor.at(at)[1]
     if not group or cursor.is_(at, ModelRef, ValueRef) or not cursor.is_(by, SortBy):
         return None
-    scratch, start = Draft(), cursor.at(by)[1]
-    paid = next(
-        (
-            one.field
-            for one in cursor.all(start, FieldRef)
-            if cursor.lexicon.is_kind(one.field, "turnover")
-        ),
-        None,
-    )
-    earned = _of_kind(cursor, start) or (paid if paid and _measured(cursor, paid, "sum") else None)
-    if earned is not None:
-        scratch.figure("sum", earned.name)
-    end = cursor.at(start)[1] if earned is not None else figure(cursor, scratch, start)
-    if end is None or not scratch.aggregates:
+    found = _ranking(cursor, cursor.at(by)[1])
+    if found is None or not found.aggregates:
         return None
-    draft.aggregates, draft.groups, draft.limit = (
-        scratch.aggregates,
-        group,
-        number[0] if number else draft.limit,
+    order = Order(field=found.aggregates[0].called, order="desc")
+    limit = number[0] if number else None
+    return Parsed(
+        found.end,
+        orders=(order,),
+        aggregates=found.aggregates,
+        groups=tuple(group),
+        limit=limit,
     )
-    draft.sort(scratch.aggregates[0].called, "desc")
-    return end
 
 
-def grouped(cursor: Cursor, draft: Draft, i: int) -> int | None:
-    """ "per genre", "by city", "for each airline". What may also sort ("by") groups only where a
-    number is asked for."""
-    asked = any(cursor.is_(at, FigureWord) for at in range(len(cursor.tokens)))
-    ordered = any(cursor.is_(at, OrderWord, Superlative) for at in range(len(cursor.tokens)))
+def _ranking(cursor: Cursor, i: int) -> Parsed | None:
+    """The figure that groups are ranked by."""
+    named = [one.field for one in cursor.all(i, FieldRef)]
+    paid = next((one for one in named if cursor.lexicon.is_kind(one, "turnover")), None)
+    earned = _of_kind(cursor, i) or (paid if paid and _measured(cursor, paid, "sum") else None)
+    if earned is None:
+        return figure(cursor, Draft(), i)
+    return Parsed(cursor.at(i)[1], aggregates=(figure_of("sum", earned.name),))
+
+
+def grouped(cursor: Cursor, draft: Draft, i: int) -> Parsed | None:
+    """ "per genre", "by city", "for each airline", "per status and country". What may also sort
+    ("by") groups only where a number is asked for."""
+    places = range(len(cursor.tokens))
+    asked = any(cursor.is_(at, FigureWord) for at in places)
+    ordered = any(cursor.is_(at, OrderWord, Superlative) for at in places)
     clear = not cursor.is_(i, SortBy, Each) and not ordered  # "the newest per author" is no number
     if not cursor.is_(i, Per, SortBy) or not (asked or clear):
         return None
@@ -167,31 +167,22 @@ def grouped(cursor: Cursor, draft: Draft, i: int) -> int | None:
     names = _grouping(cursor, at)
     if not names:
         return None
-    draft.groups += [name for name in names if name not in draft.groups]
-    if not draft.aggregates:
-        earned = (
-            draft.mention
-            if draft.mention is not None and cursor.lexicon.is_kind(draft.mention, "turnover")
-            else None
-        )
-        if earned is not None and _measured(cursor, earned, "sum"):
-            draft.figure("sum", earned.name)  # "revenue by city", where a field is called so
-        else:
-            draft.figure("count")
+    made = () if draft.aggregates else (_counted_or_earned(cursor, draft.mention),)
     end = cursor.at(at)[1]
-    further = (
-        cursor.past(cursor.joint(end), Filler, Per, most=1) if cursor.joint(end) > end else end
-    )
-    if (
-        further > end
-        and not cursor.is_(further, ValueRef, ModelRef, FigureWord)
-        and (more := _grouping(cursor, further))
-    ):
-        draft.groups += [
-            name for name in more if name not in draft.groups
-        ]  # "per status and country"
-        end = cursor.at(further)[1]
-    return end
+    joint = cursor.joint(end)
+    further = cursor.past(joint, Filler, Per, most=1) if joint > end else end
+    other = further == end or cursor.is_(further, ValueRef, ModelRef, FigureWord)
+    more = [] if other else _grouping(cursor, further)
+    end = cursor.at(further)[1] if more else end
+    return Parsed(end, aggregates=made, groups=(*names, *more))
+
+
+def _counted_or_earned(cursor: Cursor, mention: Field | None) -> Aggregate:
+    """What is computed of each group: the sum in "revenue by city", else how many there are."""
+    earned = mention is not None and cursor.lexicon.is_kind(mention, "turnover")
+    if mention is not None and earned and _measured(cursor, mention, "sum"):
+        return figure_of("sum", mention.name)
+    return figure_of("count")
 
 
 def _grouping(cursor: Cursor, at: int) -> list[str]:
@@ -213,53 +204,51 @@ def _each(cursor: Cursor, title: Field) -> list[str]:
     return [title.name, *([relation.foreign] if relation else [])]
 
 
-def _count(cursor: Cursor, draft: Draft, i: int) -> int | None:
+def _count(cursor: Cursor, i: int) -> Parsed | None:
     at = cursor.past(i, Filler, Link, most=2)
     if different := cursor.take(at, Different):
         named = cursor.take(different[1], FieldRef)
         if named is None or cursor.many(named[0].field):
             return None
-        draft.figure("count", named[0].field.name, distinct=True)
-        return named[1]
+        made = figure_of("count", named[0].field.name, distinct=True)
+        return Parsed(named[1], aggregates=(made,))
     if cursor.number_named(at) is not None and not cursor.is_(at, ModelRef, RelationRef):
-        return i  # "how many seats are left" asks for what the records say
-    draft.figure("count")
-    return i
+        return Parsed(i)  # "how many seats are left" asks for what the records say
+    return Parsed(i, aggregates=(figure_of("count"),))
 
 
-def _extreme(cursor: Cursor, draft: Draft, i: int) -> int | None:
+def _extreme(cursor: Cursor, i: int) -> Parsed | None:
     """ "what is the highest fee"; "the doctor with the highest fee" is a record."""
     asked = cursor.take(i, AskedValue)
     at = cursor.past(asked[1], Filler, most=1) if asked else i
     word = cursor.take(at, Superlative) if asked else None
-    at = cursor.past(word[1], ModelRef, most=1) if word else i
-    named = (
-        cursor.take(word[1], FieldRef) or cursor.take(at, FieldRef) if word else None
-    )  # "the highest payment amount"
-    if word is None or named is None or not _measured(cursor, named[0].field, "max"):
+    if word is None:
         return None
-    draft.figure(OF_ORDER[word[0].order], named[0].field.name)
-    return named[1]
+    at = cursor.past(word[1], ModelRef, most=1)
+    named = cursor.take(word[1], FieldRef) or cursor.take(at, FieldRef)  # "highest payment amount"
+    if named is None or not _measured(cursor, named[0].field, "max"):
+        return None
+    made = figure_of(OF_ORDER[word[0].order], named[0].field.name)
+    return Parsed(named[1], aggregates=(made,))
 
 
-def _most(cursor: Cursor, draft: Draft, i: int) -> int | None:
+def _most(cursor: Cursor, draft: Draft, i: int) -> Parsed | None:
     """ "which brand has the most products": the group with most records, or with fewest."""
-    word, group = cursor.take(i, Superlative), draft.mention or cursor.spoken_of
+    word, group = cursor.take(i, Superlative), draft.mention or cursor.about.title
     model = cursor.take(word[1], ModelRef) if word else None
-    if (
-        word is None
-        or model is None
-        or group is None
-        or group.kind in (*NUMBERS, *TIMES)
-        or cursor.many(group)
-    ):
+    if word is None or model is None or group is None or cursor.many(group):
         return None
-    draft.named_at = i if draft.named_at is None else draft.named_at
-    draft.figure("count")
-    draft.groups += [group.name] if draft.mention else _each(cursor, group)
-    draft.sort(draft.aggregates[0].called, word[0].order)
-    draft.limit = draft.limit or 1
-    return model[1]
+    if group.kind in (*NUMBERS, *TIMES):
+        return None
+    made = figure_of("count")
+    return Parsed(
+        model[1],
+        orders=(Order(field=made.called, order=word[0].order),),
+        aggregates=(made,),
+        groups=(group.name,) if draft.mention else tuple(_each(cursor, group)),
+        limit=draft.limit or 1,
+        named_at=i,
+    )
 
 
 def _called_so(cursor: Cursor, i: int) -> Field | None:

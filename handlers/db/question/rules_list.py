@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from groundhook.handlers.db.question.cursor import Amount, Cursor, Draft
+from groundhook.handlers.db.question.cursor import Amount, Cursor
+from groundhook.handlers.db.question.draft import Draft, Parsed, constraint
 from groundhook.handlers.db.question.meanings import (
     Compare,
     Condition,
@@ -17,11 +18,11 @@ from groundhook.handlers.db.question.meanings import (
 from groundhook.handlers.db.schema import Field
 
 
-def amounts(cursor: Cursor, draft: Draft, i: int) -> int | None:
+def amounts(cursor: Cursor, draft: Draft, i: int) -> Parsed | None:
     """Several numbers, of which the last says what all of them are; "5 in stock"."""
     found = _amounts(cursor, i)
     if len(found) == 1 and not cursor.is_(i - 1, Than):
-        return _in_stock(cursor, draft, found[0])
+        return _in_stock(cursor, found[0])
     last = found[-1] if len(found) > 1 else None
     if last is None or cursor.is_(i - 1, Than) or not _plain(cursor, last):
         return None
@@ -36,29 +37,29 @@ def amounts(cursor: Cursor, draft: Draft, i: int) -> int | None:
     )
     if field is None or any(cursor.is_(at, Compare) for at in draft.unplaced):
         return None
-    draft.add(field.name, "in", [each.value for each in found])
-    return cursor.at(last.end)[1] if field == named else last.end
+    end = cursor.at(last.end)[1] if field == named else last.end
+    return constraint(end, field.name, "in", [each.value for each in found])
 
 
-def _in_stock(cursor: Cursor, draft: Draft, amount: Amount) -> int | None:
+def _in_stock(cursor: Cursor, amount: Amount) -> Parsed | None:
     stock = cursor.take(amount.end, Condition) if amount.kind in ("", "quantity") else None
     field = cursor.field_of_kind(stock[0].kind) if stock and stock[0].op == ">" else None
     if stock is None or field is None or cursor.is_(stock[1], ModelRef, ValueRef):
         return None  # "5 in-stock lamps" are five lamps
-    draft.add(field.name, "=", amount.value)
-    return stock[1]
+    return constraint(stock[1], field.name, "=", amount.value)
 
 
-def equal_to(cursor: Cursor, draft: Draft, field: Field, amount: Amount) -> int:
-    """Add that the field has this number or one of those behind it → the position after them."""
+def equal_to(cursor: Cursor, field: Field, amount: Amount) -> Parsed:
+    """That the field has this number or one of those behind it."""
     found = [amount, *(_following(cursor, amount.end))]
     while len(found) > 1 and not (
         _plain(cursor, found[-1]) and cursor.number_named(found[-1].end) in (None, field)
     ):
         found.pop()
     values = [each.value for each in found]
-    draft.add(field.name, "in" if len(found) > 1 else "=", values if len(found) > 1 else values[0])
-    return found[-1].end
+    several = len(values) > 1
+    value = values if several else values[0]
+    return constraint(found[-1].end, field.name, "in" if several else "=", value)
 
 
 def _amounts(cursor: Cursor, i: int) -> list[Amount]:

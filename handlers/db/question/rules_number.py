@@ -6,8 +6,9 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from groundhook.handlers.db.question import dates
-from groundhook.handlers.db.question.cursor import NUMBERS, OPPOSITE, Amount, Cursor, Draft
+from groundhook.handlers.db.question.cursor import NUMBERS, Amount, Cursor
 from groundhook.handlers.db.question.dates import Span
+from groundhook.handlers.db.question.draft import OPPOSITE, Draft, Parsed, constraint
 from groundhook.handlers.db.question.meanings import (
     Adjective,
     Ago,
@@ -26,25 +27,23 @@ from groundhook.handlers.db.question.meanings import (
     Meaning,
     ModelRef,
     Month,
-    Multiplier,
     Old,
     Or,
-    OtherModel,
     Per,
     Period,
     Postfix,
-    RelationRef,
     Single,
     Superlative,
     Than,
     Unit,
     Weekday,
 )
+from groundhook.handlers.db.question.rules_age import COUNTED, aged
 from groundhook.handlers.db.question.rules_list import equal_to
 from groundhook.handlers.db.question.times import dated, days, duration, said_year, span
 from groundhook.handlers.db.schema import Field
+from groundhook.host.core.types.query_language import Where
 
-LONGEST_LIFE = 120  # years
 TIMES = ("date", "moment")
 ABOUT, ROUGHLY = "~", 0.1  # how far from a number "about" reaches
 SAYS_MORE: tuple[type[Meaning], ...] = (
@@ -53,18 +52,11 @@ SAYS_MORE: tuple[type[Meaning], ...] = (
     Between,
     Superlative,
 )  # of the field before it
-COUNTED: tuple[type[Meaning], ...] = (
-    OtherModel,
-    RelationRef,
-    DateUnit,
-    Unit,
-    Multiplier,
-)  # of which we have no number
 
 
 def compare(
     cursor: Cursor, draft: Draft, i: int, negated: bool, of: Field | None = None
-) -> int | None:
+) -> Parsed | None:
     """ "under $100", "at least 4 stars", "more than 50 in stock", "minimum rating 4"; `of`: the
     field, where it was said."""
     word = cursor.take(i, Compare)
@@ -77,14 +69,14 @@ def compare(
     amount = cursor.amount(at)
     if amount is not None and cursor.time_unit(amount.end):
         return (
-            _long(cursor, draft, amount, OPPOSITE[word[0].op] if negated else word[0].op)
+            _long(cursor, amount, OPPOSITE[word[0].op] if negated else word[0].op)
             if word[0].op in OPPOSITE
             else None
         )
     if amount is None:
         return None
-    if of is None and (aged := _aged(cursor, draft, amount, word[0], negated)) is not None:
-        return aged
+    if of is None and (old := aged(cursor, amount, word[0], negated)) is not None:
+        return old
     found = (of, _past_unit(cursor, of, amount.end)) if of else None
     found = found or measured(cursor, amount, word[0].kind)
     found = found or number_field(cursor, amount, word[0].kind, _before(cursor, draft, i))
@@ -92,7 +84,7 @@ def compare(
         return None
     amount = replace(amount, value=cursor.in_unit_of(found[0], amount))
     if word[0].op == ABOUT:
-        return _range(draft, found[0], *_about(amount), found[1]) if not negated else None
+        return _range(found[0], *_about(amount), found[1]) if not negated else None
     until = (
         cursor.take(found[1], BetweenAnd)
         if word[0].op == ">=" and not cursor.is_(found[1], And)
@@ -100,17 +92,17 @@ def compare(
     )
     if upper := cursor.amount(until[1]) if until and not negated else None:
         return _range(
-            draft, found[0], amount, upper, _past_unit(cursor, found[0], upper.end)
+            found[0], amount, upper, _past_unit(cursor, found[0], upper.end)
         )  # "rated 4 to 4.5"
     if word[0].op == "=" and not negated and found[1] == amount.end:
-        return equal_to(cursor, draft, found[0], amount)
+        return equal_to(cursor, found[0], amount)
     more = postfixed(cursor, found[1])  # "rated 2 stars or lower"
     op = more[0] if more else word[0].op
-    draft.add(found[0].name, OPPOSITE[op] if negated else op, amount.value)
-    return more[1] if more else found[1]
+    end = more[1] if more else found[1]
+    return constraint(end, found[0].name, OPPOSITE[op] if negated else op, amount.value)
 
 
-def amount_led(cursor: Cursor, draft: Draft, i: int) -> int | None:
+def amount_led(cursor: Cursor, draft: Draft, i: int) -> Parsed | None:
     """ "$50-$100", "100 or less", "4+ stars", "$100" alone (exactly that), "4 stars" (at least)."""
     amount = cursor.amount(i)
     if amount is None or cursor.time_unit(amount.end) or cursor.is_(i - 1, Than):
@@ -122,36 +114,35 @@ def amount_led(cursor: Cursor, draft: Draft, i: int) -> int | None:
         field = (
             cursor.field_of_kind(amount.kind or upper.kind) if amount.kind or upper.kind else named
         )
-        return _range(draft, field, amount, upper, upper.end) if field else None
+        return _range(field, amount, upper, upper.end) if field else None
     if (named := cursor.number_named(amount.end)) and (
         not amount.kind or amount.kind == "duration"
     ):
         after = cursor.at(amount.end)[1]
         more = postfixed(cursor, after)
-        draft.add(named.name, more[0] if more else "=", amount.value)
-        return more[1] if more else after
+        op, end = more or ("=", after)
+        return constraint(end, named.name, op, amount.value)
     postfix = postfixed(cursor, amount.end)
     if postfix is not None:
         unit = cursor.take(postfix[1], Unit)
         end = unit[1] if unit else postfix[1]
         kind = amount.kind or (unit[0].kind if unit else "")
         here = replace(amount, kind=kind, end=end)
-        if (aged := _aged(cursor, draft, here, Compare(postfix[0]), False)) is not None:
-            return aged
+        if (old := aged(cursor, here, Compare(postfix[0]), False)) is not None:
+            return old
         found = measured(cursor, here, "") or number_field(
             cursor, here, "", _before(cursor, draft, i)
         )
         if found is None:
             return None
-        draft.add(found[0].name, postfix[0], cursor.in_unit_of(found[0], amount))
-        return found[1]
+        value = cursor.in_unit_of(found[0], amount)
+        return constraint(found[1], found[0].name, postfix[0], value)
     field = cursor.field_of_kind(amount.kind) if amount.kind in ("money", "rating") else None
     if field is None or any(cursor.is_(at, Compare, Between) for at in draft.unplaced):
         return None  # a comparison that was not understood may have been of this number
     if amount.kind == "money":
-        return equal_to(cursor, draft, field, amount)
-    draft.add(field.name, ">=", amount.value)
-    return amount.end
+        return equal_to(cursor, field, amount)
+    return constraint(amount.end, field.name, ">=", amount.value)
 
 
 def measured(cursor: Cursor, amount: Amount, kind: str) -> tuple[Field, int] | None:
@@ -164,44 +155,7 @@ def measured(cursor: Cursor, amount: Amount, kind: str) -> tuple[Field, int] | N
     return (fields[0], end) if amount.scale and fields else None
 
 
-def _aged(cursor: Cursor, draft: Draft, amount: Amount, word: Compare, negated: bool) -> int | None:
-    """ "members over 60", "trainers younger than 40": of the day of their birth."""
-    born = cursor.lexicon.birth_field
-    if born is None or not _says_age(cursor, amount, word):
-        return None
-    # "older than 40" begins with those that are 41; the comparison with a date goes the other way.
-    op = OPPOSITE[word.op] if negated else word.op
-    op = {"<": ">", ">": "<"}.get(op, op) if word.kind == "date" else op
-    for bound, years in _ages(op, int(amount.value)):
-        day = dates.stored(dates.midnight(dates.shifted(cursor.now, "year", -years)), born.kind)
-        draft.add(born.name, bound, day)
-    return cursor.past(amount.end, Adjective, most=1)
-
-
-def _says_age(cursor: Cursor, amount: Amount, word: Compare) -> bool:
-    """Whether a number that is compared can be an age, and is nothing else."""
-    end = amount.end
-    counted = cursor.is_(end, *COUNTED) and not cursor.is_(end, DateUnit)
-    fits = amount.kind in ("", "age") and word.kind in ("", "age", "date") and word.op in OPPOSITE
-    named = any(cursor.number_named(at) for at in (end, cursor.past(end, Filler, most=1)))
-    other = named or cursor.is_(end, Condition, ModelRef) or cursor.lexicon.of_kind("age")
-    bare = word.kind == "" and (cursor.unknown(end) or counted)
-    return fits and not (other or bare) and 0 < amount.value <= LONGEST_LIFE
-
-
-def _ages(op: str, years: int) -> list[tuple[str, int]]:
-    """Conditions on a date of birth, each with the years before today."""
-    known: dict[str, list[tuple[str, int]]] = {
-        ">": [("<=", years + 1)],
-        ">=": [("<=", years)],
-        "<": [(">", years)],
-        "<=": [(">", years + 1)],
-        "=": [(">", years + 1), ("<=", years)],
-    }
-    return known.get(op, [])
-
-
-def between(cursor: Cursor, draft: Draft, i: int, of: Field | None = None) -> int | None:
+def between(cursor: Cursor, draft: Draft, i: int, of: Field | None = None) -> Parsed | None:
     """ "between $50 and $100", "from March to May", "between 4 and 5 stars"."""
     word = cursor.take(i, Between)
     if word is None:
@@ -211,7 +165,7 @@ def between(cursor: Cursor, draft: Draft, i: int, of: Field | None = None) -> in
     )
 
 
-def date_led(cursor: Cursor, draft: Draft, i: int, of: Field | None = None) -> int | None:
+def date_led(cursor: Cursor, draft: Draft, i: int, of: Field | None = None) -> Parsed | None:
     """ "last month", "since March", "before 2024", "in the last 7 days", "upcoming", "before 1950
     built"."""
     if of is not None and not _tells_time(cursor, of):
@@ -222,8 +176,8 @@ def date_led(cursor: Cursor, draft: Draft, i: int, of: Field | None = None) -> i
         and (day := of or cursor.lexicon.day_field)
         and day.kind in TIMES
     ):
-        draft.add(day.name, ">=" if ahead[0].future else "<", dates.stored(cursor.now, day.kind))
-        return ahead[1]
+        op = ">=" if ahead[0].future else "<"
+        return constraint(ahead[1], day.name, op, dates.stored(cursor.now, day.kind))
     earlier = _before(cursor, draft, i)
     earlier = earlier if earlier and _tells_time(cursor, earlier) else None
     found = dated(cursor, i, year=of is not None or earlier is not None)
@@ -243,11 +197,10 @@ def date_led(cursor: Cursor, draft: Draft, i: int, of: Field | None = None) -> i
     more = cursor.take(end, DatePostfix) if relation == "during" else None
     if more is not None:
         relation, end = more[0].relation, more[1]
-    _within(draft, field, relation, _near(cursor, draft, field, span))
-    return end
+    return _within(end, field, relation, _near(cursor, draft, field, span))
 
 
-def compared_date(cursor: Cursor, draft: Draft, i: int, of: Field | None = None) -> int | None:
+def compared_date(cursor: Cursor, draft: Draft, i: int, of: Field | None = None) -> Parsed | None:
     """ "older than 3 months", "less than a week old", "more than ten years ago"."""
     word, field = cursor.take(i, Compare), of or cursor.lexicon.day_field
     born = cursor.lexicon.birth_field
@@ -256,15 +209,16 @@ def compared_date(cursor: Cursor, draft: Draft, i: int, of: Field | None = None)
         return None
     count, unit, end = length
     if of is None and born and unit == "year" and not cursor.is_(end, Ago):
-        return _aged(cursor, draft, Amount(count, "", end), word[0], False)
+        return aged(cursor, Amount(count, "", end), word[0], False)
     old = cursor.is_(end, Old, Ago)
     if word[0].kind != "date" and not old:
         return None
     # More than three months old is before a day, newer than three months after it.
     op = OPPOSITE[word[0].op] if old and word[0].kind != "date" else word[0].op
     moment = dates.midnight(dates.shifted(cursor.now, unit, -count))
-    draft.add(field.name, "<" if op.startswith("<") else ">=", dates.stored(moment, field.kind))
-    return cursor.at(end)[1] if old else end
+    end = cursor.at(end)[1] if old else end
+    op = "<" if op.startswith("<") else ">="
+    return constraint(end, field.name, op, dates.stored(moment, field.kind))
 
 
 def _year_field(cursor: Cursor, end: int) -> Field | None:
@@ -368,7 +322,7 @@ SHORTER: dict[DateUnitName, tuple[DateUnitName | None, int]] = {
 }
 
 
-def _long(cursor: Cursor, draft: Draft, amount: Amount, op: str) -> int | None:
+def _long(cursor: Cursor, amount: Amount, op: str) -> Parsed | None:
     """ "longer than 2 hours" of a field in minutes, "more than two weeks" of one in days."""
     unit = cursor.take(amount.end, DateUnit)
     if unit is None or cursor.is_(unit[1], Old, Ago):
@@ -381,8 +335,7 @@ def _long(cursor: Cursor, draft: Draft, amount: Amount, op: str) -> int | None:
     ):
         field = cursor.lexicon.counted_in(words)
         if field is not None:
-            draft.add(field.name, op, amount.value * times)
-            return unit[1]
+            return constraint(unit[1], field.name, op, amount.value * times)
     return None
 
 
@@ -421,11 +374,10 @@ def _says_more(cursor: Cursor, i: int) -> bool:
     return cursor.number(i) is not None or cursor.is_(i, *SAYS_MORE)
 
 
-def _between_dates(cursor: Cursor, draft: Draft, i: int, of: Field | None) -> int | None:
+def _between_dates(cursor: Cursor, draft: Draft, i: int, of: Field | None) -> Parsed | None:
     field = of or cursor.lexicon.day_field
     if field and field.kind in TIMES and (found := days(cursor, i)):
-        _within(draft, field, "during", _near(cursor, draft, field, found[0]))
-        return found[1]
+        return _within(found[1], field, "during", _near(cursor, draft, field, found[0]))
     first = span(cursor, i, said=True, year=True)
     until = cursor.take(first[1], BetweenAnd) if first else None
     last = span(cursor, until[1], said=True, year=True) if until else None
@@ -446,11 +398,10 @@ def _between_dates(cursor: Cursor, draft: Draft, i: int, of: Field | None) -> in
                 end,
             )
         )
-    _within(draft, field, "during", Span(start.start, end.end))
-    return last[1]
+    return _within(last[1], field, "during", Span(start.start, end.end))
 
 
-def _between_numbers(cursor: Cursor, draft: Draft, i: int, of: Field | None) -> int | None:
+def _between_numbers(cursor: Cursor, draft: Draft, i: int, of: Field | None) -> Parsed | None:
     lower = cursor.amount(i)
     until = cursor.take(lower.end, BetweenAnd) if lower else None
     upper = cursor.amount(until[1]) if until else None
@@ -470,37 +421,34 @@ def _between_numbers(cursor: Cursor, draft: Draft, i: int, of: Field | None) -> 
     years = cursor.take(upper.end, DateUnit)
     if of is None and (years is None or years[0].unit == "year"):
         here = replace(upper, end=years[1] if years else upper.end)
-        scratch = Draft()
-        if (end := _aged(cursor, scratch, here, Compare("<="), False)) is not None:
-            _aged(cursor, scratch, replace(lower, end=here.end), Compare(">="), False)
-            draft.wheres += scratch.wheres
-            return end
+        most = aged(cursor, here, Compare("<="), False)
+        least = aged(cursor, replace(lower, end=here.end), Compare(">="), False)
+        if most is not None and least is not None:
+            return Parsed(most.end, (*most.wheres, *least.wheres))
     return (
-        _range(draft, found[0], lower, upper, found[1])
+        _range(found[0], lower, upper, found[1])
         if found and found[0] and found[0].kind in NUMBERS
         else None
     )
 
 
-def _range(draft: Draft, field: Field, one: Amount, other: Amount, end: int) -> int:
-    draft.add(field.name, "between", sorted((one.value, other.value)))
-    return end
+def _range(field: Field, one: Amount, other: Amount, end: int) -> Parsed:
+    return constraint(end, field.name, "between", sorted((one.value, other.value)))
 
 
-def _within(draft: Draft, field: Field, relation: str, span: Span) -> None:
-    start: str | int = (
-        span.start.year if field.kind == "integer" else dates.stored(span.start, field.kind)
+def _within(end: int, field: Field, relation: str, span: Span) -> Parsed:
+    """That the field lies in a span, before or after it; `end`: the position after the words."""
+    year = field.kind == "integer"
+    first, last = (
+        at.year if year else dates.stored(at, field.kind) for at in (span.start, span.end)
     )
-    end: str | int = (
-        span.end.year if field.kind == "integer" else dates.stored(span.end, field.kind)
+    since, until = (
+        Where(field=field.name, op=op, value=value) for op, value in ((">=", first), ("<", last))
     )
-    if relation == "before":
-        draft.add(field.name, "<", start)
-    elif relation == "until":
-        draft.add(field.name, "<", end)
-    elif relation == "after":
-        draft.add(field.name, ">=", end)
-    else:
-        draft.add(field.name, ">=", start)
-        if relation == "during":
-            draft.add(field.name, "<", end)
+    wheres = {
+        "before": (Where(field=field.name, op="<", value=first),),
+        "until": (until,),
+        "after": (Where(field=field.name, op=">=", value=last),),
+        "during": (since, until),
+    }
+    return Parsed(end, wheres.get(relation, (since,)))

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from groundhook.handlers.db.question import dates
-from groundhook.handlers.db.question.cursor import NUMBERS, Cursor, Draft
+from groundhook.handlers.db.question.cursor import NUMBERS, Cursor
+from groundhook.handlers.db.question.draft import Draft, Parsed
 from groundhook.handlers.db.question.meanings import (
     And,
     Direction,
@@ -15,6 +18,7 @@ from groundhook.handlers.db.question.meanings import (
     OrderWord,
     Period,
     SortBy,
+    Sorting,
     Superlative,
     Than,
     Top,
@@ -22,91 +26,94 @@ from groundhook.handlers.db.question.meanings import (
 )
 from groundhook.handlers.db.question.tokens import phrase_of
 from groundhook.handlers.db.schema import Field
+from groundhook.host.core.types.query_language import Order, Where
 
 MOST = 1000
 
 
-def limit(cursor: Cursor, draft: Draft, i: int) -> int | None:
+def limit(cursor: Cursor, draft: Draft, i: int) -> Parsed | None:
     """ "top 5", "first 3 orders", "the last 10 orders", "5 cheapest", "newest 5", "10 active
     products"."""
     if cursor.is_(i - 1, Than):
         return None
     lead = cursor.at(i)[1]
     number = cursor.whole(lead, MOST)
-    if number is not None and cursor.is_(i, Top, First) and _names_text(cursor, number[1]):
-        return None  # "top 3 brands"
     if number is not None and cursor.is_(i, Top, First):
-        draft.limit = number[0]
-        if cursor.is_(i, Top) and not _orders(cursor):
-            _sort_by_kind(cursor, draft, ("popularity", "rating"), "desc")
-        return number[1]
-    if (
-        number is not None
-        and cursor.is_(i, OrderWord)
-        and not cursor.time_unit(number[1])
-        and order_words(cursor, draft, i)
-    ):
-        draft.limit = number[0]
-        return number[1]
-    if cursor.is_(i, Period) and _last_records(
-        cursor, draft, lead, {period.which for period in cursor.all(i, Period)}
-    ):
-        return number[1] if number else lead
+        return _first_ones(cursor, draft, i, number)
+    counted = number is not None and not cursor.time_unit(number[1])
+    if number and counted and cursor.is_(i, OrderWord) and (found := order_words(cursor, draft, i)):
+        return replace(found, end=number[1], limit=number[0])
+    if cursor.is_(i, Period):
+        which = {str(period.which) for period in cursor.all(i, Period)}
+        if found := _last_records(cursor, draft, lead, which):
+            return replace(found, end=number[1] if number else lead)
     count = cursor.whole(i, MOST)
     if count is None or i - 1 in draft.idle or not _counts_records(cursor, count[1]):
         return None
-    draft.limit = count[0]
-    return count[1]
+    return Parsed(count[1], limit=count[0])
 
 
-def order_words(cursor: Cursor, draft: Draft, i: int) -> int | None:
+def _first_ones(cursor: Cursor, draft: Draft, i: int, number: tuple[int, int]) -> Parsed | None:
+    """ "top 5", "first 3"; "top 3 brands" are no records."""
+    if _names_text(cursor, number[1]):
+        return None
+    best = cursor.is_(i, Top) and not _orders(cursor)
+    orders = _by_kind(cursor, draft, ("popularity", "rating"), "desc") if best else ()
+    return Parsed(number[1], orders=orders, limit=number[0])
+
+
+def order_words(cursor: Cursor, draft: Draft, i: int) -> Parsed | None:
     """ "cheapest", "highest rating", "sorted by price descending", "top products". Of one record
     ("the cheapest laptop", "who has the highest salary") only that one is asked for."""
-    if cursor.is_(cursor.at(i)[1], Than):
+    end = cursor.at(i)[1]
+    if cursor.is_(end, Than):
         return None  # a comparison, misspelt or not known
-    if superlative := cursor.take(i, Superlative):
-        at = cursor.past(superlative[1], Filler, most=1)
-        field = cursor.take(at, FieldRef) or cursor.take(
-            cursor.past(at, ModelRef, most=1), FieldRef
-        )  # "highest payment amount"
-        if (
-            field
-            and field[0].field.kind in ("integer", "number", "date", "moment")
-            and not cursor.many(field[0].field)
-        ):
-            if not draft.sort(field[0].field.name, superlative[0].order):
-                return None
-            if draft.limit is None and (
-                draft.singular
-                or (draft.person and draft.named_at is None)
-                or _one(cursor, field[1])
-            ):
-                draft.limit = 1
-            return field[1]
-    if cursor.is_(i, OrderWord) and _names_text(cursor, cursor.at(i)[1]):
+    if extreme := _extreme(cursor, i):
+        order = draft.sort(extreme[0].name, extreme[1])
+        one = (draft.person and draft.named_at is None) or _one(cursor, extreme[2])
+        return _ordered(draft, extreme[2], (order,), one=one) if order else None
+    if cursor.is_(i, OrderWord) and _names_text(cursor, end):
         return None  # "the most popular genre" is no order of records
     for word in cursor.all(i, OrderWord):
-        if cursor.is_(i, Superlative) and "turnover" in word.kinds and not _beside_model(cursor, i):
+        alone = "turnover" in word.kinds and not _beside_model(cursor, i)
+        if cursor.is_(i, Superlative) and alone:
             continue
-        if _sort_by_kind(cursor, draft, word.kinds, word.order):
-            end = cursor.at(i)[1]
-            if (
-                draft.limit is None
-                and not cursor.is_(i, SortBy)
-                and (draft.singular or _one(cursor, end))
-            ):
-                draft.limit = 1
-            return end
+        if orders := _by_kind(cursor, draft, word.kinds, word.order):
+            if cursor.is_(i, SortBy):
+                return Parsed(end, orders=orders)
+            return _ordered(draft, end, orders, one=_one(cursor, end))
+    return _sorting(cursor, draft, i)
+
+
+def _extreme(cursor: Cursor, i: int) -> tuple[Field, Sorting, int] | None:
+    """ "highest payment amount": a field that can be sorted by, how, and the position after it."""
+    superlative = cursor.take(i, Superlative)
+    if superlative is None:
+        return None
+    at = cursor.past(superlative[1], Filler, most=1)
+    field = cursor.take(at, FieldRef) or cursor.take(cursor.past(at, ModelRef, most=1), FieldRef)
+    if field is None or cursor.many(field[0].field):
+        return None
+    sortable = field[0].field.kind in (*NUMBERS, "date", "moment")
+    return (field[0].field, superlative[0].order, field[1]) if sortable else None
+
+
+def _ordered(draft: Draft, end: int, orders: tuple[Order, ...], *, one: bool) -> Parsed:
+    """An order, and of one record that one alone."""
+    single = draft.limit is None and (draft.singular or one)
+    return Parsed(end, orders=orders, limit=1 if single else None)
+
+
+def _sorting(cursor: Cursor, draft: Draft, i: int) -> Parsed | None:
+    """ "sorted by price", "the oldest ones first", "top products"."""
+    end = cursor.at(i)[1]
     if cursor.is_(i, SortBy):
-        return _sorted_by(cursor, draft, cursor.at(i)[1])
-    if cursor.is_(i, First) and draft.orders and cursor.ended(cursor.at(i)[1]):
-        return cursor.at(i)[1]  # "the oldest ones first"
-    if cursor.is_(i, Top) and cursor.is_(cursor.at(i)[1], ModelRef, ValueRef):
-        return (
-            cursor.at(i)[1]
-            if _sort_by_kind(cursor, draft, ("popularity", "rating"), "desc")
-            else None
-        )
+        return _sorted_by(cursor, draft, end)
+    if cursor.is_(i, First) and draft.orders and cursor.ended(end):
+        return Parsed(end)
+    if cursor.is_(i, Top) and cursor.is_(end, ModelRef, ValueRef):
+        orders = _by_kind(cursor, draft, ("popularity", "rating"), "desc")
+        return Parsed(end, orders=orders) if orders else None
     return None
 
 
@@ -145,10 +152,11 @@ def _one(cursor: Cursor, i: int) -> bool:
     return False
 
 
-def _sorted_by(cursor: Cursor, draft: Draft, i: int) -> int | None:
+def _sorted_by(cursor: Cursor, draft: Draft, i: int) -> Parsed | None:
     at = cursor.past(i, Filler, most=1)
     if word := cursor.take(at, OrderWord):
-        return word[1] if _sort_by_kind(cursor, draft, word[0].kinds, word[0].order) else None
+        orders = _by_kind(cursor, draft, word[0].kinds, word[0].order)
+        return Parsed(word[1], orders=orders) if orders else None
     field = cursor.take(at, FieldRef)
     if field is None or cursor.many(field[0].field):
         return None
@@ -162,8 +170,11 @@ def _sorted_by(cursor: Cursor, draft: Draft, i: int) -> int | None:
         and not (cursor.ended(field[1]) or cursor.is_(field[1], Filler, And))
     ):
         return None  # "by brand Apple" sorts nothing
-    draft.sort(field[0].field.name, direction[0] if direction else _usual(cursor, field[0].field))
-    return (_sorted_by(cursor, draft, further) or end) if further is not None else end
+    way = direction[0] if direction else _usual(cursor, field[0].field)
+    made = draft.sort(field[0].field.name, way)
+    more = _sorted_by(cursor, draft, further) if further is not None else None
+    orders = (made,) if made else ()
+    return Parsed(more.end if more else end, orders=(*orders, *(more.orders if more else ())))
 
 
 def _next_sorted(cursor: Cursor, i: int) -> int | None:
@@ -192,14 +203,16 @@ def _usual(cursor: Cursor, field: Field) -> str:
     return "desc" if top or field.kind in ("date", "moment") or field in best_first else "asc"
 
 
-def _sort_by_kind(cursor: Cursor, draft: Draft, kinds: tuple[str, ...], order: str) -> bool:
+def _by_kind(cursor: Cursor, draft: Draft, kinds: tuple[str, ...], order: str) -> tuple[Order, ...]:
+    """The order by the first of these kinds that the model has a field of; empty without one."""
     for kind in kinds:
         days = {"date": cursor.lexicon.day_field, "birth": cursor.lexicon.birth_field}
         field = days[kind] if kind in days else cursor.field_of_kind(kind)
         field = cursor.lexicon.of_kind(kind) if field is not None and cursor.many(field) else field
         if field is not None:
-            return draft.sort(field.name, order)
-    return False
+            made = draft.sort(field.name, order)
+            return (made,) if made else ()
+    return ()
 
 
 def _orders(cursor: Cursor) -> bool:
@@ -207,19 +220,19 @@ def _orders(cursor: Cursor) -> bool:
     return any(cursor.is_(i, OrderWord, SortBy, Superlative) for i in range(len(cursor.tokens)))
 
 
-def _last_records(cursor: Cursor, draft: Draft, at: int, which: set[str]) -> bool:
+def _last_records(cursor: Cursor, draft: Draft, at: int, which: set[str]) -> Parsed | None:
     """ "the last 5 orders", "my last order", "my next appointment"."""
     period = cursor.whole(at, MOST)
     day, model = cursor.lexicon.day_field, cursor.take(period[1] if period else at, ModelRef)
     if day is None or model is None or "this" in which or which == {"counted"}:
-        return False
+        return None
     last = cursor.tokens[model[1] - 1].norm
     singular = cursor.lexicon.vocabulary.stem(last) == last
-    if "next" in which:
-        draft.add(day.name, ">=", dates.stored(cursor.now, day.kind))
-    draft.sort(day.name, "asc" if "next" in which else "desc")
-    draft.limit = period[0] if period else 1 if singular else draft.limit
-    return True
+    ahead = "next" in which
+    now = Where(field=day.name, op=">=", value=dates.stored(cursor.now, day.kind))
+    order = draft.sort(day.name, "asc" if ahead else "desc")
+    most = period[0] if period else 1 if singular else None
+    return Parsed(at, (now,) if ahead else (), (order,) if order else (), limit=most)
 
 
 def _counts_records(cursor: Cursor, i: int) -> bool:

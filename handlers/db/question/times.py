@@ -9,8 +9,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from groundhook.handlers.db.question import dates
-from groundhook.handlers.db.question.cursor import Cursor, Draft
+from groundhook.handlers.db.question.cursor import Cursor
 from groundhook.handlers.db.question.dates import Span
+from groundhook.handlers.db.question.draft import Draft
 from groundhook.handlers.db.question.meanings import (
     Ago,
     And,

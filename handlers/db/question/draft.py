@@ -1,0 +1,150 @@
+"""What the rules of the grammar return, and what the question has become so far."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+from groundhook.handlers.db.schema import Field
+from groundhook.host.core.types.query_language import Aggregate, Order, Where
+
+OPPOSITE = {
+    "<": ">=",
+    "<=": ">",
+    ">": "<=",
+    ">=": "<",
+    "=": "!=",
+    "!=": "=",
+    "in": "not in",
+    "not in": "in",
+}
+
+
+@dataclass(frozen=True)
+class Parsed:
+    """What a rule made of some words, and the position after them. `unplaced` are positions of
+    those that became nothing, `idle` of those that only speak about other words."""
+
+    end: int
+    wheres: tuple[Where, ...] = ()
+    orders: tuple[Order, ...] = ()
+    notes: tuple[str, ...] = ()
+    unplaced: tuple[int, ...] = ()
+    idle: tuple[int, ...] = ()
+    excluded: tuple[int, ...] = ()
+    alternatives: tuple[int, ...] = ()
+    phrases: tuple[str, ...] = ()
+    aggregates: tuple[Aggregate, ...] = ()
+    groups: tuple[str, ...] = ()
+    limit: int | None = None
+    named_at: int | None = None
+    singular: bool = False
+    listing: bool = False
+    person: bool = False
+    refused: bool = False
+    mention: Field | None = None
+    about: About | None = None
+
+
+@dataclass(frozen=True)
+class About:
+    """The relation that what follows is about, empty for the model itself, and what its records are
+    called."""
+
+    relation: str
+    title: Field | None = None
+
+
+def figure_of(function: str, name: str = "*", *, distinct: bool = False) -> Aggregate:
+    return Aggregate(function=cast(Any, function), field=name, distinct=distinct)
+
+
+def constraint(end: int, name: str, op: str, value: Any = None) -> Parsed:
+    return Parsed(end, (Where(field=name, op=op, value=value),))
+
+
+def negation_of(parsed: Parsed, fields: Mapping[str, Field]) -> Parsed:
+    """That not all of these conditions hold; of what has no value none does."""
+    against = [opposite for where in parsed.wheres for opposite in _against(where)]
+    empty = [
+        name
+        for name in dict.fromkeys(where.field for where in parsed.wheres)
+        if name in fields and fields[name].nullable
+    ]
+    against += [Where(field=name, op="null") for name in empty]
+    whole = against[0] if len(against) == 1 else Where(any_of=tuple(against))
+    return Parsed(parsed.end, (whole,))
+
+
+@dataclass
+class Draft:
+    """What the rules have made of the question so far. `unplaced`, `excluded` and `idle` are
+    positions: of words that became no condition, of those that were negated, of those that only
+    speak about other words; `alternatives` of every "or" between conditions; `refused`: a "not" was
+    understood that no query can say. `pieces`: for each piece of the question that became
+    conditions, where it begins and ends, and which they are."""
+
+    wheres: list[Where] = field(default_factory=list)
+    pieces: list[tuple[int, int, list[Where]]] = field(default_factory=list)
+    alternatives: list[int] = field(default_factory=list)
+    aggregates: list[Aggregate] = field(default_factory=list)
+    groups: list[str] = field(default_factory=list)
+    orders: list[Order] = field(default_factory=list)
+    limit: int | None = None
+    phrases: list[str] = field(default_factory=list)
+    excluded: list[int] = field(default_factory=list)
+    unplaced: list[int] = field(default_factory=list)
+    idle: set[int] = field(default_factory=set)
+    notes: list[str] = field(default_factory=list)
+    named_at: int | None = None
+    listing: bool = False
+    person: bool = False
+    refused: bool = False
+    singular: bool = False
+    mention: Field | None = None
+
+    def add(self, where: Where) -> None:
+        name, value = where.field, where.value
+        # Of a flag that is mentioned twice ("not subscribed to the newsletter") the first word
+        # counts.
+        before = [there.value for there in self.wheres if there.field == name]
+        flag = isinstance(value, bool) and bool(before)
+        if flag and value is False and before == [True]:
+            self.notes.append(f"{name!r} was asked for both ways, and only what has it is shown")
+        if where not in self.wheres and not flag:
+            self.wheres.append(where)
+
+    def take(self, parsed: Parsed) -> int:
+        """Add what a rule found, and return the position after it."""
+        for where in parsed.wheres:
+            self.add(where)
+        self.orders += [one for one in parsed.orders if one not in self.orders]
+        for name in ("notes", "unplaced", "excluded", "alternatives", "phrases"):
+            getattr(self, name).extend(getattr(parsed, name))
+        self.idle |= set(parsed.idle)
+        self.aggregates += [one for one in parsed.aggregates if one not in self.aggregates]
+        self.groups += [one for one in parsed.groups if one not in self.groups]
+        self.limit = self.limit if parsed.limit is None else parsed.limit
+        if self.named_at is None and parsed.named_at is not None:
+            self.named_at, self.singular = parsed.named_at, parsed.singular
+        self.listing, self.person = self.listing or parsed.listing, self.person or parsed.person
+        self.refused = self.refused or parsed.refused
+        self.mention = parsed.mention or self.mention
+        return parsed.end
+
+    def sort(self, name: str, order: str) -> Order | None:
+        """An order by a field; None where the question says the other way round of it already."""
+        made = Order(field=name, order="asc" if order == "asc" else "desc")
+        there = next((one for one in self.orders if one.field == name), None)
+        return made if there in (None, made) else None
+
+
+def _against(where: Where) -> list[Where]:
+    """The conditions of which one holds where this one does not."""
+    if where.op == "between":
+        return [
+            Where(field=where.field, op=op, value=value)
+            for op, value in zip(("<", ">"), where.value, strict=True)
+        ]
+    return [Where(field=where.field, op=OPPOSITE[where.op], value=where.value)]

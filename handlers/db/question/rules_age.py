@@ -1,0 +1,68 @@
+"""Rules for the ages of persons, of whom the date of birth is known."""
+
+from __future__ import annotations
+
+from groundhook.handlers.db.question import dates
+from groundhook.handlers.db.question.cursor import Amount, Cursor
+from groundhook.handlers.db.question.draft import OPPOSITE, Parsed
+from groundhook.handlers.db.question.meanings import (
+    Adjective,
+    Compare,
+    Condition,
+    DateUnit,
+    Filler,
+    Meaning,
+    ModelRef,
+    Multiplier,
+    OtherModel,
+    RelationRef,
+    Unit,
+)
+from groundhook.host.core.types.query_language import Where
+
+LONGEST_LIFE = 120  # years
+COUNTED: tuple[type[Meaning], ...] = (
+    OtherModel,
+    RelationRef,
+    DateUnit,
+    Unit,
+    Multiplier,
+)  # of which we have no number
+
+
+def aged(cursor: Cursor, amount: Amount, word: Compare, negated: bool) -> Parsed | None:
+    """ "members over 60", "trainers younger than 40": of the day of their birth."""
+    born = cursor.lexicon.birth_field
+    if born is None or not _says_age(cursor, amount, word):
+        return None
+    # "older than 40" begins with those that are 41; the comparison with a date goes the other way.
+    op = OPPOSITE[word.op] if negated else word.op
+    op = {"<": ">", ">": "<"}.get(op, op) if word.kind == "date" else op
+    wheres = []
+    for bound, years in _ages(op, int(amount.value)):
+        day = dates.stored(dates.midnight(dates.shifted(cursor.now, "year", -years)), born.kind)
+        wheres.append(Where(field=born.name, op=bound, value=day))
+    return Parsed(cursor.past(amount.end, Adjective, most=1), tuple(wheres))
+
+
+def _says_age(cursor: Cursor, amount: Amount, word: Compare) -> bool:
+    """Whether a number that is compared can be an age, and is nothing else."""
+    end = amount.end
+    counted = cursor.is_(end, *COUNTED) and not cursor.is_(end, DateUnit)
+    fits = amount.kind in ("", "age") and word.kind in ("", "age", "date") and word.op in OPPOSITE
+    named = any(cursor.number_named(at) for at in (end, cursor.past(end, Filler, most=1)))
+    other = named or cursor.is_(end, Condition, ModelRef) or cursor.lexicon.of_kind("age")
+    bare = word.kind == "" and (cursor.unknown(end) or counted)
+    return fits and not (other or bare) and 0 < amount.value <= LONGEST_LIFE
+
+
+def _ages(op: str, years: int) -> list[tuple[str, int]]:
+    """Conditions on a date of birth, each with the years before today."""
+    known: dict[str, list[tuple[str, int]]] = {
+        ">": [("<=", years + 1)],
+        ">=": [("<=", years)],
+        "<": [(">", years)],
+        "<=": [(">", years + 1)],
+        "=": [(">", years + 1), ("<=", years)],
+    }
+    return known.get(op, [])
