@@ -10,10 +10,11 @@ belong to it (`host.llm.passages`), then the next best one with new content.
 
 `words` is the share of the question's terms in the sentence, each weighted by its rarity (a term
 only in the heading, title or column names counts half). `meaning` is its similarity divided by the
-highest of the shortlist. `item` is the item's score × weight divided by that of the best item, and
-`rank` its index. `heading` is how far the heading alone matches the question. `shape` prefers text
-that reads well alone and fits the question: prose before rows and fragments, rows for values,
-numbers for "how many", definitions for "what is".
+highest of the shortlist; a sentence that was not embedded has the similarity of its passage. `item`
+is the item's score × weight divided by that of the best item, and `rank` its index. `heading` is
+how far the heading alone matches the question. `shape` prefers text that reads well alone and fits
+the question: prose before rows and fragments, rows for values, numbers for "how many", definitions
+for "what is".
 """
 
 from __future__ import annotations
@@ -28,8 +29,10 @@ from groundhook.host.llm.questions import Part
 from groundhook.host.llm.shape import LEVEL, shape
 from groundhook.host.llm.terms import terms
 
-# Characters that are embedded: an embedding model on a CPU takes about half a second for them.
-SHORTLIST_LENGTH = 1400
+# Characters that are embedded, about three sentences: the others have the similarity that the search
+# found for their passage. 1,400 take three times as long, and answers are no better
+# (`bench.answers`).
+SHORTLIST_LENGTH = 500
 UNSHARED = 0.1  # added for the shortlist, so that synonyms have a chance
 MOST_PASSAGES = 3
 MOST_PASSAGES_UNSURE = 2  # when no candidate answers the question directly
@@ -49,7 +52,7 @@ def words(part: Part, found: Sequence[Candidate], references: Sequence[Item]) ->
     wanted = part.wanted
     if not wanted:
         return [0.0] * len(found)
-    bodies = [set(terms(candidate.text)) for candidate in found]
+    bodies = [candidate.terms for candidate in found]
     rarity = _rarity(wanted, bodies)
     whole = sum(rarity.values())
     scores: list[float] = []
@@ -67,7 +70,7 @@ def words(part: Part, found: Sequence[Candidate], references: Sequence[Item]) ->
     return scores
 
 
-def _rarity(wanted: frozenset[str], bodies: Sequence[set[str]]) -> dict[str, float]:
+def _rarity(wanted: frozenset[str], bodies: Sequence[frozenset[str]]) -> dict[str, float]:
     """Return the inverse document frequency of each term among the candidates, as in BM25."""
     seen = Counter(term for body in bodies for term in body & wanted)
     return {
@@ -170,8 +173,8 @@ def _scores(
     references: Sequence[Item],
 ) -> dict[int, float]:
     best = max((item.score * item.weight for item in references), default=0.0) or 1.0
-    relative = _relative(meaning) if meaning is not None else None
-    rarity = _rarity(part.wanted, [set(terms(candidate.text)) for candidate in found])
+    relative = _relative(meaning, found, references) if meaning is not None else None
+    rarity = _rarity(part.wanted, [candidate.terms for candidate in found])
     scores: dict[int, float] = {}
     for at in range(len(found)):
         candidate = found[at]
@@ -179,7 +182,7 @@ def _scores(
         base = (
             lexical[at]
             if relative is None
-            else (1 - OF_MEANING) * lexical[at] + OF_MEANING * relative.get(at, 0.0)
+            else (1 - OF_MEANING) * lexical[at] + OF_MEANING * relative[at]
         )
         if relative is None and not any(lexical):
             base = 1 / (1 + candidate.place)  # a question of stop words: the first sentences
@@ -223,6 +226,16 @@ def _leads(at: int, found: Sequence[Candidate]) -> bool:
     )
 
 
-def _relative(meaning: Mapping[int, float]) -> dict[int, float]:
+def _relative(
+    meaning: Mapping[int, float], found: Sequence[Candidate], references: Sequence[Item]
+) -> list[float]:
+    """Each candidate's similarity over the highest. One that was not embedded has that of its
+    passage, but no more than the mean of those that were."""
     high = max(meaning.values(), default=0.0)
-    return {at: value / high if high > 0 else 0.0 for at, value in meaning.items()}
+    if high <= 0:
+        return [0.0] * len(found)
+    mean = sum(meaning.values()) / len(meaning)
+    return [
+        meaning.get(at, min(mean, references[candidate.item].score)) / high
+        for at, candidate in enumerate(found)
+    ]

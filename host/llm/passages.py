@@ -7,6 +7,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import groupby
 
 from groundhook.host.core.types.search import Item
@@ -35,6 +36,10 @@ class Candidate:
     @property
     def text(self) -> str:
         return self.sentence.text
+
+    @cached_property
+    def terms(self) -> frozenset[str]:
+        return frozenset(terms(self.text))
 
 
 @dataclass(frozen=True)
