@@ -3,6 +3,7 @@ chunks."""
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -216,3 +217,20 @@ def test_cut_by_page_a_chunk_is_of_one_page() -> None:
         ("One.\n\nTwo.", 1),
         ("Three.", 2),
     ]
+
+
+@pytest.mark.parametrize("line", ["a" * 40, "知识", "One sentence. ", "no end of it "])
+def test_a_text_of_one_endless_line_is_counted_a_few_times_over_and_no_more(line: str) -> None:
+    text = (line * 400_000)[:400_000]
+    counted = 0
+
+    def count(part: str) -> int:
+        nonlocal counted
+        counted += len(part)
+        return estimated_tokens(part)
+
+    document = Document("A", text, (Block("paragraph", 0, len(text)),))
+    cut = chunks(document, size=300, overlap=30, count=count)
+    assert counted <= 4 * len(text)
+    assert max(estimated_tokens(chunk.content) for chunk in cut) <= 300
+    assert min(estimated_tokens(chunk.content) for chunk in cut[:-1]) >= 100

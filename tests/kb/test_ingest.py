@@ -6,6 +6,8 @@ from __future__ import annotations
 import io
 import json
 import os
+import re
+import tracemalloc
 import zipfile
 from collections.abc import Sequence
 from functools import partial
@@ -14,9 +16,13 @@ from typing import Any
 import anyio
 import anyio.lowlevel
 import pytest
+from rich.console import Console
+from rich.filesize import decimal
 
 from groundhook.handlers.kb.base import KnowledgeBase
+from groundhook.handlers.kb.embed import HashEmbedder
 from groundhook.handlers.kb.ingest.report import MOST_ROWS, AddReport
+from groundhook.host.cli.progress import Lines
 from groundhook.host.core.errors import UnknownName, UsageError
 from groundhook.host.core.types.collection_spec import (
     EmbeddingSpec,
@@ -419,3 +425,54 @@ async def test_the_first_of_many_small_documents_are_told_and_stored_long_before
                 await anyio.lowlevel.checkpoint()
         assert max(told) > 0
         tasks.cancel_scope.cancel()
+
+
+async def test_a_text_of_one_endless_line_is_added_in_bounded_memory(
+    opens: Opens, write: Writes
+) -> None:
+    size = 200_000
+    folder = write({"a.txt": "pear" * (size // 4), "b.txt": "pear fig " * (size // 9)})
+    async with opens() as kb:
+        await kb.add("docs", [write({"c.txt": "plum"}) / "c.txt"])  # loads what adding needs
+        tracemalloc.start()
+        try:
+            report = await kb.add("docs", [folder / "a.txt", folder / "b.txt"])
+            _, peak = tracemalloc.get_traced_memory()
+        finally:
+            tracemalloc.stop()
+    assert counts(report) == {"added": 2}
+    assert peak < 30 * 2 * size
+
+
+class Clocked(HashEmbedder):
+    """Embeds at a steady pace, by a clock of its own: 2,000 characters a second."""
+
+    seconds = 0.0
+
+    async def embed_documents(self, texts: Sequence[str], /) -> list[list[float]]:
+        Clocked.seconds += sum(map(len, texts)) / 2_000
+        return await super().embed_documents(texts)
+
+
+async def test_the_time_left_is_right_from_the_first_line_on(opens: Opens, write: Writes) -> None:
+    folder = write(
+        {f"{n}.md": "\n\n".join(["pear fig plum " * 20] * (1 + n * 7 % 11)) for n in range(60)}
+    )
+    out = io.StringIO()
+    shown: list[tuple[float, float]] = []  # when a line was written, and the seconds left in it
+    Clocked.seconds = 0.0
+    lines = Lines(Console(file=out), "adding", decimal, now=lambda: Clocked.seconds)
+
+    def told(done: int, total: int, document: str, passages: int) -> None:
+        before = out.tell()
+        lines(done, total, document, passages)
+        if found := re.search(r"(\d+):(\d+) left", out.getvalue()[before:]):
+            shown.append((Clocked.seconds, int(found[1]) * 60 + int(found[2])))
+
+    clocked = spec("docs", embedding=EmbeddingSpec(provider="clocked", dimensions=64))
+    async with opens(clocked, embedders={"clocked": Clocked}) as kb:
+        await kb.add("docs", [folder], progress=told)
+    assert shown[0][0] < 8
+    assert len(shown) > 3
+    for at, left in shown:
+        assert left == pytest.approx(Clocked.seconds - at, rel=0.25, abs=2)

@@ -20,7 +20,7 @@ from groundhook.handlers.kb.embed import CountsTokens, estimated_tokens, in_cont
 from groundhook.handlers.kb.ingest.chunk import Chunk, chunks
 from groundhook.handlers.kb.ingest.payload import fields_of
 from groundhook.handlers.kb.ingest.sources import FEED, Item, absolute
-from groundhook.handlers.kb.ingest.throttle import Throttle
+from groundhook.handlers.kb.ingest.throttle import CORES, Throttle, run_concurrently
 from groundhook.handlers.kb.points import HEADINGS
 from groundhook.handlers.kb.reading.files import failing_as, read
 from groundhook.handlers.kb.reading.readers import READERS
@@ -171,14 +171,21 @@ class DocumentBuilder:
         length, finished = [0] * len(cuts), [0] * len(cuts)
         for part in parts:
             length[part.owner] += len(part.text)
-        for batch in self._batches(parts):
-            vectors = await self._throttle.embed([part.text for part in batch])
-            for part, vector in zip(batch, vectors, strict=True):
-                part.vector = packed(vector)
-                finished[part.owner] += len(part.text)
-            passages = Counter(part.owner for part in batch)
-            for owner, count in passages.items():
-                done(cuts[owner], finished[owner] / length[owner], count)
+        batches = self._batches(parts)
+
+        async def work() -> None:
+            for batch in batches:
+                vectors = await self._throttle.embed([part.text for part in batch])
+                for part, vector in zip(batch, vectors, strict=True):
+                    part.vector = packed(vector)
+                    finished[part.owner] += len(part.text)
+                passages = Counter(part.owner for part in batch)
+                for owner, count in passages.items():
+                    done(cuts[owner], finished[owner] / length[owner], count)
+
+        # Also the parts of one large document: with one call at a time, cores would be idle at the
+        # end of each.
+        await run_concurrently(*[work] * CORES)
         return [
             _incoming(cut, [part for part in parts if part.owner == owner])
             for owner, cut in enumerate(cuts)

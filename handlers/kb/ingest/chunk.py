@@ -26,6 +26,7 @@ By = Literal["heading", "paragraph", "page", "size"]
 # (text, start, end) → where the parts of that range end
 Rule = Callable[[str, int, int], list[int]]
 _FLOWING = frozenset({"paragraph", "list"})
+_LONG = 32  # characters for each token of a chunk: a longer range is cut without being counted
 
 
 def _ends(pattern: str) -> Rule:
@@ -184,7 +185,7 @@ class _Cutter:
         before = 0  # tokens of headings directly before this block
         for index, block in enumerate(blocks):
             stop = blocks[index + 1].start if index + 1 < len(blocks) else end
-            tokens = self._count(self._text[block.start : stop])
+            tokens = self._tokens(block.start, stop)
             if before + tokens <= self._size:
                 yield _Piece(block.start, stop, block.kind, tokens, block.page)
             else:
@@ -216,17 +217,28 @@ class _Cutter:
         """Yield (start, end, tokens) of parts of at most `most` tokens, by the first rule that cuts
         the range finely enough."""
         for part_start, part_end in self._split(start, end, rules[0] if rules else None):
-            tokens = self._count(self._text[part_start:part_end])
+            tokens = self._tokens(part_start, part_end)
             if tokens <= most or part_end - part_start <= 1:
                 yield part_start, part_end, tokens
             else:
                 yield from self._cut(part_start, part_end, rules[1:], most)
 
     def _split(self, start: int, end: int, rule: Rule | None) -> list[tuple[int, int]]:
-        """Return consecutive parts that cover the range; two halves without a rule."""
-        ends = [(start + end) // 2] if rule is None else rule(self._text, start, end)
-        ends = [stop for stop in ends if start < stop < end] + [end]
-        return list(zip([start, *ends], ends, strict=False))
+        """The range as parts that leave nothing out. Without a rule: parts of a quarter as many
+        characters as a chunk has tokens, at most half the range."""
+        if rule is None:
+            step = max(1, min(self._size // 4, (end - start + 1) // 2))
+            ends = list(range(start + step, end, step))
+        else:
+            ends = [stop for stop in rule(self._text, start, end) if start < stop < end]
+        return list(zip([start, *ends], [*ends, end], strict=True))
+
+    def _tokens(self, start: int, end: int) -> int:
+        """The tokens of a range; of one too long for any chunk its characters, as counting a text
+        of megabytes at every step of cutting it takes minutes."""
+        if end - start > _LONG * self._size:
+            return end - start
+        return self._count(self._text[start:end])
 
     def _tail(self, held: Sequence[_Piece], following: _Piece) -> list[_Piece]:
         """Return the end of a chunk that the next one repeats if running text continues: whole

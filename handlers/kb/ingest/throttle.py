@@ -30,6 +30,7 @@ class Throttle:
     def __init__(self, embedder: Embedder) -> None:
         self.batch_size = _FIRST
         self._embedder = embedder
+        self._calls = anyio.Semaphore(CORES)
 
     def batches(self, texts: Sequence[Text], size: Callable[[Text], int]) -> Iterator[list[Text]]:
         """Yield the texts in the order of their sizes, `batch_size` at a time."""
@@ -41,9 +42,10 @@ class Throttle:
 
     async def embed(self, texts: Sequence[str]) -> Sequence[Sequence[float]]:
         """Embed the texts and adjust the size of the next call."""
-        began = time.monotonic()
-        vectors = await self._embedder.embed_documents(texts)
-        self._adjust(len(texts), time.monotonic() - began)
+        async with self._calls:
+            began = time.monotonic()
+            vectors = await self._embedder.embed_documents(texts)
+            self._adjust(len(texts), time.monotonic() - began)
         return vectors
 
     def _adjust(self, texts: int, seconds: float) -> None:
