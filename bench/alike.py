@@ -23,12 +23,10 @@ from pathlib import Path
 import anyio
 
 from bench.graph import HERE, ask_items, questions, write
+from bench.local_embedders import local_embedders
 from groundhook.handlers.kb.base import open_kb
-from groundhook.handlers.kb.embed import EmbedderFactory
-from groundhook.handlers.kb.embedders.providers import register_local
 from groundhook.handlers.kb.ranking.cross_collection import merged
 from groundhook.host.core.app_settings import KBStorageSettings
-from groundhook.host.core.registry import Registry
 from groundhook.host.core.types.collection_spec import (
     CollectionSpec,
     EmbeddingSpec,
@@ -87,8 +85,7 @@ def gain(order: Sequence[Item], wanted: Sequence[str]) -> float:
 
 
 async def main(folder: Path, most: int, state: Path) -> None:
-    embedders: Registry[EmbedderFactory] = Registry("embedding provider")
-    register_local(embedders)
+    embedders = local_embedders()
     write(folder, state / "all")
     home: dict[str, str] = {}
     for number, path in enumerate(sorted((state / "all").rglob("*.md"))):

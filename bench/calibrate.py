@@ -27,13 +27,12 @@ import anyio
 import numpy as np
 import numpy.typing as npt
 
+from bench.local_embedders import local_embedders
 from groundhook.handlers.kb.calibrate import PERCENTILES, balance, curve_through
-from groundhook.handlers.kb.embed import EmbedderFactory
 from groundhook.handlers.kb.embedders import providers as services
 from groundhook.host.config.environment import process_environment
 from groundhook.host.config.packages import load_app
 from groundhook.host.core.ports import Embedder
-from groundhook.host.core.registry import Registry
 from groundhook.host.core.types.collection_spec import EmbeddingSpec
 
 Matrix = npt.NDArray[np.float32]
@@ -158,8 +157,7 @@ async def main(model: Embedder, data: Path, most: int, sets: list[str]) -> None:
 
 def embedder(provider: str, model: str, dimensions: int, app: Path) -> Embedder:
     """As a collection of the app would have it. Raises ConfigError, UnknownName."""
-    registry: Registry[EmbedderFactory] = Registry("embedding provider")
-    services.register_local(registry)
+    registry = local_embedders()
     environment = process_environment()
     for name, settings in load_app(app, environment).settings.embedders.items():
         registry.add(name, partial(services.service, name, settings, environment))

@@ -35,15 +35,13 @@ from pathlib import Path
 import anyio
 
 from bench.answers import DOCUMENTS, SETS
+from bench.local_embedders import local_embedders
 from groundhook.handlers.kb.base import KnowledgeBase, open_kb
-from groundhook.handlers.kb.embed import EmbedderFactory
-from groundhook.handlers.kb.embedders.providers import register_local
 from groundhook.handlers.kb.graph.file import Rows
 from groundhook.handlers.kb.graph.walk import Graph
 from groundhook.handlers.kb.points import HEADINGS
 from groundhook.host.core.app_settings import KBStorageSettings
 from groundhook.host.core.ports import Scope
-from groundhook.host.core.registry import Registry
 from groundhook.host.core.settings import (
     SearchSettings,
     UsesSettings,
@@ -278,8 +276,7 @@ def walk(entities: int, passages: int, edges: int) -> None:
 
 
 async def main(multi: Path, single: Path, most: int, state: Path, extractor: str) -> None:
-    embedders: Registry[EmbedderFactory] = Registry("embedding provider")
-    register_local(embedders)
+    embedders = local_embedders()
     documents = state / "documents"
     for folder in (multi, single):
         write(folder, documents)

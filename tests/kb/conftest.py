@@ -13,7 +13,7 @@ import pytest
 from groundhook.handlers.kb.base import KnowledgeBase, open_kb
 from groundhook.handlers.kb.embed import EmbedderFactory, HashEmbedder
 from groundhook.handlers.kb.embedded.client import KBClient
-from groundhook.handlers.kb.embedders.providers import register_local
+from groundhook.handlers.kb.embedders.builtin import builtin
 from groundhook.host.core.app_settings import KBStorageSettings
 from groundhook.host.core.ports import Found, Scope
 from groundhook.host.core.registry import Registry
@@ -88,7 +88,8 @@ async def search(
 
 def providers(**more: EmbedderFactory) -> Registry[EmbedderFactory]:
     registry: Registry[EmbedderFactory] = Registry("embedding provider")
-    register_local(registry)
+    registry.add("builtin", builtin)
+    registry.add("hash", HashEmbedder)
     for name, factory in more.items():
         registry.add(name, factory)
     return registry

@@ -4,20 +4,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import partial
-from pathlib import Path
 
-from groundhook.handlers.kb.embed import EmbedderFactory, HashEmbedder
-from groundhook.handlers.kb.embedders.builtin import builtin
 from groundhook.handlers.kb.embedders.curve import Curve, curve_of
 from groundhook.handlers.kb.embedders.endpoint import Endpoint
-from groundhook.handlers.kb.embedders.onnx import own_model
 from groundhook.handlers.kb.embedders.service import Access, Kind, Limits, ServiceEmbedder
 from groundhook.handlers.kb.embedders.voyage import Voyage
 from groundhook.host.core.app_settings import EmbedderSettings
 from groundhook.host.core.errors import ConfigError
 from groundhook.host.core.ports import Embedder
-from groundhook.host.core.registry import Registry
 from groundhook.host.core.types.collection_spec import EmbeddingSpec
 
 OPENAI, VOYAGE = "https://api.openai.com/v1", "https://api.voyageai.com/v1"
@@ -49,15 +43,6 @@ _SIZED = (
     "voyage-context",
     "voyage-4",
 )
-
-
-def register_local(
-    embedders: Registry[EmbedderFactory], *, root: Path = Path(), small_engine: bool = False
-) -> None:
-    """Register `builtin`, `hash` and `onnx` (a folder below `root`), which need no network."""
-    embedders.add("builtin", partial(builtin, small_engine=small_engine))
-    embedders.add("hash", HashEmbedder)
-    embedders.add("onnx", partial(own_model, root))
 
 
 def service(

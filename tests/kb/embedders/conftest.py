@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
-from groundhook.handlers.kb.embed import Closes, EmbedderFactory
+from groundhook.handlers.kb.embed import Closes, EmbedderFactory, HashEmbedder
 from groundhook.handlers.kb.embedders import providers as services
+from groundhook.handlers.kb.embedders.builtin import builtin
 from groundhook.host.app.builtins import declared as app_embedders
 from groundhook.host.core.app_settings import (
     AppSettings,
@@ -41,7 +42,8 @@ def factories(
     declared: Mapping[str, EmbedderSettings], environment: Mapping[str, str]
 ) -> Registry[EmbedderFactory]:
     registry: Registry[EmbedderFactory] = Registry("embedding provider")
-    services.register_local(registry)
+    registry.add("builtin", builtin)
+    registry.add("hash", HashEmbedder)
     app_embedders(AppSettings(embedders=dict(declared)))
     for name in dict.fromkeys([*SERVICES, *declared]):
         settings = declared.get(name, EmbedderSettings())
