@@ -445,18 +445,18 @@ async def test_a_text_of_one_endless_line_is_added_in_bounded_memory(
 
 
 class Clocked(HashEmbedder):
-    """Embeds at a steady pace, by a clock of its own: 2,000 characters a second."""
+    """Embeds at a steady pace, by a clock of its own: 8,000 characters a second."""
 
     seconds = 0.0
 
     async def embed_documents(self, texts: Sequence[str], /) -> list[list[float]]:
-        Clocked.seconds += sum(map(len, texts)) / 2_000
+        Clocked.seconds += sum(map(len, texts)) / 8_000
         return await super().embed_documents(texts)
 
 
 async def test_the_time_left_is_right_from_the_first_line_on(opens: Opens, write: Writes) -> None:
     folder = write(
-        {f"{n}.md": "\n\n".join(["pear fig plum " * 20] * (1 + n * 7 % 11)) for n in range(60)}
+        {f"{n}.md": "\n\n".join(["pear fig plum " * 20] * (1 + n * 7 % 11)) for n in range(160)}
     )
     out = io.StringIO()
     shown: list[tuple[float, float]] = []  # when a line was written, and the seconds left in it
@@ -475,4 +475,6 @@ async def test_the_time_left_is_right_from_the_first_line_on(opens: Opens, write
     assert shown[0][0] < 8
     assert len(shown) > 3
     for at, left in shown:
-        assert left == pytest.approx(Clocked.seconds - at, rel=0.25, abs=2)
+        assert left == pytest.approx(
+            Clocked.seconds - at, rel=0.25, abs=4
+        )  # calls that are under way
