@@ -29,8 +29,8 @@ from groundhook.host.llm.questions import Part
 from groundhook.host.llm.shape import LEVEL, shape
 from groundhook.host.llm.terms import terms
 
-# Characters that are embedded, about three sentences: the others have the similarity that the search
-# found for their passage. 1,400 take three times as long, and answers are no better
+# Characters that are embedded, about three sentences: the others have the similarity that the
+# search found for their passage. 1,400 take three times as long, and answers are no better
 # (`bench.answers`).
 SHORTLIST_LENGTH = 500
 UNSHARED = 0.1  # added for the shortlist, so that synonyms have a chance
