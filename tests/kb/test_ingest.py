@@ -345,7 +345,7 @@ async def test_a_collection_may_be_called_by_the_end_of_its_id(opens: Opens, wri
         with pytest.raises(
             UsageError,
             match=(
-                r"2 collections are called 'notes' \(say which: agents.one.notes,"
+                r"2 collections are called 'notes' \(use one of agents.one.notes,"
                 r" agents.two.notes\)"
             ),
         ):

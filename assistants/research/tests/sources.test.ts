@@ -27,7 +27,7 @@ test("what was found goes to the model by source, and is cited", () => {
   expect(answer).toHaveSearched("web", { time_range: "month" });
   expect(answer).toHaveCited("Turns");
   expect(answer).toHaveCited("https://example.org/march");
-  expect(answer.model_calls[0].messages[1].content).toContain("From the web (1 in all)");
+  expect(answer.model_calls[0].messages.map((m) => m.content).join("\n")).toContain("From the web (1 in all)");
   expect(answer).toHaveReturned({ failed: null });
   expect(answer.metadata.sources).toEqual([{ type: "kb", items: 1 }, { type: "web", items: 1 }]);
 });
