@@ -42,7 +42,8 @@ from groundhook.handlers.kb.base import KnowledgeBase, open_kb
 from groundhook.handlers.kb.embed import EmbedderFactory
 from groundhook.handlers.kb.embedded.client import KBClient
 from groundhook.handlers.kb.embedded.folder import Folder, folder_of
-from groundhook.handlers.kb.store import POOL, Incoming, Made
+from groundhook.handlers.kb.paging import POOL
+from groundhook.handlers.kb.store import Incoming, Made
 from groundhook.host.core.app_settings import KBStorageSettings
 from groundhook.host.core.ports import Embedder, Scope
 from groundhook.host.core.registry import Registry

@@ -198,6 +198,8 @@ declare module "groundhook" {
   export interface KBOptions {
     /** Most results to return (default 10) */
     limit?: number | null;
+    /** Results to skip: pages of the same limit neither overlap nor leave gaps */
+    offset?: number | null;
     /** Collections to search (default: the assistant's) */
     collections?: CollectionName[] | null;
     /** Least similarity, 0-1, the same scale for every embedding model */
@@ -322,7 +324,10 @@ declare module "groundhook" {
     query: string;
     source: "user" | "hook" | "auto";
     items: Item[];
+    /** Matches, not only those that were returned */
     total: number;
+    /** `at_least`: there are more than were counted (kb: 1,000) */
+    total_is: "exact" | "at_least";
     duration_ms: number;
     error: string | null;
     /** web: the provider that answered */

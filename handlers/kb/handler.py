@@ -21,6 +21,7 @@ from groundhook.handlers.kb.declared import made_with
 from groundhook.handlers.kb.embed import least_cosine
 from groundhook.handlers.kb.graph.base import Graphs
 from groundhook.handlers.kb.language import known_language
+from groundhook.handlers.kb.paging import COUNTED
 from groundhook.handlers.kb.ranking import cross_collection, fusion, selection
 from groundhook.handlers.kb.ranking.across import Across, language_of_question
 from groundhook.handlers.kb.store import (
@@ -32,7 +33,7 @@ from groundhook.handlers.kb.store import (
     VectorStore,
     packed,
 )
-from groundhook.host.core.errors import HostError, SourceNotConfigured, suggestion
+from groundhook.host.core.errors import HostError, SourceNotConfigured, UsageError, suggestion
 from groundhook.host.core.ports import Embedder, Found, Scope
 from groundhook.host.core.trace import span
 from groundhook.host.core.types.collection_spec import (
@@ -47,13 +48,12 @@ from groundhook.host.core.types.search import (
     GraphNode,
     Item,
     SearchRequest,
+    TotalIs,
 )
 
 EmbedderOf = Callable[[CollectionSpec], Embedder]
 _MOST_VALUES = 100  # of a facet
-_WIDEST = (
-    2000  # passages looked at for a search that wants few of each document, or such that differ
-)
+_WIDEST = 2000  # passages that are compared for a search that wants such that differ
 
 # Of the threshold: what a passage that the graph leads to must have, which answers because of what
 # it is about. With a half, .58 of the second documents of bench/graph_questions are among the first
@@ -70,6 +70,15 @@ class _Outcome:
     facets: dict[str, Counter[Scalar]] = field(default_factory=dict)
     nodes: list[GraphNode] = field(default_factory=list)
     problems: dict[str, HostError] = field(default_factory=dict)
+    total: int = 0
+    total_is: TotalIs = "exact"
+
+    def count(self, answer: Answer) -> None:
+        """Add the matches of one collection."""
+        total = self.total + max(answer.total, len(answer.hits))
+        if answer.total_is == "at_least" or total > COUNTED:
+            self.total_is = "at_least"
+        self.total = min(total, COUNTED)
 
 
 class _Declared(NamedTuple):
@@ -113,6 +122,7 @@ class KBHandler:
         and StorageError when no collection could answer; when one could, what the others said is a
         warning."""
         outcome = _Outcome()
+        offset = request.offset or 0
         wanted = list(dict.fromkeys(request.collections or ()))
         if request.document is not None:
             return await self._one_document(request, request.document, wanted, scope)
@@ -125,6 +135,7 @@ class KBHandler:
         uncounted = list(fit_facets([part.declared.spec for part in parts], request))
         vectors = await self._vectors(request.query, [part.declared for part in parts], outcome)
         asked = [part for part in parts if part.declared.spec.id not in outcome.problems]
+        _refuse_other_pages(request, asked)
         await _all(
             [
                 partial(
@@ -134,6 +145,7 @@ class KBHandler:
                     part,
                     vectors[part.declared.spec.embedding],
                     outcome,
+                    several=len(asked) > 1,
                 )
                 for part in asked
             ]
@@ -145,10 +157,16 @@ class KBHandler:
         ]
         for code, said in (*problems, *uncounted):
             await scope.warn(code, said)
-        items = cross_collection.merged(
+        lists = [
             (_embedded_by(part), found)
             for part in asked
             if (found := outcome.items.get(part.declared.spec.id))
+        ]
+        limit = request.limit or scope.settings.kb.max_results
+        items = (
+            cross_collection.page(lists, offset, limit)
+            if offset and len(asked) > 1
+            else cross_collection.merged(lists)
         )
         facets = await self._counted(outcome.facets, scope) if request.facets is not None else None
         nodes = (
@@ -164,6 +182,8 @@ class KBHandler:
             )
         return Found(
             items=items[: request.limit],
+            total=outcome.total,
+            total_is=outcome.total_is,
             facets=facets,
             graph_nodes=None if nodes is None else tuple(nodes),
         )
@@ -216,7 +236,14 @@ class KBHandler:
         return vectors
 
     async def _search_one(
-        self, request: SearchRequest, scope: Scope, part: _Part, vector: bytes, outcome: _Outcome
+        self,
+        request: SearchRequest,
+        scope: Scope,
+        part: _Part,
+        vector: bytes,
+        outcome: _Outcome,
+        *,
+        several: bool,
     ) -> None:
         spec, embedder, made, least_cosine_of = part.declared
         threshold = next(
@@ -226,10 +253,16 @@ class KBHandler:
         )
         try:
             with span("vector_search", spec.id, threshold=threshold) as node:
+                limit, offset = request.limit or scope.settings.kb.max_results, request.offset or 0
+                # Of several collections a page is cut out of what all of them answer.
+                first = several and offset > 0
                 question = Question(
                     vector=vector,
                     text=request.query,
-                    limit=request.limit or scope.settings.kb.max_results,
+                    limit=offset + limit if first else limit,
+                    offset=0 if first else offset,
+                    page=limit,
+                    groups=request.groups or 0,
                     least_cosine=least_cosine_of(threshold),
                     tenant=part.tenant,
                     filter=part.among,
@@ -245,7 +278,8 @@ class KBHandler:
                     answer = await self._walked(
                         request, spec, made, question, answer, least, outcome
                     )
-                items = found_items.items(spec, answer, embedder)
+                outcome.count(answer)
+                items = found_items.items(spec, answer, embedder, falling=not first)
                 if request.neighbours:
                     items = await self._widened(part, answer.hits, items, request.neighbours)
                 elif tokens := (
@@ -292,26 +326,17 @@ class KBHandler:
         question: Question,
         embedder: Embedder,
     ) -> Answer:
-        """What the store answers; few passages of each document and such that differ, where that is
-        wanted: then more are asked for until there are enough."""
+        """What the store answers; passages that differ, where that is wanted: they are chosen from
+        more."""
         limit = question.limit
-        if not request.groups and not request.diversity:
+        if not request.diversity:
             return await self._ask(spec, made, question, embedder)
-        asked = 4 * limit
-        while True:
-            answer = await self._ask(spec, made, replace(question, limit=asked), embedder)
-            hits = (
-                selection.grouped(answer.hits, request.groups)
-                if request.groups
-                else list(answer.hits)
-            )
-            if len(hits) >= limit or len(answer.hits) < asked or asked >= _WIDEST:
-                break
-            asked = min(4 * asked, _WIDEST)
-        if request.diversity:
-            scores = fusion.descending([embedder.similarity(hit.cosine) for hit in hits])
-            hits = selection.diverse(hits, scores, limit, request.diversity, embedder.similarity)
-        return replace(answer, hits=tuple(hits[:limit]))
+        wider = replace(question, limit=min(4 * limit, _WIDEST), page=0)
+        answer = await self._ask(spec, made, wider, embedder)
+        hits = answer.hits
+        scores = fusion.descending([embedder.similarity(hit.cosine) for hit in hits])
+        chosen = selection.diverse(hits, scores, limit, request.diversity, embedder.similarity)
+        return replace(answer, hits=tuple(chosen))
 
     async def _ask(
         self, spec: CollectionSpec, made: Made, question: Question, embedder: Embedder
@@ -427,6 +452,18 @@ class KBHandler:
                 hint=f"{hint}; collections are declared in kb/<id>.kb.yao",
             )
         return self._collections[id]
+
+
+def _refuse_other_pages(request: SearchRequest, asked: Sequence[_Part]) -> None:
+    """Raise UsageError for a later page of a search whose order depends on what is returned."""
+    walked = request.graph and any(part.declared.spec.graph for part in asked)
+    if request.offset and (walked or request.diversity):
+        other = "graph" if walked else "diversity"
+        raise UsageError(
+            f"offset {request.offset} cannot be used together with {other}: the order of such a"
+            " search depends on how much of it is returned",
+            hint=f"set {other} to {'false' if walked else '0'}, or raise the limit instead",
+        )
 
 
 def _embedded_by(part: _Part) -> tuple[str, str, int]:

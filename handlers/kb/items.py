@@ -30,8 +30,14 @@ _ITEM_SAID = {
 _EXTENT_SAID = {"start", "end"}
 
 
-def items(spec: CollectionSpec, answer: Answer, embedder: Embedder) -> tuple[Item, ...]:
-    scores = fusion.descending([embedder.similarity(hit.cosine) for hit in answer.hits])
+def items(
+    spec: CollectionSpec, answer: Answer, embedder: Embedder, *, falling: bool = True
+) -> tuple[Item, ...]:
+    """Return the items of an answer, with scores that fall in its order, or with their
+    similarities."""
+    scores = [embedder.similarity(hit.cosine) for hit in answer.hits]
+    if falling:
+        scores = fusion.descending(scores)
     return tuple([item(spec, hit, score) for hit, score in zip(answer.hits, scores, strict=True)])
 
 

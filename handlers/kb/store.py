@@ -19,15 +19,15 @@ from groundhook.handlers.kb.language import ANALYSER, PLAIN, language_of
 from groundhook.host.core.errors import ConfigError, NotPermitted, StorageError
 from groundhook.host.core.types.fields import Fields, Scalar
 from groundhook.host.core.types.filters import Filter, dumped, loaded
+from groundhook.host.core.types.search import TotalIs
 
 MOST_PASSAGES = (1 << 20) - 1  # of one document
-POOL = 80  # passages of each ranking that are fused, at least
 _DECIDE = 100  # passages that decide in which language a collection is
 _NO_FIELDS: Fields = {}
 
 # Raised when what is said to a worker, or by it, is put otherwise, and when modules move, which one
 # that runs may import later.
-SPEAKS = "6"
+SPEAKS = "7"
 
 Told = Callable[[int, int], None]  # passages stored, of how many
 Outcome = Literal["added", "replaced"]
@@ -130,10 +130,13 @@ class Hit(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Question:
-    """What is searched for: a vector as in `Passage`, the question's words, at most `limit`
-    passages of at least `least_cosine`, of one tenant (None: the collection has none), that fulfil
-    `filter`. `vectors`: the hits bring theirs. `freed`: the vector without what questions in
-    its language have in common, which passages are ranked by in place of `vector`; empty: none."""
+    """What is searched for: a vector as in `Passage`, the question's words, and at most `limit`
+    passages from `offset` on of at least `least_cosine`, of one tenant (None: the collection has
+    none), that fulfil `filter`; at most `groups` of one document (0: as many as there are).
+    `vectors`: the hits bring theirs. `freed`: the vector without what questions in its language
+    have in common, which passages are ranked by in place of `vector`; empty: none. Pages are parts
+    of one order if their questions differ in `offset` alone; `page` is the size of a page, if it is
+    not `limit`. `counted`: all matches are counted, not only those that were compared."""
 
     vector: bytes
     text: str
@@ -143,6 +146,10 @@ class Question:
     filter: Filter | None = None
     vectors: bool = False
     freed: bytes = b""
+    offset: int = 0
+    groups: int = 0
+    page: int = 0
+    counted: bool = True
 
 
 class Spoken(NamedTuple):
@@ -157,15 +164,18 @@ class Spoken(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Answer:
-    """Hits best first. `candidates` passages were compared, `below` of them were not similar
-    enough. `lexical`: whether words counted, or too few of them match. `languages` are those of the
-    passages; empty where they are not known: the collection was made before they were kept.
-    `language` is the collection's. `exists` is False when nothing was ever added to it."""
+    """What a search found: hits, best first. `candidates` passages were compared, of which `below`
+    were not similar enough. `total` passages match, exactly or at least: they fulfil the filter and
+    reach the threshold. `lexical`: whether words counted, or too few of them match. `languages` are
+    those of the passages; empty where they are not known: the collection was made before they were
+    kept. `language` is the collection's. `exists` is False when nothing was ever added to it."""
 
     exists: bool = True
     hits: tuple[Hit, ...] = ()
     candidates: int = 0
     below: int = 0
+    total: int = 0
+    total_is: TotalIs = "exact"
     lexical: Literal["used", "no match"] = "used"
     languages: Mapping[str, Spoken] = field(default_factory=dict)
     language: str = PLAIN
@@ -205,6 +215,12 @@ class VectorStore(Protocol):
         ...
 
     async def search(self, collection: str, made: Made, question: Question, /) -> Answer: ...
+
+    async def search_many(
+        self, collection: str, made: Made, questions: Sequence[Question], /
+    ) -> list[Answer]:
+        """Answer several questions to one collection together, in their order."""
+        ...
 
     async def passages(
         self,

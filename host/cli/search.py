@@ -24,6 +24,7 @@ from groundhook.host.core.types.search import SEARCH_TYPES, SearchResult
 
 ONLY_FOR = {
     "collections": ("kb", "--collection"),
+    "offset": ("kb", "--offset"),
     "threshold": ("kb", "--threshold"),
     "filter": ("kb", "--filter"),
     "facets": ("kb", "--facet"),
@@ -93,6 +94,7 @@ SHOWN_TOKENS = 60  # of the passage that answers, on a terminal
     help="Read so many of the first pages of the web.",
 )
 @click.option("--limit", type=click.IntRange(1, 1000), metavar="N", help="Most results.")
+@click.option("--offset", type=click.IntRange(0, 1000), metavar="N", help="kb: results to skip.")
 @click.option(
     "--threshold", type=click.FloatRange(0, 1), metavar="X", help="kb: least similarity, 0-1."
 )

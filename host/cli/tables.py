@@ -80,7 +80,8 @@ def table(
 def found(result: SearchResult) -> Iterator[Text]:
     """A search result as lines: each item with its score, where it is, and how it begins."""
     count = len(result.items)
-    of = f" of {result.total}" if result.total > count else ""
+    least = "at least " if result.total_is == "at_least" else ""
+    of = f" of {least}{result.total}" if result.total > count else ""
     noun = "result" if count == 1 and not of else "results"
     by = f" by {one_line(result.provider)}" if result.provider else ""
     yield Text(

@@ -33,6 +33,7 @@ from groundhook.host.core.types.search import (
     Item,
     RecordQuery,
     SearchRequest,
+    TotalIs,
 )
 from groundhook.host.core.types.servers import ServerMethod
 from groundhook.host.core.types.turn import (
@@ -124,12 +125,13 @@ class Scope:
 class Found:
     """The result of a source: items best first, without `citation_id`.
 
-    An item's `key` may be empty: it is then derived from its content. `total` counts all matches;
-    None: not known, the items are counted. `provider` is the service that answered, if the source
-    has a choice. `facets`, `graph_nodes` and `dsl` are those of `SearchResult`."""
+    An item's `key` may be empty: it is then derived from its content. `total` counts all matches,
+    exactly or at least (`total_is`); None: not known, the items are counted. `provider` is the
+    service that answered, if the source has a choice. `facets`, `graph_nodes` and `dsl` are those of `SearchResult`."""
 
     items: tuple[Item, ...] = ()
     total: int | None = None
+    total_is: TotalIs = "exact"
     provider: str = ""
     facets: Mapping[str, tuple[FacetCount, ...]] | None = None
     graph_nodes: tuple[GraphNode, ...] | None = None

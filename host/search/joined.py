@@ -56,6 +56,7 @@ def _merged(found: list[Found], limit: int | None) -> Found:
     return Found(
         items=tuple(items[:limit]),
         total=sum(len(each.items) if each.total is None else each.total for each in found),
+        total_is="exact" if all(each.total_is == "exact" for each in found) else "at_least",
         provider=", ".join(each.provider for each in found if each.provider),
         facets=first.facets,
         graph_nodes=first.graph_nodes,

@@ -102,6 +102,7 @@ class Searcher:
                 source=source,
                 items=items,
                 total=len(items) if found.total is None else found.total,
+                total_is=found.total_is,
                 duration_ms=_since(began),
                 error=error,
                 provider=found.provider,

@@ -384,6 +384,72 @@ async def test_an_empty_document_is_stored_and_listed(store: VectorStore) -> Non
     assert (await ask(store)).hits == ()
 
 
+# -------------------------------------------------------------------------------------------- pages
+
+
+def crowd(count: int, name: str = "many.md") -> Incoming:
+    """A document whose passages have falling cosines, each two of them the same."""
+    made = document(name, *(f"pear {n}" for n in range(count)))
+    passages = (
+        replace(one, vector=packed([1.0, (n // 2) / count, 0.0, 0.0]))
+        for n, one in enumerate(made.passages)
+    )
+    return replace(made, passages=tuple(passages))
+
+
+async def test_pages_put_together_are_the_whole_and_count_it_alike(store: VectorStore) -> None:
+    await store.put("a", MADE, crowd(150), document("other.md", "a plum", "plum and pear"))
+    whole = await ask(store, "pear 7", limit=10, least_cosine=0.8)
+    pages = [
+        await ask(store, "pear 7", limit=10, offset=n, least_cosine=0.8) for n in range(0, 170, 10)
+    ]
+    found = [(hit.document, hit.ordinal) for page in pages for hit in page.hits]
+    assert pages[0].hits == whole.hits
+    assert len(found) == len(set(found)) == 152
+    assert {(page.total, page.total_is) for page in pages} == {(152, "exact")}
+
+
+async def test_the_total_counts_what_reaches_the_threshold_and_fulfils_the_filter(
+    store: VectorStore,
+) -> None:
+    await store.put("a", MADE, crowd(300))
+    near = await ask(store, least_cosine=0.9, limit=3)
+    none = await ask(store, least_cosine=0.9, filter=OneOf("document_id", ("other.md",)))
+    expected = sum((1 + (n // 2 / 300) ** 2) ** -0.5 >= 0.9 for n in range(300))
+    assert (near.total, near.total_is, len(near.hits)) == (expected, "exact", 3)
+    assert (none.total, none.total_is) == (0, "exact")
+
+
+async def test_more_than_a_thousand_matches_are_at_least_a_thousand(store: VectorStore) -> None:
+    await store.put("a", MADE, crowd(1_100))
+    first = await ask(store, "pear", limit=5)
+    last = await ask(store, "pear", limit=5, offset=1_000)
+    assert {(one.total, one.total_is) for one in (first, last)} == {(1_000, "at_least")}
+    assert len({hit.ordinal for hit in (*first.hits, *last.hits)}) == 10
+
+
+async def test_pages_of_grouped_passages_have_each_document_once(store: VectorStore) -> None:
+    await store.put("a", MADE, crowd(100), *(crowd(3, f"{n}.md") for n in range(30)))
+    pages = [await ask(store, "pear", limit=8, offset=n, groups=1) for n in range(0, 40, 8)]
+    assert sorted(hit.document for page in pages for hit in page.hits) == sorted(
+        ["many.md", *(f"{n}.md" for n in range(30))]
+    )
+    assert {(page.total, page.total_is) for page in pages} == {(31, "exact")}
+
+
+async def test_several_questions_in_one_request_are_answered_in_their_order(
+    store: VectorStore,
+) -> None:
+    await store.put("a", MADE, document("one.md", "ripe pears", "green apples"))
+    vectors = packed([0.0, 1.0, 0.0, 0.0]), packed([1.0, 0.0, 0.0, 0.0])
+    asked = [Question(vector=vector, text="plums", limit=1) for vector in vectors]
+    answers = await store.search_many("a", MADE, asked)
+    assert [contents(answer) for answer in answers] == [["green apples"], ["ripe pears"]]
+    assert [one.exists for one in await store.search_many("b", MADE, asked)] == [False, False]
+    with pytest.raises(ConfigError):
+        await store.search_many("a", replace(MADE, model="other"), asked)
+
+
 # ----------------------------------------------------------------------------------------- versions
 
 

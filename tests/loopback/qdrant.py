@@ -332,6 +332,8 @@ def _query(body: Any) -> dict[str, Any]:
     if isinstance(query, dict) and "nearest" in query:
         query = query["nearest"]
     made["query"] = engine.Query.Nearest(_vector(query), using=body["using"])
+    if "score_threshold" in body:
+        made["score_threshold"] = body["score_threshold"]
     if "with_payload" in body:
         made["with_payload"] = body["with_payload"]
     if "with_vector" in body:

@@ -83,12 +83,18 @@ class KBClient:
         return outcomes
 
     async def search(self, collection: str, made: Made, question: Question, /) -> Answer:
-        body = {"collection": collection, "made": plain(made), "question": question_out(question)}
+        [answer] = await self.search_many(collection, made, [question])
+        return answer
+
+    async def search_many(
+        self, collection: str, made: Made, questions: Sequence[Question], /
+    ) -> list[Answer]:
+        sent = [question_out(question) for question in questions]
+        body = {"collection": collection, "made": plain(made), "questions": sent}
         found = await self._ask("search", body)
         if found is None:
-            return Answer(exists=False)
-        languages = {name: Spoken(*said) for name, said in found["languages"].items()}
-        return Answer(**{**found, "hits": _hits(found["hits"]), "languages": languages})
+            return [Answer(exists=False)] * len(sent)
+        return [_answer(raw) for raw in found]
 
     async def passages(
         self,
@@ -325,6 +331,11 @@ class KBClient:
                 f"{_NAME} did not start in {str(self._folder)!r}", hint=f"see {str(log)!r}"
             )
         return code
+
+
+def _answer(raw: Mapping[str, Any]) -> Answer:
+    languages = {name: Spoken(*values) for name, values in raw["languages"].items()}
+    return Answer(**{**raw, "hits": _hits(raw["hits"]), "languages": languages})
 
 
 def _hits(raw: Sequence[Any]) -> tuple[Hit, ...]:

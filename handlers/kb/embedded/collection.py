@@ -17,7 +17,7 @@ from itertools import chain, islice, repeat, starmap
 from pathlib import Path
 from typing import Any, Self
 
-from groundhook.handlers.kb import points
+from groundhook.handlers.kb import paging, points
 from groundhook.handlers.kb.analyse import Analyser, Sparse
 from groundhook.handlers.kb.balance import Balance, Sums
 from groundhook.handlers.kb.embedded.copying import Copy
@@ -29,7 +29,6 @@ from groundhook.handlers.kb.ranking import fusion
 from groundhook.handlers.kb.ranking.scale import Scale
 from groundhook.handlers.kb.store import (
     MOST_PASSAGES,
-    POOL,
     Answer,
     Hit,
     Incoming,
@@ -279,7 +278,8 @@ class Collection:
         words = self._question.question(question.text)
         balance = self._balance()
         scale = Scale.of(question, balance)
-        pool = max(POOL, 4 * question.limit)
+        languages = balance.languages if balance else ("",)
+        pool = paging.pool_of(question)
         ranked = self._shard.rank(
             scale.vector,
             words,
@@ -287,7 +287,7 @@ class Collection:
             tenant=question.tenant,
             hidden=self._manifest.hidden,
             among=question.filter,
-            languages=balance.languages if balance else ("",),
+            languages=languages,
         )
         rarity = self._rarity(words, question.tenant) if any(one.words for one in ranked) else {}
         groups = self._groups(ranked, scale, words, rarity)
@@ -295,15 +295,50 @@ class Collection:
         order = fusion.fused(groups, cosines, pool)
         alone = fusion.found_alone(words, rarity, groups)
         enough = [id for id in order if cosines[id] >= question.least_cosine or id in alone]
-        best = {id: max(cosines[id], question.least_cosine) for id in enough[: question.limit]}
+        nearest, whole = self._nearest(question, scale, groups, languages)
+        page = paging.page(
+            {id: cosines[id] for id in enough}, nearest, question, _generation, whole=whole
+        )
         return Answer(
-            hits=self._found(best, vectors=question.vectors),
+            hits=self._found(page.found, vectors=question.vectors),
             candidates=len(order),
             below=len(order) - len(enough),
+            total=page.total,
+            total_is=page.total_is,
             lexical="used" if any(group.weight for group in groups) else "no match",
             languages=scale.spoken(balance, groups),
             language=self.made.language,
         )
+
+    def _nearest(
+        self,
+        question: Question,
+        scale: Scale,
+        groups: Sequence[fusion.Group],
+        languages: Sequence[str],
+    ) -> tuple[dict[int, float], bool]:
+        """Return the similarities of all passages that reach the threshold by their vectors, and
+        whether these are all. Only the languages are searched again whose list was cut off."""
+        nearest = {id: one for group in groups for id, one in group.dense.items()}
+        least, pool = question.least_cosine, paging.pool_of(question)
+        cut = [at for at, group in enumerate(groups) if paging.cut_off(group.dense, pool, least)]
+        if not cut:
+            return nearest, True
+        if not question.counted:
+            return nearest, False
+        limit = paging.depth_of(question)
+        found = self._shard.nearest(
+            scale.vector,
+            limit=limit,
+            least={languages[at]: scale.cosine(at, least) for at in cut},
+            tenant=question.tenant,
+            hidden=self._manifest.hidden,
+            among=question.filter,
+            languages=languages,
+        )
+        for at, cosines in zip(cut, found, strict=True):
+            nearest |= {id: scale.similar(at, cosine) for id, cosine in cosines.items()}
+        return nearest, all(len(cosines) < limit for cosines in found)
 
     def _balance(self) -> Balance | None:
         """None where the languages of passages are not known."""
@@ -472,6 +507,10 @@ class Collection:
                 ordinal=id & MOST_PASSAGES,
             )
         return read
+
+
+def _generation(id: int) -> int:
+    return id >> ORDINALS
 
 
 def _held(collection: Collection) -> set[tuple[str, str, str]]:

@@ -206,6 +206,32 @@ class Shard:
             for at in range(0, len(scores), legs_each)
         ]
 
+    def nearest(
+        self,
+        vector: Vector,
+        *,
+        limit: int,
+        least: Mapping[str, float],
+        tenant: str | None,
+        hidden: Collection[int],
+        among: Filter | None,
+        languages: Sequence[str],
+    ) -> list[dict[int, float]]:
+        """For each language in `least`, one of `languages`, return up to `limit` of the nearest
+        passages with at least this cosine. Takes no payload from the disk."""
+        questions = [
+            engine.QueryRequest(
+                limit=limit,
+                query=engine.Query.Nearest(vector, using=DENSE),
+                filter=_filter(tenant, hidden, among, _spoken(language, languages)),
+                score_threshold=cosine,
+            )
+            for language, cosine in least.items()
+        ]
+        with _engine_at(self._path):
+            found = self._handle.query_batch(engine.QueryBatchRequest(questions))
+        return [_scores(points) for points in found]
+
     def rarest(
         self, indices: Sequence[int], *, tenant: str | None, hidden: Collection[int]
     ) -> list[dict[int, float]]:

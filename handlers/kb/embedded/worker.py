@@ -146,7 +146,7 @@ class Worker:
         if collection is None:
             return None
         collection.check(body["made"])
-        return plain(collection.search(question_in(body["question"])))
+        return [plain(collection.search(question_in(raw))) for raw in body["questions"]]
 
     def _usage(self, collection: Collection | None, body: Any) -> Any:
         if collection is None:

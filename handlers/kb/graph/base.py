@@ -159,7 +159,15 @@ class Graphs:
             DOCUMENT, tuple(dict.fromkeys(document for document, _ in places))
         )
         among = documents if question.filter is None else Both("and", (documents, question.filter))
-        narrowed = replace(question, filter=among, limit=_LOOKED_AT, least_cosine=-1.0)
+        narrowed = replace(
+            question,
+            filter=among,
+            limit=_LOOKED_AT,
+            least_cosine=-1.0,
+            offset=0,
+            groups=0,
+            counted=False,
+        )
         hits = (await store.search(spec.id, made, narrowed)).hits
         return [hit for hit in hits if (hit.document, hit.passage) in set(places)]
 
@@ -303,6 +311,11 @@ class GraphedStore:
 
     async def search(self, collection: str, made: Made, question: Question, /) -> Answer:
         return await self._store.search(collection, made, question)
+
+    async def search_many(
+        self, collection: str, made: Made, questions: Sequence[Question], /
+    ) -> list[Answer]:
+        return await self._store.search_many(collection, made, questions)
 
     async def passages(
         self,

@@ -42,3 +42,27 @@ def merged(found: Iterable[tuple[Hashable, Sequence[Item]]]) -> tuple[Item, ...]
     return tuple(
         item.model_copy(update={"score": score}) for item, score in zip(order, scores, strict=True)
     )
+
+
+def page(
+    found: Iterable[tuple[Hashable, Sequence[Item]]], offset: int, limit: int
+) -> tuple[Item, ...]:
+    """Return a page of the items of all lists, whose scores are similarities. Every page is made of
+    what the pages before it left, so that pages of one `limit` never overlap."""
+    left = {items[0].collection: (made_with, list(items)) for made_with, items in found}
+    while True:
+        windows = [(made_with, _falling(items[:limit])) for made_with, items in left.values()]
+        best = merged(windows)
+        skipped = min(limit, offset)
+        if not skipped or not best:
+            return best[:limit]
+        for item in best[:skipped]:
+            del left[item.collection][1][0]
+        offset -= skipped
+
+
+def _falling(items: Sequence[Item]) -> list[Item]:
+    scores = fusion.descending([item.score for item in items])
+    return [
+        item.model_copy(update={"score": score}) for item, score in zip(items, scores, strict=True)
+    ]

@@ -12,6 +12,8 @@ from groundhook.handlers.kb.balance import Balance
 from groundhook.handlers.kb.ranking.fusion import Group
 from groundhook.handlers.kb.store import Question, Spoken
 
+_ROUNDING = 1e-6  # more than an engine's cosines in float32 differ from exact ones
+
 
 @dataclass(frozen=True)
 class Scale:
@@ -39,6 +41,10 @@ class Scale:
     def similar(self, language: int, cosine: float) -> float:
         """The similarity, on the scale of cosines, of a passage in one of the languages."""
         return self.factor * cosine + self.shifts[language]
+
+    def cosine(self, language: int, similarity: float) -> float:
+        """Return the cosine that has this similarity in one of the languages, rounded down."""
+        return (similarity - self.shifts[language]) / (self.factor or 1.0) - _ROUNDING
 
     def spoken(self, balance: Balance | None, groups: Sequence[Group]) -> Mapping[str, Spoken]:
         """What an answer says of the languages."""

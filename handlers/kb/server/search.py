@@ -1,5 +1,5 @@
-"""Searching a collection on a Qdrant server: two requests, one for both rankings and one for
-what was found.
+"""Searching a collection on a Qdrant server: one request for both rankings, one for what was found,
+and one between them where more passages match than were compared.
 
 A document that is replaced meanwhile is seen whole or not at all: every candidate's version is
 compared with the one that its document's record names, and where they differ the search is made
@@ -9,13 +9,13 @@ again without the version that does not count.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any
 
 from qdrant_client import models
 
-from groundhook.handlers.kb import points
+from groundhook.handlers.kb import paging, points
 from groundhook.handlers.kb.analyse import Analyser, Sparse
 from groundhook.handlers.kb.balance import Balance, Sums, changed, read
 from groundhook.handlers.kb.ranking import fusion
@@ -23,7 +23,7 @@ from groundhook.handlers.kb.ranking.scale import Scale
 from groundhook.handlers.kb.server.filter import of_language, of_passages, of_tenant
 from groundhook.handlers.kb.server.layout import MADE_ID, PLACE, Place, kept_of, made_of, place
 from groundhook.handlers.kb.server.link import ServerLink
-from groundhook.handlers.kb.store import POOL, Answer, Made, Question
+from groundhook.handlers.kb.store import Answer, Hit, Made, Question
 
 
 @dataclass
@@ -65,66 +65,135 @@ class Changed(Exception):
 async def search(
     link: ServerLink, known: Known, question: Question, without: dict[str, str]
 ) -> Answer | None:
-    """The answer. None: ask again. `without` are versions that did not count when they were met,
-    with their documents' records; it is brought up to date. Raises Changed."""
-    pool = max(POOL, 4 * question.limit)
+    """Return the answer, or None if the search has to be made again. `without` are versions that
+    did not count when they were found, with their documents' records; it is brought up to date.
+    Raises Changed."""
     words = Analyser(known.made.language).question(question.text)
     balance = Balance(known.sums) if known.sums else None
     scale = Scale.of(question, balance)
     languages = balance.languages if balance else ("",)
-    ranked, alone = await _rank(
-        link, known, replace(question, limit=pool), words, scale, languages, without
-    )
+    pool = paging.pool_of(question)
+    ranked, alone = await _rank(link, known, question, words, scale, languages, without)
     found = _fused(known, words, scale, ranked, alone, pool)
-    enough = [
-        place
+    enough = {
+        place: cosine
         for place, cosine in found.cosines.items()
         if cosine >= question.least_cosine or place in found.sure
-    ]
-    best = {
-        place: max(found.cosines[place], question.least_cosine)
-        for place in enough[: question.limit]
     }
-    records = {place.version: place.record for place in found.places} | without
+    nearest, whole = await _nearest(link, known, question, scale, ranked, languages, without)
+    page = paging.page(enough, nearest, question, _document, whole=whole)
+    met = {place.version: place.record for place in (*found.places, *page.found)} | without
     payloads = await _payloads(
-        link, known, {*records.values(), *(place.point for place in best), MADE_ID}
+        link, known, {*met.values(), *(place.point for place in page.found), MADE_ID}
     )
     if made_of(payloads.get(MADE_ID)) != known.made:
         raise Changed
-    counting = {
-        version
-        for version, record in records.items()
-        if payloads.get(record, {}).get("version") == version
-    }
-    if counting & without.keys() or records.keys() - without.keys() - counting:
-        without.clear()
-        without |= {
-            version: record for version, record in records.items() if version not in counting
-        }
+    if _outdated(met, payloads, without):
         return None
-    if any(place.point not in payloads for place in best):
+    if any(place.point not in payloads for place in page.found):
         return None
-    vectors = (
-        await _vectors(link, known, [place.point for place in best]) if question.vectors else {}
-    )
     return Answer(
-        hits=tuple(
-            points.hit(
-                payloads[place.point],
-                known.made.fields,
-                document=place.document,
-                title=payloads[place.record]["title"],
-                url=payloads[place.record]["url"],
-                ordinal=place.ordinal,
-            ).found(cosine, vectors.get(place.point, b""))
-            for place, cosine in best.items()
-        ),
+        hits=await _hits(link, known, question, page.found, payloads),
         candidates=len(found.cosines),
         below=len(found.cosines) - len(enough),
+        total=page.total,
+        total_is=page.total_is,
         lexical="used" if any(group.weight for group in found.groups) else "no match",
         languages=scale.spoken(balance, found.groups),
         language=known.made.language,
     )
+
+
+def _outdated(
+    met: Mapping[str, str], payloads: Mapping[str, Mapping[str, Any]], without: dict[str, str]
+) -> bool:
+    """Return whether other versions count than the search assumed, and bring `without` up to date
+    then. `met` are versions with their documents' records."""
+    counting = {
+        version
+        for version, record in met.items()
+        if payloads.get(record, {}).get("version") == version
+    }
+    if not counting & without.keys() and not met.keys() - without.keys() - counting:
+        return False
+    without.clear()
+    without |= {version: record for version, record in met.items() if version not in counting}
+    return True
+
+
+async def _hits(
+    link: ServerLink,
+    known: Known,
+    question: Question,
+    page: Mapping[Place, float],
+    payloads: Mapping[str, Mapping[str, Any]],
+) -> tuple[Hit, ...]:
+    """Return the passages of a page, with their vectors if the question wants them."""
+    vectors = (
+        await _vectors(link, known, [place.point for place in page]) if question.vectors else {}
+    )
+    return tuple(
+        points.hit(
+            payloads[place.point],
+            known.made.fields,
+            document=place.document,
+            title=payloads[place.record]["title"],
+            url=payloads[place.record]["url"],
+            ordinal=place.ordinal,
+        ).found(cosine, vectors.get(place.point, b""))
+        for place, cosine in page.items()
+    )
+
+
+async def _nearest(
+    link: ServerLink,
+    known: Known,
+    question: Question,
+    scale: Scale,
+    ranked: Sequence[_Ranked],
+    languages: Sequence[str],
+    without: Collection[str],
+) -> tuple[dict[Place, float], bool]:
+    """Return the similarities of all passages that reach the threshold by their vectors, and
+    whether these are all. Only the languages are searched again whose list was cut off."""
+    lists = [
+        {place: scale.similar(at, cosine) for place, cosine in one.dense.items()}
+        for at, one in enumerate(ranked)
+    ]
+    nearest = {place: one for each in lists for place, one in each.items()}
+    least, pool = question.least_cosine, paging.pool_of(question)
+    cut = [at for at, each in enumerate(lists) if paging.cut_off(each, pool, least)]
+    if not cut or not question.counted:
+        return nearest, not cut
+    limit = paging.depth_of(question)
+    requests = [
+        models.QueryRequest(
+            query=scale.vector.tolist(),
+            using=points.DENSE,
+            filter=_among(question, without, languages[at], languages),
+            limit=limit,
+            score_threshold=scale.cosine(at, least),
+            with_payload=PLACE,
+        )
+        for at in cut
+    ]
+    responses = await link.read(lambda client: client.query_batch_points(known.name, requests))
+    for at, response in zip(cut, responses, strict=True):
+        scores = _scores(response.points)
+        nearest |= {each: scale.similar(at, cosine) for each, cosine in scores.items()}
+    return nearest, all(len(response.points) < limit for response in responses)
+
+
+def _among(
+    question: Question, without: Collection[str], language: str, languages: Sequence[str]
+) -> models.Filter:
+    """Return the condition for passages of one of the languages."""
+    spoken = of_language(language, languages)
+    return of_passages(question.tenant, without, question.filter, spoken)
+
+
+def _document(place: Place) -> tuple[str, str]:
+    return place.tenant, place.document
 
 
 @dataclass(frozen=True)
@@ -188,14 +257,14 @@ async def _rank(
     """What is found among passages of each language, and for each of the question's words the two
     passages that it finds best. All in one request."""
     requests: list[models.QueryRequest] = []
+    pool = paging.pool_of(question)
     for language in languages:
-        spoken = of_language(language, languages)
-        wanted = of_passages(question.tenant, without, question.filter, spoken)
+        wanted = _among(question, without, language, languages)
         dense = models.QueryRequest(
             query=scale.vector.tolist(),
             using=points.DENSE,
             filter=wanted,
-            limit=question.limit,
+            limit=pool,
             with_payload=PLACE,
         )
         requests += [dense, *(_by_words(dense, words, question.tenant) if words.indices else ())]

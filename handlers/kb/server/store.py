@@ -43,6 +43,7 @@ from groundhook.handlers.kb.store import (
     refuse_without_tenant,
 )
 from groundhook.host.core.errors import StorageError
+from groundhook.host.core.exception_groups import unwrapped
 from groundhook.host.core.types.fields import Scalar
 from groundhook.host.core.types.filters import Filter
 
@@ -137,6 +138,20 @@ class ServerStore:
         raise StorageError(
             f"collection {collection!r} changes faster than it can be searched", hint="try again"
         )
+
+    async def search_many(
+        self, collection: str, made: Made, questions: Sequence[Question], /
+    ) -> list[Answer]:
+        answers: dict[int, Answer] = {}
+
+        async def answer(number: int, question: Question) -> None:
+            answers[number] = await self.search(collection, made, question)
+
+        with unwrapped():
+            async with anyio.create_task_group() as tasks:
+                for number, question in enumerate(questions):
+                    tasks.start_soon(answer, number, question)
+        return [answers[number] for number in range(len(questions))]
 
     async def passages(
         self,

@@ -17,6 +17,7 @@ from groundhook.host.core.types.query_language import Aggregate, Order, Wheres
 
 SearchType = Literal["web", "kb", "db"]
 Source = Literal["user", "hook", "auto"]
+TotalIs = Literal["exact", "at_least"]
 SEARCH_TYPES: tuple[SearchType, ...] = ("web", "kb", "db")
 
 
@@ -93,6 +94,12 @@ class KBOptions(Value):
 
     limit: int | None = Field(
         default=None, ge=1, le=1000, description="Most results to return (default 10)"
+    )
+    offset: int | None = Field(
+        default=None,
+        ge=0,
+        le=1000,
+        description="Results to skip: pages of the same limit neither overlap nor leave gaps",
     )
     collections: Few[tuple[str, ...]] | None = Field(
         default=None, description="Collections to search (default: the assistant's)"
@@ -289,7 +296,10 @@ class SearchResult(Value):
     query: str
     source: Source = "hook"
     items: tuple[Item, ...] = ()
-    total: int = 0
+    total: int = Field(default=0, description="Matches, not only those that were returned")
+    total_is: TotalIs = Field(
+        default="exact", description="`at_least`: there are more than were counted (kb: 1,000)"
+    )
     duration_ms: int = 0
     error: str | None = None
     provider: str = Field(default="", description="web: the provider that answered")

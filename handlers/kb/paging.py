@@ -1,0 +1,96 @@
+"""Pages of a search: which of all matches are returned, and how many there are. Pure.
+
+The order of matches is the same for every page of one question: first the passages whose rankings
+were fused, then all others that reach the threshold, by similarity and id. What is fused depends on
+the size of a page and never on its offset.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from groundhook.handlers.kb.store import Question
+from groundhook.host.core.types.search import TotalIs
+
+POOL = 80  # passages of each ranking that are fused, at least
+COUNTED = 1_000  # matches that are counted exactly
+_GROUPED = 2_000  # passages that are looked at where few of each document are wanted
+_DIGITS = 9  # of a similarity: beyond them, equal ones differ
+
+P = TypeVar("P", bound=Hashable)
+
+
+@dataclass(frozen=True)
+class Page(Generic[P]):
+    """Passages of one page, best first, with their similarities. `total` counts all matches, of
+    documents that are grouped only those that can be returned."""
+
+    found: Mapping[P, float]
+    total: int
+    total_is: TotalIs
+
+
+def pool_of(question: Question) -> int:
+    """Return how many passages of each ranking are fused."""
+    least = 2 * POOL if question.groups else POOL
+    return max(least, 4 * (question.page or question.limit))
+
+
+def depth_of(question: Question) -> int:
+    """Return how many of the nearest passages are needed to count the matches and to fill the
+    page."""
+    needed = question.offset + question.limit
+    return max(COUNTED + 1, _GROUPED if question.groups or needed > COUNTED else 0)
+
+
+def cut_off(dense: Mapping[P, float], pool: int, least: float) -> bool:
+    """Return whether a list of the nearest passages, given by similarity, may lack matches: it is
+    full, and all of it reaches the threshold."""
+    return len(dense) >= pool and min(dense.values()) >= least
+
+
+def page(
+    fused: Mapping[P, float],
+    nearest: Mapping[P, float],
+    question: Question,
+    document_of: Callable[[P], Hashable],
+    *,
+    whole: bool,
+) -> Page[P]:
+    """Return the page of a question. `fused` are matches in their order; `nearest` are passages
+    beyond them, of which those that reach the threshold follow. `whole`: no match is in neither."""
+    least = question.least_cosine
+    rest = {
+        place: similarity
+        for place, similarity in nearest.items()
+        if similarity >= least and place not in fused
+    }
+    order: list[P] = [*fused, *sorted(rest, key=lambda place: _place(place, rest[place]))]
+    if question.groups:
+        order = _grouped(order, question.groups, document_of)
+    wanted = order[question.offset : question.offset + question.limit]
+    known = {**rest, **fused}
+    return Page(
+        found={place: max(known[place], least) for place in wanted},
+        total=min(len(order), COUNTED),
+        total_is="exact" if whole and len(order) <= COUNTED else "at_least",
+    )
+
+
+def _place(place: P, similarity: float) -> tuple[float, P]:
+    return -round(similarity, _DIGITS), place
+
+
+def _grouped(order: Sequence[P], most: int, document_of: Callable[[P], Hashable]) -> list[P]:
+    """Return the passages in their order, at most `most` of each document."""
+    seen = Counter[Hashable]()
+    kept = []
+    for place in order:
+        document = document_of(place)
+        seen[document] += 1
+        if seen[document] <= most:
+            kept.append(place)
+    return kept
