@@ -192,7 +192,9 @@ class KBHandler:
         """A whole document, passage by passage. Raises SourceNotConfigured when there is none of
         this id, NotPermitted."""
         spec = self._spec(collection)
-        hits = await self._store.passages(spec.id, tenant_seen(spec, scope.identity), document_id)
+        tenant = tenant_seen(spec, scope.identity)
+        found = await self._store.passages(spec.id, tenant, {document_id: None})
+        hits = found.get(document_id)
         if not hits:
             raise SourceNotConfigured(
                 f"collection {collection!r} has no document {document_id!r}",
@@ -390,13 +392,14 @@ class KBHandler:
         taken: defaultdict[str, set[int]] = defaultdict(set)
         for hit in hits:
             taken[hit.document].add(hit.ordinal)
-        around: dict[str, dict[int, Hit]] = {}
-        for document, own in taken.items():
-            near = sorted({ordinal + step for ordinal in own for step in range(-reach, reach + 1)})
-            there = await self._store.passages(
-                part.declared.spec.id, part.tenant, document, ordinals=near
-            )
-            around[document] = {hit.ordinal: hit for hit in there}
+        near = {
+            document: sorted({at + step for at in own for step in range(-reach, reach + 1)})
+            for document, own in taken.items()
+        }
+        there = await self._store.passages(part.declared.spec.id, part.tenant, near)
+        around = {
+            document: {hit.ordinal: hit for hit in there.get(document, ())} for document in near
+        }
         widened = []
         for hit, item in zip(hits, items, strict=True):
             run = selection.run_around(hit, around[hit.document], taken[hit.document], reach)

@@ -31,6 +31,7 @@ SPEAKS = "7"
 
 Told = Callable[[int, int], None]  # passages stored, of how many
 Outcome = Literal["added", "replaced"]
+Places = Mapping[str, Sequence[int] | None]  # documents → ordinals of passages; None: all of them
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -223,16 +224,10 @@ class VectorStore(Protocol):
         ...
 
     async def passages(
-        self,
-        collection: str,
-        tenant: str | None,
-        document: str,
-        /,
-        *,
-        ordinals: Sequence[int] | None = None,
-    ) -> tuple[Hit, ...]:
-        """A whole document in its order, or those of its passages; empty when there is none.
-        Cosines are 1."""
+        self, collection: str, tenant: str | None, wanted: Places, /
+    ) -> dict[str, tuple[Hit, ...]]:
+        """Look up passages of documents by id, all in one request. Documents that do not exist are
+        left out, and so are ordinals that they do not have. Cosines are 1."""
         ...
 
     async def facets(

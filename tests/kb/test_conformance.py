@@ -244,15 +244,27 @@ async def test_passages_that_are_not_similar_enough_are_counted_and_left_out(
 
 async def test_a_document_is_read_whole_in_order_and_in_parts(store: VectorStore) -> None:
     await store.put("a", MADE, document("one.md", "first", "second", "third"))
-    assert [hit.content for hit in await store.passages("a", None, "one.md")] == [
+    assert [
+        hit.content for hit in (await store.passages("a", None, {"one.md": None}))["one.md"]
+    ] == [
         "first",
         "second",
         "third",
     ]
-    parts = await store.passages("a", None, "one.md", ordinals=[2, 0, 7])
+    parts = (await store.passages("a", None, {"one.md": [2, 0, 7]}))["one.md"]
     assert [(hit.content, hit.ordinal) for hit in parts] == [("third", 2), ("first", 0)]
-    assert await store.passages("a", None, "two.md") == ()
-    assert await store.passages("b", None, "one.md") == ()
+    assert await store.passages("a", None, {"two.md": None}) == {}
+    assert await store.passages("b", None, {"one.md": None}) == {}
+
+
+async def test_passages_of_several_documents_are_looked_up_together(store: VectorStore) -> None:
+    await store.put("a", MADE, document("one.md", "first", "second"), document("two.md", "third"))
+    wanted = {"two.md": None, "gone.md": None, "one.md": [1, 5]}
+    found = await store.passages("a", None, wanted)
+    assert {name: [hit.content for hit in hits] for name, hits in found.items()} == {
+        "two.md": ["third"],
+        "one.md": ["second"],
+    }
 
 
 async def test_a_document_comes_back_as_it_was_put(store: VectorStore) -> None:
@@ -763,7 +775,7 @@ async def test_without_a_tenant_a_collection_that_keeps_them_apart_answers_nothi
     for tenant in (None, ""):
         with pytest.raises(NotPermitted):
             await ask(store, made=replace(FIELDS, tenanted=True), tenant=tenant)
-        assert await store.passages("a", tenant, "a.md") == ()
+        assert await store.passages("a", tenant, {"a.md": None}) == {}
         with pytest.raises(NotPermitted):
             await store.facets("a", tenant, ["tag"], None, 5)
 
@@ -818,7 +830,10 @@ async def test_a_tenant_sees_its_own_on_every_path(
         listed = (await store.usage("a", tenant)).documents
         assert {one.document for one in listed} == own.keys()
         for name in ("x.md", "y.md"):
-            read = [hit.content for hit in await store.passages("a", tenant, name)]
+            read = [
+                hit.content
+                for hit in (await store.passages("a", tenant, {name: None})).get(name, ())
+            ]
             assert read == ([own[name]] if name in own else [])
         both = [(tenant, "x.md"), (tenant, "y.md")]
         assert [one.document for one in await store.whole("a", both)] == sorted(own)

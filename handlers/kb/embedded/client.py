@@ -27,6 +27,7 @@ from groundhook.handlers.kb.store import (
     Made,
     Outcome,
     Passage,
+    Places,
     Question,
     Spoken,
     Stored,
@@ -97,22 +98,15 @@ class KBClient:
         return [_answer(raw) for raw in found]
 
     async def passages(
-        self,
-        collection: str,
-        tenant: str | None,
-        document: str,
-        /,
-        *,
-        ordinals: Sequence[int] | None = None,
-    ) -> tuple[Hit, ...]:
-        wanted = None if ordinals is None else list(ordinals)
-        body = {
-            "collection": collection,
-            "tenant": tenant,
-            "document": document,
-            "ordinals": wanted,
+        self, collection: str, tenant: str | None, wanted: Places, /
+    ) -> dict[str, tuple[Hit, ...]]:
+        sent = {
+            document: None if ordinals is None else list(ordinals)
+            for document, ordinals in wanted.items()
         }
-        return _hits(await self._ask("passages", body))
+        body = {"collection": collection, "tenant": tenant, "wanted": sent}
+        found = await self._ask("passages", body)
+        return {document: _hits(raw) for document, raw in found.items()}
 
     async def facets(
         self,

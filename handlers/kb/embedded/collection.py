@@ -34,6 +34,7 @@ from groundhook.handlers.kb.store import (
     Incoming,
     Made,
     Outcome,
+    Places,
     Question,
     Stored,
     Usage,
@@ -410,21 +411,19 @@ class Collection:
             known, tenant=tenant, hidden=self._manifest.hidden, among=among, limit=limit
         )
 
-    def passages(
-        self, tenant: str, document: str, ordinals: Sequence[int] | None = None
-    ) -> tuple[Hit, ...]:
-        found = self._manifest.generation(tenant, document)
-        if found is None:
-            return ()
-        generation, chunks = found
-        wanted = (
-            range(chunks)
-            if ordinals is None
-            else [ordinal for ordinal in ordinals if 0 <= ordinal < chunks]
-        )
-        return tuple(
-            self._read_hits([generation << ORDINALS | ordinal for ordinal in wanted]).values()
-        )
+    def passages(self, tenant: str, wanted: Places) -> dict[str, tuple[Hit, ...]]:
+        """Look up passages of documents by id."""
+        ids: dict[str, list[int]] = {}
+        for document, ordinals in wanted.items():
+            found = self._manifest.generation(tenant, document)
+            if found is not None:
+                generation, chunks = found
+                there = range(chunks) if ordinals is None else ordinals
+                ids[document] = [
+                    generation << ORDINALS | each for each in there if 0 <= each < chunks
+                ]
+        hits = self._read_hits([*chain.from_iterable(ids.values())])
+        return {document: tuple(hits[id] for id in own) for document, own in ids.items()}
 
     def whole(self, documents: Sequence[tuple[str, str]]) -> list[Incoming]:
         """Documents, given as (tenant, document), as they were put."""
@@ -466,6 +465,11 @@ class Collection:
             some = hidden[start : start + BATCH]
             self._shard.delete_generations(some)
             self._manifest.forget(some)
+
+    @property
+    def shard_folder(self) -> Path:
+        """The folder of the vectors that are searched now."""
+        return self._folder.path / self._contents.shard
 
     def _points(self, document: Incoming, generation: int, lexical: Analyser) -> Iterator[NewPoint]:
         for ordinal, passage in enumerate(document.passages):

@@ -114,3 +114,18 @@ def size(folder: Path) -> int:
             if path.is_file():
                 total += path.stat().st_blocks * 512
     return total
+
+
+def read_ahead(folder: Path) -> None:
+    """Have the system read a collection's vectors from the disk before the first searches need
+    them. Does nothing where they would fill more than half of the free memory, or where the system
+    cannot do it."""
+    advise = getattr(os, "posix_fadvise", None)
+    free = os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") if advise else 0
+    if advise is None or size(folder) > free // 2:
+        return
+    for path in folder.rglob("*"):
+        with suppress(OSError):  # files come and go while a collection is written
+            if path.is_file():
+                with path.open("rb") as file:
+                    advise(file.fileno(), 0, 0, os.POSIX_FADV_WILLNEED)

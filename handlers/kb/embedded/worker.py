@@ -25,7 +25,7 @@ import sys
 import tempfile
 import time
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import IO, Any
@@ -33,10 +33,11 @@ from typing import IO, Any
 import anyio
 import anyio.abc
 import anyio.lowlevel
+import anyio.to_thread
 import portalocker
 
 from groundhook.handlers.kb.embedded.collection import Collection
-from groundhook.handlers.kb.embedded.folder import folder_of, identity
+from groundhook.handlers.kb.embedded.folder import folder_of, identity, read_ahead
 from groundhook.handlers.kb.embedded.optimise import Optimiser
 from groundhook.handlers.kb.store import (
     SPEAKS,
@@ -104,56 +105,10 @@ class Worker:
     def _answer(self, link: Link, id: int, operation: str, body: Any) -> None:
         try:
             collection = self._collection(body["collection"])
-            if operation == "search":
-                link.answer(id, self._search(collection, body))
-            elif operation == "passages":
-                hits = (
-                    collection.passages(body["tenant"] or "", body["document"], body["ordinals"])
-                    if collection
-                    else ()
-                )
-                link.answer(id, hits)
-            elif operation == "facets":
-                among = None if body["filter"] is None else loaded(body["filter"])
-                found = (
-                    collection.facets(body["tenant"], body["fields"], among, body["limit"])
-                    if collection
-                    else {}
-                )
-                link.answer(id, found)
-            elif operation == "whole":
-                link.answer(
-                    id,
-                    (
-                        [_outgoing(document) for document in collection.whole(body["documents"])]
-                        if collection
-                        else []
-                    ),
-                )
-            elif operation == "usage":
-                link.answer(id, self._usage(collection, body))
-            elif operation == "relocate":
-                if collection is not None:
-                    collection.relocate(body["tenant"], body["places"])
-                link.answer(id, None)
-            elif operation == "stored":
-                listed = collection.stored(body["tenant"], **body["asked"]) if collection else []
-                link.answer(id, [plain(stored) for stored in listed])
+            answer, none = _READS[operation]
+            link.answer(id, none if collection is None else answer(collection, body))
         except HostError as exc:
             link.refuse(id, exc)
-
-    def _search(self, collection: Collection | None, body: Any) -> Any:
-        if collection is None:
-            return None
-        collection.check(body["made"])
-        return [plain(collection.search(question_in(raw))) for raw in body["questions"]]
-
-    def _usage(self, collection: Collection | None, body: Any) -> Any:
-        if collection is None:
-            return None
-        if body["made"]:
-            collection.check(body["made"])
-        return asdict(collection.usage(body["tenant"]))
 
     async def _change(self, link: Link, id: int, operation: str, body: Any) -> None:
         self.busy += 1
@@ -253,10 +208,58 @@ class Worker:
             if opened is None:
                 return None
             self._open[name] = opened
+            self._tasks.start_soon(self._read_ahead, opened.shard_folder)
         return self._open[name]
+
+    async def _read_ahead(self, folder: Path) -> None:
+        await anyio.to_thread.run_sync(read_ahead, folder, abandon_on_cancel=True)
 
     def _path(self, name: str) -> Path:
         return folder_of(self._folder, name).path
+
+
+def _search(collection: Collection, body: Any) -> Any:
+    collection.check(body["made"])
+    return [plain(collection.search(question_in(raw))) for raw in body["questions"]]
+
+
+def _passages(collection: Collection, body: Any) -> Any:
+    return collection.passages(body["tenant"] or "", body["wanted"])
+
+
+def _facets(collection: Collection, body: Any) -> Any:
+    among = None if body["filter"] is None else loaded(body["filter"])
+    return collection.facets(body["tenant"], body["fields"], among, body["limit"])
+
+
+def _whole(collection: Collection, body: Any) -> Any:
+    return [_outgoing(document) for document in collection.whole(body["documents"])]
+
+
+def _usage(collection: Collection, body: Any) -> Any:
+    if body["made"]:
+        collection.check(body["made"])
+    return asdict(collection.usage(body["tenant"]))
+
+
+def _relocate(collection: Collection, body: Any) -> Any:
+    collection.relocate(body["tenant"], body["places"])
+
+
+def _stored(collection: Collection, body: Any) -> Any:
+    return [plain(stored) for stored in collection.stored(body["tenant"], **body["asked"])]
+
+
+# Requests that are answered at once → how, and the answer where there is no such collection.
+_READS: Mapping[str, tuple[Callable[[Collection, Any], Any], Any]] = {
+    "search": (_search, None),
+    "passages": (_passages, {}),
+    "facets": (_facets, {}),
+    "whole": (_whole, []),
+    "usage": (_usage, None),
+    "relocate": (_relocate, None),
+    "stored": (_stored, []),
+}
 
 
 def _incoming(raw: Mapping[str, Any]) -> Incoming:

@@ -29,6 +29,7 @@ from groundhook.handlers.kb.store import (
     Incoming,
     Made,
     Outcome,
+    Places,
     Question,
     Stored,
     Told,
@@ -318,15 +319,9 @@ class GraphedStore:
         return await self._store.search_many(collection, made, questions)
 
     async def passages(
-        self,
-        collection: str,
-        tenant: str | None,
-        document: str,
-        /,
-        *,
-        ordinals: Sequence[int] | None = None,
-    ) -> tuple[Hit, ...]:
-        return await self._store.passages(collection, tenant, document, ordinals=ordinals)
+        self, collection: str, tenant: str | None, wanted: Places, /
+    ) -> dict[str, tuple[Hit, ...]]:
+        return await self._store.passages(collection, tenant, wanted)
 
     async def facets(
         self,

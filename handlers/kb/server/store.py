@@ -34,6 +34,7 @@ from groundhook.handlers.kb.store import (
     Incoming,
     Made,
     Outcome,
+    Places,
     Question,
     Stored,
     Told,
@@ -154,29 +155,27 @@ class ServerStore:
         return [answers[number] for number in range(len(questions))]
 
     async def passages(
-        self,
-        collection: str,
-        tenant: str | None,
-        document: str,
-        /,
-        *,
-        ordinals: Sequence[int] | None = None,
-    ) -> tuple[Hit, ...]:
-        found = await self._passages(collection, tenant or "", document, ordinals)
-        if found is None:
-            return ()
-        known, record, records = found
-        return tuple(
-            points.hit(
-                passage.payload or {},
-                known.made.fields,
-                document=document,
-                title=record["title"],
-                url=record["url"],
-                ordinal=(passage.payload or {})["ordinal"],
+        self, collection: str, tenant: str | None, wanted: Places, /
+    ) -> dict[str, tuple[Hit, ...]]:
+        known = await self._collections.look(collection)
+        if known is None:
+            return {}
+        ids = {record_id(tenant or "", document): document for document in wanted}
+        found = await self._read(known, {id: wanted[ids[id]] for id in ids}, vectors=False)
+        return {
+            ids[id]: tuple(
+                points.hit(
+                    passage.payload or {},
+                    known.made.fields,
+                    document=ids[id],
+                    title=record["title"],
+                    url=record["url"],
+                    ordinal=(passage.payload or {})["ordinal"],
+                )
+                for passage in passages
             )
-            for passage in records
-        )
+            for id, (record, passages) in found.items()
+        }
 
     async def whole(
         self, collection: str, documents: Sequence[tuple[str, str]], /
@@ -184,24 +183,12 @@ class ServerStore:
         known = await self._collections.look(collection)
         if known is None:
             return []
-        found: dict[str, Incoming] = {}
-        waiting = wanted = list(dict.fromkeys(record_id(*document) for document in documents))
-        for _ in range(_ROUNDS):
-            records = await self._retrieve(known.name, waiting, vectors=False)
-            own = {id: _passage_ids(record.payload or {}) for id, record in records.items()}
-            passages = await self._retrieve(
-                known.name, [*chain.from_iterable(own.values())], vectors=True
-            )
-            for id, ids in own.items():
-                if passages.keys() >= set(ids):
-                    kept = [kept_of(passages[one]) for one in ids]
-                    found[id] = points.incoming(
-                        stored_of(records[id].payload or {}), kept, known.made.fields
-                    )
-            waiting = [id for id in own if id not in found]  # they were replaced between the two
-            if not waiting:
-                return [found[id] for id in wanted if id in found]
-        raise _too_fast(str((records[waiting[0]].payload or {})["document"]))
+        wanted = dict.fromkeys(record_id(*document) for document in documents)
+        found = await self._read(known, wanted, vectors=True)
+        return [
+            points.incoming(stored_of(record), [*map(kept_of, passages)], known.made.fields)
+            for record, passages in found.values()
+        ]
 
     async def facets(
         self,
@@ -317,24 +304,27 @@ class ServerStore:
             documents = [stored.document for stored in gone if stored.tenant == tenant]
             await self._delete(name, models.FilterSelector(filter=of_documents(tenant, documents)))
 
-    async def _passages(
-        self, collection: str, tenant: str, document: str, ordinals: Sequence[int] | None
-    ) -> tuple[Known, Mapping[str, Any], list[models.Record]] | None:
-        """A document's record, and its passages or some of them, all of one version."""
-        known = await self._collections.look(collection)
-        if known is None:
-            return None
+    async def _read(
+        self, known: Known, wanted: Places, *, vectors: bool
+    ) -> dict[str, tuple[Mapping[str, Any], list[models.Record]]]:
+        """Return documents, given by their records' ids: each one's record, and its passages, all
+        of one version. Documents that do not exist are left out."""
+        found: dict[str, tuple[Mapping[str, Any], list[models.Record]]] = {}
+        waiting = list(wanted)
         for _ in range(_ROUNDS):
-            record = await self._collections.record(known.name, record_id(tenant, document))
-            if record is None:
-                return None
-            ids = _passage_ids(record)
-            if ordinals is not None:
-                ids = [ids[ordinal] for ordinal in ordinals if 0 <= ordinal < len(ids)]
-            found = await self._retrieve(known.name, ids, vectors=False)
-            if found.keys() >= set(ids):
-                return known, record, [found[id] for id in ids]
-        raise _too_fast(document)
+            kept = await self._retrieve(known.name, waiting, vectors=False)
+            records = {id: record.payload or {} for id, record in kept.items()}
+            ids = {id: _passage_ids(record, wanted[id]) for id, record in records.items()}
+            passages = await self._retrieve(
+                known.name, [*chain.from_iterable(ids.values())], vectors=vectors
+            )
+            for id, own in ids.items():
+                if passages.keys() >= set(own):
+                    found[id] = records[id], [passages[one] for one in own]
+            waiting = [id for id in ids if id not in found]  # replaced between the two requests
+            if not waiting:
+                return {id: found[id] for id in wanted if id in found}
+        raise _too_fast(str(records[waiting[0]]["document"]))
 
     async def _retrieve(
         self, name: str, ids: Sequence[str], *, vectors: bool
@@ -399,9 +389,11 @@ def _retrieved(
     return client.retrieve(name, ids, with_payload=True, with_vectors=with_vectors)
 
 
-def _passage_ids(record: Mapping[str, Any]) -> list[str]:
-    """Of all passages of a document, by its record."""
-    return [passage_id(record["version"], ordinal) for ordinal in range(record["chunks"])]
+def _passage_ids(record: Mapping[str, Any], ordinals: Sequence[int] | None) -> list[str]:
+    """Return the ids of a document's passages, all or some of them, by its record."""
+    chunks = record["chunks"]
+    there = range(chunks) if ordinals is None else ordinals
+    return [passage_id(record["version"], each) for each in there if 0 <= each < chunks]
 
 
 def _too_fast(document: str) -> StorageError:
