@@ -127,7 +127,8 @@ class Found:
 
     An item's `key` may be empty: it is then derived from its content. `total` counts all matches,
     exactly or at least (`total_is`); None: not known, the items are counted. `provider` is the
-    service that answered, if the source has a choice. `facets`, `graph_nodes` and `dsl` are those of `SearchResult`."""
+    service that answered, if the source has a choice. `facets`, `graph_nodes` and `dsl` are those
+    of `SearchResult`."""
 
     items: tuple[Item, ...] = ()
     total: int | None = None

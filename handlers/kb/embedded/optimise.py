@@ -28,6 +28,7 @@ import anyio.to_thread
 
 from groundhook.handlers.kb.embedded.collection import Collection
 from groundhook.handlers.kb.embedded.edge import Shard
+from groundhook.handlers.kb.embedded.folder import read_ahead
 from groundhook.host.core.errors import StorageError
 from groundhook.host.core.workers import interpreter
 
@@ -97,6 +98,7 @@ class Optimiser:
             )
             if done.returncode != 0:
                 raise StorageError(f"the process that does it ended with {done.returncode}")
+            await anyio.to_thread.run_sync(read_ahead, copy.path)
             async with self._locks[name]:
                 if self._collections.get(name) is not collection:
                     raise StorageError("it was removed or opened anew meanwhile")
