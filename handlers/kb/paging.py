@@ -68,15 +68,19 @@ def page(
         for place, similarity in nearest.items()
         if similarity >= least and place not in fused
     }
-    order: list[P] = [*fused, *sorted(rest, key=lambda place: _place(place, rest[place]))]
+    order = list(fused)
+    count = len(order) + len(rest)
+    if question.groups or question.offset + question.limit > len(order):
+        order += sorted(rest, key=lambda place: _place(place, rest[place]))
     if question.groups:
         order = _grouped(order, question.groups, document_of)
+        count = len(order)
     wanted = order[question.offset : question.offset + question.limit]
     known = {**rest, **fused}
     return Page(
         found={place: max(known[place], least) for place in wanted},
-        total=min(len(order), COUNTED),
-        total_is="exact" if whole and len(order) <= COUNTED else "at_least",
+        total=min(count, COUNTED),
+        total_is="exact" if whole and count <= COUNTED else "at_least",
     )
 
 
