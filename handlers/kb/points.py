@@ -1,7 +1,7 @@
-"""What both engines keep with a point: its payload, and the way back from it. Pure.
+"""The payload that both engines store with a point, and the values made from it. Pure.
 
-Payload fields stand under `fields`. The embedded engine's binding matches no booleans (they become
-numbers on the way): they are stored as 0 and 1, and given back by their declared type.
+Payload fields are under `fields`. The embedded engine cannot match booleans, since its binding
+converts them to numbers: they are stored as 0 and 1, and converted back by their declared type.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ from groundhook.host.core.types.fields import Fields, Scalar
 from groundhook.host.core.types.filters import DOCUMENT
 
 DENSE, WORDS = "dense", "bm25"  # the two vectors of a point
-HEADINGS = " › "  # between the headings that a passage stands under
+HEADINGS = " › "  # between the headings above a passage
 FIRST = "first"  # of the payload: the first passage of its document
 LANGUAGE = "language"  # of the payload: see `language`
 _PRIOR_LENGTH, _PRIOR_PASSAGES = 700, 32  # the mean length before a collection has one of its own
-_TELLING = 120  # characters in which common words tell languages of one script apart
-_AS_THEY_ARE = ("passage", "content", "heading", "page", "start", "end")
-_AS_IT_IS = itemgetter(*_AS_THEY_ARE)
+_TELLING = 120  # characters from which on languages of one script can be distinguished
+_UNCHANGED = ("passage", "content", "heading", "page", "start", "end")
+_unchanged_of = itemgetter(*_UNCHANGED)
 
 
 def language(passage: Passage, usual: str) -> str:
-    """The language of a passage: the collection's `usual` one, where its text does not show it or
-    its script is not known. A few words in Latin script show too little."""
+    """Return the language of a passage: the collection's `usual` one if the text is too short to
+    show it or its script is unknown."""
     found = language_of(passage.content)
     latin = script_of(found) == "latin" and script_of(usual) in ("latin", "")
     if found == PLAIN or (latin and len(passage.content) < _TELLING):
@@ -37,13 +37,14 @@ def language(passage: Passage, usual: str) -> str:
 
 
 def sums(document: Incoming, usual: str) -> dict[str, Sum]:
-    """What the passages of a document add to the means of their languages, as it is kept."""
+    """Return what a document's passages add to the means of their languages, rounded as it is
+    stored."""
     given = [(language(each, usual), unpacked(each.vector)) for each in document.passages]
     return read(written(summed(given)))
 
 
 def payload(document: Incoming, ordinal: int, usual: str) -> dict[str, Any]:
-    """What is kept with a passage of a document in a collection of the `usual` language."""
+    """Return the payload of a passage in a collection of the `usual` language."""
     return {
         "tenant": document.tenant,
         "document": document.document,
@@ -57,7 +58,7 @@ def payload(document: Incoming, ordinal: int, usual: str) -> dict[str, Any]:
 def incoming(
     stored: Stored, kept: Sequence[tuple[Mapping[str, Any], bytes]], types: Mapping[str, str]
 ) -> Incoming:
-    """A document as it was put, from its passages' payloads and vectors in order."""
+    """Return a document as it was put, from its passages' payloads and vectors in order."""
     fields = kept[0][0].get("fields", {}) if kept else {}
     return Incoming(
         document=stored.document,
@@ -81,8 +82,8 @@ def hit(
     url: str,
     ordinal: int,
 ) -> Hit:
-    """A passage as it is, whatever was asked. `types` are those of the payload fields."""
-    passage, content, heading, page, start, end = _AS_IT_IS(payload)
+    """Return a passage from its payload. `types` are those of the payload fields."""
+    passage, content, heading, page, start, end = _unchanged_of(payload)
     fields = payload.get("fields")
     shown = shown_fields(fields, types) if fields else {}
     return Hit(
@@ -102,12 +103,12 @@ def hit(
 
 
 def path_of(field: str) -> str:
-    """Where a field stands in the payload."""
+    """Return the path of a field in the payload."""
     return "document" if field == DOCUMENT else f'fields."{field}"'
 
 
 def stored_fields(fields: Fields) -> dict[str, Any]:
-    """Payload fields as the engines can match them."""
+    """Return payload fields as the engines can match them."""
     return {
         name: [stored_value(v) for v in value] if isinstance(value, list) else stored_value(value)
         for name, value in fields.items()
@@ -115,7 +116,7 @@ def stored_fields(fields: Fields) -> dict[str, Any]:
 
 
 def shown_fields(stored: Mapping[str, Any], types: Mapping[str, str]) -> dict[str, Any]:
-    """What `stored_fields` was made from."""
+    """Return the payload fields that `stored_fields` converted."""
     return {
         name: [shown_value(v, types.get(name)) for v in value]
         if isinstance(value, list)
@@ -133,22 +134,21 @@ def shown_value(value: Any, type: str | None) -> Any:
 
 
 def mean_length(length: int, passages: int) -> float:
-    """Characters in a passage: of what is there and what is coming, and a little of what is
-    usual."""
+    """Return the mean length of a passage in characters, with a prior for small collections."""
     return (length + _PRIOR_LENGTH * _PRIOR_PASSAGES) / (passages + _PRIOR_PASSAGES)
 
 
 def lead(passage: Passage) -> str:
-    """What the text of a passage has before its content, which it ends with as a rule: the headings
-    it stands under."""
+    """Return the headings that the text of a passage has before its content; "" if the text does
+    not end with the content."""
     return (
         passage.text.removesuffix(passage.content) if passage.text.endswith(passage.content) else ""
     )
 
 
 def _kept(passage: Passage) -> dict[str, Any]:
-    """A passage without its vector."""
-    kept = {name: getattr(passage, name) for name in _AS_THEY_ARE}
+    """Return the payload of a passage, without its vector."""
+    kept = {name: getattr(passage, name) for name in _UNCHANGED}
     if passage.gap:
         kept["gap"] = passage.gap
     if passage.text.endswith(passage.content):
@@ -162,5 +162,5 @@ def _restored(payload: Mapping[str, Any], vector: bytes) -> Passage:
     text = payload.get("text", payload.get("lead", "") + payload["content"])
     gap = payload.get("gap", "")  # passages of earlier versions have none
     return Passage(
-        text=text, vector=vector, gap=gap, **{name: payload[name] for name in _AS_THEY_ARE}
+        text=text, vector=vector, gap=gap, **{name: payload[name] for name in _UNCHANGED}
     )

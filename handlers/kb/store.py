@@ -1,9 +1,9 @@
-"""The narrow port between the knowledge base and whatever stores its vectors, and the values that
-pass through it.
+"""The port between the knowledge base and the stores of its vectors, and the values that pass
+through it.
 
-A store keeps documents as passages, each with its text and its embedding; it analyses words itself.
-It knows nothing of files, embedding models or assistants. Everything said here is plain data, so
-that a store may live in another process.
+A store keeps documents as passages, each with its text and its embedding, and analyses words
+itself. It knows nothing about files, embedding models or assistants. All values are plain data, so
+that a store can be another process.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ MOST_PASSAGES = (1 << 20) - 1  # of one document
 _DECIDE = 100  # passages that decide in which language a collection is
 _NO_FIELDS: Fields = {}
 
-# Raised when what is said to a worker, or by it, is put otherwise, and when modules move, which one
-# that runs may import later.
+# The version of the messages between client and worker. Increased when a message changes, and when
+# modules move that a running worker may import later.
 SPEAKS = "7"
 
 Told = Callable[[int, int], None]  # passages stored, of how many
@@ -36,11 +36,11 @@ Places = Mapping[str, Sequence[int] | None]  # documents → ordinals of passage
 
 @dataclass(frozen=True, kw_only=True)
 class Made:
-    """What a collection is made with; a store refuses to mix. `language` may be "auto": decided by
-    the documents that are put first and kept; `analyser` is its version. `tenanted`: every document
-    belongs to a tenant. `fields` are the payload fields with their types; they may change without
-    harm, and a store brings its indexes in line when a document is put. The rest is how it lies on
-    disk and on a cluster; it is not compared, and holds from when the collection is made."""
+    """The settings of a collection; a store refuses documents with other ones. `language` may be
+    "auto": it is detected in the first documents and kept; `analyser` is the analyser's version.
+    `tenanted`: every document belongs to a tenant. `fields` are the payload fields with their
+    types; they may change, and a store updates its indexes when a document is put. The others
+    configure storage; they are not compared, and apply from the creation of the collection."""
 
     provider: str
     model: str
@@ -74,9 +74,9 @@ class Passage:
 
 @dataclass(frozen=True, kw_only=True)
 class Incoming:
-    """A document to be stored. `fingerprint` says what it was made from: equal ones need not be
-    stored again. `fields` are its payload, of the types that `Made.fields` names; `source` is the
-    path of the file that it comes from."""
+    """A document to be stored. `fingerprint` identifies its source and settings: a document with
+    an equal one need not be stored again. `fields` are its payload, with the types in
+    `Made.fields`; `source` is the path of its file."""
 
     document: str
     title: str
@@ -105,9 +105,9 @@ class Stored:
 
 class Hit(NamedTuple):
     """A passage that was found. `start` and `end` are characters of the document, `gap` the blanks
-    before them; `fields` its payload. `cosine` is that of question and passage, whatever put the
-    passage where it stands; `vector` is there when it was asked for. A tuple, since searches make
-    many and send them on."""
+    before them; `fields` its payload. `cosine` is the similarity of question and passage, however
+    the passage was ranked; `vector` is empty unless it was requested. A tuple, since searches
+    create and send many."""
 
     document: str
     title: str
@@ -125,7 +125,7 @@ class Hit(NamedTuple):
     vector: bytes = b""
 
     def found(self, cosine: float, vector: bytes = b"") -> Hit:
-        """The same passage by another question."""
+        """Return the passage as the result of a search."""
         return Hit._make((*self[:-2], cosine, vector))
 
 
@@ -154,9 +154,9 @@ class Question:
 
 
 class Spoken(NamedTuple):
-    """A language of a collection's passages in a search: its `share` of them, what its passages'
-    cosines were `shifted` by to be comparable with those of others, and what the question's `words`
-    count in it, 0-1."""
+    """A language of a collection in a search: its `share` of the passages, the amount by which
+    their cosines were `shifted` to be comparable with those of other languages, and the weight of
+    the question's `words` in it, 0-1."""
 
     share: float
     shifted: float
@@ -184,8 +184,8 @@ class Answer:
 
 @dataclass(frozen=True, kw_only=True)
 class Usage:
-    """What a store holds: documents, and bytes on disk (0 where it does not know). `made` is None
-    when nothing was ever added."""
+    """The contents of a store: documents, and bytes on disk (0: unknown). `made` is None if nothing
+    was ever added."""
 
     documents: tuple[Stored, ...] = field(default=())
     disk_bytes: int = 0
@@ -197,8 +197,8 @@ class Usage:
 
 
 class VectorStore(Protocol):
-    """Raises StorageError when it cannot store or read, ConfigError when a collection was made with
-    something else."""
+    """A store of collections. Raises StorageError if it cannot store or read, and ConfigError if a
+    collection was made with other settings."""
 
     async def put(
         self,
@@ -209,9 +209,9 @@ class VectorStore(Protocol):
         reserve_bytes: int = 0,
         told: Told | None = None,
     ) -> list[Outcome]:
-        """Store documents, each in place of the one of the same id and tenant: many small ones
-        together take far less time. Of each document searches see the old one or the new one, never
-        a part, whatever happens meanwhile. Raises StorageError when less than `reserve_bytes` of
+        """Store documents, each in place of the one with the same id and tenant. Storing many small
+        ones in one call is much faster. Searches see the old version of a document or the new one,
+        never a part, even if the call fails. Raises StorageError if less than `reserve_bytes` of
         disk would remain free; some of the documents may be stored then."""
         ...
 
@@ -239,63 +239,64 @@ class VectorStore(Protocol):
         limit: int,
         /,
     ) -> dict[str, list[tuple[Scalar, int]]]:
-        """How many documents that fulfil `filter` have each value of a field: field → (value,
-        documents), the most frequent `limit` first, equal ones by value. Fields are of the types
-        keyword, integer or boolean; one that no document has gives nothing."""
+        """Count the documents that fulfil `filter` by the values of fields: field → (value,
+        documents), the most frequent `limit` first, ties ordered by value. Fields have the type
+        keyword, integer or boolean; a field that no document has is left out."""
         ...
 
     async def whole(
         self, collection: str, documents: Sequence[tuple[str, str]], /
     ) -> list[Incoming]:
-        """Those of the documents, given as (tenant, document), that are there: as they were put,
-        with their vectors, in this order. All of them are in memory at once: ask for a few."""
+        """Return documents, given as (tenant, document), as they were put, with their vectors, in
+        this order. Documents that do not exist are left out. All are in memory at once: request
+        only a few."""
         ...
 
     async def swap(self, building: str, collection: str, /) -> bool:
-        """Put one collection in the place of another, which is gone then. Searches see the one or
-        the other. False, and nothing happened, when they do not hold the same documents: some were
-        added or removed meanwhile."""
+        """Replace a collection by another one, in one step. Returns False, and changes nothing, if
+        they do not hold the same documents because some were added or removed since."""
         ...
 
     async def made(self, collection: str, /) -> Made | None:
-        """What a collection was made with; None when there is none. Costs little."""
+        """Return the settings of a collection, None if it does not exist. Cheap."""
         ...
 
     async def usage(
         self, collection: str, tenant: str | None, /, *, made: Made | None = None
     ) -> Usage:
-        """What is stored; `tenant` None: of all tenants. With `made`, refuses as adding would."""
+        """Return what is stored; `tenant` None: of all tenants. With `made`, raises the errors that
+        adding would raise."""
         ...
 
     async def stored(
         self, collection: str, tenant: str | None, documents: Sequence[str], /
     ) -> tuple[Stored, ...]:
-        """Those of the documents that are there, by tenant and id."""
+        """Return the documents that exist, ordered by tenant and id."""
         ...
 
     def come_from(
         self, collection: str, tenant: str | None, source: str, /
     ) -> AsyncIterator[Stored]:
-        """The documents that come from that file, or from that folder and those in it, or all of
-        them (""); in no order, a few at a time."""
+        """Yield the documents that come from a file, or from a folder and its subfolders, or all
+        of them (""), in no order."""
         ...
 
     async def relocate(
         self, collection: str, tenant: str, places: Mapping[str, tuple[str, str]], /
     ) -> None:
-        """Documents that did not change and are found elsewhere now: document → (url, source)."""
+        """Set the places of documents that did not change: document → (url, source)."""
         ...
 
     async def remove(
         self, collection: str, tenant: str | None, documents: Sequence[str] | None, /
     ) -> list[str]:
         """Remove documents, or all of them (None), of one tenant or of all (None). Returns the ids
-        that were there. A collection left empty is gone, with what it was made with."""
+        of those that existed. A collection that becomes empty is deleted with its settings."""
         ...
 
 
 def agree(collection: str, there: Made, asked: Made) -> None:
-    """Raises ConfigError when a collection was made with something else than is asked for now."""
+    """Raise ConfigError if a collection was made with other settings than are declared now."""
     if there.analyser != asked.analyser:
         raise ConfigError(
             f"collection {collection!r} was made by version {there.analyser} of the analyser, and"
@@ -319,8 +320,8 @@ def agree(collection: str, there: Made, asked: Made) -> None:
 
 
 def refuse_other_tenancy(collection: str, there: Made, asked: Made) -> None:
-    """Raises ConfigError when a collection got or lost its tenants: its documents would be found by
-    nobody, or by everybody."""
+    """Raise ConfigError if a collection was made with tenants and is declared without, or the
+    reverse: no request would find its documents, or every request."""
     if there.tenanted != asked.tenanted:
         was, now = (
             ("with" if made.tenanted else "without") + " tenants" for made in (there, asked)
@@ -335,7 +336,7 @@ def refuse_other_tenancy(collection: str, there: Made, asked: Made) -> None:
 
 
 def decided(made: Made, documents: Iterable[Incoming]) -> Made:
-    """With the language that the documents begin in, where it is "auto"."""
+    """Return the settings with the language of the first passages in place of "auto"."""
     if made.language != "auto":
         return made
     texts = (passage.text for document in documents for passage in document.passages)
@@ -343,7 +344,7 @@ def decided(made: Made, documents: Iterable[Incoming]) -> Made:
 
 
 def refuse_too_long(documents: Sequence[Incoming]) -> None:
-    """Raises StorageError for a document with more passages than a store can number."""
+    """Raise StorageError for a document with more passages than a store can number."""
     for document in documents:
         if len(document.passages) > MOST_PASSAGES:
             raise StorageError(
@@ -353,8 +354,8 @@ def refuse_too_long(documents: Sequence[Incoming]) -> None:
 
 
 def refuse_without_tenant(collection: str, made: Made, tenant: str | None) -> None:
-    """Raises NotPermitted when a collection keeps tenants apart and the question is of none: the
-    last of several locks."""
+    """Raise NotPermitted if a collection has tenants and the question has none. Callers check
+    this too; this is the last check."""
     if made.tenanted and not tenant:
         raise NotPermitted(
             f"collection {collection!r} keeps its tenants apart, and the search names none"
@@ -366,10 +367,9 @@ def _worded(made: Made) -> str:
 
 
 def packed(vector: Sequence[float]) -> bytes:
-    """A vector as it travels: float32, 4 bytes a dimension."""
-    return struct.pack(
-        f"{len(vector)}f", *vector
-    )  # an array made of a list takes four times as long
+    """Return a vector as the bytes of a message: float32, 4 bytes a dimension."""
+    # `array("f", vector)` takes four times as long.
+    return struct.pack(f"{len(vector)}f", *vector)
 
 
 def unpacked(vector: bytes) -> list[float]:
@@ -379,7 +379,7 @@ def unpacked(vector: bytes) -> list[float]:
 
 
 def question_out(question: Question) -> dict[str, Any]:
-    """A question as a mapping for a message."""
+    """Return a question as a mapping for a message."""
     return {
         **vars(question),
         "filter": None if question.filter is None else dumped(question.filter),
@@ -391,5 +391,5 @@ def question_in(raw: Mapping[str, Any]) -> Question:
 
 
 def plain(value: Any) -> dict[str, Any]:
-    """A flat value of this module as a mapping for a message."""
+    """Return a flat value of this module as a mapping for a message."""
     return dict(vars(value))

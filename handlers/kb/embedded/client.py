@@ -1,8 +1,8 @@
 """The knowledge base's worker as others see it: a `VectorStore` in another process.
 
-Finds the worker of a state folder, or starts it; when it died under a call, starts another and asks
-once more (every request may be repeated: a document that is stored twice is there once). Nothing is
-started before the first request.
+Finds the worker of a state folder, or starts it. If it dies during a request, starts another and
+repeats the request once; every request may be repeated. Nothing is started before the first
+request.
 """
 
 from __future__ import annotations
@@ -43,13 +43,14 @@ from groundhook.host.core.workers import Link, interpreter
 
 _NAME = "the knowledge base's worker"
 _MODULE = "groundhook.handlers.kb.embedded.worker"
-_LISTENS, _BUSY = 0, 3  # what the module's exit says
+_LISTENS, _BUSY = 0, 3  # exit codes of the module
 _PAGE = 1000  # documents that are listed at once
 _PATIENCE_S = 30.0  # how long a worker that holds the folder may take to listen or to end
 
 
 class KBClient:
-    """A `VectorStore` for one event loop. Close it with `aclose`; the worker goes on for others."""
+    """A `VectorStore` for one event loop. Close it with `aclose`; the worker continues for other
+    processes."""
 
     def __init__(self, state: Path, *, idle_s: float) -> None:
         self._folder = state.absolute() / "kb"
@@ -260,7 +261,7 @@ class KBClient:
                 ):  # a moment; half started it would be nobody's child
                     code = await self._start()
                 if code == _BUSY:
-                    # Somebody else's worker is about to listen, or about to end.
+                    # Another worker is about to listen, or about to end.
                     await anyio.sleep(0.02)
                 link = await self._connect()
         if link is None:

@@ -1,8 +1,7 @@
-"""One collection on disk: vectors, the list of documents, and what it is made with; `folder` says
-where each lies.
+"""One collection on disk: its vectors, the list of its documents, and its settings.
 
-Synchronous, for the worker process alone; `put` gives way between batches: searches go on while a
-large document is stored.
+`folder` has the places of the files. Synchronous, and used by the worker process alone. `put`
+yields between batches, so that searches are answered while a large document is stored.
 """
 
 from __future__ import annotations
@@ -92,7 +91,7 @@ class Collection:
 
     @classmethod
     def open(cls, path: Path, id: str) -> Self | None:
-        """The collection, cleared of what a killed process left; None when there is none."""
+        """Open the collection and remove what a killed process left. None if it does not exist."""
         folder = Folder(path)
         contents = folder.read(id)
         if contents is None:
@@ -101,9 +100,8 @@ class Collection:
         opened = cls(id, folder, contents)
         for generation, chunks in opened._manifest.unsynced().items():
             if opened._shard.count_generation(generation) != chunks:
-                opened._manifest.lose(
-                    generation
-                )  # the power failed: it counts as not there, and adding it again adds it
+                # The power failed: the document counts as missing until it is added again.
+                opened._manifest.lose(generation)
         opened.sweep()
         return opened
 
@@ -119,20 +117,20 @@ class Collection:
             folder.write(contents)
         except OSError as exc:
             raise StorageError(
-                f"collection {id!r} cannot be made in {str(path)!r}: {exc.strerror or exc}"
+                f"collection {id!r} cannot be created in {str(path)!r}: {exc.strerror or exc}"
             ) from exc
         return cls(id, folder, contents)
 
     def sync(self) -> None:
-        """See that what was put is on the disk, whatever becomes of the machine. Killed processes
-        lose nothing without it."""
+        """Write what was put to the disk, so that it survives a power failure. A killed process
+        loses nothing without it."""
         if self._unsynced:
             self._shard.flush()
             self._manifest.sync()
             self._unsynced, self._synced_at = 0, time.monotonic()
 
     def settle(self) -> None:
-        """`sync` when it is time: nothing is being put any more, or the last time is long ago."""
+        """Call `sync` if nothing was put for a while, or if the last call is long ago."""
         now = time.monotonic()
         if now - self.written_at >= _QUIET_S or now - self._synced_at >= _SYNC_S:
             self.sync()
@@ -144,13 +142,13 @@ class Collection:
         self._shard.close()
 
     def discard(self) -> None:
-        """Remove the collection and what it was made with: half removed it counts as not there."""
+        """Remove the collection. If that is interrupted, the collection counts as removed."""
         self.close()
         self._folder.remove()
 
     def replace(self, building: Collection) -> bool:
-        """Take over what `building` holds, which is gone then; both are closed. False, and nothing
-        happened, when it does not hold the same documents."""
+        """Move the files of `building` here and close both. Returns False, and changes nothing, if
+        they do not hold the same documents."""
         if _held(self) != _held(building):
             return False
         self.close()
@@ -175,13 +173,12 @@ class Collection:
         return True
 
     def wants_optimising(self) -> bool:
-        """Whether enough was written since the last time for it to be worth its while."""
+        """Return whether enough was written since the last optimisation to do it again."""
         unindexed, points = self._shard.unindexed
         return unindexed >= max(_WORTH_POINTS, points * _WORTH_SHARE)
 
     def begin_copy(self) -> Copy:
-        """A copy of the vectors to be optimised; what is written after it was made is brought over
-        by `catch_up`."""
+        """Return a copy of the vectors to be optimised. `catch_up` adds what is written later."""
         self._unsynced += 1
         self.sync()
         source = self._folder.path / self._contents.shard
@@ -196,7 +193,7 @@ class Collection:
         )
 
     def catch_up(self, copy: Copy) -> Iterator[None]:
-        """Bring a copy to what is here now, in steps."""
+        """Bring a copy up to date, in steps."""
         copy.shard = shard = Shard.load(copy.path)
         shard.index_fields(copy.fields, self.made.fields)
         here = self._manifest.generations
@@ -210,7 +207,7 @@ class Collection:
         shard.flush()
 
     def adopt(self, copy: Copy) -> None:
-        """Search and write the copy from now on. Raises OSError; then nothing changed."""
+        """Use the copy from now on. Raises OSError; then nothing has changed."""
         assert copy.shard is not None
         contents = replace(self._contents, shard=copy.path.name)
         self._folder.write(contents)
@@ -219,15 +216,14 @@ class Collection:
         old.close()
 
     def check(self, asked: Mapping[str, Any]) -> None:
-        """Raises ConfigError when the collection was made with something else than is asked for
-        now: a `Made` in a message."""
-        if asked != self._agreed:  # as a rule it is what the last question said
+        """Raise ConfigError if the collection was made with other settings than these, a `Made` in
+        a message."""
+        if asked != self._agreed:  # as a rule they are those of the last question
             agree(self.id, self.made, Made(**asked))
             self._agreed = asked
 
     def declare(self, fields: Mapping[str, str]) -> None:
-        """Bring the indexes of payload fields in line with what is declared now. Raises
-        StorageError."""
+        """Update the indexes of payload fields to the declared ones. Raises StorageError."""
         if self.made.fields == fields:
             return
         try:
@@ -243,9 +239,9 @@ class Collection:
             ) from exc
 
     def put(self, *documents: Incoming) -> Generator[int, None, list[Outcome]]:
-        """Store documents in place of their last versions; yields after each batch how many
-        passages are written, so that others get their turn. They are shown at once and whole. One
-        call at a time."""
+        """Store documents in place of their last versions. Yields the number of passages written
+        after each batch, so that other requests are answered. Searches see all documents of the
+        call from the same moment on. One call at a time."""
         refuse_too_long(documents)
         entered = [Entered(document, self.made.language) for document in documents]
         length, total = (
@@ -266,9 +262,8 @@ class Collection:
                 self.sync()
             replaced = self._manifest.commit(generations)
         except StorageError:
-            with suppress(
-                StorageError
-            ):  # what cannot be removed now stays hidden, and is removed when opened again
+            # What cannot be removed now stays hidden until the collection is opened again.
+            with suppress(StorageError):
                 self.sweep()
             raise
         self.sweep()
@@ -342,7 +337,7 @@ class Collection:
         return nearest, all(len(cosines) < limit for cosines in found)
 
     def _balance(self) -> Balance | None:
-        """None where the languages of passages are not known."""
+        """Return the languages of the collection; None if those of its passages are unknown."""
         sums = self._manifest.languages
         if self._balanced_of is not sums:
             self._balanced_of, self._rare = sums, {}
@@ -350,7 +345,7 @@ class Collection:
         return self._balanced
 
     def _rarity(self, words: Sparse, tenant: str | None) -> dict[int, fusion.Rarity]:
-        """Of each of a question's words."""
+        """Return the rarity of each of a question's words."""
         missing = [index for index in words.indices if (tenant, index) not in self._rare]
         hidden = self._manifest.hidden
         found = self._shard.rarest(missing, tenant=tenant, hidden=hidden)
@@ -392,7 +387,7 @@ class Collection:
         )
 
     def _cosines(self, groups: Sequence[fusion.Group], scale: Scale) -> dict[int, float]:
-        """Of all passages that a ranking lists, comparable with each other."""
+        """Return the similarities of all passages that a ranking lists."""
         cosines: dict[int, float] = {}
         places: dict[int, int] = {}
         for at, group in enumerate(groups):
@@ -426,7 +421,7 @@ class Collection:
         return {document: tuple(hits[id] for id in own) for document, own in ids.items()}
 
     def whole(self, documents: Sequence[tuple[str, str]]) -> list[Incoming]:
-        """Documents, given as (tenant, document), as they were put."""
+        """Return documents, given as (tenant, document), as they were put."""
         found = filter(None, starmap(self._manifest.generation, documents))
         ids = {
             version: range(version << ORDINALS, (version << ORDINALS) + chunks)
@@ -447,7 +442,7 @@ class Collection:
         )
 
     def stored(self, tenant: str | None, **asked: Any) -> list[Stored]:
-        """What `Manifest.stored` is asked."""
+        """List documents, with the arguments of `Manifest.stored`."""
         return self._manifest.stored(tenant, **asked)
 
     def relocate(self, tenant: str, places: Mapping[str, Sequence[str]]) -> None:
@@ -459,7 +454,7 @@ class Collection:
         self.sweep()
 
     def sweep(self) -> None:
-        """Remove the points of versions that nobody is to see."""
+        """Remove the points of hidden versions."""
         hidden = sorted(self._manifest.hidden)
         for start in range(0, len(hidden), BATCH):
             some = hidden[start : start + BATCH]
@@ -484,7 +479,7 @@ class Collection:
             )
 
     def _found(self, cosines: Mapping[int, float], *, vectors: bool) -> tuple[Hit, ...]:
-        """The passages of these points, in this order."""
+        """Return the passages of these points, in this order."""
         ids = list(cosines)
         hits = zip(self._hits.of(ids), cosines.values(), strict=True)
         if not vectors:

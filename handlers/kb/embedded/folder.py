@@ -1,9 +1,9 @@
-"""The folder of one collection: `made.json`, which says what it was made with and which files
-count, and those files.
+"""The folder of one collection: `made.json` with the settings and the names of the current files,
+and those files.
 
-`made.json` is replaced in one step, so that whatever stands beside it is either what it names or
-was left by a process that was killed; the latter is removed when the collection is opened. A folder
-without it is half made and counts as not there.
+`made.json` is replaced in one step. Files that it does not name were left by a process that was
+killed and are removed when the collection is opened. A folder without it is incomplete and counts
+as missing.
 """
 
 from __future__ import annotations
@@ -54,19 +54,19 @@ class Folder:
             ) from exc
 
     def write(self, contents: Contents) -> None:
-        """From now on these files count. Raises OSError."""
+        """Make these the current files. Raises OSError."""
         unfinished = self.path / f"{_FILE}.new"
-        said = {**asdict(contents.made), "shard": contents.shard, "manifest": contents.manifest}
-        unfinished.write_text(json.dumps(said, indent=2) + "\n", encoding="utf-8")
+        values = {**asdict(contents.made), "shard": contents.shard, "manifest": contents.manifest}
+        unfinished.write_text(json.dumps(values, indent=2) + "\n", encoding="utf-8")
         unfinished.replace(self.path / _FILE)
 
     def begin(self) -> None:
-        """Start with nothing. Raises OSError."""
+        """Create the folder, empty. Raises OSError."""
         shutil.rmtree(self.path, ignore_errors=True)
         self.path.mkdir(parents=True)
 
     def forget(self) -> None:
-        """No collection is here from now on, whatever becomes of its files."""
+        """Make the folder count as missing; its files remain."""
         (self.path / _FILE).unlink()
 
     def remove(self) -> None:
@@ -74,14 +74,14 @@ class Folder:
         shutil.rmtree(self.path, ignore_errors=True)
 
     def free_name(self, stem: str, suffix: str = "") -> str:
-        """A name for files that take the place of others: `shard-2`."""
+        """Return an unused name for files that replace others, such as `shard-2`."""
         number = 2
         while (self.path / f"{stem}-{number}{suffix}").exists():
             number += 1
         return f"{stem}-{number}{suffix}"
 
     def tidy(self, contents: Contents) -> None:
-        """Remove what does not count."""
+        """Remove files that are not current."""
         for path in self.path.iterdir():
             if (
                 path.name == _FILE
@@ -96,18 +96,17 @@ class Folder:
 
 
 def folder_of(root: Path, collection: str) -> Folder:
-    """`made.json` and dots have no meaning in a quoted id, so a collection is always one folder of
-    its own."""
+    """Return the folder of a collection. Ids are quoted, so that each has exactly one folder."""
     return Folder(root / ("c-" + quote(collection, safe=" ")))
 
 
 def identity(file: os.stat_result) -> list[int]:
-    """What tells a file from its copies."""
+    """Return what distinguishes a file from its copies."""
     return [file.st_dev, file.st_ino]
 
 
 def size(folder: Path) -> int:
-    """Bytes on disk; files that come and go meanwhile are left out."""
+    """Return the bytes on disk, without files that are removed at the same time."""
     total = 0
     for path in folder.rglob("*"):
         with suppress(FileNotFoundError):

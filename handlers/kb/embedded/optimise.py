@@ -4,7 +4,7 @@ back.
 The engine holds the interpreter's lock for as long as it optimises, seconds to minutes. So a copy
 of a collection's vectors is optimised in a process beside (`python -P -m
 groundhook.handlers.kb.embedded.optimise PATH`), while searches and writes go on with the original;
-then what was written meanwhile is copied over in steps, and the copy takes the original's place.
+then what was written since is copied over in steps, and the copy replaces the original.
 Killed at any moment it leaves a folder that does not count, which is removed when the collection is
 opened again.
 """
@@ -41,8 +41,8 @@ _DIE_WITH_PARENT = 1  # PR_SET_PDEATHSIG of prctl(2)
 
 
 class Optimiser:
-    """Optimises the worker's open collections, one at a time. `locks` are held by whoever writes to
-    a collection."""
+    """Optimises the worker's open collections, one at a time. `locks` are held while a collection
+    is written."""
 
     def __init__(
         self, collections: MutableMapping[str, Collection], locks: Mapping[str, anyio.Lock]

@@ -2,11 +2,11 @@
 
 `python -m groundhook.handlers.kb.embedded.worker STATE IDLE_SECONDS` starts it in the background
 and ends at once: with 0 when it listens, with BUSY when another worker holds the state folder. It
-lives apart from whoever started it, serves any number of processes on a local socket, and ends when
-nothing was asked for IDLE_SECONDS, when it is told to, or when its state folder is gone. What tells
-that it runs is a lock on `kb/worker.lock`, which dies with it; `kb/worker.json` says where it
-listens, and which lock it holds: in a copy of the folder, it tells of the worker of another one.
-Nothing here decides what a search or a document means: that is `collection`.
+is independent of the process that started it, serves any number of processes on a local socket, and
+ends after IDLE_SECONDS without a request, on request, or when its state folder is deleted. While it
+runs it holds a lock on `kb/worker.lock`. `kb/worker.json` has its socket and the identity of its
+lock: in a copy of the folder that is the lock of another worker. `collection` implements searches
+and documents.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ class Worker:
             self._answer(link, id, operation, body)
 
     def settle(self) -> None:
-        """See that what was put is on the disk before long."""
+        """Write what was put to the disk if it is time."""
         for collection in self._open.values():
             with contextlib.suppress(StorageError):
                 collection.settle()
@@ -143,7 +143,7 @@ class Worker:
             outcomes: list[Outcome] = end.value
             return outcomes
         except StorageError:
-            # After a failed write the engine's own state is unknown: read it again from the disk.
+            # After a failed write the engine's state is unknown: it is read from the disk again.
             del self._open[name]
             with contextlib.suppress(StorageError):
                 collection.close()
@@ -176,16 +176,15 @@ class Worker:
                 return False
             try:
                 return collection.replace(building)
-            finally:  # whatever became of them is read again from the disk
+            finally:  # both are read from the disk again
                 del self._open[name], self._open[other]
                 for one in (collection, building):
                     with contextlib.suppress(StorageError):
                         one.close()
 
     def _refuse_full_disk(self, documents: Sequence[Incoming], reserve: int) -> int:
-        """How many passages there are to write. Raises StorageError."""
-        # The engine maps its files into memory: a disk that is full would end the process in the
-        # middle of a write.
+        """Return the number of passages to write. Raises StorageError if the disk is too full."""
+        # The engine maps its files into memory: a full disk would end the process during a write.
         passages = [passage for document in documents for passage in document.passages]
         needed = 4 * sum(
             len(passage.vector) + len(passage.text.encode()) * 3 for passage in passages
@@ -271,8 +270,8 @@ def _outgoing(document: Incoming) -> dict[str, Any]:
 
 
 async def serve(folder: Path, lock: IO[bytes], listener: socket.socket, idle_s: float) -> None:
-    """Serve until idle, told to stop, or the state folder is gone."""
-    gc.freeze()  # what was imported stays: no search waits while it is looked through for garbage
+    """Serve until idle, until stopped, or until the state folder is deleted."""
+    gc.freeze()  # no search waits while imported modules are searched for garbage
     async with anyio.create_task_group() as tasks:
         worker = Worker(folder, tasks)
         loop = asyncio.get_running_loop()
@@ -283,9 +282,8 @@ async def serve(folder: Path, lock: IO[bytes], listener: socket.socket, idle_s: 
             with anyio.move_on_after(min(_LOOK_S, idle_s / 2)):
                 await worker.stopped.wait()
             if not _still_there(folder, lock):
-                _leave(
-                    listener
-                )  # closing the collections would write into a folder that somebody removed
+                # Closing the collections would write into a folder that was deleted.
+                _leave(listener)
             if not worker.busy:
                 worker.settle()
             if (
@@ -294,7 +292,7 @@ async def serve(folder: Path, lock: IO[bytes], listener: socket.socket, idle_s: 
                 and time.monotonic() - worker.asked_at > idle_s
             ):
                 worker.stopped.set()
-        # No longer found by new clients; those that are connected try again with the next worker.
+        # New clients no longer find this worker; connected ones try again with the next one.
         (folder / "worker.json").unlink(missing_ok=True)
         server.close()
         for link in worker.links:
@@ -304,7 +302,7 @@ async def serve(folder: Path, lock: IO[bytes], listener: socket.socket, idle_s: 
 
 
 def _leave(listener: socket.socket) -> None:
-    """End at once, whatever is open."""
+    """End the process at once, without closing collections."""
     Path(listener.getsockname()).unlink(missing_ok=True)
     os._exit(0)
 
@@ -334,52 +332,49 @@ def _runtime_folder() -> Path:
 def _listen(folder: Path, lock: IO[bytes]) -> socket.socket:
     name = hashlib.sha256(str(folder.resolve()).encode()).hexdigest()[:16]
     path = _runtime_folder() / f"{name}.sock"
-    path.unlink(
-        missing_ok=True
-    )  # we hold the lock: a socket of this name was left by a worker that was killed
+    # This process holds the lock: a socket of this name was left by a worker that was killed.
+    path.unlink(missing_ok=True)
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     listener.bind(str(path))
     listener.listen(128)
     address = folder / "worker.json.new"
-    told = {"socket": str(path), "lock": identity(os.fstat(lock.fileno()))}
+    own = {"socket": str(path), "lock": identity(os.fstat(lock.fileno()))}
     try:
-        address.write_text(json.dumps({**told, "pid": os.getpid()}), encoding="utf-8")
+        address.write_text(json.dumps({**own, "pid": os.getpid()}), encoding="utf-8")
         address.replace(folder / "worker.json")
     except OSError:
-        # On a full disk the address that the last worker left serves as well: it is always the
-        # same.
-        if not _says(folder / "worker.json", told):
+        # On a full disk the file that the last worker wrote will do if it has the same address.
+        if not _has(folder / "worker.json", own):
             raise
     return listener
 
 
-def _says(address: Path, told: Mapping[str, Any]) -> bool:
+def _has(address: Path, own: Mapping[str, Any]) -> bool:
     try:
-        return bool(told.items() <= json.loads(address.read_text(encoding="utf-8")).items())
+        return bool(own.items() <= json.loads(address.read_text(encoding="utf-8")).items())
     except (OSError, ValueError, AttributeError):
         return False
 
 
 def main(state: str, idle_s: str) -> int:
-    """Start the worker → LISTENS, BUSY or FAILED, in the process that was asked; the worker itself
-    is a child of none."""
-    told, tell = os.pipe()
+    """Start the worker in the background and return LISTENS, BUSY or FAILED."""
+    outcome, report = os.pipe()
     if os.fork():
-        os.close(tell)
-        return (os.read(told, 1) or bytes([FAILED]))[0]
-    os.close(told)
+        os.close(report)
+        return (os.read(outcome, 1) or bytes([FAILED]))[0]
+    os.close(outcome)
     os.setsid()
     folder = Path(state) / "kb"
     with (folder / "worker.lock").open("ab") as lock:
         try:
             portalocker.lock(lock, portalocker.LOCK_EX | portalocker.LOCK_NB)
         except portalocker.LockException:
-            os.write(tell, bytes([BUSY]))
+            os.write(report, bytes([BUSY]))
             os._exit(0)
         listener = _listen(folder, lock)
         address = listener.getsockname()
-        os.write(tell, bytes([LISTENS]))
-        os.close(tell)
+        os.write(report, bytes([LISTENS]))
+        os.close(report)
         try:
             anyio.run(serve, folder, lock, listener, float(idle_s))
         finally:

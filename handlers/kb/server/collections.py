@@ -1,7 +1,7 @@
 """Collections of a Qdrant server by the ids that Groundhook knows them by: found, made, removed,
 put in another's place.
 
-What a search needs to know of a collection (what it was made with, how its text is) is asked once a
+What a search needs to know about a collection (its settings, statistics of its text) is read once a
 minute.
 """
 
@@ -50,7 +50,7 @@ class Collections:
             self._known.pop(collection, None)
 
     async def look(self, collection: str) -> Known | None:
-        """What is known of a collection; None when there is none."""
+        """Return what is known about a collection; None if it does not exist."""
         known = self._known.get(collection)
         now = asyncio.get_running_loop().time()
         if known is not None and known.until > now:
@@ -79,8 +79,8 @@ class Collections:
         return self._known.setdefault(collection, known)
 
     async def to_write(self, collection: str, made: Made, *first: Incoming) -> Known:
-        """A collection to put documents into, made when there is none. Raises ConfigError when it
-        was made with something else."""
+        """Return a collection to put documents into, and create it if necessary. Raises ConfigError
+        if it was made with other settings."""
         async with self._creating[collection]:
             known = await self.look(collection) or await self._create(collection, made, first)
         agree(collection, known.made, made)
@@ -98,10 +98,10 @@ class Collections:
             await self._link.write(lambda client: client.delete_collection(physical))
 
     async def swap(self, building: str, collection: str) -> None:
-        """Put one in the other's place."""
+        """Replace a collection by another one."""
         new, old = await self._behind(building), await self._behind(collection)
         if new is None or old is None:
-            raise StorageError(f"collection {collection!r} was removed meanwhile")
+            raise StorageError(f"collection {collection!r} was removed at the same time")
         moves: list[Any] = [
             self._dropped(collection),
             self._dropped(building),
@@ -127,11 +127,12 @@ class Collections:
                 return known
             await anyio.sleep(_BETWEEN_S)
         raise StorageError(
-            f"collection {collection!r} could not be made on {self._link.url!r}", hint="try again"
+            f"collection {collection!r} could not be created on {self._link.url!r}",
+            hint="try again",
         )
 
     async def _make(self, collection: str, made: Made) -> None:
-        """It has its name when it is whole; before that it is nobody's."""
+        """Create a collection. It gets its name when it is complete."""
         stem = alias(self._prefix, collection) + "@"
         there = (await self._link.read(lambda client: client.get_collections())).collections
         numbers = [one.name.removeprefix(stem) for one in there if one.name.startswith(stem)]
@@ -147,7 +148,7 @@ class Collections:
         )
 
     async def _declare(self, known: Known, fields: Mapping[str, str]) -> None:
-        """Bring the indexes of payload fields in line with what is declared now."""
+        """Update the indexes of payload fields to the declared ones."""
         before = known.made.fields
         for field in [
             path_of(name)

@@ -1,4 +1,4 @@
-"""Conditions for a Qdrant server: filters on payload fields, and those that say whose points count.
+"""Conditions for a Qdrant server: filters on payload fields, and those that select visible points.
 Pure."""
 
 from __future__ import annotations
@@ -20,14 +20,15 @@ def of_passages(
     among: Filter | None,
     spoken: Sequence[models.Condition] = (),
 ) -> models.Filter:
-    """Passages that a search may find."""
+    """Return the condition for passages that a search may find."""
     must = [*_tenant(tenant), *([_condition(among)] if among else []), *spoken]
     must_not = [equals("hidden", True), *([one_of("version", without)] if without else [])]
     return models.Filter(must=must or None, must_not=must_not)
 
 
 def of_language(language: str, languages: Sequence[str]) -> list[models.Condition]:
-    """Passages in a language; in the first of several, all that are in no other."""
+    """Return the condition for passages in a language. The first of several includes all that are
+    in none of the others."""
     if len(languages) == 1:
         return []
     if language != languages[0]:
@@ -46,8 +47,8 @@ def of_records(
     documents: Sequence[str] | None = None,
     source: str = "",
 ) -> models.Filter:
-    """Records of documents; `tenant` None: of all; `source`: those that come from that file or
-    folder, and those that an earlier version wrote, which do not say it."""
+    """Return the condition for records of documents. `tenant` None: of all; `source`: those that
+    come from that file or folder, and those of an earlier version, which lack it."""
     must = [equals("kind", RECORD), *_tenant(tenant), *([_condition(among)] if among else [])]
     if documents is not None:
         must.append(one_of("document", documents))
@@ -62,12 +63,12 @@ def of_record(id: str) -> models.Filter:
 
 
 def of_versions(versions: Collection[str]) -> models.Filter:
-    """Passages of versions of documents."""
+    """Return the condition for passages of versions of documents."""
     return models.Filter(must=[one_of("version", versions)], must_not=[equals("kind", RECORD)])
 
 
 def of_documents(tenant: str, documents: Collection[str], *, shown: bool = False) -> models.Filter:
-    """Documents' passages, of all versions, or of those that searches may meet."""
+    """Return the condition for documents' passages of all versions, or of those that are shown."""
     hidden = [equals("hidden", True)] if shown else []
     return models.Filter(
         must=[*_tenant(tenant), one_of("document", documents)],

@@ -1,4 +1,4 @@
-"""How a collection lies on a Qdrant server: names, points, indexes. Pure.
+"""The layout of a collection on a Qdrant server: names, points, indexes. Pure.
 
 Three kinds of points share a Qdrant collection: passages, with both vectors; a record for each
 document, without; and one record of what the collection was made with. Ids are derived from what a
@@ -28,7 +28,7 @@ _STORED = tuple(field.name for field in fields(Stored))
 
 
 def alias(prefix: str, collection: str) -> str:
-    """What a collection is called on the server: letters, digits, `.`, `-` and `~` as they are,
+    """Return the name of a collection on the server: letters, digits, `.`, `-` and `~` unchanged,
     other bytes as `_xx`."""
     escaped = re.sub(
         r"[^A-Za-z0-9.~-]",
@@ -44,8 +44,7 @@ def record_id(tenant: str, document: str) -> str:
 
 @dataclass(frozen=True, order=True)
 class Place:
-    """A passage of a version of a document; the order is that in which equally good ones are
-    shown."""
+    """A passage of a version of a document. Equally good ones are ordered by their places."""
 
     tenant: str
     document: str
@@ -106,8 +105,8 @@ def record_point(document: Incoming, version: str, usual: str) -> models.PointSt
 
 
 def placed(url: str, source: str) -> dict[str, Any]:
-    """What a record says of where its document comes from. `within`: that file and every folder
-    that it is in."""
+    """Return the part of a record with its document's source. `within`: the file and every folder
+    above it."""
     parents = [str(parent) for parent in PurePath(source).parents if str(parent) != "."]
     return {"url": url, "source": source, "within": [source, *parents] if source else []}
 
@@ -171,7 +170,7 @@ _QUANTISATION: Mapping[str, models.QuantizationConfig | None] = {
 
 
 def indexes(made: Made) -> Sequence[tuple[str, Any]]:
-    """Payload indexes: what filters ask for, and nothing else. A tenant's points lie together."""
+    """Payload indexes: those that filters use. A tenant's points are stored together."""
     tenant: Any = models.KeywordIndexParams(
         type=models.KeywordIndexType.KEYWORD, is_tenant=made.tenanted or None
     )

@@ -1,9 +1,9 @@
 """Searching a collection on a Qdrant server: one request for both rankings, one for what was found,
 and one between them where more passages match than were compared.
 
-A document that is replaced meanwhile is seen whole or not at all: every candidate's version is
-compared with the one that its document's record names, and where they differ the search is made
-again without the version that does not count.
+A document that is replaced during a search is seen whole or not at all: every candidate's version
+is compared with the one in its document's record, and if they differ the search is repeated without
+the version that does not count.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ from groundhook.handlers.kb.store import Answer, Hit, Made, Question
 
 @dataclass
 class Known:
-    """What a host knows of a collection: what it was made with, and, from a sample of its
-    documents, how its text is."""
+    """What a host knows about a collection: its settings, and statistics of its text, taken from a
+    sample of its documents."""
 
     name: str
     made: Made
@@ -39,7 +39,7 @@ class Known:
     until: float = 0.0  # when to look again, on the loop's clock
 
     def count(self, record: Mapping[str, Any]) -> None:
-        """A document's share in how the text is."""
+        """Add a document to the statistics."""
         self.words += record["words"]
         self.chunks += record["chunks"]
         languages = record.get("languages")
@@ -49,8 +49,8 @@ class Known:
 
 @dataclass(frozen=True)
 class _Ranked:
-    """What was found among passages of one language: the nearest by vector, the best by words, the
-    cosine of each of these, and the words of the very best."""
+    """The rankings of one language: the nearest passages by vector, the best by words, the cosines
+    of all of these, and the words of the very best."""
 
     dense: Mapping[Place, float]
     words: Mapping[Place, float]
@@ -59,7 +59,7 @@ class _Ranked:
 
 
 class Changed(Exception):
-    """The collection is not what it was known as: it was made anew meanwhile."""
+    """The collection was rebuilt during the search."""
 
 
 async def search(
@@ -198,8 +198,8 @@ def _document(place: Place) -> tuple[str, str]:
 
 @dataclass(frozen=True)
 class _Fused:
-    """Passages, best first, with their similarities; those found `sure`, however near; every place
-    that was met; and what was found in each language."""
+    """Passages, best first, with their similarities; those that match whatever their similarity
+    (`sure`); all places that were found; and the rankings of each language."""
 
     cosines: Mapping[Place, float]
     sure: Collection[Place]

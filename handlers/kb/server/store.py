@@ -78,7 +78,7 @@ class ServerStore:
         reserve_bytes: int = 0,
         told: Told | None = None,
     ) -> list[Outcome]:
-        """The server looks after its own disk: `reserve_bytes` means nothing here."""
+        """Store documents. `reserve_bytes` is ignored: the server manages its own disk."""
         refuse_too_long(documents)
         if documents:
             await self._collections.to_write(collection, made, *documents)
@@ -107,9 +107,8 @@ class ServerStore:
             except Refused as exc:
                 if exc.status != 404:
                     raise
-            self._collections.forget(
-                collection
-            )  # removed meanwhile by someone else: it is made again
+            # Another process removed the collection: it is created again.
+            self._collections.forget(collection)
             return await Writing(
                 self._link, await self._collections.to_write(collection, made, *step)
             ).put(step, tell)
@@ -127,8 +126,8 @@ class ServerStore:
             except Changed:
                 self._collections.forget(collection)
             except Refused as exc:
-                # Removed, or made anew with vectors of another size. Where it is as it was, the
-                # refusal stands.
+                # Removed, or rebuilt with vectors of another size. If it did not change, the error
+                # is raised.
                 self._collections.forget(collection)
                 again = await self._collections.look(collection)
                 if exc.status not in (400, 404) or (again and again.made == known.made):
@@ -217,7 +216,7 @@ class ServerStore:
     async def usage(
         self, collection: str, tenant: str | None, /, *, made: Made | None = None
     ) -> Usage:
-        """What documents take on the server's disks it does not say: `disk_bytes` is 0."""
+        """Return what is stored. `disk_bytes` is 0: the server does not report it."""
         self._collections.forget(collection)
         known = await self._collections.look(collection)
         if known is None:
@@ -297,7 +296,7 @@ class ServerStore:
     # ---- points
 
     async def _take_out(self, name: str, gone: Sequence[Stored]) -> None:
-        """Records first: from then on no search shows their documents."""
+        """Remove documents, their records first, so that no search shows them any more."""
         records: list[Any] = [record_id(stored.tenant, stored.document) for stored in gone]
         await self._delete(name, models.PointIdsList(points=records))
         for tenant in dict.fromkeys(stored.tenant for stored in gone):
@@ -340,7 +339,7 @@ class ServerStore:
     async def _facet(
         self, known: Known, field: str, among: models.Filter
     ) -> list[tuple[Scalar, int]]:
-        # Ties are broken as the server likes: all values are asked for, and cut here.
+        # The server orders ties arbitrarily: all values are requested, and cut here.
         counted = await self._link.read(
             lambda client: client.facet(
                 known.name, points.path_of(field), among, limit=_MOST_VALUES, exact=True
