@@ -378,7 +378,7 @@ import anyio, sys
 from pathlib import Path
 from groundhook.handlers.kb.base import open_kb
 from tests.kb.conftest import providers, spec
-from groundhook.host.core.settings import KBStorageSettings
+from groundhook.host.core.app_settings import KBStorageSettings
 
 async def main(state, folder):
     async with open_kb(Path(state), {"docs": spec("docs")}, providers(), KBStorageSettings(idle_s=20, reserve_mb=1)) as kb:
