@@ -4,12 +4,17 @@ folder."""
 from __future__ import annotations
 
 import signal
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping
 from pathlib import Path
 from textwrap import dedent
 
 import pytest
 from hypothesis import settings
+
+from groundhook.host.core.channel import Channel
+from groundhook.host.core.errors import HostError
+from groundhook.host.core.types.events import Event
+from tests.keys import NEVER_SHOWN
 
 # Two busy cores make single examples slow by chance; the timeout of a whole test still holds.
 settings.register_profile("groundhook", deadline=None)
@@ -21,6 +26,45 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 MakeApp = Callable[[Mapping[str, str]], Path]
+
+
+@pytest.fixture(scope="session")
+def shown() -> Iterator[list[str]]:
+    """Messages of errors, and events, that show a key which a test planted."""
+    found: list[str] = []
+    make, note = HostError.__init__, Channel.note
+
+    def making(self: HostError, message: str, *rest: object, **more: object) -> None:
+        make(self, message, *rest, **more)  # type: ignore[arg-type]
+        if NEVER_SHOWN in str(self):
+            found.append(str(self))
+
+    def noting(self: Channel, event: Event) -> None:
+        note(self, event)
+        if NEVER_SHOWN in repr(event):
+            found.append(repr(event))
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(HostError, "__init__", making)
+        patch.setattr(Channel, "note", noting)
+        yield found
+
+
+@pytest.fixture(autouse=True)
+def no_message_shows_a_key(shown: list[str]) -> Iterator[None]:
+    """In every test: keys that tests plant with `tests.keys` are in no error and in no event."""
+    shown.clear()
+    yield
+    assert shown == []
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    report = yield
+    for title, text in report.sections:
+        if NEVER_SHOWN in text:
+            report.outcome, report.longrepr = "failed", f"a planted key is in: {title}\n{text}"
+    return report
 
 
 @pytest.fixture(scope="session")

@@ -130,7 +130,7 @@ class Host:
             settings=settings,
             scope=search_scope(context, asking, settings, call_assistant, warn),
             names=AssistantNames(self.app, assistant or "", settings),
-            citation_index=CitationIndex(settings.search.citation.format),
+            citation_index=CitationIndex(settings.search.citation.format, self.app.collections),
             channel=channel,
         )
         channel.close()

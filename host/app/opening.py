@@ -8,7 +8,7 @@ async with open_host("path/to/app") as host:
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -205,3 +205,7 @@ def _make_state_folder(folder: Path) -> None:
         raise StorageError(
             f"the state folder {str(folder)!r} cannot be made: {exc.strerror}", hint=hint
         ) from exc
+    for file in (*folder.glob("*.sqlite*"), *folder.glob("graphs/*.sqlite*")):
+        with suppress(OSError):  # another's file, or one that is gone by now
+            if file.stat().st_mode & 0o077:  # of an older version, or copied
+                file.chmod(0o600)

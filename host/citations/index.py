@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from groundhook.host.citations.ids import LONGEST, SHORTEST, key_of, short_id
 from groundhook.host.citations.reader import Grammar
 from groundhook.host.core.addresses import LOCAL, WEB, address
+from groundhook.host.core.errors import HostError
+from groundhook.host.core.types.collection_spec import CollectionSpec
 from groundhook.host.core.types.events import Cited, Verdict
 from groundhook.host.core.types.search import Item
 
@@ -18,6 +21,7 @@ class CitationIndex:
     gets a longer id."""
 
     format: str
+    collections: Mapping[str, CollectionSpec] = field(default_factory=dict)
     _ids: dict[str, str] = field(default_factory=dict)  # key → id
     _items: dict[str, Item] = field(default_factory=dict)  # id → item
     _formats: dict[str, None] = field(default_factory=dict)  # formats of markers in use, in order
@@ -26,7 +30,7 @@ class CitationIndex:
         """Add an item; return it with its marker as `citation_id`, its `key`, a checked URL, and
         the `changes`. Raises ValueError if every id of the key is in use."""
         key = key_of(item)
-        url = address(item.url, (*WEB, *LOCAL) if item.type == "kb" else WEB) if item.url else ""
+        url = address(item.url, self._allowed(item)) if item.url else ""
         if url != item.url:
             changes["url"] = url
         id = self._ids.get(key) or self._new_id(key)
@@ -38,6 +42,15 @@ class CitationIndex:
         self._items[id] = cited
         self._formats[self.format] = None
         return cited
+
+    def _allowed(self, item: Item) -> tuple[str, ...]:
+        if item.type != "kb":
+            return WEB
+        try:
+            declared = self.collections[item.collection].schemes
+        except (KeyError, HostError):  # of another source, or declared with a mistake
+            declared = ()
+        return (*WEB, *LOCAL, *declared)
 
     def marker(self, id: str) -> str:
         """Return the marker of an id in the current format."""

@@ -83,7 +83,7 @@ class Run:
         package = runtime.app.package(request.assistant_id)
         resolved = runtime.app.settings_for(package, options=request.options)
         settings = resolved.settings
-        citation_index = CitationIndex(settings.search.citation.format)
+        citation_index = CitationIndex(settings.search.citation.format, runtime.app.collections)
 
         async def warn(code: str, message: str) -> None:
             await channel.send(Warned(code=code, message=message))

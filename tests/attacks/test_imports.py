@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from groundhook import open_host
 from tests.cli.conftest import COMMAND, ENVIRONMENT, run_in
 from tests.conftest import MakeApp
 
@@ -136,6 +137,30 @@ def test_every_child_process_of_ours_is_started_by_the_one_safe_command() -> Non
         if isinstance(node, ast.Constant) and node.value in ("-m", "-c", "-P")
     }
     assert started == {("host/core/workers.py", "-P"), ("host/core/workers.py", "-m")}
+
+
+async def test_what_others_could_read_of_an_app_is_closed_when_it_is_opened(app: Path) -> None:
+    state = app / ".groundhook"
+    (state / "graphs").mkdir(parents=True)
+    names = ("memory.sqlite", "data.sqlite", "embeddings.sqlite-wal", "graphs/notes.sqlite-shm")
+    for name in names:
+        (state / name).touch(mode=0o644)
+    async with open_host(app, environment={}):
+        modes = {stat.S_IMODE((state / name).stat().st_mode) for name in names}
+    assert modes == {0o600}
+
+
+async def test_the_files_beside_a_database_are_for_its_owner_to_read_too(app: Path) -> None:
+    (app / "kb/notes.kb.yao").write_text(
+        '{"embedding": {"provider": "builtin"}, "graph": true}', encoding="utf-8"
+    )
+    async with open_host(app, environment={}) as host:
+        await host.add_documents("notes", app / "docs")
+        await host.search({"type": "kb", "query": "pen", "collections": ["notes"]})
+        state = app / ".groundhook"
+        files = [path for path in state.rglob("*.sqlite*") if "kb" not in path.parts]
+        assert {path.name.partition("sqlite")[2] for path in files} >= {"", "-wal", "-shm"}
+        assert {stat.S_IMODE(path.stat().st_mode) for path in files} == {0o600}
 
 
 def test_what_an_app_keeps_is_for_its_owner_to_read(app: Path) -> None:

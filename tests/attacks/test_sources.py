@@ -26,6 +26,7 @@ from groundhook.host.llm.scripted import ScriptedConnector
 from groundhook.host.output.lines import line
 from groundhook.host.output.terminal import Terminal
 from tests.conftest import MakeApp
+from tests.keys import key
 from tests.loopback.server import Json, Loopback, Reply, serving
 
 EVIL = "https://evil.example/steal"
@@ -117,7 +118,7 @@ class Turn:
         )
         self.model = ScriptedConnector(spec)
         connector = "script" if script else "extractive"
-        environment = {"TAVILY_API_KEY": "tvly-x"}
+        environment = {"TAVILY_API_KEY": key("tvly")}
         models = {"script": self.model}
         with anyio.fail_after(45):
             async with (

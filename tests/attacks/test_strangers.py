@@ -26,6 +26,7 @@ from groundhook.host.core.types.events import (
     Warned,
 )
 from groundhook.host.core.types.search import SearchType
+from groundhook.sync import open_host as open_sync
 from tests.cli.conftest import run_in
 from tests.conftest import MakeApp
 
@@ -76,6 +77,36 @@ def test_an_address_that_a_document_gives_itself_is_one_or_is_left_out(make_app:
     assert urls["b.md"] == (app / "docs/b.md").as_uri()
     assert urls["c.md"] == "https://example.com/a%20b"
     assert {url.partition(":")[0] for url in urls.values()} <= {"file", "https", ""}
+
+
+def test_a_collection_may_declare_schemes_of_addresses_and_others_stay_out(
+    make_app: MakeApp,
+) -> None:
+    app = make_app(
+        {
+            "kb/notes.kb.yao": '{"embedding": {"provider": "hash"}, "schemes": ["obsidian"]}',
+            "agent/agent.yml": "",
+            "docs/a.md": "---\nurl: obsidian://open?vault=pens\n---\n# A pen\n\nIt is red.\n",
+            "docs/b.md": "---\nurl: onenote:x\n---\n# A pen\n\nIt is blue.\n",
+            "docs/c.md": "---\nurl: javascript:alert(1)\n---\n# A pen\n\nFilled with ink.\n",
+        }
+    )
+    with open_sync(app, environment={}) as host:
+        host.add_documents("notes", app / "docs")
+        found = host.search({"type": "kb", "query": "pen", "collections": ["notes"]})
+    urls = {item.document_id: item.url for item in found.items}
+    own = {name: (app / "docs" / name).as_uri() for name in ("b.md", "c.md")}
+    assert urls == {"a.md": "obsidian://open?vault=pens", **own}
+
+
+@pytest.mark.parametrize("scheme", ["javascript", "data", "file", "Obsidian", "a:b", ""])
+def test_a_collection_cannot_declare_a_scheme_that_clients_would_run_or_that_is_none(
+    make_app: MakeApp, scheme: str
+) -> None:
+    app = make_app({"kb/notes.kb.yao": json.dumps({"schemes": [scheme]}), "agent/agent.yml": ""})
+    with open_sync(app, environment={}) as host:
+        (problem,) = host.check()
+    assert (problem.severity, "schemes" in problem.message) == ("error", True)
 
 
 @pytest.mark.parametrize(

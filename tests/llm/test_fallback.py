@@ -15,6 +15,7 @@ import pytest
 from groundhook import open_host
 from groundhook.host.core.types.events import Event
 from tests.conftest import MakeApp
+from tests.keys import key
 from tests.loopback.chat import answer, chunk
 from tests.loopback.server import Hang, Json, Loopback, Sse, serving
 from tests.turn.test_stream import end, of
@@ -195,14 +196,17 @@ async def test_the_example_of_the_page_runs(make_app: MakeApp, server: Loopback)
         environment = {
             "LOCAL_MODEL_URL": f"http://127.0.0.1:{unused.getsockname()[1]}/v1",
             "CLOUD_MODEL_URL": f"{server.url}/v1",
-            "CLOUD_MODEL_KEY": "sk-cloud",
+            "CLOUD_MODEL_KEY": key("cloud"),
         }
         server.on(PATH, Sse(answer("Good morning.")))
         events = await ask(make_app(written), environment, "helper")
     assert end(events).content == "Good morning."
     assert [code for code, _ in warnings(events)] == ["model_unreachable"]
     (asked,) = server.asked
-    assert (asked.headers["authorization"], asked.headers["x-team"]) == ("Bearer sk-cloud", "docs")
+    assert (asked.headers["authorization"], asked.headers["x-team"]) == (
+        f"Bearer {key('cloud')}",
+        "docs",
+    )
     assert (asked.json["model"], asked.json["max_tokens"], asked.json["reasoning_effort"]) == (
         "gpt-4o-mini",
         800,

@@ -20,9 +20,10 @@ from groundhook.host.core.types.uses import JsonReply
 from groundhook.host.turn.delegation import Delegates, DelegateTargets
 from groundhook.rerankers.delegated import DelegatedReranker
 from groundhook.rerankers.model import open_model_reranker
+from tests.keys import key
 from tests.loopback.server import Json, Loopback, Reply, serving
 
-KEYS = {"COHERE_API_KEY": "key-c", "VOYAGE_API_KEY": "key-v", "OWN_KEY": "key-e"}
+KEYS = {"COHERE_API_KEY": key("cohere"), "VOYAGE_API_KEY": key("voyage"), "OWN_KEY": key("own")}
 PROVIDERS = ("cohere", "voyage", "endpoint", "tei")
 PATHS = {"cohere": "/v2/rerank", "voyage": "/rerank", "endpoint": "/v1/rerank", "tei": "/rerank"}
 Judged = Sequence[tuple[int, Any]]  # position in what was sent, and the score

@@ -34,11 +34,12 @@ from groundhook.host.core.types.search import SearchRequest
 from groundhook.host.core.types.turn import Identity
 from groundhook.host.core.types.uses import Use
 from groundhook.host.web_client.clients import open_web_clients
+from tests.keys import key
 from tests.loopback.server import Answer, Cut, Hang, Html, Json, Loopback, Reply, Trickle, serving
 
 PROVIDERS = ("tavily", "serper", "searxng")
 KEYED = ("tavily", "serper")
-KEYS = {"TAVILY_API_KEY": "tvly-test", "SERPER_API_KEY": "serper-test"}
+KEYS = {"TAVILY_API_KEY": key("tvly"), "SERPER_API_KEY": key("serper")}
 GOOD: dict[str, dict[str, Any]] = {
     "tavily": {
         "query": "x",
@@ -185,7 +186,7 @@ async def test_sites_time_range_and_limit_reach_tavily(server: Loopback) -> None
         "rivers", sites=["https://www.berlin.example/", "b.example"], timeRange="week", limit=3
     )
     asked = server.asked[0]
-    assert asked.headers["authorization"] == "Bearer tvly-test"
+    assert asked.headers["authorization"] == f"Bearer {key('tvly')}"
     assert asked.json == {
         "query": "rivers",
         "max_results": 3,
@@ -201,7 +202,7 @@ async def test_sites_time_range_and_limit_reach_serper(server: Loopback) -> None
         "rivers", sites=["berlin.example", "b.example/docs"], time_range="day", limit=3
     )
     await asking.search("rivers", sites=["berlin.example"])
-    assert server.asked[0].headers["x-api-key"] == "serper-test"
+    assert server.asked[0].headers["x-api-key"] == key("serper")
     assert server.asked[0].json == {
         "q": "(site:berlin.example OR site:b.example/docs) rivers",
         "num": 3,

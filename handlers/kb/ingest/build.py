@@ -25,6 +25,7 @@ from groundhook.handlers.kb.points import HEADINGS
 from groundhook.handlers.kb.reading.files import failing_as, read
 from groundhook.handlers.kb.reading.readers import READERS
 from groundhook.handlers.kb.store import Incoming, Passage, packed
+from groundhook.host.core.addresses import WEB
 from groundhook.host.core.addresses import address as web_address
 from groundhook.host.core.errors import IngestError
 from groundhook.host.core.ports import Embedder
@@ -111,6 +112,7 @@ class DocumentBuilder:
             spec.chunk.model_dump_json().encode(),
             types.encode(),
             spec.rows.model_dump_json().encode(),
+            *(scheme.encode() for scheme in spec.schemes),
         )
 
     def load(self, item: Item) -> Loaded:
@@ -187,7 +189,7 @@ class DocumentBuilder:
         # end of each.
         await run_concurrently(*[work] * CORES)
         return [
-            _incoming(cut, [part for part in parts if part.owner == owner])
+            _incoming(cut, [part for part in parts if part.owner == owner], self._spec.schemes)
             for owner, cut in enumerate(cuts)
         ]
 
@@ -274,7 +276,7 @@ def _parts(owner: int, cut: Cut) -> list[_Part]:
     return made
 
 
-def _incoming(cut: Cut, parts: Sequence[_Part]) -> Incoming:
+def _incoming(cut: Cut, parts: Sequence[_Part], schemes: Sequence[str]) -> Incoming:
     seen: dict[str, int] = {}
     passages = tuple(
         Passage(
@@ -297,7 +299,7 @@ def _incoming(cut: Cut, parts: Sequence[_Part]) -> Incoming:
         fingerprint=cut.loaded.fingerprint,
         passages=passages,
         tenant=cut.loaded.tenant,
-        url=web_address(cut.document.url) or address(item),
+        url=web_address(cut.document.url, (*WEB, *schemes)) or address(item),
         bytes=len(cut.document.text.encode()) if item.row else len(cut.loaded.data),
         fields=cut.fields,
         source=item.file.source,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from re import fullmatch
 from typing import Any, Literal
 
 from pydantic import Field, ValidationInfo, field_validator, model_validator
@@ -9,6 +10,8 @@ from pydantic import Field, ValidationInfo, field_validator, model_validator
 from groundhook.host.core.types.base import Value
 from groundhook.host.core.types.fields import FieldType
 from groundhook.host.core.types.filters import DOCUMENT, WORDS
+
+NEVER = ("blob", "data", "file", "javascript", "vbscript")  # schemes that clients run or read from
 
 
 class EmbeddingSpec(Value):
@@ -177,6 +180,10 @@ class CollectionSpec(Value):
     entities: EntitySpec = EntitySpec()
     graph: bool = False
     threshold: float | None = Field(default=None, ge=0, le=1)
+    schemes: tuple[str, ...] = Field(
+        default=(),
+        description="Schemes that addresses of its documents may have, beside http and https",
+    )
     permission: PermissionSpec = PermissionSpec()
     storage: StorageSpec = StorageSpec()
 
@@ -192,6 +199,16 @@ class CollectionSpec(Value):
                     " quotes"
                 )
         return fields
+
+    @field_validator("schemes")
+    @classmethod
+    def _linkable(cls, schemes: tuple[str, ...]) -> tuple[str, ...]:
+        for scheme in schemes:
+            if not fullmatch(r"[a-z][a-z0-9+.-]*", scheme):
+                raise ValueError(f"{scheme!r} is no scheme: write it in small letters, without ':'")
+            if scheme in NEVER:
+                raise ValueError(f"{scheme!r} cannot be allowed: clients would run or read it")
+        return schemes
 
     @field_validator("tenant_field")
     @classmethod

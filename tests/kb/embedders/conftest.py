@@ -20,11 +20,12 @@ from groundhook.host.core.app_settings import (
 from groundhook.host.core.ports import Embedder
 from groundhook.host.core.registry import Registry
 from groundhook.host.core.types.collection_spec import EmbeddingSpec
+from tests.keys import key
 from tests.loopback.embeddings import openai_answer, voyage_answer, voyage_in_context
 from tests.loopback.server import Loopback, Reads, serving
 
 SERVICES = ("openai", "voyage")
-ENVIRONMENT = {"OPENAI_API_KEY": "sk-openai", "VOYAGE_API_KEY": "pa-voyage"}
+ENVIRONMENT = {"OPENAI_API_KEY": key("openai"), "VOYAGE_API_KEY": key("voyage")}
 
 Makes = Callable[..., Embedder]
 

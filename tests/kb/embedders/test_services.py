@@ -24,6 +24,7 @@ from groundhook.host.core.errors import (
     SourceTimeout,
 )
 from tests.kb.embedders.conftest import SERVICES, Makes, factories
+from tests.keys import key
 from tests.loopback.embeddings import SIZE, openai_answer, voyage_answer
 from tests.loopback.server import Answer, Cut, Hang, Html, Json, Loopback, Reads, Reply, Trickle
 
@@ -51,9 +52,7 @@ async def test_a_service_is_told_questions_from_documents_and_given_the_key(
     await model.embed_query("where?")
     await model.embed_documents(["here"])
     question, document = (asked.json for asked in server.asked)
-    assert {asked.headers["authorization"] for asked in server.asked} == {
-        {"openai": "Bearer sk-openai", "voyage": "Bearer pa-voyage"}[service]
-    }
+    assert {asked.headers["authorization"] for asked in server.asked} == {f"Bearer {key(service)}"}
     if service == "openai":
         assert [question["input"], document["input"]] == [["query: where?"], ["passage: here"]]
         assert "dimensions" not in question
