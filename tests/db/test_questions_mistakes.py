@@ -128,6 +128,7 @@ def since(day: str) -> str:
             "(languages like French or languages like Hebrew)",
         ),
         # ages
+        ("trainer", "trainers aged 60 or more", "born_on <= 1966-11-12"),
         ("trainer", "trainers over 60", "born_on <= 1965-11-12"),
         ("trainer", "trainers under 18", "born_on > 2008-11-12"),
         ("trainer", "trainers younger than 40", "born_on > 1986-11-12"),

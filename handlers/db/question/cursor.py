@@ -249,7 +249,7 @@ class Cursor:
         measure = self._measure(end)
         if factor := None if measure else self.take(end, Multiplier):
             value, end = value * factor[0].factor, factor[1]
-        if unit := self.take(end, Unit):
+        if (unit := self.take(end, Unit)) and not self._counted_so(unit[0], end):
             kind, end = kind or unit[0].kind, unit[1]
         if (
             kind == "money"
@@ -267,6 +267,12 @@ class Cursor:
         """A unit that some field of the model is measured in, or can be."""
         found = self.take(i, Measure)
         return found if found and self.lexicon.measured_in(found[0].kind, "") else None
+
+    def _counted_so(self, unit: Unit, i: int) -> bool:
+        """Whether a field is called like a unit and of no kind of it: "people" of a population."""
+        field = self.number_named(i)
+        own = self.field_of_kind(unit.kind)
+        return field is not None and own is None and unit.kind in ("capacity", "quantity")
 
     def in_unit_of(self, field: Field, amount: Amount) -> int | float:
         """The amount as a field has it: 1.5 kg are 1500 of a field in grams."""

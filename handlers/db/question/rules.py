@@ -46,6 +46,7 @@ from groundhook.handlers.db.question.meanings import (
     SortBy,
     ValueRef,
 )
+from groundhook.handlers.db.question.rules_age import age_led
 from groundhook.handlers.db.question.rules_field import (
     excepted,
     field_led,
@@ -328,7 +329,8 @@ def related(cursor: Cursor, _: Draft, i: int) -> Parsed | None:
 def how_much(cursor: Cursor, _: Draft, i: int) -> Parsed | None:
     """ "how long is the Ohio": what the records say."""
     for asked in cursor.all(i, HowMuch):
-        field = cursor.field_of_kind(asked.kind)
+        born = cursor.lexicon.birth_field if asked.kind == "age" else None
+        field = cursor.field_of_kind(asked.kind) or born
         if field is not None:
             return Parsed(cursor.at(i)[1], mention=field)
     return None
@@ -398,6 +400,7 @@ RULES: tuple[Rule, ...] = (
     figures,
     figure,
     how_much,
+    age_led,
     grouped,
     _prepositioned,
     between,

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from groundhook.handlers.db.question import dates
 from groundhook.handlers.db.question.cursor import Amount, Cursor
-from groundhook.handlers.db.question.draft import OPPOSITE, Parsed
+from groundhook.handlers.db.question.draft import OPPOSITE, Draft, Parsed
 from groundhook.handlers.db.question.meanings import (
     Adjective,
     Compare,
@@ -18,6 +20,7 @@ from groundhook.handlers.db.question.meanings import (
     RelationRef,
     Unit,
 )
+from groundhook.handlers.db.question.rules_list import postfixed
 from groundhook.host.core.types.query_language import Where
 
 LONGEST_LIFE = 120  # years
@@ -28,6 +31,16 @@ COUNTED: tuple[type[Meaning], ...] = (
     Unit,
     Multiplier,
 )  # of which we have no number
+
+
+def age_led(cursor: Cursor, _: Draft, i: int) -> Parsed | None:
+    """ "aged 30", "aged 50 or more"."""
+    word = cursor.take(i, Adjective)
+    amount = cursor.amount(word[1]) if word and word[0].kind == "age" else None
+    if amount is None:
+        return None
+    op, end = postfixed(cursor, amount.end) or ("=", amount.end)
+    return aged(cursor, replace(amount, end=end), Compare(op, "age"), False)
 
 
 def aged(cursor: Cursor, amount: Amount, word: Compare, negated: bool) -> Parsed | None:

@@ -30,14 +30,13 @@ from groundhook.handlers.db.question.meanings import (
     Truth,
     ValueRef,
 )
-from groundhook.handlers.db.question.rules_list import equal_to
+from groundhook.handlers.db.question.rules_list import equal_to, postfixed
 from groundhook.handlers.db.question.rules_number import (
     TIMES,
     between,
     compare,
     compared_date,
     date_led,
-    postfixed,
 )
 from groundhook.handlers.db.question.tokens import phrase_of
 from groundhook.handlers.db.schema import Field

@@ -1,15 +1,18 @@
-"""Rules for several numbers of one field: "49, 100 or 249 euros", "3 or 4 rooms", "price 49 or
-100"."""
+"""Rules for what stands around a number: several of one field ("49, 100 or 249 euros", "price 49 or
+100"), a comparison behind it ("4 or more")."""
 
 from __future__ import annotations
 
 from groundhook.handlers.db.question.cursor import Amount, Cursor
 from groundhook.handlers.db.question.draft import Draft, Parsed, constraint
 from groundhook.handlers.db.question.meanings import (
+    And,
     Compare,
     Condition,
     DateUnit,
+    Filler,
     ModelRef,
+    Or,
     OrderWord,
     Postfix,
     Than,
@@ -82,3 +85,19 @@ def _plain(cursor: Cursor, amount: Amount) -> bool:
     return not cursor.is_(amount.end, Postfix, OrderWord) and not (
         cursor.is_(amount.end, DateUnit) and cursor.number_named(amount.end) is None
     )
+
+
+def postfixed(cursor: Cursor, i: int) -> tuple[str, int] | None:
+    """A comparison behind its number: "4 or more", "$100 and above". Before another number it is
+    that one's."""
+    if postfix := cursor.take(i, Postfix):
+        following = (postfix[1], cursor.past(postfix[1], Filler, most=1))  # "… and less than 800"
+        return (
+            (postfix[0].op, postfix[1])
+            if all(cursor.number(at) is None for at in following)
+            else None
+        )
+    word = cursor.take(cursor.at(i)[1], Compare) if cursor.is_(i, And, Or) else None
+    if word is None or word[0].kind or cursor.number(word[1]) is not None:
+        return None
+    return word[0].op[0] + "=", word[1]

@@ -28,10 +28,8 @@ from groundhook.handlers.db.question.meanings import (
     ModelRef,
     Month,
     Old,
-    Or,
     Per,
     Period,
-    Postfix,
     Single,
     Superlative,
     Than,
@@ -39,7 +37,7 @@ from groundhook.handlers.db.question.meanings import (
     Weekday,
 )
 from groundhook.handlers.db.question.rules_age import COUNTED, aged
-from groundhook.handlers.db.question.rules_list import equal_to
+from groundhook.handlers.db.question.rules_list import equal_to, postfixed
 from groundhook.handlers.db.question.times import dated, days, duration, said_year, span
 from groundhook.handlers.db.schema import Field
 from groundhook.host.core.types.query_language import Where
@@ -105,8 +103,11 @@ def compare(
 def amount_led(cursor: Cursor, draft: Draft, i: int) -> Parsed | None:
     """ "$50-$100", "100 or less", "4+ stars", "$100" alone (exactly that), "4 stars" (at least)."""
     amount = cursor.amount(i)
-    if amount is None or cursor.time_unit(amount.end) or cursor.is_(i - 1, Than):
+    if amount is None or cursor.is_(i - 1, Than):
         return None
+    if cursor.time_unit(amount.end):
+        hours = any(unit.unit == "hour" for unit in cursor.all(amount.end, DateUnit))
+        return _long(cursor, amount, "=") if hours else None
     until = cursor.take(amount.end, BetweenAnd)
     upper = cursor.amount(until[1]) if until else None
     named = cursor.number_named(upper.end) if upper else None
@@ -122,27 +123,30 @@ def amount_led(cursor: Cursor, draft: Draft, i: int) -> Parsed | None:
         more = postfixed(cursor, after)
         op, end = more or ("=", after)
         return constraint(end, named.name, op, amount.value)
-    postfix = postfixed(cursor, amount.end)
-    if postfix is not None:
-        unit = cursor.take(postfix[1], Unit)
-        end = unit[1] if unit else postfix[1]
-        kind = amount.kind or (unit[0].kind if unit else "")
-        here = replace(amount, kind=kind, end=end)
-        if (old := aged(cursor, here, Compare(postfix[0]), False)) is not None:
-            return old
-        found = measured(cursor, here, "") or number_field(
-            cursor, here, "", _before(cursor, draft, i)
-        )
-        if found is None:
-            return None
-        value = cursor.in_unit_of(found[0], amount)
-        return constraint(found[1], found[0].name, postfix[0], value)
+    if postfix := postfixed(cursor, amount.end):
+        return _with_postfix(cursor, amount, postfix, _before(cursor, draft, i))
     field = cursor.field_of_kind(amount.kind) if amount.kind in ("money", "rating") else None
     if field is None or any(cursor.is_(at, Compare, Between) for at in draft.unplaced):
         return None  # a comparison that was not understood may have been of this number
     if amount.kind == "money":
         return equal_to(cursor, field, amount)
     return constraint(amount.end, field.name, ">=", amount.value)
+
+
+def _with_postfix(
+    cursor: Cursor, amount: Amount, postfix: tuple[str, int], before: Field | None
+) -> Parsed | None:
+    """ "100 or less", "4+ stars", "18 or older"."""
+    op, end = postfix
+    unit = cursor.take(end, Unit)
+    kind = amount.kind or (unit[0].kind if unit else "")
+    here = replace(amount, kind=kind, end=unit[1] if unit else end)
+    if (old := aged(cursor, here, Compare(op), False)) is not None:
+        return old
+    found = measured(cursor, here, "") or number_field(cursor, here, "", before)
+    if found is None:
+        return None
+    return constraint(found[1], found[0].name, op, cursor.in_unit_of(found[0], amount))
 
 
 def measured(cursor: Cursor, amount: Amount, kind: str) -> tuple[Field, int] | None:
@@ -230,22 +234,6 @@ def _year_field(cursor: Cursor, end: int) -> Field | None:
     )
     before = cursor.is_(end - 2, Month) or (end > 2 and cursor.tokens[end - 2].kind == "number")
     return cursor.lexicon.of_kind("year") if alone and not before else None
-
-
-def postfixed(cursor: Cursor, i: int) -> tuple[str, int] | None:
-    """A comparison behind its number: "4 or more", "$100 and above". Before another number it is
-    that one's."""
-    if postfix := cursor.take(i, Postfix):
-        following = (postfix[1], cursor.past(postfix[1], Filler, most=1))  # "… and less than 800"
-        return (
-            (postfix[0].op, postfix[1])
-            if all(cursor.number(at) is None for at in following)
-            else None
-        )
-    word = cursor.take(cursor.at(i)[1], Compare) if cursor.is_(i, And, Or) else None
-    if word is None or word[0].kind or cursor.number(word[1]) is not None:
-        return None
-    return word[0].op[0] + "=", word[1]
 
 
 def number_field(
