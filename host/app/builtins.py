@@ -1,5 +1,5 @@
-"""The parts that ship with Groundhook, registered as a plug-in registers its own. What a part needs
-is imported when it is first made."""
+"""The parts that ship with Groundhook, registered as a plug-in registers its own. Each imports its
+dependencies when it is first made."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def declared(settings: AppSettings) -> Plugin:
     for name in names:
         if not settings.embedders[name].type:
             raise ConfigError(
-                f"embedders.{name} in agent/agent.yml does not say what kind of service it is",
+                f"embedders.{name} in agent/agent.yml has no type of service",
                 hint="add type: openai, or voyage",
             )
         if name in ("builtin", "hash"):
@@ -110,13 +110,13 @@ def _kb(context: PluginContext) -> Handler:
 def _db(context: PluginContext) -> Handler:
     from groundhook.handlers.db.base import make_database
 
-    said = context.settings.database
+    settings = context.settings.database
     database = make_database(
         context.database_url,
-        said.timeout_ms,
+        settings.timeout_ms,
         context.models,
-        connections=said.connections,
-        result_kb=said.result_kb,
+        connections=settings.connections,
+        result_kb=settings.result_kb,
     )
     context.closing(database.close)
     return database

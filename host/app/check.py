@@ -1,8 +1,7 @@
-"""What is wrong with an app, without running it: every file against its model, and every name
-against what exists.
+"""Check an app without running it: every file against its schema, every name against what exists.
 
-Hooks are compiled, and stores are asked, by the composition root, which adds its findings to these.
-What finds entities is asked here: that needs nothing that is open.
+The composition root compiles hooks and queries stores, and adds its findings to these. Whether the
+libraries that extract entities are installed is checked here, since that needs nothing open.
 """
 
 from __future__ import annotations
@@ -72,10 +71,10 @@ def check(
     rerankers: Collection[str] = (),
     collection: Callable[[CollectionSpec], tuple[Path, HostError] | None] = lambda _: None,
 ) -> list[Problem]:
-    """Everything found, each once, in the order of reading. With an assistant: the app's own files
-    and that assistant's. `providers` are the names of web search providers (none: they are not
-    looked up), `rerankers` those of rerankers; `collection` says what else is wrong with a
-    collection, and where in its file. Raises UnknownName."""
+    """Return the problems found, each once, in the order of reading. With an assistant: those of
+    the app's own files and of that assistant. `providers` are the names of web search providers
+    (empty: they are not checked), `rerankers` those of rerankers; `collection` returns a further
+    problem with a collection, and its path in the file. Raises UnknownName."""
     if assistant_id and assistant_id not in app.packages:
         raise UnknownName("assistant", assistant_id, app.packages)
     checking = _Check(
@@ -108,7 +107,7 @@ class _Check:
         self.found.extend(self._unread())
 
     def _attempt(self, read: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T | None:
-        """What `read` gives; None, and its error among the findings, when it cannot."""
+        """Return what `read` returns; None when it raises, with its error among the findings."""
         try:
             return read(*args, **kwargs)
         except HostError as exc:
@@ -333,10 +332,10 @@ class _Check:
 def _schema_problems(checked: Checked) -> Iterator[Problem]:
     """What the published schema of models refuses besides: it is read all the same, and an editor
     would mark it."""
-    told = {error.place for error in checked.errors}
+    reported = {error.place for error in checked.errors}
     for path, message in schema_errors(without_unset(checked.data)):
         place = checked.place(path)
-        if place not in told:
+        if place not in reported:
             yield Problem(
                 "warning",
                 f"{dotted(path)!r}: {message}",

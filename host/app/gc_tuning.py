@@ -1,4 +1,4 @@
-"""What collections of garbage are spared."""
+"""Tuning of Python's garbage collector for a process that serves an app."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from contextlib import contextmanager
 
 
 @contextmanager
-def spared() -> Iterator[None]:
-    """Leave out what there is by now. What an app is made of lives as long as its host: looking
-    through it for garbage would stop all turns for 50 ms, again and again."""
+def frozen_heap() -> Iterator[None]:
+    """Exclude the objects that exist now from garbage collection while the block runs. The parts of
+    an app live as long as its host; scanning them would stop all turns for 50 ms at a time."""
     gc.freeze()
     try:
         yield

@@ -1,4 +1,4 @@
-"""What the author of a hook is told before it runs: whether it compiles, fits its types, and
+"""Diagnostics of a hook before it runs: whether it compiles, fits its types, and
 defines something to run.
 
 Owns what an app's names are in TypeScript, and the file that editors read. Nothing here runs a
@@ -76,7 +76,7 @@ async def hook_problems(
         except HookError as exc:
             found += problems_of(exc)
         except ConfigError:
-            continue  # what is wrong with the configuration is said by whoever checks that
+            continue  # the check of the configuration reports this
     found += [problem for script in compiled for problem in _empty(script)]
     compiled += [test for id in ids for test in _tests(app, id)]
     text = declarations(app, tools)

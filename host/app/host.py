@@ -83,21 +83,21 @@ class Host:
         options: TurnOptions | Mapping[str, Any] | None = None,
     ) -> AbstractAsyncContextManager[AsyncIterator[Event]]:
         """Enter one turn and read its events; leaving the block stops what is still running.
-        `messages` is the conversation or one user message. Of several `connector`s the next is
-        asked when one cannot be reached. Entering raises UnknownName and ConfigError; later
+        `messages` is the conversation or one user message. With several `connector`s the next one
+        answers when one cannot be reached. Entering raises UnknownName and ConfigError; later
         failures are `error` events."""
         given = (
             options.model_dump(exclude_unset=True)
             if isinstance(options, TurnOptions)
             else dict(options or {})
         )
-        said = {"search": search, "connector": connector}
+        overrides = {"search": search, "connector": connector}
         request = Request(
             assistant_id=assistant_id,
             messages=conversation(messages),
             options=_valid(
                 TurnOptions,
-                {**given, **{key: value for key, value in said.items() if value is not None}},
+                {**given, **{key: value for key, value in overrides.items() if value is not None}},
             ),
             identity=_valid(Identity, identity or {}, "identity"),
         )
@@ -112,15 +112,15 @@ class Host:
         warned: Callable[[Warned], object] | None = None,
     ) -> SearchResult:
         """One search outside a turn, with an assistant's settings and names or the app's. A search
-        that fails is a result with `error`; what else should be known goes to `warned`. Raises
-        UsageError for a request that is none, UnknownName for the assistant."""
-        asked = _valid(SearchRequest, request)
+        that fails is a result with `error`; `warned` is called with every warning. Raises
+        UsageError for an invalid request, UnknownName for the assistant."""
+        valid = _valid(SearchRequest, request)
         self.turns.refuse_if_closed()
         settings = self.settings(assistant)
         channel = Channel("search")
         warn = _warner(warned)
         context = RunContext(runtime=self.runtime, turn_id=channel.turn_id)
-        asking = Request(
+        owner = Request(
             assistant_id=assistant or "",
             messages=(),
             identity=_valid(Identity, identity or {}, "identity"),
@@ -128,13 +128,13 @@ class Host:
         searcher = Searcher(
             plugins=self.runtime.plugins,
             settings=settings,
-            scope=search_scope(context, asking, settings, call_assistant, warn),
+            scope=search_scope(context, owner, settings, call_assistant, warn),
             names=AssistantNames(self.app, assistant or "", settings),
             citation_index=CitationIndex(settings.search.citation.format, self.app.collections),
             channel=channel,
         )
         channel.close()
-        return await searcher.search(asked, "user")
+        return await searcher.search(valid, "user")
 
     async def add_documents(
         self,
@@ -166,24 +166,24 @@ class Host:
         assistant: str | None = None,
         warned: Callable[[Warned], object] | None = None,
     ) -> Delegates:
-        """Who does, outside a turn, the steps that are given to an assistant or an MCP tool; their
-        warnings go to `warned`."""
+        """Return what does delegated steps outside a turn; `warned` is called with their
+        warnings."""
         warn = _warner(warned)
         context = RunContext(runtime=self.runtime, turn_id="")
-        asking = Request(
+        owner = Request(
             assistant_id=assistant or "",
             messages=(),
             identity=_valid(Identity, identity or {}, "identity"),
         )
         return search_scope(
-            context, asking, self.settings(assistant), call_assistant, warn
+            context, owner, self.settings(assistant), call_assistant, warn
         ).delegates
 
     async def reload(self, paths: Iterable[Path] | None = None) -> Swap:
-        """Read the app's files again → what has changed and what is wrong with it. What is broken
-        does not replace what was good, and turns under way end on what they began with. MCP servers
-        stay those that were declared when the host was opened. `paths` are the files that changed
-        (None: any may have)."""
+        """Read the app's files again. Returns what has changed, and the problems with it: a broken
+        file does not replace the last good version, and turns under way keep the files that they
+        began with. MCP servers stay those of when the host was opened. `paths` are the files that
+        changed (None: any of them)."""
         async with self._reloading:
             app, swap = await self._reloads.read(self.app, self.runtime.hooks, paths)
             if app is not self.app:
@@ -209,7 +209,7 @@ class Host:
         self.sources = sources
 
     async def check(self, assistant: str | None = None) -> list[Problem]:
-        """Everything that is wrong with the app's files, or with one assistant: configuration,
+        """Return the problems with the app's files, or with one assistant: configuration,
         references between files, hooks that do not compile or do not fit their types. Raises
         UnknownName."""
         # Imported here because turns and searches need neither.
@@ -235,14 +235,14 @@ class Host:
         ]
 
     def declarations(self) -> str:
-        """What a hook of this app may use, as TypeScript declarations."""
+        """Return the TypeScript declarations of what a hook of this app may use."""
         from groundhook.host.app.hook_diagnostics import declarations
 
         return declarations(self.app, self._tools)
 
     def explain(self, assistant: str) -> list[Explained]:
-        """Every setting of an assistant and of the app, with the layer and place that set it.
-        Raises UnknownName, ConfigError."""
+        """Return every setting of an assistant and of the app, with the layer and place that set
+        it. Raises UnknownName, ConfigError."""
         return self.app.explain(assistant)
 
     @property
@@ -250,7 +250,7 @@ class Host:
         return [schema["function"]["name"] for schema in self.runtime.toolbox.schemas()]
 
     def settings(self, assistant: str | None = None) -> Settings:
-        """An assistant's settings, or the app's. Raises UnknownName, ConfigError."""
+        """Return an assistant's settings, or the app's. Raises UnknownName, ConfigError."""
         if assistant is not None:
             return self.app.settings_for(self.app.package(assistant)).settings
         return self.app.common.settings
@@ -269,10 +269,10 @@ def _severity(error: HostError) -> Literal["error", "warning"]:
 
 
 def conversation(messages: str | Sequence[Message | Mapping[str, Any]]) -> tuple[Message, ...]:
-    """Messages from what a caller has: text, mappings or messages, or one alone. Raises
+    """Return messages from text, mappings or messages, or a single one of them. Raises
     UsageError."""
-    said: Any = {"role": "user", "content": messages} if isinstance(messages, str) else messages
-    every = said if isinstance(said, (list, tuple)) else [said]
+    raw: Any = {"role": "user", "content": messages} if isinstance(messages, str) else messages
+    every = raw if isinstance(raw, (list, tuple)) else [raw]
     return tuple(
         _valid(Message, message, f"messages[{index}]") for index, message in enumerate(every)
     )

@@ -31,7 +31,7 @@ _SINGLE: dict[Path, str] = {
 
 @dataclass(frozen=True)
 class References:
-    """Looks names up for one layer; what has another type than it should is passed over. `owner` is
+    """Looks names up for one layer; values of a wrong type are skipped. `owner` is
     the assistant whose own declarations count, "" for the app's layers; `providers` are web search
     providers (none: they are not looked up), `rerankers` what plug-ins and the host rerank with."""
 
@@ -43,17 +43,17 @@ class References:
 
     def problems(self) -> Iterator[Problem]:
         for path, noun in _LISTS.items():
-            said = self._at(path)
-            for number, entry in enumerate(said if isinstance(said, list) else ()):
+            entries = self._at(path)
+            for number, entry in enumerate(entries if isinstance(entries, list) else ()):
                 for name in _names(entry):
                     yield from self._unknown((*path, number), noun, name)
         for path, noun in _SINGLE.items():
-            said = self._at(path)
-            if isinstance(said, list):
-                for number, name in enumerate(said):
+            names = self._at(path)
+            if isinstance(names, list):
+                for number, name in enumerate(names):
                     yield from self._unknown((*path, number), noun, name)
             else:
-                yield from self._unknown(path, noun, said)
+                yield from self._unknown(path, noun, names)
         uses = self._at(("uses",))
         for step, value in uses.items() if isinstance(uses, Mapping) else ():
             yield from self._uses(("uses", step), value)
@@ -83,7 +83,7 @@ class References:
 
     def _unknown(self, path: Path, noun: str, name: Any) -> Iterator[Problem]:
         if not isinstance(name, str) or (not name and noun != "connector"):
-            return  # nothing said, or a variable that is not set
+            return  # no name, or an unset variable
         known, own = self._known(noun), f"agents.{self.owner}."
         if name not in known and own + name not in known:
             short = [each.removeprefix(own) for each in known]

@@ -150,7 +150,7 @@ class _Reading:
                 new[id]
             except HostError as exc:
                 if self._touched is None or _known(old, id) is None:
-                    continue  # whoever asks for it is told
+                    continue  # the turn that uses it reports the error
                 values[id] = partial(old.__getitem__, id)
                 self.broken.append(DECLARATIONS)
                 if exc.place is not None and exc.place.file in self._touched:
@@ -214,7 +214,7 @@ def _keeping(app: App, other: App) -> App:
         try:
             vars(app)[name] = getattr(other, name)
         except HostError:
-            continue  # `app` raises it as well, for whoever asks
+            continue  # `app` raises it as well, for the turn that uses it
     return app
 
 

@@ -1,9 +1,9 @@
-"""Settings whose values have the right type and that no turn could use: found where they are
-written, not in the first turn.
+"""Check settings whose values have the right type and still cannot work, so that they are reported
+with file and line and not in the first turn.
 
-Owns what only those know who read a setting: which languages and databases there are, what a
-reranker cannot do without. What a value must look like by itself is said by the schema; names of an
-app's own things are `host.app.references`' business.
+Owns the checks that need knowledge of the reader of a setting: the supported languages and
+databases, the settings that a reranker requires. Schemas check single values, and
+`host.app.references` checks names.
 """
 
 from __future__ import annotations
@@ -26,19 +26,19 @@ from groundhook.host.core.types.serialisation import is_language_tag, no_languag
 
 _TAGS: tuple[Path, ...] = (("locale",), ("search", "web", "language"))
 _SOURCES = {"kb": ("collections", "collection"), "db": ("models", "model")}
-# A word alone is the name of a company sooner than that of a machine or, beyond three letters, of
-# all sites that end so.
+# A single word is more likely the name of a company than a host name or, beyond three letters, a
+# top-level domain.
 _SITE = re.compile(
     r"\.?[\w-]+(\.[\w-]+)+\.?(:\d+)?|\.[\w-]+|[\w-]+(\.|\.?:\d+)|localhost|[a-z]{2,3}|\[[0-9a-f:.]+\](:\d+)?",
     re.IGNORECASE,
 )
 _ROW = re.compile(r"\bvalues\[(\d+)\]")
-_OWN_HOST = ("endpoint", "tei")  # rerankers that have no address of their own
+_OWN_HOST = ("endpoint", "tei")  # rerankers without a default address
 
 
 def wrong_values(layer: Layer) -> Iterator[Problem]:
-    """Of one layer. What has another type than it should is passed over, and so is a variable that
-    is not set."""
+    """Yield the problems with one layer. Values of a wrong type, which the schema reports, and
+    unset variables are skipped."""
     from groundhook.handlers.db.question.vocabulary import (
         languages as readable,
     )  # needs time to load, and few commands check
@@ -47,46 +47,42 @@ def wrong_values(layer: Layer) -> Iterator[Problem]:
     from groundhook.handlers.web.urls import bare
 
     for path in _TAGS:
-        said = _at(layer, path)
-        if isinstance(said, str) and said and not is_language_tag(said):
-            yield Problem(
-                "warning", f"{dotted(path)!r}: {no_language_tag(said)}", layer.place(path)
-            )
+        tag = _at(layer, path)
+        if isinstance(tag, str) and tag and not is_language_tag(tag):
+            yield Problem("warning", f"{dotted(path)!r}: {no_language_tag(tag)}", layer.place(path))
     for number, site in enumerate(_list(layer, path := ("search", "web", "exclude_sites"))):
         if isinstance(site, str) and not _SITE.fullmatch(bare(site).partition("/")[0]):
-            message = (
-                f"'search.web.exclude_sites': {site!r} is no site, so nothing is left out for it"
-            )
+            message = f"'search.web.exclude_sites': {site!r} is not a site, so it excludes nothing"
             yield Problem(
                 "warning",
                 message,
                 layer.place((*path, number)),
                 "write example.com, or example.com/docs",
             )
-    said = _at(layer, path := ("search", "query", "language"))
-    if isinstance(said, str) and said not in ("auto", *readable()):
-        hint = suggestion(said, ["auto", *readable()])
+    language = _at(layer, path := ("search", "query", "language"))
+    if isinstance(language, str) and language not in ("auto", *readable()):
+        hint = suggestion(language, ["auto", *readable()])
         yield Problem(
             "error",
-            f"'search.query.language': questions in {said!r} cannot be read",
+            f"'search.query.language': questions in {language!r} cannot be read",
             layer.place(path),
             hint,
         )
-    said = _at(layer, path := ("search", "keyword", "language"))
-    if isinstance(said, str) and said != "auto" and not code_of(said):
-        hint = suggestion(said, ["auto", *understood().values()])
+    language = _at(layer, path := ("search", "keyword", "language"))
+    if isinstance(language, str) and language != "auto" and not code_of(language):
+        hint = suggestion(language, ["auto", *understood().values()])
         message = (
-            f"'search.keyword.language': no words of {said!r} are known, so every question is"
+            f"'search.keyword.language': no words of {language!r} are known, so every question is"
             " searched for as it is"
         )
         yield Problem("warning", message, layer.place(path), hint)
 
 
 def wrong_for_all(file: Checked) -> Iterator[Problem]:
-    """Of what `agent/agent.yml` says for the whole app."""
+    """Yield the problems with the settings of the whole app in `agent/agent.yml`."""
     from groundhook.handlers.db.engine import problem_of
 
-    url = _in(file.data, ("database", "url"))
+    url = _value_at(file.data, ("database", "url"))
     if isinstance(url, str) and url and (wrong := problem_of(url)) is not None:
         yield Problem(
             "error", f"'database.url': {wrong.message}", file.place(("database", "url")), wrong.hint
@@ -105,7 +101,7 @@ def wrong_for_all(file: Checked) -> Iterator[Problem]:
 
 
 def wrong_rows(model: ModelSpec, checked: Checked) -> Iterator[Problem]:
-    """Of a model's sample rows: values that its columns do not take."""
+    """Yield the problems with a model's sample rows: values that its columns do not accept."""
     from groundhook.handlers.db.loading import rows_of
 
     try:
@@ -117,10 +113,10 @@ def wrong_rows(model: ModelSpec, checked: Checked) -> Iterator[Problem]:
 
 
 def wrong_together(package: Package, resolved: Resolved) -> Iterator[Problem]:
-    """Of what holds for an assistant, whichever layers said it."""
+    """Yield the problems with the resolved settings of an assistant, from whichever layers."""
     yield from _preset(package, resolved)
     yield from _reranker(resolved)
-    yield from _itself(package, resolved)
+    yield from _delegates_to_itself(package, resolved)
     for source, (names, noun) in _SOURCES.items():
         section = getattr(resolved.settings.search, source)
         if section.enabled and not getattr(section, names):
@@ -141,15 +137,15 @@ def _preset(package: Package, resolved: Resolved) -> Iterator[Problem]:
         )
 
 
-def _itself(package: Package, resolved: Resolved) -> Iterator[Problem]:
-    doers: dict[Path, str | None] = {
-        ("uses", step): doer for step, doer in resolved.settings.uses.model_dump().items()
+def _delegates_to_itself(package: Package, resolved: Resolved) -> Iterator[Problem]:
+    targets: dict[Path, str | None] = {
+        ("uses", step): target for step, target in resolved.settings.uses.model_dump().items()
     }
-    doers["search", "rerank", "agent"] = resolved.settings.search.rerank.agent
-    for path, doer in doers.items():
-        if doer == package.id:
+    targets["search", "rerank", "agent"] = resolved.settings.search.rerank.agent
+    for path, target in targets.items():
+        if target == package.id:
             message = (
-                f"{dotted(path)!r} of {package.id!r} is {package.id!r} itself, which would ask"
+                f"{dotted(path)!r} of {package.id!r} is {package.id!r} itself, which would call"
                 " itself without end"
             )
             yield Problem(
@@ -194,7 +190,7 @@ def _reranker(resolved: Resolved) -> Iterator[Problem]:
 
 
 def _at(layer: Layer, path: Path) -> Any:
-    return _in(layer.data, path)
+    return _value_at(layer.data, path)
 
 
 def _list(layer: Layer, path: Path) -> Sequence[Any]:
@@ -202,7 +198,7 @@ def _list(layer: Layer, path: Path) -> Sequence[Any]:
     return found if isinstance(found, (list, tuple)) else ()
 
 
-def _in(data: Mapping[str, Any], path: Path) -> Any:
+def _value_at(data: Mapping[str, Any], path: Path) -> Any:
     value: Any = data
     for step in path:
         value = value.get(step) if isinstance(value, Mapping) else None

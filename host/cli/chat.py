@@ -27,15 +27,15 @@ if TYPE_CHECKING:
     "--search/--no-search",
     "search",
     default=None,
-    help="Search, or do not, whatever assistant and hook say.",
+    help="Force a search, or forbid it, whatever assistant and hook choose.",
 )
 @click.option(
     "--connector",
     metavar="ID",
     multiple=True,
     help=(
-        "Language model to use instead of the assistant's; may be repeated, for when one cannot be"
-        " reached."
+        "Language model to use instead of the assistant's; repeat it to name models to fall back"
+        " on."
     ),
 )
 @options.asker
@@ -63,7 +63,7 @@ def command(
     as_json: bool,
     debug: bool,
 ) -> int:
-    """Ask ASSISTANT, and watch it search, answer and cite.
+    """Send MESSAGE to ASSISTANT, and watch it search, answer and cite.
 
     The answer and its sources are on standard output, warnings and errors on standard error.
     """
@@ -75,7 +75,7 @@ def command(
     async def work() -> int:
         failed = False
         async with (
-            open_host(app, now=now) as host,
+            open_host(app, now=now, tune_gc=True) as host,
             host.stream(
                 assistant, message, search=search, connector=connector or None, **asking
             ) as events,
@@ -90,8 +90,7 @@ def command(
 
 
 class View:
-    """Events as JSON lines or in the terminal; leaving it ends the line that the answer stands
-    on."""
+    """Shows events as JSON lines or in the terminal; leaving it ends the line of the answer."""
 
     def __init__(self, report: Report, *, trace: bool) -> None:
         self._report = report

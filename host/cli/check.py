@@ -34,9 +34,9 @@ def command(assistant: str | None, app: Path, as_json: bool, debug: bool) -> int
     report = Report(json=as_json)
 
     async def work() -> int:
-        problems = await _found(app, assistant)
+        problems = await _find_problems(app, assistant)
         for problem in problems:
-            tell(report, problem)
+            report_problem(report, problem)
         errors = sum(problem.severity == "error" for problem in problems)
         report.show(
             f"{count(errors, 'error')}, {count(len(problems) - errors, 'warning')}"
@@ -48,10 +48,10 @@ def command(assistant: str | None, app: Path, as_json: bool, debug: bool) -> int
     return execute(work, report, debug=debug)
 
 
-async def _found(app: Path, assistant: str | None) -> list[Problem]:
-    """What is wrong with an app, also with one that cannot be opened."""
+async def _find_problems(app: Path, assistant: str | None) -> list[Problem]:
+    """Return the problems with an app, also when it cannot be opened."""
     try:
-        async with open_host(app) as host:
+        async with open_host(app, tune_gc=True) as host:
             return await host.check(assistant)
     except ConfigError:
         closed = load_app(app, process_environment())
@@ -60,20 +60,19 @@ async def _found(app: Path, assistant: str | None) -> list[Problem]:
             raise
         ids = [assistant] if assistant else sorted(closed.packages)
         tools = [schema["function"]["name"] for schema in Toolbox(()).schemas()]
-        with (
-            tempfile.TemporaryDirectory() as cache
-        ):  # where the app's state is may be what is wrong
+        # Not the app's state folder, which may be what is wrong.
+        with tempfile.TemporaryDirectory() as cache:
             async with open_engine(
                 workers=1, cache=Path(cache), environment=child_environment()
             ) as engine:
                 return [*found, *await hook_problems(closed, ids, engine, tools)]
 
 
-def tell(report: Report, problem: Problem) -> None:
-    """A finding as the error or warning it would be in a turn."""
+def report_problem(report: Report, problem: Problem) -> None:
+    """Report a problem as the error or warning that it would be in a turn."""
     place = problem.place or Place("")
-    told = Failed if problem.severity == "error" else Warned
-    event = told(
+    kind = Failed if problem.severity == "error" else Warned
+    event = kind(
         code=problem.code,
         message=problem.message,
         hint=problem.hint,

@@ -1,4 +1,4 @@
-"""`groundhook config`: what an assistant runs under, and which layer said so."""
+"""`groundhook config`: the settings of an assistant, and the layer that set each."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ def load(app: Path, as_json: bool, debug: bool) -> int:
     report = Report(json=as_json)
 
     async def work() -> int:
-        async with open_host(app) as host:
+        async with open_host(app, tune_gc=True) as host:
             loaded = await host.database.load(now=host.runtime.now)
         if report.json:
             for entry in loaded:
@@ -70,7 +70,7 @@ def check(app: Path, as_json: bool, debug: bool) -> int:
     report = Report(json=as_json)
 
     async def work() -> int:
-        async with open_host(app) as host:
+        async with open_host(app, tune_gc=True) as host:
             shown, differences = await host.database.check()
             models = len(host.app.models)
         if report.json:

@@ -21,7 +21,7 @@ from groundhook.host.app.reload import Swap
 from groundhook.host.app.watching import Stamp, changes, stamps
 from groundhook.host.cli import options
 from groundhook.host.cli.chat import View
-from groundhook.host.cli.check import count, tell
+from groundhook.host.cli.check import count, report_problem
 from groundhook.host.cli.edge import FAILED, execute
 from groundhook.host.cli.report import Report
 from groundhook.host.core.error_events import failures
@@ -50,9 +50,9 @@ def command(
 ) -> int:
     """Watch the app, and swap what is saved while turns go on.
 
-    A turn in flight ends on what it began with. What is broken is told, and what was good last
-    stays. With ASSISTANT every line on standard input is a turn. Ctrl-C ends it, and so does the
-    end of those lines: with 1 when a turn has failed.
+    A turn in flight ends on what it began with. A broken file is reported, and its last good
+    version stays. With ASSISTANT every line on standard input is a turn. Ctrl-C ends it, and so
+    does the end of those lines: with 1 when a turn has failed.
     """
     report = Report(json=as_json)
     folder = str(app.absolute())
@@ -73,7 +73,7 @@ def command(
                 scope.cancel()
 
         async with (
-            open_host(app) as host,
+            open_host(app, tune_gc=True) as host,
             host.runtime.hooks.keep_compiler(),
             anyio.create_task_group() as tasks,
         ):
@@ -82,7 +82,7 @@ def command(
                 host.app.package(assistant)
             seen = stamps(app)
             for problem in (await host.reload()).problems:
-                tell(report, problem)
+                report_problem(report, problem)
             report.show(
                 f"watching {count(len(host.app.packages), 'assistant')} in {folder!r}; Ctrl-C ends"
                 " this"
@@ -114,7 +114,7 @@ async def _watch(root: Path, seen: Mapping[Path, Stamp], host: Host, report: Rep
 
 def _tell_swap(swap: Swap, files: list[str], report: Report) -> None:
     for problem in swap.problems:
-        tell(report, problem)
+        report_problem(report, problem)
     if swap.problems:
         report.show(Text("what was good last stays", "yellow"))
     for name in swap.repaired:

@@ -41,7 +41,7 @@ DEBUG_HINT = (
 
 
 def execute(work: Work, report: Report, *, debug: bool = False) -> int:
-    """Run `work` on an event loop of its own → the exit code of the process."""
+    """Run `work` on an event loop of its own and return the exit code of the process."""
 
     def on_a_loop() -> int:
         # Imported here because not every command has something to wait for.
@@ -53,28 +53,27 @@ def execute(work: Work, report: Report, *, debug: bool = False) -> int:
 
 
 def execute_without_loop(work: Callable[[], int], report: Report, *, debug: bool = False) -> int:
-    """Run `work`, which waits for nothing → the exit code of the process."""
+    """Run `work`, which waits for nothing and return the exit code of the process."""
     logging.basicConfig(level=logging.INFO if debug else logging.CRITICAL + 1, stream=sys.stderr)
     try:
         code = work()
         sys.stdout.flush()
     except BaseException as exc:  # noqa: BLE001 - the outermost edge: nothing is above it
-        return _told(list(leaves(exc)), report, debug=debug)
+        return _report_errors(list(leaves(exc)), report, debug=debug)
     return code
 
 
 async def _woken_by_signals(work: Work) -> int:
-    """Ctrl-C may come in the moment before the loop begins to wait, and would be heard when
-    something else wakes it. While the loop has a handler of its own, be it of a signal that means
-    nothing, every signal wakes it."""
+    """Run `work` on a loop that every signal wakes. Ctrl-C just before the loop begins to wait
+    would otherwise take effect only at its next event; a handler for any signal prevents that."""
     import asyncio
 
-    with suppress(RuntimeError):  # not on the main thread, which alone is told of signals
+    with suppress(RuntimeError):  # not on the main thread, the only one that receives signals
         asyncio.get_running_loop().add_signal_handler(signal.SIGURG, lambda: None)
     return await work()
 
 
-def _told(errors: list[BaseException], report: Report, *, debug: bool) -> int:
+def _report_errors(errors: list[BaseException], report: Report, *, debug: bool) -> int:
     if any(isinstance(error, KeyboardInterrupt) for error in errors):
         report.failed(Failed(code="interrupted", message="interrupted"))
         return INTERRUPTED

@@ -91,15 +91,15 @@ def add(
     async def work() -> int:
         began = time.monotonic()
         feed = standard_input() if FEED in paths else None
-        async with open_host(app) as host:
-            with progress(report, f"adding to {collection}", decimal, DownloadColumn()) as told:
+        async with open_host(app, tune_gc=True) as host:
+            with progress(report, f"adding to {collection}", decimal, DownloadColumn()) as update:
                 added = await host.kb.add(
                     collection,
                     files,
                     tenant=tenant,
                     feed=feed,
                     prune=prune,
-                    progress=told,
+                    progress=update,
                     delegates=host.delegates(warned=report.warned),
                 )
         for file in added.files:
@@ -128,7 +128,7 @@ def list_(
     report = Report(json=as_json)
 
     async def work() -> int:
-        async with open_host(app) as host:
+        async with open_host(app, tune_gc=True) as host:
             listed = await host.kb.list(collections or None, tenant=tenant)
         if report.json:
             for entry in listed:
@@ -208,7 +208,7 @@ def remove(
         )
 
     async def work() -> int:
-        async with open_host(app) as host:
+        async with open_host(app, tune_gc=True) as host:
             whole = host.kb.id_of(collection)
             removed = await host.kb.remove(whole, None if everything else ids, tenant=tenant)
         if report.json:

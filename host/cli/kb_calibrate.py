@@ -77,7 +77,7 @@ class Calibrated(Protocol):
     show_default=True,
     help="Questions made without FILE.",
 )
-@click.option("--tenant", default="", metavar="T", help="Tenant whose documents are asked about.")
+@click.option("--tenant", default="", metavar="T", help="Tenant whose documents are measured.")
 @options.common
 def calibrate(
     collection: str,
@@ -98,19 +98,19 @@ def calibrate(
     report = Report(json=as_json)
 
     async def work() -> int:
-        async with open_host(app) as host:
-            asked = None if file is None else host.kb.questions(_lines(file), str(file))
-            with progress(report, f"calibrating {collection}", str, MofNCompleteColumn()) as told:
+        async with open_host(app, tune_gc=True) as host:
+            questions = None if file is None else host.kb.questions(_lines(file), str(file))
+            with progress(report, f"calibrating {collection}", str, MofNCompleteColumn()) as update:
                 found = await host.kb.calibrate(
-                    collection, asked, most=most, tenant=tenant, progress=told
+                    collection, questions, most=most, tenant=tenant, progress=update
                 )
         if report.json:
             report.line(asdict(found))
         _show(report, found, str(file))
         if found.curve is None:
             message = (
-                f"{found.provider}:{found.model} does not tell what belongs together from what does"
-                " not on these documents"
+                f"{found.provider}:{found.model} does not separate what belongs together from what"
+                " does not on these documents"
             )
             report.failed(
                 Failed(

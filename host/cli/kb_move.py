@@ -44,11 +44,11 @@ def rebuild(collection: str, app: Path, as_json: bool, debug: bool) -> int:
 
     async def work() -> int:
         began = time.monotonic()
-        async with open_host(app) as host:
+        async with open_host(app, tune_gc=True) as host:
             with progress(
                 report, f"rebuilding {collection}", chunks, MofNCompleteColumn(), Rate()
-            ) as told:
-                done = await host.kb.rebuild(collection, progress=told)
+            ) as update:
+                done = await host.kb.rebuild(collection, progress=update)
         whole = _counted(done.documents + done.unchanged, done.passages + done.unchanged_passages)
         stopped = _counted(done.unchanged, done.unchanged_passages)
         before = f"; {stopped} of them were done before, the rest" if done.unchanged else ""
@@ -79,14 +79,14 @@ def export(collection: str, file: Path, app: Path, as_json: bool, debug: bool) -
 
     async def work() -> int:
         began = time.monotonic()
-        async with open_host(app) as host:
+        async with open_host(app, tune_gc=True) as host:
             with (
                 progress(
                     report, f"exporting {collection}", chunks, MofNCompleteColumn(), Rate()
-                ) as told,
+                ) as update,
                 _writing(file) as out,
             ):
-                done = await host.kb.export(collection, out, progress=told)
+                done = await host.kb.export(collection, out, progress=update)
         if file != STANDARD:
             _tell(
                 report,
@@ -123,14 +123,14 @@ def import_(collection: str, file: Path, app: Path, as_json: bool, debug: bool, 
 
     async def work() -> int:
         began = time.monotonic()
-        async with open_host(app) as host:
+        async with open_host(app, tune_gc=True) as host:
             with (
                 progress(
                     report, f"importing {collection}", chunks, MofNCompleteColumn(), Rate()
-                ) as told,
+                ) as update,
                 _reading(file) as lines,
             ):
-                done = await host.kb.load(collection, lines, embed=embed, progress=told)
+                done = await host.kb.load(collection, lines, embed=embed, progress=update)
         unchanged = f", {done.unchanged} unchanged" if done.unchanged else ""
         _tell(
             report,

@@ -2,7 +2,7 @@
 
 Only the module of the command that runs is imported, so that `groundhook --help` answers at once
 and `chat` does not wait for what `kb add` needs. Exit codes: 0 done, 1 the turn or the check
-failed, 2 wrong usage, 130 interrupted, 141 nobody reads the output any more.
+failed, 2 wrong usage, 130 interrupted, 141 the reader of the output is gone.
 """
 
 from __future__ import annotations
@@ -17,7 +17,10 @@ import click
 from groundhook.host.cli.streams import open_what_is_closed, replace_what_has_no_code
 
 COMMANDS = {
-    "chat": ("groundhook.host.cli.chat", "Ask an assistant, and watch it search, answer and cite."),
+    "chat": (
+        "groundhook.host.cli.chat",
+        "Send a message to an assistant, and watch it search, answer and cite.",
+    ),
     "search": ("groundhook.host.cli.search", "Search the web, knowledge bases or databases."),
     "kb": (
         "groundhook.host.cli.kb",
@@ -41,7 +44,7 @@ INTERRUPTED = 130
 
 
 class _Commands(click.Group):
-    """A group that imports a command's module when the command is asked for."""
+    """A group that imports the module of a command when the command is used."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(COMMANDS)
@@ -49,14 +52,13 @@ class _Commands(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
             return None
-        # What is imported stays; looking through it for garbage again and again takes a fifth of
-        # the time.
+        # Imported modules stay alive; scanning them for garbage takes a fifth of the import time.
         gc.disable()
         try:
             command = importlib.import_module(COMMANDS[cmd_name][0]).command
         except ImportError as exc:
             raise click.ClickException(
-                f"{cmd_name!r} cannot be loaded, the installation is not whole: {exc}"
+                f"{cmd_name!r} cannot be loaded, the installation is incomplete: {exc}"
             ) from exc
         finally:
             gc.freeze()
@@ -84,19 +86,19 @@ def groundhook() -> None:
 
 
 def main() -> None:
-    """Run the command line of this process and end the process. Nothing is begun when what it says
-    could not be written."""
+    """Run the command line of this process and exit. No command runs when its output could not be
+    written."""
     closed = sys.stdout is None
     open_what_is_closed()
     replace_what_has_no_code()
-    sys.exit(_tell_closed() if closed else run(sys.argv[1:]))
+    sys.exit(_report_closed_output() if closed else run(sys.argv[1:]))
 
 
-def _tell_closed() -> int:
+def _report_closed_output() -> int:
     from groundhook.host.cli.report import Report
     from groundhook.host.core.types.events import Failed
 
-    hint = "where it is not wanted: > /dev/null"
+    hint = "to discard the output: > /dev/null"
     Report(json=False).failed(
         Failed(code="output", message="standard output cannot be written: it is closed", hint=hint)
     )
@@ -104,7 +106,7 @@ def _tell_closed() -> int:
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Run one command line → its exit code. Usage errors are told here, everything else in
+    """Run one command line and return its exit code. Usage errors are reported here, all others in
     `host.cli.edge`."""
     try:
         code = groundhook.main(args=list(arguments), prog_name="groundhook", standalone_mode=False)
@@ -114,10 +116,10 @@ def run(arguments: Sequence[str]) -> int:
     except click.ClickException as exc:
         # Imported here because it takes four times as long as everything that `groundhook --help`
         # needs.
-        from groundhook.host.cli.report import tell_wrong_usage
+        from groundhook.host.cli.report import report_wrong_usage
 
         context = getattr(exc, "ctx", None)
-        tell_wrong_usage(
+        report_wrong_usage(
             exc.format_message(),
             context.command_path if context else "groundhook",
             json="--json" in arguments,

@@ -39,7 +39,7 @@ def list_(server: str | None, app: Path, as_json: bool, debug: bool) -> int:
     report = Report(json=as_json)
 
     async def work() -> int:
-        async with open_host(app) as host:
+        async with open_host(app, tune_gc=True) as host:
             if server is None:
                 _show_servers(host, report)
             else:
@@ -60,7 +60,7 @@ def call(server: str, tool: str, arguments: str, app: Path, as_json: bool, debug
     given = _object(arguments)
 
     async def work() -> int:
-        async with open_host(app) as host:
+        async with open_host(app, tune_gc=True) as host:
             answer = await host.runtime.servers.ask(
                 server, "tools/call", {"name": tool, "arguments": given}
             )

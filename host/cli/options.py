@@ -1,4 +1,4 @@
-"""Options that several commands share, worded once."""
+"""Options that several commands share."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 class Moment(click.ParamType[datetime]):
-    """A date or time in ISO 8601; UTC unless it says otherwise."""
+    """A date or time in ISO 8601; UTC when it has no time zone."""
 
     name = "time"
 
@@ -40,8 +40,8 @@ class Moment(click.ParamType[datetime]):
 
 
 class Words(click.ParamType[str]):
-    """Text, which must say something where it is `needed`. A shell may hand over bytes that are
-    none."""
+    """Text, which must not be empty when it is `needed`. Rejects bytes from the shell that are not
+    UTF-8."""
 
     name = "text"
 
@@ -61,7 +61,7 @@ class Words(click.ParamType[str]):
 
 
 class LanguageTag(Words):
-    """A language tag as BCP 47 has it."""
+    """A language tag of BCP 47."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
         text = super().convert(value, param, ctx)
@@ -71,12 +71,12 @@ class LanguageTag(Words):
 
 
 def _no_number(word: str) -> Any:
-    raise ValueError(f"{word} is no number of JSON")
+    raise ValueError(f"{word} is not a JSON number")
 
 
 def json_of(what: str, text: str, example: str) -> Any:
-    """The value of JSON from the command line. Raises click.UsageError, which names `what` and
-    shows the example."""
+    """Return the value of JSON from the command line. Raises click.UsageError, which names `what`
+    and shows the example."""
     try:
         value = json.loads(text, parse_constant=_no_number)
         too_deep = is_deeper(value)
@@ -90,7 +90,7 @@ def json_of(what: str, text: str, example: str) -> Any:
 
 
 def common(command: F) -> F:
-    """--app, --json and --debug."""
+    """Add --app, --json and --debug."""
     folder = click.Path(exists=True, file_okay=False, path_type=Path)
     command = click.option(
         "--debug", is_flag=True, help="Show the traceback of a bug, and the log."
@@ -108,14 +108,14 @@ def common(command: F) -> F:
 
 
 def asker(command: F) -> F:
-    """--user, --team and --tenant: who asks."""
+    """Add --user, --team and --tenant: the identity of the request."""
     command = click.option(
-        "--tenant", type=Words(), default="", metavar="T", help="Tenant of who asks."
+        "--tenant", type=Words(), default="", metavar="T", help="Tenant of the user."
     )(command)
     command = click.option(
-        "--team", type=Words(), default="", metavar="T", help="Team of who asks."
+        "--team", type=Words(), default="", metavar="T", help="Team of the user."
     )(command)
-    return click.option("--user", type=Words(), default="", metavar="U", help="Id of who asks.")(
+    return click.option("--user", type=Words(), default="", metavar="U", help="Id of the user.")(
         command
     )
 
@@ -128,26 +128,26 @@ class JsonObject(click.ParamType[dict[str, Any]]):
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> dict[str, Any]:
-        said = (
+        parsed = (
             json_of(param.opts[0] if param else "it", value, """'{"channel": "web"}'""")
             if isinstance(value, str)
             else value
         )
-        if not isinstance(said, dict):
+        if not isinstance(parsed, dict):
             self.fail('it must be a JSON object, such as \'{"channel": "web"}\'', param, ctx)
-        return said
+        return parsed
 
 
 def circumstances(command: F) -> F:
-    """--chat, --locale and --metadata: what a client would send beside the message."""
+    """Add --chat, --locale and --metadata: what a client would send beside the message."""
     command = click.option(
-        "--metadata", type=JsonObject(), metavar="JSON", help="What hooks find in ctx.metadata."
+        "--metadata", type=JsonObject(), metavar="JSON", help="The value of ctx.metadata in hooks."
     )(command)
     command = click.option(
         "--locale",
         type=LanguageTag(),
         metavar="L",
-        help="Language of who asks, such as en or pt-BR.",
+        help="Language of the user, such as en or pt-BR.",
     )(command)
     return click.option(
         "--chat",
@@ -158,14 +158,14 @@ def circumstances(command: F) -> F:
 
 
 def clock(command: F) -> F:
-    """--now."""
+    """Add --now."""
     return click.option(
-        "--now", type=Moment(), metavar="T", help="Take T (ISO 8601) for the time of day."
+        "--now", type=Moment(), metavar="T", help="Use T (ISO 8601) as the current time."
     )(command)
 
 
 def identity(*, user: str = "", team: str = "", tenant: str = "") -> Identity | None:
-    """Who asks; None when nothing was said."""
+    """Return the identity of the request; None without one of the options."""
     if not (user or team or tenant):
         return None
     return Identity(user_id=user, team_id=team, tenant_id=tenant)
@@ -174,7 +174,7 @@ def identity(*, user: str = "", team: str = "", tenant: str = "") -> Identity | 
 def asking(
     *, user: str, team: str, tenant: str, chat: str | None, locale: str | None, metadata: Any
 ) -> dict[str, Any]:
-    """Who asks, and what was said beside the message: for `Host.stream`."""
+    """Return the identity and the options of a request as arguments for `Host.stream`."""
     given = {"chat_id": chat, "locale": locale, "metadata": metadata}
-    said = {name: value for name, value in given.items() if value is not None}
-    return {"identity": identity(user=user, team=team, tenant=tenant), "options": said}
+    options = {name: value for name, value in given.items() if value is not None}
+    return {"identity": identity(user=user, team=team, tenant=tenant), "options": options}

@@ -1,5 +1,5 @@
-"""How far a long command is: a bar on a terminal, a line now and then elsewhere, nothing for
-programs (`--json`)."""
+"""Show the progress of a long command: a bar on a terminal, a line now and then elsewhere, nothing
+with `--json`."""
 
 from __future__ import annotations
 
@@ -22,30 +22,29 @@ FIRST_S, EVERY_S = 5.0, 10.0  # to the first line, and between two
 Shown = Callable[[int], str]  # a number of what is counted
 
 
-class Told(Protocol):
+class Progressed(Protocol):
     def __call__(self, done: int, total: int, document: str, passages: int = 0, /) -> None:
-        """`done` of `total` (0: not known), the document under way, and passages embedded, where
-        these are counted beside."""
+        """Report `done` of `total` (0: unknown), the current document, and the number of passages
+        embedded, when they are counted."""
         ...
 
 
 @contextmanager
 def progress(
     report: Report, doing: str, shown: Shown, *columns: ProgressColumn
-) -> Iterator[Told | None]:
-    """What is to be told how far it is. `columns` show numbers on a terminal, `shown` elsewhere;
-    the bar is gone when the block ends."""
+) -> Iterator[Progressed | None]:
+    """Yield the function that reports progress; None when nothing is shown. `columns` format
+    numbers on a terminal, `shown` elsewhere. The bar disappears when the block ends."""
     if report.err.is_terminal and not report.err.is_dumb_terminal:
-        with _bar(report.err, *columns) as told:
-            yield told
+        with _bar(report.err, *columns) as update:
+            yield update
     else:
         yield None if report.json else Lines(report.err, doing, shown)
 
 
 class Lines:
     """Writes a line after five seconds and then at most every ten: a short command stays silent.
-    Speed and time left count from the first progress on, so that what a start takes does not pass
-    for slowness."""
+    Speed and remaining time are measured from the first progress, without the time to start."""
 
     def __init__(
         self, err: Console, doing: str, shown: Shown, *, now: Callable[[], float] = time.monotonic
@@ -81,7 +80,7 @@ class Lines:
 
 
 @contextmanager
-def _bar(err: Console, *columns: ProgressColumn) -> Iterator[Told]:
+def _bar(err: Console, *columns: ProgressColumn) -> Iterator[Progressed]:
     named = TextColumn(
         "{task.description}", markup=False, table_column=Column(width=SHOWN_NAME, no_wrap=True)
     )
@@ -97,7 +96,7 @@ def _bar(err: Console, *columns: ProgressColumn) -> Iterator[Told]:
     ) as bar:
         task = bar.add_task("", total=None)
 
-        def told(done: int, total: int, document: str, passages: int = 0, /) -> None:
+        def update(done: int, total: int, document: str, passages: int = 0, /) -> None:
             bar.update(
                 task,
                 completed=done,
@@ -106,7 +105,7 @@ def _bar(err: Console, *columns: ProgressColumn) -> Iterator[Told]:
                 passages=passages,
             )
 
-        yield told
+        yield update
 
 
 class Rate(ProgressColumn):
@@ -135,6 +134,6 @@ def rate(per_second: float) -> str:
 
 
 def shortened(name: str) -> str:
-    """A name that fits beside a bar: its end."""
+    """Return the end of a name, so that it fits beside a bar."""
     shown = one_line(name)
     return shown if len(shown) <= SHOWN_NAME else f"…{shown[1 - SHOWN_NAME :]}"

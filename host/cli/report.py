@@ -67,6 +67,6 @@ class Report:
         self.err.print(problem_line(kind, event, style), soft_wrap=True)
 
 
-def tell_wrong_usage(message: str, command: str, *, json: bool) -> None:
-    """A command line that cannot be understood: said like every other error."""
+def report_wrong_usage(message: str, command: str, *, json: bool) -> None:
+    """Report a wrong command line like every other error."""
     Report(json=json).failed(Failed(code="usage", message=message, hint=f"see `{command} --help`"))

@@ -161,15 +161,15 @@ def command(
     report = Report(json=as_json)
     identity = options.identity(user=user, team=team, tenant=tenant)
     request: dict[str, Any] = {"type": type, "query": query}
-    said = {**more, "collections": collections, "models": models, "limit": limit, "facets": facets}
-    for key, value in {**said, "filter": _filter(filter_)}.items():
+    given = {**more, "collections": collections, "models": models, "limit": limit, "facets": facets}
+    for key, value in {**given, "filter": _filter(filter_)}.items():
         if value not in (None, ()):
             if key in ONLY_FOR and ONLY_FOR[key][0] != type:
                 raise click.UsageError(f"{ONLY_FOR[key][1]} is for `search {ONLY_FOR[key][0]}`")
             request[key] = value
 
     async def work() -> int:
-        async with open_host(app, now=now) as host:
+        async with open_host(app, now=now, tune_gc=True) as host:
             if type in _PLACES:
                 request.update(_where(host, type, collections or models, assistant))
             result = await host.search(
@@ -230,7 +230,7 @@ def _where(host: Host, type: str, named: Sequence[str], assistant: str | None) -
 
 def _id(noun: str, name: str, own: str, known: Collection[str], usable: Collection[str]) -> str:
     if ":" in name or own + name in known or name in known:
-        return name  # a table's name, or one that the host finds, or says why not
+        return name  # a table's name, or one that the host resolves or reports
     return by_end(noun, name, usable)
 
 

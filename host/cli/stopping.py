@@ -1,4 +1,4 @@
-"""Ctrl-C in a long work: said at once, and told at its end what became of what was done."""
+"""Ctrl-C during long work: acknowledged at once; at the end a message about what was kept."""
 
 from __future__ import annotations
 
@@ -16,16 +16,17 @@ from groundhook.host.core.types.events import Failed
 
 
 async def stoppable(work: Work, report: Report, after: str) -> int:
-    """Run `work` → its exit code; Ctrl-C ends it, `after` says what stays and what to do."""
+    """Run `work` and return its exit code. Ctrl-C cancels it; the error then ends with `after`:
+    what is kept and what to do."""
     code: int | None = None
     stopped = anyio.Event()
     try:
         async with anyio.create_task_group() as tasks:
-            await tasks.start(_stops_at_once, tasks.cancel_scope, stopped, report)
+            await tasks.start(_cancel_on_interrupt, tasks.cancel_scope, stopped, report)
             code = await work()
             tasks.cancel_scope.cancel()
     except (HostError, BaseExceptionGroup) as exc:
-        # an input that ends because it was stopped ends in the middle
+        # Input that was stopped ends in the middle, which is an error of its own.
         if not stopped.is_set() or not all(isinstance(leaf, HostError) for leaf in leaves(exc)):
             raise
     if code is None:
@@ -34,14 +35,14 @@ async def stoppable(work: Work, report: Report, after: str) -> int:
     return code
 
 
-async def _stops_at_once(
+async def _cancel_on_interrupt(
     scope: anyio.CancelScope,
     stopped: anyio.Event,
     report: Report,
     *,
     task_status: anyio.abc.TaskStatus[None],
 ) -> None:
-    """Cancel `scope` on Ctrl-C, and say so: what is under way takes a moment to stop."""
+    """Cancel `scope` on Ctrl-C and print that: work under way takes a moment to stop."""
     with anyio.open_signal_receiver(signal.SIGINT) as signals:
         task_status.started()
         async for _ in signals:

@@ -100,8 +100,8 @@ def found(result: SearchResult) -> Iterator[Text]:
         counted = ", ".join(f"{one_line(compact(each.value))} ({each.count})" for each in counts)
         yield Text(f"{one_line(field)}: {counted or 'no document has one'}", "dim")
     if result.dsl is not None:
-        for said in in_words(result.dsl):
-            yield Text(f"understood: {one_line(said)}", "dim")
+        for condition in in_words(result.dsl):
+            yield Text(f"understood: {one_line(condition)}", "dim")
         yield Text(f"query: {one_line(compact(result.dsl))}", "dim")
 
 

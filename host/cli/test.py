@@ -33,8 +33,8 @@ def command(
 ) -> int:
     """Run the tests of ASSISTANTs, or of all: tests/*.test.ts beside package.yao.
 
-    Searches and models answer as recorded in tests/*.cassette.json; nothing else is asked unless
-    --record is said. The exit code is 1 when a test fails.
+    Searches and models answer as recorded in tests/*.cassette.json; nothing else is called without
+    --record. The exit code is 1 when a test fails.
     """
     report = Report(json=as_json)
 
@@ -90,14 +90,14 @@ class View:
             return
         skipped = f", {seen['skipped']} skipped" if seen["skipped"] else ""
         style = "red" if seen["failed"] else "green"
-        said = Text(f"{seen['passed']} passed, {seen['failed']} failed{skipped}", style)
-        self._report.show(said.append(f" ({duration(took_ms)})", "default"))
+        summary = Text(f"{seen['passed']} passed, {seen['failed']} failed{skipped}", style)
+        self._report.show(summary.append(f" ({duration(took_ms)})", "default"))
 
     def _ended(self, end: FileEnd) -> None:
         if self._report.json:
             if end.written or end.unused:
-                said = {"cassette": end.cassette, "written": end.written, "unused": end.unused}
-                self._report.line({"type": "cassette", "file": end.file, **said})
+                cassette = {"cassette": end.cassette, "written": end.written, "unused": end.unused}
+                self._report.line({"type": "cassette", "file": end.file, **cassette})
             return
         if end.written:
             self._report.show(Text(f"  recorded {end.cassette}", "dim"))

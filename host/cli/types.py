@@ -33,7 +33,7 @@ def command(app: Path, as_json: bool, debug: bool) -> int:
     report = Report(json=as_json)
 
     async def work() -> int:
-        async with open_host(app) as host:
+        async with open_host(app, tune_gc=True) as host:
             text = host.declarations()
         _write(report, app, DECLARATIONS, text)
         config = app / CONFIG

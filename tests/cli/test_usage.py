@@ -30,11 +30,11 @@ from tests.cli.conftest import Groundhook
         (["dev", "shop", "--locale", "-"], "'-' is not a language tag"),
         (
             ["chat", "shop", "hi", "--metadata", '{"a": NaN}'],
-            "--metadata: not JSON: NaN is no number of JSON",
+            "--metadata: not JSON: NaN is not a JSON number",
         ),
         (
             ["chat", "shop", "hi", "--metadata", '{"a": [-Infinity]}'],
-            "-Infinity is no number of JSON",
+            "-Infinity is not a JSON number",
         ),
         (["chat", "shop", "hi", "--app", "nowhere"], "'nowhere' does not exist"),
         (["chat", "shop", "hi", "--sarch"], "No such option '--sarch'"),

@@ -175,13 +175,13 @@ WRONG: list[tuple[str, Any, str]] = [
     (
         PACKAGE,
         {"search": {"web": {"exclude_sites": ["https://www.example.com/a?b", "http://"]}}},
-        "6:5: warning: 'search.web.exclude_sites': 'http://' is no site, so nothing",
+        "6:5: warning: 'search.web.exclude_sites': 'http://' is not a site, so it",
     ),
     (
         PACKAGE,
         {"uses": {"query": "a"}},
         (
-            "3:12: warning: 'uses.query' of 'a' is 'a' itself, which would ask itself without end"
+            "3:12: warning: 'uses.query' of 'a' is 'a' itself, which would call itself without end"
             " (name"
         ),
     ),

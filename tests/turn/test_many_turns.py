@@ -134,3 +134,13 @@ def _held() -> tuple[set[str], int, set[int]]:
     process = psutil.Process()
     threads = {thread.name for thread in threading.enumerate() if "AnyIO worker" not in thread.name}
     return threads, process.num_fds(), {child.pid for child in process.children(recursive=True)}
+
+
+@pytest.mark.parametrize("tuned", [False, True])
+async def test_garbage_collection_is_tuned_only_where_the_program_chooses_it(
+    make_app: MakeApp, tuned: bool
+) -> None:
+    gc.unfreeze()
+    async with open_host(app_of(make_app), tune_gc=tuned):
+        assert (gc.get_freeze_count() > 0) is tuned
+    assert gc.get_freeze_count() == 0

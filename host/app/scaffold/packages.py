@@ -1,6 +1,6 @@
 """New assistants: which files one begins with, and where they go.
 
-The files stand in `assistant/` and `app/` beside this module, as they are written but for `@@id@@`
+The files are in `assistant/` and `app/` beside this module, as they are written but for `@@id@@`
 and `@@name@@`, which is the last step of the id. Owns refusing to overwrite. Knows nothing of what
 the files mean; a test opens what it wrote.
 """
