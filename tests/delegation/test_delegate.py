@@ -105,7 +105,7 @@ async def test_a_reply_cut_at_its_bound_is_an_error_that_says_so_and_is_not_aske
     cut = {"text": '{"keywords": [{"k": "red"}, {"k": "pe', "finish_reason": "length"}
     turned = await turn("kw", model=[cut])
     (error,) = turned.source.errors
-    assert "the reply is cut at its bound of tokens" in error
+    assert "the reply is cut at its token limit" in error
     assert "no JSON" not in error
     assert "options.max_tokens" in error
     assert len(turned.models["kw"].asked) == 1
@@ -324,7 +324,7 @@ async def test_a_tool_of_a_program_is_a_node_of_the_callers_trace(turn: Turn) ->
         (
             "mcp:steps.wants",
             (
-                "tool 'steps.wants' wants 'topic', which is not sent for keyword (sent are: query,"
+                "tool 'steps.wants' requires 'topic', which is not sent for keyword (sent are: query,"
                 " max_keywords, language)"
             ),
         ),

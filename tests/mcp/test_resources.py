@@ -115,7 +115,7 @@ async def test_a_long_resource_is_split_into_passages_and_a_warning_counts_the_r
         (
             "tests/image://logo",
             ["tests"],
-            "the resource 'image://logo' is image/png, which is no text",
+            "the resource 'image://logo' is image/png, which is not text",
         ),
         ("tests/memo://gone", ["tests"], "memo://gone"),
         (

@@ -167,7 +167,7 @@ async def test_a_stream_without_an_end_is_closed_when_its_hook_ends_however_it_e
             "Send({ type: 'x', message_id: 'M1' })",
             "a message 'M1' was sent before (Replace changes it",
         ),
-        ("Append('M9', 'x')", "no message 'M9' (there are M1, M2)"),
+        ("Append('M9', 'x')", "no message 'M9' (known ids: M1, M2)"),
         ("Append(ctx.MessageID(), 'x')", "nothing was sent under the id 'M3' yet"),
         ("Append('M1')", "ctx.Append: there is nothing to append"),
         ("Append('M1', 'x', 'a..b')", "the path must be keys with dots between"),
@@ -180,8 +180,8 @@ async def test_a_stream_without_an_end_is_closed_when_its_hook_ends_however_it_e
                 " nothing"
             ),
         ),
-        ("End('M7')", "no message 'M7' (there are M1, M2)"),
-        ("EndBlock('B3')", "no block 'B3' (there are B1)"),
+        ("End('M7')", "no message 'M7' (known ids: M1, M2)"),
+        ("EndBlock('B3')", "no block 'B3' (known ids: B1)"),
         (
             "Send({ type: 'x', props: JSON.parse('{\"a\":'.repeat(80) + '1' + '}'.repeat(80)) })",
             "nested more than 64 deep",

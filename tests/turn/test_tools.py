@@ -253,7 +253,7 @@ async def test_a_long_result_is_cut_for_the_model_and_whole_for_everybody_else(
         for event in of(events, "trace")
         if event.node.type == "tool" and event.node.status == "completed"
     ]
-    assert node.data["cut"] == "the model is told 2 of 103 KB (options.tool_result_kb)"
+    assert node.data["cut"] == "the model gets 2 of 103 KB (options.tool_result_kb)"
 
 
 async def test_rounds_of_tool_calls_are_bounded_and_the_last_answer_is_without_tools(
@@ -269,10 +269,11 @@ async def test_rounds_of_tool_calls_are_bounded_and_the_last_answer_is_without_t
     assert [bool(asked.tools) for asked in model.asked] == [True, True, False]
     assert len(of(events, "tool_result")) == 2
     (warning,) = of(events, "warning")
-    assert (warning.code, warning.hint) == ("tool_rounds", "options.tool_rounds sets how many")
-    assert (
-        "after 2 rounds of tool calls the model is asked to answer without tools" in warning.message
+    assert (warning.code, warning.hint) == (
+        "tool_rounds",
+        "options.tool_rounds sets the number of rounds",
     )
+    assert "after 2 rounds of tool calls the model has to answer without tools" in warning.message
     assert end(events).content == "Done."
 
 
@@ -285,7 +286,7 @@ async def test_a_model_that_asks_for_tools_when_there_are_none_left_is_told_of(
     assert len(of(events, "tool_result")) == 1
     assert [event.message for event in of(events, "warning")][
         -1
-    ] == "the model asked for tools that were not run: tests__echo"
+    ] == "the model called tools that were not run: tests__echo"
     assert end(events).content == ""
 
 
