@@ -72,8 +72,8 @@ async def open_host(
     not know. `environment` replaces the process's variables. `plugins` register more
     parts, as those of the entry point group `groundhook.plugins` do. `sources` take the place of
     the built-in ones, `connectors` of those that the app declares. `tools` are offered to models.
-    `tune_gc` excludes the objects of this process from garbage collection while the app is open,
-    which spares turns pauses of 50 ms; it is for processes that serve one app and nothing else.
+    `tune_gc` excludes this process's objects from garbage collection while the app is open, which
+    spares turns pauses of 50 ms; it is for processes that only serve one app.
     Raises ConfigError, PluginError.
     """
     registry = Plugins()
