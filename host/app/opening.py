@@ -69,12 +69,11 @@ async def open_host(
 
     `now` fixes the clock (a moment, or what returns one), for hooks as well. `seed` fixes chance,
     for tests only: the random numbers of hooks, and the fence around sources, which documents must
-    not know. `environment` replaces the process's variables. `plugins` register more
-    parts, as those of the entry point group `groundhook.plugins` do. `sources` take the place of
-    the built-in ones, `connectors` of those that the app declares. `tools` are offered to models.
-    `tune_gc` excludes this process's objects from garbage collection while the app is open, which
-    spares turns pauses of 50 ms; it is for processes that only serve one app.
-    Raises ConfigError, PluginError.
+    not know. `environment` replaces the process's variables. `plugins` register more parts, as the
+    entry point group `groundhook.plugins` does. `sources` replace the built-in ones, `connectors`
+    those that the app declares. `tools` are offered to models. `tune_gc` excludes this process's
+    objects from garbage collection while the app is open, which spares turns pauses of 50 ms; it is
+    for processes that only serve one app. Raises ConfigError, PluginError.
     """
     registry = Plugins()
     built_in = (HOST, BUILTIN)
