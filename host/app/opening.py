@@ -79,14 +79,8 @@ async def open_host(
     built_in = (HOST, BUILTIN)
     instances = ("an argument of open_host", _instances(sources or {}, tools))
     join(registry, [built_in, *installed(), *given(plugins), instances])
-    app = load_app(
-        Path(path),
-        process_environment() if environment is None else environment,
-        frozenset(registry.connectors.names()),
-    )
+    app = _load(Path(path), environment, registry)
     settings = app.settings
-    join(registry, [("`embedders` of agent/agent.yml", declared(settings))])
-    _make_state_folder(app.state)
     async with AsyncExitStack() as stack:
         stack.enter_context(unwrapped())
         engine = await stack.enter_async_context(
@@ -134,6 +128,16 @@ async def open_host(
         if tune_gc:
             stack.enter_context(frozen_heap())
         yield Host(runtime=runtime, sources=made, plugins=registry, turns=turns)
+
+
+def _load(path: Path, environment: Mapping[str, str] | None, registry: Plugins) -> App:
+    """Read the app's files, register the embedders that they declare, and make its state folder.
+    Raises ConfigError, StorageError."""
+    variables = process_environment() if environment is None else environment
+    app = load_app(path, variables, frozenset(registry.connectors.names()))
+    join(registry, [("`embedders` of agent/agent.yml", declared(app.settings))])
+    _make_state_folder(app.state)
+    return app
 
 
 def _context(
