@@ -1,13 +1,13 @@
-"""Measures what each part of a knowledge base's search is worth, with the bundled embedder.
+"""Measure the effect of each part of a knowledge base search, with the bundled embedder.
 
     python -m bench.ablation [DATA] [--only NAME]... [--half tune|judge|all] [--json] [--cache DIR]
 
-DATA, the collections in it and the cache are those of `bench.retrieval`; questions are those of the
-half that no setting was chosen on, unless another is named. A collection is searched in this
-process by the product's own embedded engine, in which one part is left out. Prints nDCG@10 for each
-collection and way, the mean over all collections, and the median milliseconds of a question whose
-embedding is there, without the way to the worker process. With `--json` one line a collection and
-way. `bare engine` is the engine with its own BM25, as in `bench.retrieval`.
+DATA, the collections in it and the cache are those of `bench.retrieval`; the default half of the
+questions is the one on which no setting was chosen. This process searches with the product's
+embedded engine, without one part. It prints nDCG@10 for each collection and variant, the mean over
+all collections, and the median milliseconds of a search with a given question vector, without the
+call of the worker process. With `--json`, one line for each collection and variant. `bare engine`
+is the engine with its own BM25, as in `bench.retrieval`.
 """
 
 from __future__ import annotations

@@ -1,13 +1,12 @@
-"""How results of two models are put into one list: the ways that were tried, on one set of
-questions.
+"""Compare ways to merge the results of two embedding models, on one set of questions.
 
     python -m bench.alike [SET [questions]]
 
 SET is a folder in BEIR's layout (by default ../shared/data/xquad-en). Every other document goes
-into a collection of the bundled embedding, the rest into one of words alone (`hash`); both are
-asked every question, and their results merged in several ways. Prints JSON lines: nDCG@10 for
-questions whose document is in the one and in the other, and how often it is among the first three.
-`by rank` is what the knowledge base does.
+into a collection of the bundled embedding, the rest into one of words alone (`hash`); every
+question is searched in both, and the results are merged in several ways. Prints JSON lines: nDCG@10
+for questions whose document is in the first and in the second collection, and how often it is among
+the first three. The knowledge base merges `by rank`.
 """
 
 from __future__ import annotations

@@ -1,15 +1,14 @@
-"""Measures answers without a language model: questions about this repository's documents, asked of
-the sample assistant `docs`.
+"""Measure answers without a language model: questions about this repository's documents to the
+sample assistant `docs`.
 
     python -m bench.answers [--show]
 
 The questions are in `docs_questions.jsonl`: {"question", "document", "section", "answer"}. A
-section counts as found when a passage under that heading is among the first results; an answer
-counts as right when it holds the phrase `answer`, white space and case aside. All of these were
-looked at while the documents and the search were worked on; those in `docs_questions_aside.jsonl`
-were written before that and are asked to see what it is worth elsewhere: do not tune to them. The
-documents are added to a knowledge base in a temporary folder. `--show` writes every answer to
-standard error.
+section counts as found if a passage under that heading is among the first results; an answer is
+right if it contains the phrase `answer`, ignoring white space and case. These questions were used
+while documents and search were developed; those in `docs_questions_aside.jsonl` were not, and show
+how results carry over: do not tune to them. The documents are added to a knowledge base in a
+temporary folder. `--show` writes every answer to standard error.
 """
 
 from __future__ import annotations
@@ -45,7 +44,7 @@ class Question:
     answer: str
 
     def place(self, found: list[Item]) -> int:
-        """Where the section stands among the results, from 1; 0 when it does not."""
+        """Return the rank of the section among the results, from 1; 0 if it is not among them."""
         for place, item in enumerate(found, 1):
             if item.document_id == self.document and item.title.split(" › ")[-1] == self.section:
                 return place

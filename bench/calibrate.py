@@ -1,17 +1,17 @@
-"""Calibrates an embedding: which cosines related and unrelated texts have, and the curve that makes
-similarities of them.
+"""Calibrate an embedding: measure the cosines of related and unrelated texts, and fit the curve to
+similarities.
 
     python -m bench.calibrate DATA [questions] [--provider P] [--model M] [--dimensions N] [--app
     DIR] [--sets a,b]
 
-DATA holds collections in BEIR's layout (corpus.jsonl, queries.jsonl, qrels/test.tsv), by default
+DATA has collections in BEIR's layout (corpus.jsonl, queries.jsonl, qrels/test.tsv), by default
 those of the sets below; the provider is one of the app in DIR (`docs/embedding-models.md`), by
-default the bundled model. For each set: a question and its own passage; a question and the passages
-of others; and questions of another set, which nothing in this one answers, with the passage nearest
-to them. Prints JSON lines, then the cosine that keeps as many related questions as it refuses
-off-topic ones, and last the curve through it: there a similarity of 0.27, at the middle of the
-related pairs one of 0.87, as the bundled model has them. A few minutes on two cores for 100
-questions a set.
+default the bundled model. For each set it compares a question with its own passage, with the
+passages of other questions, and questions of another set, which nothing in this one answers, with
+their nearest passages. Prints JSON lines, then the cosine that keeps as many related questions as
+it refuses off-topic ones, and last the curve through it: similarity 0.27 there, 0.87 at the median
+of the related pairs, as for the bundled model. It takes a few minutes on two cores for 100
+questions per set.
 """
 
 from __future__ import annotations
@@ -175,6 +175,6 @@ if __name__ == "__main__":
     parser.add_argument("--dimensions", type=int, default=0)
     parser.add_argument("--app", type=Path, default=Path())
     parser.add_argument("--sets", default=",".join(SETS))
-    said = parser.parse_args()
-    made = embedder(said.provider, said.model, said.dimensions, said.app)
-    anyio.run(main, made, said.data, said.questions, said.sets.split(","))
+    options = parser.parse_args()
+    made = embedder(options.provider, options.model, options.dimensions, options.app)
+    anyio.run(main, made, options.data, options.questions, options.sets.split(","))

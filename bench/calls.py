@@ -1,5 +1,5 @@
-"""What a hook pays: each group of host calls, text that is heard while it arrives, two hundred
-hooks that wait at the same time, and the type check of the sample assistants' hooks.
+"""The cost of host calls: each group of calls, streamed text, two hundred hooks that wait
+concurrently, and the type check of the sample assistants' hooks.
 
     make bench NAME=calls
 

@@ -1,12 +1,12 @@
-"""Measures database search on every engine that can be reached or started: a query on a million
-rows, and many questions at once.
+"""Measure database search on every engine that can be reached or started: a query on a million
+rows, and many concurrent questions.
 
     python -m bench.db [rows]
 
-Queries go from QueryDSL to rows, through the linter and the compiler; their floor is the same
-statement written by hand, read into the same rows over the same pool of connections and behind the
-same guard, in the same run. A search that fills its page also counts what there is beside it, up to
-a thousand: the floor of that are two statements. Questions go the whole way of a search.
+Queries run from QueryDSL to rows, through the linter and the compiler. Their floor is the same
+statement written by hand, read into the same rows with the same connection pool and guard, in the
+same run. A search that fills its page also counts the further rows, up to a thousand: its floor is
+two statements. Questions run through a complete search.
 """
 
 from __future__ import annotations

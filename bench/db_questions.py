@@ -1,16 +1,15 @@
-"""Measures the grammar that reads questions to databases: exact rows, by kind, of questions with
+"""Measure the grammar of questions to databases: exact rows, by kind, of questions with reference
 answers written by hand.
 
     python -m bench.db_questions [--show] [KIND...]
 
-Questions, answers and data are in `db_questions/`, whose README says how they were made. An answer
-is right when a search brings exactly the rows of the reference, in its order where it has one, and
-reports no word as not understood; a question that cannot be answered is right when every reading of
-it reports the words that it must report, and wrong when it is answered as if all had been
-understood. The baseline is full-text search (FTS5, BM25) over all rows of the domain, for any word
-of the question; it is told how many rows there are to be found, and gets the first so many.
-Standard error has the figures as a table. `--show` adds what went wrong; of those kept aside that
-is never shown.
+Questions, answers and data are in `db_questions/`, whose README describes how they were made. An
+answer is right if a search returns exactly the rows of the reference, in its order if it has one,
+and reports no word as not understood. An unanswerable question is right if every reading of it
+reports the expected words, and wrong if it is answered as if everything had been understood. The
+baseline is full-text search (FTS5, BM25) over all rows of the domain, for any word of the question;
+its answer is as many of the first rows as the reference has. Standard error has the figures as a
+table. `--show` adds the wrong answers, except those of the questions kept aside.
 """
 
 from __future__ import annotations

@@ -1,6 +1,5 @@
-"""What reranking and MCP calls cost beside those who answer: the pool with a reranker that answers
-at once, an endpoint and a delegated step on this machine, and a tool over stdio beside the bare
-SDK.
+"""The cost of reranking and MCP calls apart from the services: the pool with an immediate reranker,
+a local endpoint, a delegated step, and a tool over stdio compared with the bare SDK.
 
     make bench NAME=delegation
 

@@ -1,5 +1,4 @@
-"""An MCP server over its standard streams whose one tool answers at once: the other end of
-`bench/calls.py`."""
+"""An MCP server over stdio with one tool that answers at once, for `bench/calls.py`."""
 
 from __future__ import annotations
 

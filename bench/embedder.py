@@ -1,12 +1,12 @@
 """The bundled embedding model on its two engines, in one run over the same texts: onnxruntime, and
-the small engine that it replaced.
+the small engine.
 
     python -m bench.embedder [vectors] [documents] [folder]
 
 `vectors`: texts of 20, 110 and 330 tokens, and questions. `documents`: `kb add` of this
-repository's documentation with each engine. `folder`: `kb add` of 1 MB of text, from which the
-time of 10 MB is estimated. All three without an argument. Figures are JSON lines on standard
-output, the small engine's as the floor.
+repository's documentation with each engine. `folder`: `kb add` of 1 MB of text, from which the time
+of 10 MB is estimated. Without an argument, all three. Figures are JSON lines on standard output;
+the floor is the small engine.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""How every bench prints what it measured: one JSON object a line on standard output, and nothing
-else there."""
+"""The output of every bench: one JSON object per line on standard output, and nothing else
+there."""
 
 from __future__ import annotations
 

@@ -1,20 +1,20 @@
-"""What the graph of a collection finds, and what it costs.
+"""Measure what the graph of a collection finds, and its cost.
 
     python -m bench.graph [--multi FOLDER] [--single FOLDER] [--questions N] [--state FOLDER]
     [--extractor NAME]
 
-Two sets in BEIR's layout (corpus.jsonl, queries.jsonl, qrels/test.tsv) in one collection, so that
-there is something to get lost in. MULTI's questions need several documents: those of grade 1 are
-named in the question, those of grade 2 are reached through them (by default bench/graph_questions).
-SINGLE's need one (by default ../shared/data/xquad-en), and questions about this repository's pages
-one section of one. Adds them through the public door, asks every question without the graph and
-with it, and prints JSON lines: recall of the first and of the second documents among the best 2, 5
-and 10, and of the single ones, with nDCG@10; what the graph changes, with the interval that holds
-it in 95 of 100 draws of questions (paired bootstrap); how many questions gained and lost; and the
-milliseconds that the graph adds to a search. EXTRACTOR is who names entities (`builtin`,
-`spacy:<pipeline>`). Last the walk alone on a made-up graph of 10,000 nodes and 50,000 edges, and on
-one ten times larger. The embedding is the bundled one: some minutes on two cores, unless STATE
-keeps what was added.
+Two sets in BEIR's layout (corpus.jsonl, queries.jsonl, qrels/test.tsv) are in one collection, so
+that each has distractors. MULTI's questions need several documents: those of grade 1 are named in
+the question, those of grade 2 are reached through them (by default bench/graph_questions). SINGLE's
+need one (by default ../shared/data/xquad-en), and questions about this repository's pages need one
+section. The bench adds them through the public interface, searches every question without and with
+the graph, and prints JSON lines: recall of the first and of the second documents among the best 2,
+5 and 10, and of the single ones, with nDCG@10; the change by the graph, with its 95 % interval
+(paired bootstrap over questions); how many questions gained and lost; and the milliseconds that the
+graph adds to a search. EXTRACTOR is `entities.extractor` (`builtin`, `spacy:<pipeline>`). Last, the
+walk alone on a synthetic graph of 10,000 nodes and 50,000 edges, and on one ten times larger. With
+the bundled embedding it takes some minutes on two cores, unless STATE has the collection of an
+earlier run.
 """
 
 from __future__ import annotations
@@ -184,14 +184,14 @@ async def compare_sections(kb: KnowledgeBase) -> None:
     rows = []
     for file in SETS.values():
         for line in (HERE / file).read_text(encoding="utf-8").splitlines():
-            said = json.loads(line)
+            row = json.loads(line)
             found = await both(
                 kb,
-                said["question"],
+                row["question"],
                 "pages",
                 lambda item: f"{item.document_id} {item.title.split(HEADINGS)[-1]}",
             )
-            rows.append(([f"{said['document']} {said['section']}"], *found))
+            rows.append(([f"{row['document']} {row['section']}"], *found))
     tell("these pages: one section", rows)
 
 
@@ -327,13 +327,13 @@ if __name__ == "__main__":
     parser.add_argument("--questions", type=int, default=300)
     parser.add_argument("--state", type=Path)
     parser.add_argument("--extractor", default="builtin")
-    said = parser.parse_args()
+    options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         anyio.run(
             main,
-            said.multi,
-            said.single,
-            said.questions,
-            said.state or Path(folder),
-            said.extractor,
+            options.multi,
+            options.single,
+            options.questions,
+            options.state or Path(folder),
+            options.extractor,
         )

@@ -1,11 +1,11 @@
-"""What an installation weighs: a plain one, one with every extra, and what each extra adds.
+"""Measure the size of an installation: plain, with every extra, and what each extra adds.
 
     python -m bench.installing
 
-Installs this checkout from the package index into fresh environments in a temporary folder: some
-minutes, and two gigabytes. Prints a JSON line for each: megabytes (of 1,000,000 bytes) of files in
-site-packages without pip and setuptools, and the largest packages. What an extra adds is what it
-needs beside a plain installation; what two extras share counts for both.
+Installs this checkout from the package index into fresh environments in a temporary folder: it
+takes some minutes and two gigabytes. Prints a JSON line for each: megabytes (of 1,000,000 bytes) of
+files in site-packages without pip and setuptools, and the largest packages. The size of an extra is
+what it adds to a plain installation; packages that two extras share count for both.
 """
 
 from __future__ import annotations
@@ -58,8 +58,8 @@ def weighed(folder: Path, install: str, extras: list[list[str]]) -> list[dict[st
     subprocess.run(
         [*pip, "-c", str(ROOT / "constraints.txt"), install], check=True, stdout=sys.stderr
     )
-    told = subprocess.check_output([python, "-c", WEIGH, json.dumps(extras)], text=True)
-    found: list[dict[str, int]] = json.loads(told)
+    output = subprocess.check_output([python, "-c", WEIGH, json.dumps(extras)], text=True)
+    found: list[dict[str, int]] = json.loads(output)
     return found
 
 

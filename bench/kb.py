@@ -1,15 +1,15 @@
-"""Measures the knowledge base: hybrid search with a filter at several sizes, many at once, and
-while the engine is optimised.
+"""Measure the knowledge base: hybrid search with a filter at several sizes, many concurrent
+searches, and searches while the engine is optimised.
 
     python -m bench.kb [passages ...] [--large]
 
-Without sizes: 1,000, 10,000 and 100,000 passages; `--large` adds 300,000. Searches go through the
-door of a turn, `KnowledgeBase.search`, to the worker process and back, with the question's vector
-at hand; that worker is another than the one which added. Their floor is the bare engine in this
-process, asked for the same with its own fusion on a copy of the same files, the two in turns. Fifty
-questions that passages answer are asked again and again, then others once each; then such that
-nothing answers. Figures are JSON lines on standard output; the cost against size is a table on
-standard error. `bench.kb_adding` measures adding.
+Without sizes: 1,000, 10,000 and 100,000 passages; `--large` adds 300,000. Searches use the call of
+a turn, `KnowledgeBase.search`, to the worker process and back, with a given question vector; the
+worker is not the one that added the passages. Their floor is the same search by the bare engine in
+this process, with its own fusion, on a copy of the same files; the two alternate. Fifty answerable
+questions are repeated, then others run once each; then unanswerable ones. Figures are JSON lines on
+standard output; the cost against size is a table on standard error. `bench.kb_adding` measures
+adding.
 """
 
 from __future__ import annotations
@@ -353,8 +353,8 @@ async def against(
         quantile(through, 0.95),
         statistics.median(bare),
     )
-    figure(f"{name}, p50", p50, "ms", bare_p50, "the engine asked in process")
-    figure(f"{name}, p95", p95, "ms", quantile(bare, 0.95), "the engine asked in process")
+    figure(f"{name}, p50", p50, "ms", bare_p50, "the engine called in process")
+    figure(f"{name}, p95", p95, "ms", quantile(bare, 0.95), "the engine called in process")
     figure(f"{name}, on top of the engine", p50 - bare_p50, "ms")
     return p50, p95, bare_p50
 

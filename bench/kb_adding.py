@@ -1,12 +1,11 @@
-"""Measures adding to a knowledge base through the whole of `kb add`: real text, and very many small
-documents.
+"""Measure complete runs of `kb add`: real text, and very many small documents.
 
     python -m bench.kb_adding [rows]
 
-Real text is this repository's documentation, embedded by the bundled model. Where its time goes is
-told by adding it once more with vectors that cost nothing: what is left is reading, cutting,
-analysing and storing. The small documents are rows of a CSV file (10,000 unless said otherwise),
-with vectors that cost next to nothing. Figures are JSON lines on standard output.
+Real text is this repository's documentation, embedded by the bundled model. A second add with
+vectors that cost nothing shows the time of the rest: reading, cutting, analysing and storing. The
+small documents are rows of a CSV file (10,000 by default), with vectors that cost next to nothing.
+Figures are JSON lines on standard output.
 """
 
 from __future__ import annotations

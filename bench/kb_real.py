@@ -1,13 +1,13 @@
-"""Measures searches over real passages against the bare engine: abstracts of SciFact, and this
+"""Compare searches over real passages with the bare engine: abstracts of SciFact, and this
 repository's documents.
 
     python -m bench.kb_real [DATA] [--cache DIR]
 
-DATA and the cache are those of `bench.retrieval`. Searches go through the door of a turn,
-`KnowledgeBase.search`, to the worker process and back, with the question's vector at hand. Their
-floor is the bare engine in this process, asked for the same with its own BM25 and its own fusion,
-the two in turns. Each question is asked once, which is the figure for questions never asked before,
-and then again several times. Figures are JSON lines on standard output.
+DATA and the cache are those of `bench.retrieval`. Searches use the call of a turn,
+`KnowledgeBase.search`, to the worker process and back, with a given question vector. Their floor is
+the same search by the bare engine in this process, with its own BM25 and fusion; the two alternate.
+Each question runs once, for the figure of new questions, and then several times more. Figures are
+JSON lines on standard output.
 """
 
 from __future__ import annotations
@@ -86,8 +86,8 @@ async def compare(
                 bare.ask(text, engine.Fusion.Dbsf(), payload=True)
                 floor.append((time.perf_counter() - began) * 1000)
         what = f"{len(collection.documents)} passages, {SETS[collection.name]}, {name}, p50"
-        said = "the engine asked in process"
-        figure(what, statistics.median(through), "ms", statistics.median(floor), said)
+        floor_is = "the engine called in process"
+        figure(what, statistics.median(through), "ms", statistics.median(floor), floor_is)
 
 
 if __name__ == "__main__":

@@ -1,5 +1,5 @@
-"""Passages and questions by chance, of which an engine has as much to do as of real ones: words by
-Zipf's law, vectors of any direction, passages of many tenants."""
+"""Random passages and questions that cost an engine as much as real ones: words by Zipf's law,
+vectors of random direction, passages of many tenants."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def vector(chance: random.Random) -> list[float]:
 
 
 def text(chance: random.Random, words: int = 60) -> str:
-    """Words by Zipf's law: the commonest stands in a quarter of all passages, most in hardly
+    """Words by Zipf's law: the most frequent one is in a quarter of all passages, most in hardly
     any."""
     ratio = VOCABULARY / COMMONEST + 1
     return " ".join(
@@ -51,8 +51,8 @@ def documents(passages: int, chance: random.Random) -> list[Incoming]:
     for start in range(0, passages, TOGETHER):
         texts = [text(chance) for _ in range(min(TOGETHER, passages - start))]
         parts = [
-            Passage(passage=str(n), content=said, text=said, vector=chance.choice(vectors))
-            for n, said in enumerate(texts)
+            Passage(passage=str(n), content=words, text=words, vector=chance.choice(vectors))
+            for n, words in enumerate(texts)
         ]
         tenant = f"t{start // TOGETHER % TENANTS}"
         made.append(

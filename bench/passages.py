@@ -1,17 +1,17 @@
-"""Measures what becomes of an answer when a long chunk is cut down to the passage that answers
+"""Measure how often the answer survives when a long chunk is cut to the passage that answers
 (`search.kb.passage_tokens`).
 
     python -m bench.passages [SET [questions]]
 
 Two sets of questions. Those of `bench.answers`, published and kept aside, with this repository's
-documents in chunks of 400 and of 800 tokens that end anywhere: the passage must hold the phrase
+documents in chunks of 400 and of 800 tokens that end anywhere: the passage must contain the phrase
 that answers. And `questions` (by default 300) of SET, a folder in BEIR's layout (by default
-../shared/data/xquad-en), three of its documents to a chunk: the passage must hold the sentence of
-the right document that is nearest to the question by the bundled embedding, which stands in for a
-judge. Nine other chunks are cut with the right one, those that match best by words, as in a search.
+../shared/data/xquad-en), three of its documents to a chunk: the passage must contain the sentence
+of the right document that is nearest to the question by the bundled embedding, used as the judge.
+Nine other chunks are cut with the right one, those that match best by words, as in a search.
 
-Prints JSON lines: how many answers the passages hold, beside how many stand in as many tokens from
-the beginning of the chunk, and what is left of all chunks.
+Prints JSON lines: how many answers the passages contain, how many the same number of tokens from
+the beginning of the chunk contain, and the share of text that is left.
 """
 
 from __future__ import annotations
@@ -124,15 +124,15 @@ def measure(name: str, cases: Sequence[Case]) -> None:
     held = began = long = left = all = 0
     for case in cases:
         parts = passage.parts(case.chunks, case.question, language_of(case.chunks[0]), MOST)
-        told = [
+        returned = [
             text if part is None else part.text(text)
             for text, part in zip(case.chunks, parts, strict=True)
         ]
-        left, all = left + sum(map(len, told)), all + sum(map(len, case.chunks))
+        left, all = left + sum(map(len, returned)), all + sum(map(len, case.chunks))
         if estimated_tokens(case.chunks[0]) > passage.SPARE * MOST:
             long += 1
-            held += _holds(told[0], case.answer)
-            began += _holds(
+            held += _contains(returned[0], case.answer)
+            began += _contains(
                 case.chunks[0].encode()[: 4 * MOST].decode(errors="ignore"), case.answer
             )
     figure(
@@ -145,7 +145,7 @@ def measure(name: str, cases: Sequence[Case]) -> None:
     figure(f"{name}: left of the chunks", 100 * left / all, "%")
 
 
-def _holds(text: str, answer: str) -> bool:
+def _contains(text: str, answer: str) -> bool:
     return Question(question="", document="", section="", answer=answer).answered(text)
 
 

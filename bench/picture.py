@@ -1,4 +1,4 @@
-"""Draws docs/images/answer.svg: a question in a terminal, and its answer with citations.
+"""Draw docs/images/answer.svg: a question in a terminal, and its answer with citations.
 
     python -m bench.picture [ASSISTANT QUESTION]
 

@@ -1,20 +1,19 @@
-"""Measures how good searches of the knowledge base are, with the bundled embedder and one
-configuration for all collections.
+"""Measure the quality of knowledge base searches, with the bundled embedder and one configuration
+for all collections.
 
     python -m bench.retrieval [DATA] [--only NAME]... [--half tune|judge|all] [--json]
         [--cache DIR]
 
-DATA (default ../shared/data) holds folders in BEIR's layout: corpus.jsonl {_id, title, text},
-queries.jsonl {_id, text} and qrels/test.tsv;
-`bench.ten` adds those that are made here. Documents are stored, each as one passage, and
-questions asked through the product's own store, handler and worker process; nothing is set by a
-collection's name. `ms_query` is the median time of a search whose question is embedded
-already. Vectors are kept in `--cache` (default ~/.cache/groundhook-bench), since embedding takes
-far longer than all else.
+DATA (default ../shared/data) has folders in BEIR's layout: corpus.jsonl {_id, title, text},
+queries.jsonl {_id, text} and qrels/test.tsv; `bench.ten` adds collections that are made here. Each
+document is one passage; the product's own store, handler and worker process store and search them,
+and no setting depends on the name of a collection. `ms_query` is the median time of a search with a
+given question vector. Vectors are kept in `--cache` (default ~/.cache/groundhook-bench), since
+embedding takes far longer than everything else.
 
-Peers get the same vectors. `engine_rrf` and `engine_dbsf` are the bare engine, with its own BM25 in
-the language that was recognised and its own fusion; it is always there. `bm25s` is asked when it is
-installed (pip install bm25s).
+Peers get the same vectors. `engine_rrf` and `engine_dbsf` are the bare engine with its own fusion
+and its own BM25 in the recognised language. `bm25s` is measured if it is installed (pip install
+bm25s).
 """
 
 from __future__ import annotations
@@ -113,16 +112,16 @@ async def embedded(collection: Collection, cache: VectorCache) -> Vectors:
     model = CachedEmbedder(BuiltinEmbedder(), cache)
     documents: dict[str, list[float]] = {}
     by_length = sorted(collection.documents, key=lambda id: len(collection.documents[id]))
-    began = told = time.monotonic()
+    began = reported = time.monotonic()
     for start in range(0, len(by_length), TOGETHER):
         together = by_length[start : start + TOGETHER]
         found = await model.embed_documents([collection.documents[id] for id in together])
         documents |= zip(together, found, strict=True)
-        if time.monotonic() - told > 10:
-            told = time.monotonic()
+        if time.monotonic() - reported > 10:
+            reported = time.monotonic()
             say(
                 f"{collection.name}: {len(documents)} of {len(by_length)} documents embedded after"
-                f" {told - began:.0f} s"
+                f" {reported - began:.0f} s"
             )
     return Vectors(
         documents, {text: await model.embed_query(text) for text in collection.questions.values()}
@@ -327,7 +326,7 @@ async def measure(collection: Collection, vectors: Vectors, folder: Path) -> dic
     }
 
 
-def told(line: Mapping[str, Any]) -> str:
+def summary(line: Mapping[str, Any]) -> str:
     beside = "  ".join(f"{name} {found['ndcg10']:.3f}" for name, found in line["peers"].items())
     figures = "  ".join(
         f"{name} {line[name]:.4f}" for name in ("ndcg10", "recall10", "first5", "mrr10")
@@ -345,7 +344,7 @@ async def main(given: Arguments) -> None:
             prefix="groundhook-bench-", ignore_cleanup_errors=True
         ) as scratch:
             line = await measure(collection, vectors, Path(scratch))
-        print(json.dumps(line) if given.as_json else told(line), flush=True)
+        print(json.dumps(line) if given.as_json else summary(line), flush=True)
     vectors_cache.close()
 
 

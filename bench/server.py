@@ -1,11 +1,11 @@
-"""Compares the two ways of speaking to a Qdrant server, HTTP and gRPC: filling a collection, and
-hybrid search.
+"""Compare the two protocols of a Qdrant server, HTTP and gRPC: filling a collection, and hybrid
+search.
 
     python -m bench.server [URL] [--grpc-port 6334] [--key KEY]
 
-Without a URL the server is the loopback one of the tests, in a process of its own; then only the
-processor time of this process says something, since that server is no measure of Qdrant. Its
-collections begin with `bench-`, and are removed. Figures are JSON lines on standard output.
+Without a URL the server is the loopback one of the tests, in a separate process; then only the CPU
+time of this process is meaningful, since that server is not Qdrant. Collections of the bench begin
+with `bench-` and are removed. Figures are JSON lines on standard output.
 """
 
 from __future__ import annotations

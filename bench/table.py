@@ -1,9 +1,9 @@
-"""Makes bench/README.md, and the README's table, of the figures that the benches print.
+"""Build bench/README.md, and the table of the README, from the figures of the benches.
 
     make figures
 
-runs every bench into build/figures/NAME.jsonl and then this. A bench that did not run leaves its
-section out; a figure that the README shows and no bench printed is an error.
+runs every bench into build/figures/NAME.jsonl and then this. The section of a bench that did not
+run is left out; a figure that the README shows and no bench printed is an error.
 """
 
 from __future__ import annotations
@@ -47,15 +47,15 @@ class Figure:
     ratio: float | None
 
     def row(self) -> str:
-        floor = "–" if self.floor is None else f"{_said(self.floor, self.unit)}, {self.floor_is}"
+        floor = "–" if self.floor is None else f"{_format(self.floor, self.unit)}, {self.floor_is}"
         name = f"… {self.figure.strip()}" if self.figure.startswith(" ") else self.figure
         return (
-            f"| {name} | {_said(self.value, self.unit)} | {floor} |"
+            f"| {name} | {_format(self.value, self.unit)} | {floor} |"
             f" {'–' if self.ratio is None else f'{self.ratio:.2f}'} |\n"
         )
 
 
-def _said(value: float, unit: str) -> str:
+def _format(value: float, unit: str) -> str:
     """Three digits that mean something."""
     digits = 0 if abs(value) >= 100 else 1 if abs(value) >= 10 else 2
     return f"{value:,.{digits}f} {'µs' if unit == 'us' else unit}"

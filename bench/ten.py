@@ -1,13 +1,12 @@
-"""The ten collections that the ranking is judged by, as `bench.retrieval` and `bench.ablation` read
-them.
+"""The ten collections with which `bench.retrieval` and `bench.ablation` judge the ranking.
 
 Seven are published ones in BEIR's layout (one of them with questions in other languages); three are
 made here:
 
-- `mixed`: the English, Arabic and Chinese paragraphs of XQuAD in one collection. A question of each
-  language looks for every version of its paragraph (`mixed`), for the version in its own language
-  (`mixed-same`), and, where a third of the paragraphs have no version in that language, for the
-  versions in the others (`mixed-cross`).
+- `mixed`: the English, Arabic and Chinese paragraphs of XQuAD in one collection. The right results
+  of a question are all versions of its paragraph (`mixed`), the version in its own language
+  (`mixed-same`), or, where a third of the paragraphs lack that language, the versions in the others
+  (`mixed-cross`).
 - `catalogue-en`: needs in English over the Hebrew catalogue of data.gov.il.
 - `paraphrase`: questions about this repository's documents that share no content word with the
   section which answers them.
@@ -182,7 +181,8 @@ def _cross(data: Path) -> Collection:
 
 
 def _paraphrase() -> Collection:
-    """A section that was renamed since is no longer asked for."""
+    """Return the collection of paraphrases; questions about sections that were renamed are left
+    out."""
     passages = documentation()
     asked = {str(number): row for number, row in enumerate(_rows(HERE / "paraphrases.jsonl"))}
     related = {

@@ -1,5 +1,5 @@
-"""A whole turn: from the request to the first text and to the end, with sources and a model that
-answer at once; and the command line from the start of its process to the first event.
+"""A complete turn, to the first text and to the end, with sources and a model that answer at once;
+and the command line, from the start of its process to the first event.
 
     make bench NAME=turn
 

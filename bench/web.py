@@ -1,5 +1,5 @@
-"""The web source: what the host adds to a search, and a hundred turns at once, over a provider on
-this machine.
+"""The web source: the time that the host adds to a search, and a hundred concurrent turns, with a
+local provider.
 
     make bench NAME=web
 

@@ -137,7 +137,7 @@ async def test_a_file_that_did_not_change_is_not_embedded_again(
     assert [file.outcome for file in report.files] == ["unchanged", "unchanged"]
 
 
-async def test_a_change_of_chunking_makes_documents_anew(opens: Opens, write: Writes) -> None:
+async def test_a_change_of_chunking_builds_documents_again(opens: Opens, write: Writes) -> None:
     folder = write({"a.md": "word " * 150})
     async with opens() as kb:
         await kb.add("docs", [folder])

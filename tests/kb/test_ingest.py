@@ -1,4 +1,4 @@
-"""Adding again: what is unchanged, what is gone, rows and feeds, whose documents are whose, and a
+"""Adding again: unchanged and deleted documents, rows and feeds, tenants, and a
 report that stays small."""
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ async def test_a_file_that_cannot_be_read_now_keeps_its_document(
     assert left == ["a.md", "b.md", "t.csv#1", "t.csv#2"]
 
 
-async def test_a_folder_that_lost_everything_is_told_and_kept_unless_that_is_meant(
+async def test_a_folder_that_lost_everything_is_reported_and_kept_unless_pruned(
     opens: Opens, write: Writes
 ) -> None:
     folder = write({"a.md": "pear", "b.md": "plum"})
@@ -203,7 +203,7 @@ async def test_rows_of_two_tenants_may_have_the_same_ids(opens: Opens) -> None:
     assert found == {"a": ["ripe pears of a"], "b": ["ripe pears of b"]}
 
 
-async def test_of_very_many_wrong_rows_the_first_are_told_and_the_rest_counted(
+async def test_of_very_many_wrong_rows_the_first_are_listed_and_the_rest_counted(
     opens: Opens,
 ) -> None:
     async with opens() as kb:
@@ -380,7 +380,7 @@ async def test_what_is_unchanged_is_taken_off_the_whole_and_is_no_speed(
 
 
 @pytest.mark.parametrize("type", ["keyword", "integer"])
-async def test_a_field_that_is_declared_otherwise_makes_documents_anew(
+async def test_a_changed_field_declaration_builds_documents_again(
     opens: Opens, write: Writes, type: FieldType
 ) -> None:
     folder = write({"a.md": "---\nyear: 2020\n---\npear\n"})
@@ -407,7 +407,7 @@ class Stalling(Counting):
         return await super().embed_documents(texts)
 
 
-async def test_the_first_of_many_small_documents_are_told_and_stored_long_before_the_last(
+async def test_the_first_of_many_small_documents_are_reported_and_stored_long_before_the_last(
     opens: Opens, write: Writes
 ) -> None:
     folder = write({f"{number}.md": f"pear {number}" for number in range(20 * Stalling.MOST)})

@@ -104,7 +104,7 @@ def test_each_part_of_a_long_table_begins_with_its_first_row() -> None:
     assert "| Country number 7 | 7 euros a\\|night |" in document.text
 
 
-def test_a_footnote_stands_behind_the_paragraph_that_refers_to_it() -> None:
+def test_a_footnote_follows_the_paragraph_that_refers_to_it() -> None:
     one, two = (
         '<w:r><w:footnoteReference w:id="1"/></w:r>',
         '<w:r><w:footnoteReference w:id="2"/></w:r>',
@@ -141,7 +141,7 @@ def styled(text: str, properties: str) -> str:
     return f'<w:r><w:rPr>{properties}</w:rPr><w:t xml:space="preserve">{text}</w:t></w:r>'
 
 
-def test_hidden_text_is_left_out_and_told() -> None:
+def test_hidden_text_is_left_out_and_reported() -> None:
     hiding = "<w:vanish/>"
     index = '<w:fldChar w:fldCharType="{}"/>'
     marked = "".join(
@@ -190,7 +190,7 @@ def test_results_of_fields_and_text_in_a_direction_of_its_own_are_read() -> None
     assert (document.text.strip(), document.notes) == ("It costs fifty שקל euros", ())
 
 
-def test_a_part_that_no_text_stands_in_may_be_no_xml() -> None:
+def test_a_part_without_text_need_not_be_xml() -> None:
     document = word(paragraph("It costs fifty."), theme="<a:gone>")
     assert document.text.strip() == "It costs fifty."
 

@@ -1,4 +1,4 @@
-"""PDFs as they are set: headings, paragraphs, columns, tables, and what stands on every page."""
+"""The layout of PDFs: headings, paragraphs, columns, tables, and running heads."""
 
 from __future__ import annotations
 
@@ -172,7 +172,7 @@ def test_text_that_is_wrapped_in_a_cell_stays_in_it() -> None:
     assert said(document, "paragraph")[-1].startswith("Elsewhere, ask. ")
 
 
-def test_what_stands_on_every_page_is_read_once_and_page_numbers_never() -> None:
+def test_lines_on_every_page_are_read_once_and_page_numbers_never() -> None:
     document = pdf(
         *[part for number in range(4) for part in (text(f"Rule {number}. {LINES}"), PageBreak())]
     )
@@ -320,7 +320,7 @@ def test_a_number_on_its_own_is_text_where_there_is_one_page() -> None:
     assert "42" in said(pdf(text("In all"), text("42")), "paragraph")
 
 
-def test_a_file_is_called_what_it_calls_itself_else_what_stands_largest_on_its_first_page() -> None:
+def test_the_title_is_that_of_the_metadata_else_the_largest_line_of_the_first_page() -> None:
     parts = [text("Annual leave", "Heading2"), text("Handbook", "Title"), text(LINES)]
     assert pdf(*parts, title="Rules").title == "Rules"
     assert pdf(*parts, title="Microsoft Word - rules_final2.docx").title == "Handbook"
@@ -465,7 +465,7 @@ def test_headings_of_one_size_are_of_one_level_in_whatever_type() -> None:
         max_size=12,
     )
 )
-def test_every_block_stands_in_the_text_in_order_whatever_is_set(
+def test_every_block_is_in_the_text_in_order_for_any_layout(
     parts: Sequence[tuple[str, str]],
 ) -> None:
     document = pdf(*[text(words, style) for style, words in parts], text("end"))

@@ -1,4 +1,4 @@
-"""Collections made anew and moved: searched all the while, resumed when stopped, whole or not at
+"""Collections rebuilt and moved: searched all the while, resumed when stopped, whole or not at
 all."""
 
 from __future__ import annotations
@@ -194,7 +194,7 @@ async def test_tenants_neither_come_nor_go_with_a_rebuild(
         )
 
 
-async def test_a_half_made_collection_of_another_kind_is_begun_anew(
+async def test_an_unfinished_rebuild_with_another_declaration_starts_again(
     opens: Opens, write: Writes
 ) -> None:
     async with opens() as kb:
@@ -320,7 +320,7 @@ class Calls(Counting):
         return await super().embed_documents(texts)
 
 
-async def test_new_vectors_are_made_at_the_pace_of_an_add_and_a_long_document_is_told_of_in_between(
+async def test_an_import_embeds_in_batches_like_an_add_and_reports_progress_within_a_long_document(
     opens: Opens, write: Writes
 ) -> None:
     embedder, chunk = Calls(), ChunkSpec(size=32, overlap=0)
@@ -411,7 +411,7 @@ async def test_what_was_read_of_a_file_that_was_cut_is_there(opens: Opens, write
         ),
     ],
 )
-async def test_a_file_that_is_not_one_or_not_whole_is_said_so(
+async def test_another_kind_of_file_or_a_truncated_one_is_an_error_with_its_line(
     opens: Opens, write: Writes, spoil: object, error: type[Exception], said: str
 ) -> None:
     async with opens(spec("docs"), spec("other")) as kb:
@@ -503,9 +503,7 @@ async def test_every_line_of_an_export_is_json(opens: Opens, write: Writes) -> N
     ]
 
 
-async def test_a_collection_without_documents_that_is_declared_otherwise_begins_anew(
-    opens: Opens, write: Writes
-) -> None:
+async def test_an_empty_collection_takes_its_new_declaration(opens: Opens, write: Writes) -> None:
     class Short(Counting):
         async def embed_documents(self, texts: Sequence[str], /) -> list[list[float]]:
             return [vector[:3] for vector in await super().embed_documents(texts)]

@@ -1,5 +1,4 @@
-"""Every embedder there is, behind the port: those of the installation, and services that a loopback
-server stands for."""
+"""All embedders behind the port: the local ones, and services simulated by a loopback server."""
 
 from __future__ import annotations
 

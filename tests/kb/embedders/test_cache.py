@@ -75,7 +75,7 @@ async def test_a_text_is_embedded_once_and_a_question_is_another_text_than_a_doc
     assert inner.asked[3:] == ["pear"]
 
 
-async def test_in_context_a_passage_with_other_neighbours_is_embedded_anew(
+async def test_in_context_a_passage_with_other_neighbours_is_embedded_again(
     cache: VectorCache,
 ) -> None:
     inner = Words(in_context=True)

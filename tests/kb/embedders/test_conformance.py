@@ -1,4 +1,4 @@
-"""What everything that embeds must do, whoever computes the vectors."""
+"""The contract of every embedder."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def cosine(one: list[float], other: list[float]) -> float:
     return sum(a * b for a, b in zip(one, other, strict=True))
 
 
-async def test_vectors_are_as_long_as_was_said_and_of_length_one(embedder: Embedder) -> None:
+async def test_vectors_have_the_declared_dimensions_and_unit_length(embedder: Embedder) -> None:
     vectors = [await embedder.embed_query("a pear"), *await embedder.embed_documents(TEXTS)]
     assert {len(vector) for vector in vectors} == {embedder.dimensions}
     assert all(math.isclose(math.hypot(*vector), 1.0, abs_tol=1e-3) for vector in vectors)

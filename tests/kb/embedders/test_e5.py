@@ -97,7 +97,7 @@ def test_weights_that_are_cut_off_are_refused_with_their_file(tmp_path: Path, si
         opened(cut)
 
 
-def test_weights_of_another_version_are_told_from_the_known_ones(tmp_path: Path) -> None:
+def test_weights_of_another_version_are_distinguished_from_the_known_ones(tmp_path: Path) -> None:
     other = tmp_path / "weights.bin"
     data = bytearray(weights_file().read_bytes())
     data[-1] ^= 1

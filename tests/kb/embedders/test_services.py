@@ -45,7 +45,7 @@ def refusal(service: str, status: int, **headers: str) -> Reply:
 
 
 @each
-async def test_a_service_is_told_questions_from_documents_and_given_the_key(
+async def test_a_service_gets_the_key_and_the_kind_of_text(
     server: Loopback, makes: Makes, service: str
 ) -> None:
     model = makes(service, query_prefix="query: ", document_prefix="passage: ")
@@ -204,7 +204,7 @@ async def test_each_failure_says_what_happened_and_what_to_do(
 @pytest.mark.parametrize(
     "answer", [Hang(), Trickle(b'{"data": []}' * 50, pause=0.05)], ids=["silence", "trickle"]
 )
-async def test_a_question_waits_no_longer_than_was_said(
+async def test_a_question_waits_no_longer_than_configured(
     server: Loopback, makes: Makes, service: str, answer: Answer
 ) -> None:
     await makes(service).embed_query("the client is imported once")

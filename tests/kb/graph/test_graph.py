@@ -155,7 +155,9 @@ async def test_a_graph_that_is_declared_later_is_made_when_documents_are_added_a
         assert {file.outcome for file in (await kb.add("docs", [folder])).files} == {"replaced"}
 
 
-async def test_what_is_replaced_or_removed_is_no_longer_told(opens: Opens, write: Writes) -> None:
+async def test_entities_of_replaced_or_removed_documents_are_gone(
+    opens: Opens, write: Writes
+) -> None:
     async with opens(spec("docs", graph=True)) as kb:
         await kb.add("docs", [write(FILES)])
         folder = write({"film.md": "# Kiss and Tell (film)\n\nKiss and Tell stars Zelda Quist."})
@@ -191,7 +193,7 @@ async def test_only_entities_of_the_declared_kinds_are_kept_and_a_dictionary_nam
 # --------------------------------------------------------------------------------- who may see what
 
 
-async def test_a_tenant_is_led_to_its_own_documents_and_told_its_own_entities(
+async def test_a_tenant_sees_only_its_own_documents_and_entities(
     opens: Opens, write: Writes
 ) -> None:
     folder = write(FILES)
@@ -398,7 +400,7 @@ async def test_a_document_that_could_not_be_stored_keeps_its_last_graph(
     graphs.close()
 
 
-async def test_a_document_whose_graph_was_lost_looks_changed_to_whoever_adds(
+async def test_a_document_whose_graph_was_lost_counts_as_changed(
     shelf: Shelf, tmp_path: Path
 ) -> None:
     store, graphs, _ = graphed(shelf, tmp_path)

@@ -120,5 +120,5 @@ def test_joining_keeps_the_head_and_the_better_half_of_what_was_found(
     assert join.ordered(found, [], {}, limit=limit) == found
 
 
-def test_what_the_walk_ranks_first_stands_right_behind_the_head() -> None:
+def test_the_best_passage_of_the_walk_is_right_after_the_head() -> None:
     assert join.ordered([1, 2, 3, 4, 5], [9], {9: 1, 1: 2}, limit=5) == [1, 2, 3, 9, 4]
