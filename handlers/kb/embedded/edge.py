@@ -33,7 +33,7 @@ from groundhook.host.core.types.fields import Scalar
 from groundhook.host.core.types.filters import Both, Exists, Filter, Not, OneOf, Range
 
 ORDINALS = 20  # bits of a point id for the place in the document
-Vector = Any  # floats: the engine takes any sequence of them, whatever its stubs say
+Vector = Any  # floats: the engine takes any sequence of them, although its stubs name lists
 
 
 @dataclass(frozen=True)
@@ -124,7 +124,7 @@ class Shard:
 
     @property
     def unindexed(self) -> tuple[int, int]:
-        """(points whose embedding no graph leads to, points)."""
+        """Return (points whose embedding is in no graph yet, points)."""
         with _engine_at(self._path):
             info = self._handle.info()
         return max(
@@ -132,14 +132,14 @@ class Shard:
         ), info.points_count  # both kinds of vectors count
 
     def optimise(self) -> None:
-        """Build what makes searches fast. Takes seconds to minutes, and holds the interpreter all
-        the while."""
+        """Build the indexes of the vectors. Takes seconds to minutes, and holds the interpreter's
+        lock throughout."""
         with _engine_at(self._path):
             self._handle.optimize()
             self._handle.flush()
 
     def generation(self, generation: int) -> Iterator[list[engine.Point]]:
-        """The points of a version, in batches."""
+        """Yield the points of a version, in batches."""
         wanted, offset = engine.Filter(must=[_equals("generation", generation)]), None
         while True:
             with _engine_at(self._path):
@@ -185,9 +185,9 @@ class Shard:
         among: Filter | None = None,
         languages: Sequence[str] = ("",),
     ) -> list[Rankings]:
-        """For each of `languages` the `limit` nearest passages by vector, and by words when there
-        are any; the first language stands for all that are not listed. Generations in `hidden` are
-        left out, and passages that do not fulfil `among`."""
+        """Return for each of `languages` the `limit` nearest passages by vector, and by words if
+        there are any. The first language includes all that are not listed. Generations in `hidden`
+        and passages that do not fulfil `among` are left out."""
         questions = []
         for language in languages:
             wanted = _filter(tenant, hidden, among, _spoken(language, languages))
@@ -235,7 +235,7 @@ class Shard:
     def rarest(
         self, indices: Sequence[int], *, tenant: str | None, hidden: Collection[int]
     ) -> list[dict[int, float]]:
-        """For each token the two passages that it finds best, with its scores there."""
+        """Return for each token its two best passages, with their scores."""
         if not indices:
             return []
         wanted = _filter(tenant, hidden, None)
@@ -252,7 +252,7 @@ class Shard:
         return [_scores(points) for points in found]
 
     def cosines(self, vector: Vector, ids: Collection[int]) -> dict[int, float]:
-        """How near these passages are to a question."""
+        """Return the cosines of these passages and a question."""
         if not ids:
             return {}
         among = engine.Filter(must=[engine.HasIdCondition(set(ids))])
@@ -270,14 +270,14 @@ class Shard:
         among: Filter | None,
         limit: int,
     ) -> dict[str, list[tuple[Scalar, int]]]:
-        """How many documents have each value of an indexed field: the most frequent `limit`."""
+        """Count documents by the values of indexed fields: the most frequent `limit` of each."""
         found: dict[str, list[tuple[Scalar, int]]] = {}
         whole = _filter(
             tenant, hidden, among, [engine.FieldCondition(FIRST, match=engine.MatchValue(1))]
         )
         for name, type in fields.items():
             with _engine_at(self._path):
-                # The engine breaks ties as it likes: all values are asked for, and cut here.
+                # The engine orders ties arbitrarily: all values are requested, and cut here.
                 asked = engine.FacetRequest(
                     path_of(name), limit=_MOST_VALUES, exact=True, filter=whole
                 )
@@ -295,14 +295,14 @@ class Shard:
         return {id: vector[DENSE] for id, vector in brought.items()}
 
     def tokens(self, ids: Sequence[int]) -> dict[int, frozenset[int]]:
-        """The indices of each passage's words."""
+        """Return the indices of each passage's words."""
         with _engine_at(self._path):
             records = self._handle.retrieve(list(ids), False, [WORDS])
         brought: dict[int, Any] = {int(record.id): record.vector for record in records}
         return {id: frozenset(vector[WORDS].indices) for id, vector in brought.items()}
 
     def kept(self, ids: Sequence[int]) -> dict[int, tuple[Mapping[str, Any], bytes]]:
-        """Each passage's payload, and its vector as it travels."""
+        """Return each passage's payload, and its vector as the bytes of a message."""
         with _engine_at(self._path):
             records = self._handle.retrieve(list(ids), True, [DENSE])
         brought: list[Any] = records
@@ -348,7 +348,8 @@ def _equals(field: str, value: str | int) -> engine.FieldCondition:
 
 
 def _spoken(language: str, languages: Sequence[str]) -> list[Any]:
-    """Conditions for passages of a language; for the first of several, for all of no other."""
+    """Return the conditions for passages in a language. The first of several includes all that are
+    in none of the others."""
     if len(languages) == 1:
         return []
     if language != languages[0]:
@@ -410,8 +411,8 @@ _EVERY_ONE = engine.SearchParams(
 )  # of a few, without a plan of how to find them, which takes a fifth of the time
 _PAGE = 64  # points copied at a time
 # Where a filter lets so few passages pass their words are compared one by one, 50 ns each;
-# elsewhere the lists of the question's words are gone through, whoever is in them: of 300,000
-# passages 1.8 ms, against 0.3 ms for 6,000 that a filter lets pass.
+# otherwise the lists of the question's words are read for all passages: of 300,000 in 1.8 ms,
+# against 0.3 ms for 6,000 that a filter lets pass.
 _SCANNED = 20_000
 _MOST_VALUES = 100_000  # of one facet
 

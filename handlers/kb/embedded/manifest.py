@@ -1,10 +1,10 @@
-"""Which documents a collection has: a small SQLite file beside the vectors, and the one point at
-which a document becomes visible.
+"""The list of a collection's documents: a small SQLite file beside the vectors, which decides what
+documents are visible.
 
 Each version of a document is a generation: `pending` while its points are written, `live` once it
 is committed, `dead` when another took its place and its points are still to be removed. A commit is
-one SQLite transaction. Whatever is pending or dead when the file is opened was left by a process
-that was killed; its points are to be removed.
+one SQLite transaction. Versions that are pending or dead when the file is opened were left by a
+process that was killed; their points are removed.
 """
 
 from __future__ import annotations
@@ -123,7 +123,8 @@ class Manifest:
         return [*begun]
 
     def commit(self, generations: Sequence[int]) -> list[bool]:
-        """Show versions in place of those before, all at once → of each whether there was one."""
+        """Show versions in place of their predecessors, in one step. Returns for each whether it
+        had one."""
         shown = {generation: self._pending[generation] for generation in generations}
         replaced: dict[int, int | None] = {}
         with self._speaking(), self._db:
@@ -146,19 +147,19 @@ class Manifest:
 
     @property
     def synced(self) -> int:
-        """Points of versions up to this one are on the disk for certain."""
+        """The newest version whose points are on the disk, and those of all before it."""
         with self._speaking():
             found: int = self._db.execute("pragma user_version").fetchone()[0]
         return found
 
     def sync(self) -> None:
-        """Points of all versions that are live now are on the disk."""
+        """Record that the points of all live versions are on the disk."""
         with self._speaking():
             self._db.execute(f"pragma user_version = {max(self._shown, default=0)}")
 
     def unsynced(self) -> dict[int, int]:
-        """Live versions whose points may not have reached the disk when the power failed → how many
-        points each has."""
+        """Return live versions whose points may not have reached the disk before a power failure,
+        with their numbers of points."""
         with self._speaking():
             rows = self._db.execute(
                 "select id, chunks from generations where state = 'live' and id > ?", [self.synced]
@@ -166,8 +167,7 @@ class Manifest:
             return dict(rows.fetchall())
 
     def lose(self, generation: int) -> None:
-        """A live version whose points are gone is hidden, so that the document counts as not
-        there."""
+        """Hide a live version whose points are lost, so that its document counts as missing."""
         with self._speaking(), self._db:
             self._db.execute("begin immediate")
             self._db.execute("update generations set state = 'dead' where id = ?", [generation])
@@ -177,7 +177,7 @@ class Manifest:
 
     @property
     def generations(self) -> frozenset[int]:
-        """Versions that are live."""
+        """The live versions."""
         return frozenset(self._shown)
 
     def drop(self, documents: Sequence[tuple[str, str]]) -> None:
@@ -209,7 +209,7 @@ class Manifest:
                 self._shown[id] = (*self._shown[id][:2], url)
 
     def forget(self, generations: Sequence[int]) -> None:
-        """Hidden versions whose points are removed."""
+        """Delete hidden versions whose points were removed."""
         with self._speaking(), self._db:
             self._db.execute("begin immediate")
             self._db.executemany(
@@ -221,11 +221,11 @@ class Manifest:
             self._pending.pop(generation, None)
 
     def shown(self, generation: int) -> tuple[str, str, str]:
-        """(document, title, url) of a live version."""
+        """Return (document, title, url) of a live version."""
         return self._shown[generation]
 
     def generation(self, tenant: str, document: str) -> tuple[int, int] | None:
-        """(generation, chunks) of a live document."""
+        """Return (generation, chunks) of a live document."""
         with self._speaking():
             row = self._db.execute(
                 "select id, chunks from generations where state = 'live' and tenant = ? and"
@@ -235,7 +235,7 @@ class Manifest:
         return (row[0], row[1]) if row else None
 
     def document(self, generation: int) -> Stored:
-        """A version as a document is listed."""
+        """Return the document of a version."""
         with self._speaking():
             row = self._db.execute(
                 f"select {_COLUMNS} from generations where id = ?", [generation]
@@ -305,7 +305,7 @@ class Manifest:
         }
 
     def _balanced(self, gone: Sequence[int], come: Iterable[Entered] = ()) -> Sums | None:
-        """The sums of all live versions when some have gone and come; part of a transaction."""
+        """Return and store the sums of all live versions after a change; part of a transaction."""
         if self.languages is None:
             return None
         now = self.languages

@@ -46,7 +46,7 @@ class Remembered(Generic[Read]):
         self._kept.clear()
 
     def _make_room(self, more: int, asked: Container[int]) -> None:
-        """Those go that were read first, and are not asked for."""
+        """Drop the points that were read first and are not requested now."""
         excess = max(0, len(self._kept) + more - self._most)
         for oldest in list(islice((id for id in self._kept if id not in asked), excess)):
             del self._kept[oldest]

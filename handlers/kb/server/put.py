@@ -1,9 +1,9 @@
 """Storing documents on a Qdrant server, many at a time, each in place of its last version.
 
 All passages of a step are written hidden, then shown; then every document's record names its new
-version, which is the moment from which searches see that one; then those before are removed. So a
-step of many documents takes as many requests as one of a single document, and whatever happens in
-between, of each document either version counts, whole.
+version, and from then on searches see it; then the previous versions are removed. So a step of many
+documents takes as many requests as one of a single document, and if it is interrupted, searches see
+either version of each document, whole.
 """
 
 from __future__ import annotations
@@ -120,8 +120,8 @@ class Writing:
 
     async def _sweep(self, versions: Sequence[_Version]) -> None:
         """Remove versions of these documents that were shown and do not count: the ones before, and
-        those of hosts that were stopped at the last step. Hidden ones may still be being written by
-        somebody."""
+        those of hosts that were stopped at the last step. Another host may still be writing hidden
+        ones."""
         shown = await self._shown(versions)
         stale = shown.keys() - set((await self._named(versions)).values())
         if stale:
@@ -140,7 +140,7 @@ class Writing:
         ]
 
     async def _named(self, versions: Sequence[_Version]) -> Mapping[str, str]:
-        """The versions that records name now, by the records' ids."""
+        """Return the versions in the records, by the records' ids."""
         ids = [version.record.id for version in versions]
         found = await self._link.read(
             lambda client: client.retrieve(self._known.name, ids, with_payload=["version"])
@@ -148,7 +148,7 @@ class Writing:
         return {str(record.id): (record.payload or {})["version"] for record in found}
 
     async def _shown(self, versions: Sequence[_Version]) -> Mapping[str, int]:
-        """The versions of these documents that are shown, with how many passages of each."""
+        """Return the shown versions of these documents, with their numbers of passages."""
         documents: defaultdict[str, list[str]] = defaultdict(list)
         for version in versions:
             documents[version.document.tenant].append(version.document.document)
