@@ -43,6 +43,7 @@ from bench.ten import Collection, collections
 from groundhook.handlers.kb.analyse import WEIGHTS, Analyser, Sparse, Weights
 from groundhook.handlers.kb.balance import Balance
 from groundhook.handlers.kb.embedded.collection import Collection as Stored
+from groundhook.handlers.kb.embedded.search import Search
 from groundhook.handlers.kb.embedders.cached import VectorCache
 from groundhook.handlers.kb.ranking import fusion
 from groundhook.handlers.kb.ranking.across import Across
@@ -79,20 +80,14 @@ WAYS = (
 )
 
 
-class Parts(Stored):
-    """A collection of the embedded engine, searched in some way."""
+class Ways(Search):
+    """Searches in some way."""
 
     way = Way("Groundhook")
-    stored_with = WEIGHTS
 
-    def _points(self, document: Incoming, generation: int, lexical: Analyser) -> Any:
-        weighing = Analyser(self.made.language, lexical.mean_length, self.stored_with)
-        return super()._points(document, generation, weighing)
-
-    def search_in(self, way: Way, question: Question) -> Any:
+    def set_way(self, way: Way, language: str) -> None:
         self.way = way
-        self._question = Analyser(self.made.language, weights=way.weights)
-        return self.search(question)
+        self._question = Analyser(language, weights=way.weights)
 
     def _balance(self) -> Balance | None:
         balance = super()._balance()
@@ -109,6 +104,22 @@ class Parts(Stored):
             return groups
         most = max(group.weight for group in groups) if self.way.words is None else self.way.words
         return [fusion.Group(group.dense, group.words, most) for group in groups]
+
+
+class Parts(Stored):
+    """A collection of the embedded engine, searched in some way."""
+
+    stored_with = WEIGHTS
+
+    def _points(self, document: Incoming, generation: int, lexical: Analyser) -> Any:
+        weighing = Analyser(self.made.language, lexical.mean_length, self.stored_with)
+        return super()._points(document, generation, weighing)
+
+    def search_in(self, way: Way, question: Question) -> Any:
+        if not isinstance(self._search, Ways):
+            self._search = Ways(self._manifest, self.made.language, lambda: self._shard)
+        self._search.set_way(way, self.made.language)
+        return self.search(question)
 
 
 @contextmanager

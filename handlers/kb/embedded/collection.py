@@ -16,16 +16,14 @@ from itertools import chain, islice, repeat, starmap
 from pathlib import Path
 from typing import Any, Self
 
-from groundhook.handlers.kb import paging, points
-from groundhook.handlers.kb.analyse import Analyser, Sparse
-from groundhook.handlers.kb.balance import Balance, Sums
+from groundhook.handlers.kb import points
+from groundhook.handlers.kb.analyse import Analyser
 from groundhook.handlers.kb.embedded.copying import Copy
-from groundhook.handlers.kb.embedded.edge import ORDINALS, NewPoint, Rankings, Shard
+from groundhook.handlers.kb.embedded.edge import ORDINALS, NewPoint, Shard
 from groundhook.handlers.kb.embedded.folder import Contents, Folder, size
 from groundhook.handlers.kb.embedded.manifest import Entered, Manifest
 from groundhook.handlers.kb.embedded.point_cache import Remembered
-from groundhook.handlers.kb.ranking import fusion
-from groundhook.handlers.kb.ranking.scale import Scale
+from groundhook.handlers.kb.embedded.search import Search
 from groundhook.handlers.kb.store import (
     MOST_PASSAGES,
     Answer,
@@ -57,14 +55,10 @@ _SYNC_S, _QUIET_S = (
     10.0,
     1.0,
 )  # and seconds, while more is put; when nothing was for so long, the disk is waited for
-_HITS, _MATCHED = (
-    1024,
-    512,
-)  # passages remembered as they are shown, and the words of those that match best
+_HITS = 1024  # passages that are remembered as hits
 # characters of a passage that is not remembered: with nothing but blanks between its words it may
 # have millions
 _LONG = 32_768
-_RARE = 65_536  # words whose rarity is remembered
 BATCH = 64  # points written before others get their turn
 assert MOST_PASSAGES < 1 << ORDINALS
 
@@ -82,12 +76,8 @@ class Collection:
         self.written_at = time.monotonic()
         self._unsynced, self._synced_at = 0, self.written_at  # points since the last `sync`
         self._agreed: Mapping[str, Any] = {}
-        self._question = Analyser(contents.made.language)
-        self._balanced_of: Sums | None = None
-        self._balanced: Balance | None = None
-        self._rare: dict[tuple[str | None, int], fusion.Rarity] = {}
         self._hits = Remembered(_HITS, self._read_hits, lambda hit: len(hit.content) > _LONG)
-        self._tokens = Remembered(_MATCHED, lambda ids: self._shard.tokens(ids))
+        self._search: Search = Search(self._manifest, contents.made.language, lambda: self._shard)
 
     @classmethod
     def open(cls, path: Path, id: str) -> Self | None:
@@ -271,131 +261,8 @@ class Collection:
 
     def search(self, question: Question) -> Answer:
         refuse_without_tenant(self.id, self.made, question.tenant)
-        words = self._question.question(question.text)
-        balance = self._balance()
-        scale = Scale.of(question, balance)
-        languages = balance.languages if balance else ("",)
-        pool = paging.pool_of(question)
-        ranked = self._shard.rank(
-            scale.vector,
-            words,
-            limit=pool,
-            tenant=question.tenant,
-            hidden=self._manifest.hidden,
-            among=question.filter,
-            languages=languages,
-        )
-        rarity = self._rarity(words, question.tenant) if any(one.words for one in ranked) else {}
-        groups = self._groups(ranked, scale, words, rarity)
-        cosines = self._cosines(groups, scale)
-        order = fusion.fused(groups, cosines, pool)
-        alone = fusion.found_alone(words, rarity, groups)
-        enough = [id for id in order if cosines[id] >= question.least_cosine or id in alone]
-        nearest, whole = self._nearest(question, scale, groups, languages)
-        page = paging.page(
-            {id: cosines[id] for id in enough}, nearest, question, _generation, whole=whole
-        )
-        return Answer(
-            hits=self._found(page.found, vectors=question.vectors),
-            candidates=len(order),
-            below=len(order) - len(enough),
-            total=page.total,
-            total_is=page.total_is,
-            lexical="used" if any(group.weight for group in groups) else "no match",
-            languages=scale.spoken(balance, groups),
-            language=self.made.language,
-        )
-
-    def _nearest(
-        self,
-        question: Question,
-        scale: Scale,
-        groups: Sequence[fusion.Group],
-        languages: Sequence[str],
-    ) -> tuple[dict[int, float], bool]:
-        """Return the similarities of all passages that reach the threshold by their vectors, and
-        whether these are all. Only the languages are searched again whose list was cut off."""
-        nearest = {id: one for group in groups for id, one in group.dense.items()}
-        least, pool = question.least_cosine, paging.pool_of(question)
-        cut = [at for at, group in enumerate(groups) if paging.cut_off(group.dense, pool, least)]
-        if not cut:
-            return nearest, True
-        if not question.counted:
-            return nearest, False
-        limit = paging.depth_of(question)
-        found = self._shard.nearest(
-            scale.vector,
-            limit=limit,
-            least={languages[at]: scale.cosine(at, least) for at in cut},
-            tenant=question.tenant,
-            hidden=self._manifest.hidden,
-            among=question.filter,
-            languages=languages,
-        )
-        for at, cosines in zip(cut, found, strict=True):
-            nearest |= {id: scale.similar(at, cosine) for id, cosine in cosines.items()}
-        return nearest, all(len(cosines) < limit for cosines in found)
-
-    def _balance(self) -> Balance | None:
-        """Return the languages of the collection; None if those of its passages are unknown."""
-        sums = self._manifest.languages
-        if self._balanced_of is not sums:
-            self._balanced_of, self._rare = sums, {}
-            self._balanced = Balance(sums) if sums else None
-        return self._balanced
-
-    def _rarity(self, words: Sparse, tenant: str | None) -> dict[int, fusion.Rarity]:
-        """Return the rarity of each of a question's words."""
-        missing = [index for index in words.indices if (tenant, index) not in self._rare]
-        hidden = self._manifest.hidden
-        found = self._shard.rarest(missing, tenant=tenant, hidden=hidden)
-        new = {
-            (tenant, index): fusion.rarity(scores, self._manifest.chunks)
-            for index, scores in zip(missing, found, strict=True)
-        }
-        if len(self._rare) > _RARE:
-            self._rare = {}
-        if not hidden:
-            self._rare |= new
-        return {
-            index: new.get((tenant, index)) or self._rare[tenant, index] for index in words.indices
-        }
-
-    def _groups(
-        self,
-        ranked: Sequence[Rankings],
-        scale: Scale,
-        words: Sparse,
-        rarity: Mapping[int, fusion.Rarity],
-    ) -> list[fusion.Group]:
-        return [
-            fusion.Group(
-                dense={id: scale.similar(at, cosine) for id, cosine in found.dense.items()},
-                words=found.words,
-                weight=self._weight(words, rarity, found.words),
-            )
-            for at, found in enumerate(ranked)
-        ]
-
-    def _weight(
-        self, words: Sparse, rarity: Mapping[int, fusion.Rarity], found: Mapping[int, float]
-    ) -> float:
-        return (
-            fusion.weight_of_words(words, rarity, self._tokens.of(fusion.best(found)))
-            if found
-            else 0.0
-        )
-
-    def _cosines(self, groups: Sequence[fusion.Group], scale: Scale) -> dict[int, float]:
-        """Return the similarities of all passages that a ranking lists."""
-        cosines: dict[int, float] = {}
-        places: dict[int, int] = {}
-        for at, group in enumerate(groups):
-            cosines |= group.dense
-            if group.weight:
-                places |= dict.fromkeys(group.words.keys() - group.dense.keys(), at)
-        measured = self._shard.cosines(scale.vector, places.keys())
-        return cosines | {id: scale.similar(places[id], one) for id, one in measured.items()}
+        page, answer = self._search.page(question)
+        return replace(answer, hits=self._found(page, vectors=question.vectors))
 
     def facets(
         self, tenant: str | None, fields: Sequence[str], among: Filter | None, limit: int
@@ -506,10 +373,6 @@ class Collection:
                 ordinal=id & MOST_PASSAGES,
             )
         return read
-
-
-def _generation(id: int) -> int:
-    return id >> ORDINALS
 
 
 def _held(collection: Collection) -> set[tuple[str, str, str]]:

@@ -1,0 +1,173 @@
+"""Searching an open collection: rankings, weights of words, and the page of a question.
+
+Synchronous, for the worker process alone. Takes no payload from the disk: `collection` reads the
+passages of the page.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from groundhook.handlers.kb import paging
+from groundhook.handlers.kb.analyse import Analyser, Sparse
+from groundhook.handlers.kb.balance import Balance, Sums
+from groundhook.handlers.kb.embedded.edge import ORDINALS, Rankings, Shard
+from groundhook.handlers.kb.embedded.manifest import Manifest
+from groundhook.handlers.kb.embedded.point_cache import Remembered
+from groundhook.handlers.kb.ranking import fusion
+from groundhook.handlers.kb.ranking.scale import Scale
+from groundhook.handlers.kb.store import Answer, Question
+
+_MATCHED = 512  # passages whose words are remembered: those that match best
+_RARE = 65_536  # words whose rarity is remembered
+
+
+class Search:
+    """The searches of one collection. `shard` returns its vectors, which an optimised copy may
+    replace."""
+
+    def __init__(self, manifest: Manifest, language: str, shard: Callable[[], Shard]) -> None:
+        self._manifest = manifest
+        self._language = language
+        self._current = shard
+        self._question = Analyser(language)
+        self._balanced_of: Sums | None = None
+        self._balanced: Balance | None = None
+        self._rare: dict[tuple[str | None, int], fusion.Rarity] = {}
+        self._tokens = Remembered(_MATCHED, lambda ids: self._shard.tokens(ids))
+
+    @property
+    def _shard(self) -> Shard:
+        return self._current()
+
+    def page(self, question: Question) -> tuple[Mapping[int, float], Answer]:
+        """Return the passages of a question's page with their similarities, best first, and the
+        answer without its hits."""
+        words = self._question.question(question.text)
+        balance = self._balance()
+        scale = Scale.of(question, balance)
+        languages = balance.languages if balance else ("",)
+        pool = paging.pool_of(question)
+        ranked = self._shard.rank(
+            scale.vector,
+            words,
+            limit=pool,
+            tenant=question.tenant,
+            hidden=self._manifest.hidden,
+            among=question.filter,
+            languages=languages,
+        )
+        rarity = self._rarity(words, question.tenant) if any(one.words for one in ranked) else {}
+        groups = self._groups(ranked, scale, words, rarity)
+        cosines = self._cosines(groups, scale)
+        order = fusion.fused(groups, cosines, pool)
+        alone = fusion.found_alone(words, rarity, groups)
+        enough = [id for id in order if cosines[id] >= question.least_cosine or id in alone]
+        nearest, whole = self._nearest(question, scale, groups, languages)
+        page = paging.page(
+            {id: cosines[id] for id in enough}, nearest, question, _generation, whole=whole
+        )
+        return page.found, Answer(
+            candidates=len(order),
+            below=len(order) - len(enough),
+            total=page.total,
+            total_is=page.total_is,
+            lexical="used" if any(group.weight for group in groups) else "no match",
+            languages=scale.spoken(balance, groups),
+            language=self._language,
+        )
+
+    def _nearest(
+        self,
+        question: Question,
+        scale: Scale,
+        groups: Sequence[fusion.Group],
+        languages: Sequence[str],
+    ) -> tuple[dict[int, float], bool]:
+        """Return the similarities of all passages that reach the threshold by their vectors, and
+        whether these are all. Only the languages are searched again whose list was cut off."""
+        nearest = {id: one for group in groups for id, one in group.dense.items()}
+        least, pool = question.least_cosine, paging.pool_of(question)
+        cut = [at for at, group in enumerate(groups) if paging.cut_off(group.dense, pool, least)]
+        if not cut:
+            return nearest, True
+        if not question.counted:
+            return nearest, False
+        limit = paging.depth_of(question)
+        found = self._shard.nearest(
+            scale.vector,
+            limit=limit,
+            least={languages[at]: scale.cosine(at, least) for at in cut},
+            tenant=question.tenant,
+            hidden=self._manifest.hidden,
+            among=question.filter,
+            languages=languages,
+        )
+        for at, cosines in zip(cut, found, strict=True):
+            nearest |= {id: scale.similar(at, cosine) for id, cosine in cosines.items()}
+        return nearest, all(len(cosines) < limit for cosines in found)
+
+    def _balance(self) -> Balance | None:
+        """Return the languages of the collection; None if those of its passages are unknown."""
+        sums = self._manifest.languages
+        if self._balanced_of is not sums:
+            self._balanced_of, self._rare = sums, {}
+            self._balanced = Balance(sums) if sums else None
+        return self._balanced
+
+    def _rarity(self, words: Sparse, tenant: str | None) -> dict[int, fusion.Rarity]:
+        """Return the rarity of each of a question's words."""
+        missing = [index for index in words.indices if (tenant, index) not in self._rare]
+        hidden = self._manifest.hidden
+        found = self._shard.rarest(missing, tenant=tenant, hidden=hidden)
+        new = {
+            (tenant, index): fusion.rarity(scores, self._manifest.chunks)
+            for index, scores in zip(missing, found, strict=True)
+        }
+        if len(self._rare) > _RARE:
+            self._rare = {}
+        if not hidden:
+            self._rare |= new
+        return {
+            index: new.get((tenant, index)) or self._rare[tenant, index] for index in words.indices
+        }
+
+    def _groups(
+        self,
+        ranked: Sequence[Rankings],
+        scale: Scale,
+        words: Sparse,
+        rarity: Mapping[int, fusion.Rarity],
+    ) -> list[fusion.Group]:
+        return [
+            fusion.Group(
+                dense={id: scale.similar(at, cosine) for id, cosine in found.dense.items()},
+                words=found.words,
+                weight=self._weight(words, rarity, found.words),
+            )
+            for at, found in enumerate(ranked)
+        ]
+
+    def _weight(
+        self, words: Sparse, rarity: Mapping[int, fusion.Rarity], found: Mapping[int, float]
+    ) -> float:
+        return (
+            fusion.weight_of_words(words, rarity, self._tokens.of(fusion.best(found)))
+            if found
+            else 0.0
+        )
+
+    def _cosines(self, groups: Sequence[fusion.Group], scale: Scale) -> dict[int, float]:
+        """Return the similarities of all passages that a ranking lists."""
+        cosines: dict[int, float] = {}
+        places: dict[int, int] = {}
+        for at, group in enumerate(groups):
+            cosines |= group.dense
+            if group.weight:
+                places |= dict.fromkeys(group.words.keys() - group.dense.keys(), at)
+        measured = self._shard.cosines(scale.vector, places.keys())
+        return cosines | {id: scale.similar(places[id], one) for id, one in measured.items()}
+
+
+def _generation(id: int) -> int:
+    return id >> ORDINALS
