@@ -303,7 +303,9 @@ class KBHandler:
                     ),
                     "words": answer.lexical,
                     "question": language_of_question(request.query),
-                    "languages": _shown_languages(answer.languages),
+                    "languages": {
+                        language: spoken.shown() for language, spoken in answer.languages.items()
+                    },
                     "best": (
                         round(embedder.similarity(max(hit.cosine for hit in answer.hits)), 3)
                         if answer.hits
@@ -460,18 +462,6 @@ def _refuse_other_pages(request: SearchRequest, asked: Sequence[_Part]) -> None:
             " search depends on how much of it is returned",
             hint=f"set {other} to {'false' if walked else '0'}, or raise the limit instead",
         )
-
-
-def _shown_languages(languages: Mapping[str, Spoken]) -> dict[str, dict[str, float]]:
-    """Return the languages of an answer as the trace shows them."""
-    return {
-        language: {
-            "share": round(spoken.share, 3),
-            "shifted": round(spoken.shifted, 4),
-            "words": round(spoken.words, 2),
-        }
-        for language, spoken in languages.items()
-    }
 
 
 def _embedded_by(part: _Part) -> tuple[str, str, int]:

@@ -162,6 +162,14 @@ class Spoken(NamedTuple):
     shifted: float
     words: float
 
+    def shown(self) -> dict[str, float]:
+        """Return the values as the trace shows them."""
+        return {
+            "share": round(self.share, 3),
+            "shifted": round(self.shifted, 4),
+            "words": round(self.words, 2),
+        }
+
 
 @dataclass(frozen=True, kw_only=True)
 class Answer:
