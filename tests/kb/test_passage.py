@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from groundhook import open_host
 from groundhook.handlers.kb.embed import estimated_tokens
 from groundhook.handlers.kb.embedded.client import KBClient
-from groundhook.handlers.kb.ranking.passage import parts, units
+from groundhook.handlers.kb.ranking.passage import SPARE, parts, units
 from groundhook.host.core.types.events import StreamEnd
 from groundhook.host.core.types.search import Extent, Item
 from tests.conftest import MakeApp
@@ -51,8 +51,58 @@ def test_a_part_is_of_its_chunk_by_whole_units_and_the_same_every_time(
         named = (
             every[part.first - 1].kind == "row" and part.last == part.first + 1
         )  # names of columns and the first row
-        if part.first < part.last and not part.header and not named:
-            assert estimated_tokens(content[part.start : part.end]) <= most
+        announced = any(map(_ends_in_colon, _texts(content)[part.first - 1 : part.last - 1]))
+        if part.first < part.last and not part.header and not named and not announced:
+            assert estimated_tokens(content[part.start : part.end]) <= SPARE * most
+
+
+def _texts(content: str) -> list[str]:
+    return [content[unit.body : unit.end] for unit in units(content)]
+
+
+def _ends_in_colon(text: str) -> bool:
+    return text.rstrip("*_` \t").endswith(":")
+
+
+WORDS = ["pears ", "ripe ", "the ", "apples ", ". ", ": ", ":\n\n", ".\n\n", "\n- ", "\n\n## ", "**Note:**\n\n"]  # fmt: skip
+
+
+@given(
+    st.lists(st.sampled_from(WORDS), min_size=20, max_size=150).map("".join),
+    st.sampled_from(["ripe pears", "apples", "note"]),
+    st.integers(5, 80),
+)
+def test_a_part_never_ends_in_a_label_where_anything_follows_it(
+    content: str, question: str, most: int
+) -> None:
+    [part] = parts([content], question, "english", most)
+    if part is None or part.first == part.last == part.of:
+        return
+    every, last = units(content), part.last - 1
+    is_label = every[last].kind == "heading" or _ends_in_colon(_texts(content)[last])
+    assert not is_label or (
+        part.first == part.last and all(map(_ends_in_colon, _texts(content)[last:-1]))
+    )
+
+
+@pytest.mark.parametrize("most", [30, 40, 60])
+def test_the_sentence_after_the_one_with_the_words_of_the_question_is_in_the_part(
+    most: int,
+) -> None:
+    before = "Ripe pears grow here. " * 8
+    content = f"{before}Which colour have ripe pears? They are yellow. {'It rains a lot. ' * 30}"
+    [part] = parts([content], "Which colour have ripe pears?", "english", most)
+    assert part is not None
+    assert "ripe pears? They are yellow." in part.text(content)
+
+
+def test_a_label_brings_what_it_announces() -> None:
+    filler = "Nothing of this kind is described here. " * 10
+    steps = "\n".join(f"- Step {n} takes a while and some patience." for n in range(20))
+    content = f"{filler}\n\n**Pruning quinces:**\n\n{steps}\n\n{filler}"
+    [part] = parts([content], "How are quinces pruned?", "english", 40)
+    assert part is not None
+    assert "**Pruning quinces:**\n\n- Step 0" in part.text(content)
 
 
 @given(texts)
@@ -99,7 +149,7 @@ def test_the_sentence_with_the_words_of_the_question_is_told_with_what_stands_ar
     [part] = parts([content], question, language, 60)
     assert part is not None
     assert answer.strip() in part.text(content)
-    assert estimated_tokens(part.text(content)) <= 60
+    assert estimated_tokens(part.text(content)) <= SPARE * 60
 
 
 def test_words_that_tell_nothing_leave_a_chunk_whole() -> None:
@@ -158,7 +208,7 @@ async def test_an_item_says_where_in_its_document_its_content_stands(
     assert place(whole).sentences is None
     assert "cellar7" in part.content
     assert part.content == text[place(part).start : place(part).end]
-    assert estimated_tokens(part.content) <= 60
+    assert estimated_tokens(part.content) <= SPARE * 60
     sentences = place(part).sentences
     assert sentences is not None
     assert 1 < sentences.first <= sentences.last < sentences.of

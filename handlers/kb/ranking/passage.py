@@ -1,17 +1,17 @@
-"""Which part of a long chunk answers a question: whole sentences that follow one another. Pure,
-quick, the same every time.
+"""Selects the part of a long chunk that answers a question: consecutive whole sentences. Pure and
+deterministic.
 
-A chunk is cut into units: sentences, entries of a list, rows of a table, lines of code. Lists,
-tables and code stay whole where they fit, with the sentence that announces them, and a heading goes
-with what follows it. Of all runs of units that fit, the one is taken that has most of the
-question's words: a word weighs what the collection's analyser gives it in a question, times how
-rare it is among the units of everything that was found, and saturates as in BM25; what one unit of
-the run has all by itself counts once more, and so does the beginning of a chunk, which says what
-the rest is about. Where the question's words do not tell, the chunk stays whole: it was found by
-its meaning, and nothing here knows which sentence that is.
+A chunk is split into units: sentences, list entries, table rows, lines of code. A list, a table or
+a block of code is kept whole where it fits, with the sentence that introduces it, and a heading is
+kept with what follows it. Every run of units that fits is scored by the question's words in it, and
+the best run is taken. A word weighs its weight in the collection's analyser times its rarity among
+the units of all chunks found, and saturates as in BM25. The words of the run's best unit count
+twice, and the beginning of a chunk gets a bonus because it introduces the subject. The run then
+takes in the unit that follows it, so that it does not end right before the answer, and never ends
+in a label.
 
-Measured by `bench.passages`, on sections of this repository's documents and on paragraphs of
-XQuAD-en, three to a chunk.
+A chunk with too few of the question's words stays whole: it was found by its meaning, and this
+module cannot know which sentence matched. `bench.passages` measures the results.
 """
 
 from __future__ import annotations
@@ -30,30 +30,29 @@ from groundhook.handlers.kb.analyse import Analyser
 from groundhook.handlers.kb.embed import estimated_tokens
 from groundhook.host.core.sentences import spans
 
-LONGEST = 480  # bytes of a unit: what no terminator ends is cut at clauses or blanks
+LONGEST = 480  # bytes of a unit: a longer sentence is cut at clauses or blanks
 SATURATION = 0.9  # k of BM25
-OF_BEST = 1.0  # of what the best unit of a run has by itself, beside what the run has
-# of the weight of all words of the question that were found anywhere: what the beginning of a chunk
-# is worth
-LEAD = 0.3
-LEAST_SHARE = 0.25  # of the same: a run with less does not tell
-SPARE = 1.25  # times as much as a part may have: a chunk with no more is not worth cutting
-# chunks of which all is kept that does not depend on the question: the same ones answer many
-REMEMBERED = 1024
+OF_BEST = 1.0  # weight of the run's best unit, added to the score of the run
+# Both are shares of the total weight of the question's words that occur in any chunk found.
+LEAD = 0.3  # bonus of a run at the beginning of a chunk
+LEAST_SHARE = 0.25  # a run with no more than this is not selected: the chunk stays whole
+# A chunk is not cut up to this multiple of `most`, and a part may grow to it.
+SPARE = 1.25
+REMEMBERED = 1024  # chunks whose units, tokens and runs are cached: many questions find the same
 
 _FENCE = re.compile(r"[ \t]*(`{3,}|~{3,})")
 _HEADING = re.compile(r" {0,3}#{1,6}(?:[ \t]|$)")
 _ENTRY = re.compile(r"[ \t]*(?:[-*+•‣▪–]|\(?\d{1,3}[.)])[ \t]+\S")
 _RULE = re.compile(r"[ \t]*\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*\|?[ \t]*$")
 _CLAUSE = re.compile(r"[;,、，；،][ \t\n]*|[ \t\n]+")
-_ANNOUNCES = ":："
+_ANNOUNCES = (":", "：")
 
 Kind = Literal["heading", "text", "entry", "row", "code"]
 
 
 class Unit(NamedTuple):
-    """Characters `start` to `end` of a chunk; what is said begins at `body`, behind headings.
-    `block` tells paragraphs, lists, tables and pieces of code apart."""
+    """Characters `start` to `end` of a chunk; the text itself begins at `body`, after headings.
+    Units of one paragraph, list, table or block of code share their `block` number."""
 
     start: int
     body: int
@@ -65,7 +64,7 @@ class Unit(NamedTuple):
 @dataclass(frozen=True)
 class Part:
     """Characters `start` to `end` of a chunk, its units `first` to `last` of `of`, counted from 1.
-    `header` is that of the table in whose middle the part begins; it is told before the part."""
+    A part that begins in the middle of a table has the table's `header`, which comes before it."""
 
     start: int
     end: int
@@ -79,17 +78,17 @@ class Part:
 
 
 def parts(contents: Sequence[str], question: str, language: str, most: int) -> list[Part | None]:
-    """For each chunk the part of at most `most` tokens, as `estimated_tokens` counts them, that
-    answers the question; more only where a unit alone has more, or the names of a table's columns
-    with its first row. None: the chunk as it is, since it has hardly more, or the question's words
-    do not tell."""
+    """Return for each chunk the part that answers the question: about `most` tokens as
+    `estimated_tokens` counts them, and at most `SPARE` times as many unless a single unit, a label
+    with what it announces, or a table's header with its first row is longer. None means the whole
+    chunk: it is hardly longer, or has too few of the question's words."""
     if max(map(estimated_tokens, contents), default=0) <= SPARE * most:
         return [None] * len(contents)
     analyser = Analyser(language)
     asked = analyser.question(question)
     wanted = dict(zip(asked.indices, asked.values, strict=True))
     among = frozenset(wanted)
-    words = [[among & unit for unit in _said(content, language)] for content in contents]
+    words = [[among & unit for unit in _unit_tokens(content, language)] for content in contents]
     seen = Counter(chain.from_iterable(chain.from_iterable(words)))
     number = sum(map(len, words))
     worth = {
@@ -100,7 +99,7 @@ def parts(contents: Sequence[str], question: str, language: str, most: int) -> l
 
 
 @lru_cache(maxsize=REMEMBERED)
-def _said(content: str, language: str) -> tuple[frozenset[int], ...]:
+def _unit_tokens(content: str, language: str) -> tuple[frozenset[int], ...]:
     """The tokens of each unit of a chunk."""
     analyser = Analyser(language)
     return tuple([analyser.indices(content[unit.start : unit.end]) for unit in units(content)])
@@ -117,25 +116,25 @@ def _part(
     alone = {at: math.fsum(map(worth.__getitem__, words[at])) for at in having}
 
     def value(run: tuple[int, int]) -> tuple[float, int]:
-        """What the units of a run have of the question's words, and how near to its middle the one
-        is that has most."""
+        """The score of a run, then how near its best unit is to its middle."""
         lead = 0.0 if run[0] else LEAD * every
         inside = having[bisect_left(having, run[0]) : bisect_right(having, run[1])]
         if not inside:
             return round(lead, 6), 0
-        counts: dict[int, int] = {}  # of very few, for which a Counter takes longer
+        counts: dict[int, int] = {}  # a Counter is slower for so few
         for word in chain.from_iterable([words[at] for at in inside]):
             counts[word] = counts.get(word, 0) + 1
         saturated = [
             worth[word] * count * (SATURATION + 1) / (count + SATURATION)
             for word, count in counts.items()
         ]
-        best = max(inside, key=alone.__getitem__)
-        return round(math.fsum(saturated) + OF_BEST * alone[best] + lead, 6), -abs(
-            2 * best - run[0] - run[1]
+        top = max(inside, key=alone.__getitem__)
+        return round(math.fsum(saturated) + OF_BEST * alone[top] + lead, 6), -abs(
+            2 * top - run[0] - run[1]
         )
 
-    first, last = max(_runs(content, most), key=value)
+    best = max(_runs(content, most), key=value)
+    first, last = _completed(content, best, most, matching=bool(words[best[1]]))
     had = {word for unit in words[first : last + 1] for word in unit}
     if (first, last) == (0, len(all) - 1) or math.fsum(
         worth[word] for word in had
@@ -151,10 +150,10 @@ def _part(
 
 @lru_cache(maxsize=REMEMBERED)
 def _runs(content: str, most: int) -> tuple[tuple[int, int], ...]:
-    """The first and the last unit of each run that fits and to which nothing can be added; at least
-    one whole segment."""
+    """The first and the last unit of each longest run that fits; a segment that is too long is a
+    run of its own."""
     all = units(content)
-    segments = _segments(content, all, most)
+    segments = _segments(content, most)
     runs: list[tuple[int, int]] = []
     reached, end = -1, 0
     for begin, (first, _) in enumerate(segments):
@@ -172,9 +171,46 @@ def _runs(content: str, most: int) -> tuple[tuple[int, int], ...]:
     return tuple(runs)
 
 
-def _segments(content: str, all: Sequence[Unit], most: int) -> list[tuple[int, int]]:
-    """What is not parted, as first and last unit: lists, tables and code that fit, with what
-    announces them; else each unit."""
+def _completed(content: str, run: tuple[int, int], most: int, *, matching: bool) -> tuple[int, int]:
+    """The run with the segment that follows it, since the answer often follows the sentence that
+    has the question's words. It may grow to `SPARE` times `most`. A label at its end brings what it
+    announces: where that does not fit, the run loses its beginning if the label is `matching`, and
+    else the label."""
+    all = units(content)
+    segments = _segments(content, most)
+    begin = bisect_left(segments, (run[0], 0))
+    end = stop = bisect_left(segments, (run[1] + 1, 0)) - 1
+    if stop + 1 < len(segments):
+        stop += 1
+    while stop + 1 < len(segments) and _is_label(content, all[segments[stop][1]]):
+        stop += 1
+
+    def fits() -> bool:
+        first, last = segments[begin][0], segments[stop][1]
+        header = estimated_tokens(_header(content, all, first))
+        return header + _tokens(content, all, first, last) <= SPARE * most
+
+    if not fits() and not (matching and _is_label(content, all[run[1]])):
+        stop = end
+    while begin < end < stop and not fits():
+        begin += 1
+    first, last = segments[begin][0], segments[stop][1]
+    while last > first and _is_label(content, all[last]):
+        last -= 1
+    return first, last
+
+
+def _is_label(content: str, unit: Unit) -> bool:
+    """Whether a unit only announces what follows it."""
+    text = content[max(unit.body, unit.end - 8) : unit.end]
+    return unit.kind == "heading" or text.rstrip("*_` \t").endswith(_ANNOUNCES)
+
+
+@lru_cache(maxsize=REMEMBERED)
+def _segments(content: str, most: int) -> tuple[tuple[int, int], ...]:
+    """What a run never splits, as first and last unit: a list, a table or code that fits, with the
+    sentence that announces it; otherwise each unit."""
+    all = units(content)
     segments: list[tuple[int, int]] = []
     for _, block in groupby(range(len(all)), key=lambda at: all[at].block):
         places = list(block)
@@ -183,21 +219,20 @@ def _segments(content: str, all: Sequence[Unit], most: int) -> list[tuple[int, i
             segments += [(place, place) for place in places]
             continue
         if _tokens(content, all, first, last) > most:
-            names = (
-                1 if len(places) > 1 and all[first].kind == "row" else 0
-            )  # of columns, with the first row
-            segments += [(first, places[names]), *((place, place) for place in places[names + 1 :])]
+            # a table's header stays with its first row
+            head = 1 if len(places) > 1 and all[first].kind == "row" else 0
+            segments += [(first, places[head]), *((place, place) for place in places[head + 1 :])]
             continue
         before = segments[-1] if segments else None
         if (
             before
-            and content[all[before[1]].end - 1] in _ANNOUNCES
+            and _is_label(content, all[before[1]])
             and _tokens(content, all, before[0], last) <= most
         ):
             segments[-1] = (before[0], last)
         else:
             segments.append((first, last))
-    return segments
+    return tuple(segments)
 
 
 def _tokens(content: str, all: Sequence[Unit], first: int, last: int) -> int:
@@ -205,7 +240,7 @@ def _tokens(content: str, all: Sequence[Unit], first: int, last: int) -> int:
 
 
 def _header(content: str, all: Sequence[Unit], first: int) -> str:
-    """The header of the table in whose middle a run begins."""
+    """The table's header where a run begins in the middle of a table; else ""."""
     unit = all[first]
     if unit.kind != "row" or first == 0 or all[first - 1].block != unit.block:
         return ""
@@ -219,9 +254,9 @@ def _header(content: str, all: Sequence[Unit], first: int) -> str:
 
 @lru_cache(maxsize=REMEMBERED)
 def units(content: str) -> tuple[Unit, ...]:
-    """The units of a chunk, in its order. Between them are blanks alone."""
+    """The units of a chunk, in order. Only blanks lie between them."""
     found: list[Unit] = []
-    begin = -1  # of headings that nothing follows yet
+    begin = -1  # start of headings that wait for the unit they belong to
     for number, (kind, start, end) in enumerate(_blocks(content)):
         if kind == "heading":
             begin = start if begin < 0 else begin
@@ -248,7 +283,7 @@ def _pieces(content: str, kind: Kind, start: int, end: int) -> Iterator[tuple[in
 
 
 def _lines(content: str, start: int, end: int) -> list[tuple[int, int]]:
-    """Lines with something in them, without the line feed."""
+    """Lines that are not blank, without the line feed."""
     return [
         (low, high) for low, high in _every_line(content, start, end) if content[low:high].strip()
     ]
@@ -261,7 +296,7 @@ def _every_line(content: str, start: int, end: int) -> Iterator[tuple[int, int]]
 
 
 def _entries(content: str, start: int, end: int) -> list[tuple[int, int]]:
-    """The entries of a list; what does not begin one goes on with the one before."""
+    """The entries of a list; a line that does not begin an entry continues the one before."""
     found: list[tuple[int, int]] = []
     for low, high in _lines(content, start, end):
         if found and not _ENTRY.match(content[low:high]):
@@ -272,7 +307,7 @@ def _entries(content: str, start: int, end: int) -> list[tuple[int, int]]:
 
 
 def _cut(content: str, start: int, end: int) -> Iterator[tuple[int, int]]:
-    """A sentence, in pieces where it is too long to be one."""
+    """The sentence, in pieces of at most `LONGEST` bytes."""
     while (size := len(content[start:end].encode(errors="replace"))) > LONGEST:
         reach = start + max(1, (end - start) * LONGEST // (2 * size))
         ends = [
@@ -286,8 +321,8 @@ def _cut(content: str, start: int, end: int) -> Iterator[tuple[int, int]]:
 
 
 def _blocks(content: str) -> Iterator[tuple[Kind, int, int]]:
-    """Headings, paragraphs, lists, tables and pieces of code, by how their lines begin: as much of
-    Markdown as it takes to keep together what belongs together."""
+    """Headings, paragraphs, lists, tables and blocks of code, recognised by how their lines
+    begin."""
     block: tuple[Kind, int, int] | None = None
     fence, parted = "", False
     for low, high in _every_line(content, 0, len(content)):
@@ -318,8 +353,8 @@ def _blocks(content: str) -> Iterator[tuple[Kind, int, int]]:
 
 
 def _kind(line: str, before: Kind | None, *, parted: bool) -> Kind:
-    """Of a line outside of fenced code that is not empty. `parted`: an empty one stands before
-    it."""
+    """The kind of a line that is not empty and not in fenced code. `parted`: an empty line comes
+    before it."""
     if line[0].isalpha():  # as most are
         return "entry" if before == "entry" and not parted else "text"
     if _HEADING.match(line):
