@@ -1,10 +1,10 @@
-"""What an embedding's cosines are worth on a collection's own documents, and the curve that makes
-similarities of them.
+"""Measures an embedding model's cosines on a collection's own documents, and fits the curve that
+turns them into similarities.
 
-Questions with the documents that answer them are given, or made: a sentence of a passage, behind
-its headings, asks for the rest of it, which is embedded without both (the inverse cloze task of
-Lee, Chang and Toutanova, 2019). Against them stand questions that nothing in the collection
-answers, with the passage nearest to each.
+Related pairs are questions with the documents that answer them, from a file or made here: a
+sentence of a passage, after its headings, is the question, and the rest of the passage, embedded
+without both, is the answer (the inverse cloze task of Lee, Chang and Toutanova, 2019). Unrelated
+pairs are questions that nothing in the collection answers, each with its nearest passage.
 """
 
 from __future__ import annotations
@@ -30,23 +30,19 @@ from groundhook.host.core.ports import Embedder
 Cosines = npt.NDArray[np.float32]
 Done = Callable[[int, int, str], None]  # questions done, of how many, the document
 
-AT_BALANCE, AT_RELATED = (
-    0.27,
-    0.87,
-)  # similarities of the balanced threshold and of the middle of the related, as built in
+# Similarities that a curve gives to the balanced threshold and to the median of the related pairs.
+AT_BALANCE, AT_RELATED = 0.27, 0.87
 PERCENTILES = (1, 5, 50, 95, 99)
-_LEAST = 10  # questions
-_PASSAGES = 200  # that off-topic questions are compared with
+_LEAST = 10  # questions needed
+_PASSAGES = 200  # passages that off-topic questions are compared with
 _A_QUESTION = '{"question": "…", "document": "guide.md"}, or "documents" with a list of them'
-_SENTENCE, _REST = (
-    range(20, 301),
-    80,
-)  # characters of a sentence that asks, and at least of what it asks for
+_SENTENCE = range(20, 301)  # characters of a sentence that may be a question
+_REST = 80  # least characters of the rest of its passage
 
 
 @dataclass(frozen=True)
 class Asked:
-    """A question, and the ids of the documents that answer it; none: it is off-topic."""
+    """A question, and the ids of the documents that answer it; an off-topic question has none."""
 
     question: str
     documents: tuple[str, ...]
@@ -54,13 +50,13 @@ class Asked:
 
 @dataclass(frozen=True, kw_only=True)
 class Calibration:
-    """`related` and `unrelated` are cosines at PERCENTILES: of a question and its passage, and of
-    an off-topic question and the nearest passage. At the cosine `balanced` as large a share of the
-    related is lost as of the unrelated passes (`lost`, `passed`, 0-1). `in_use` is what the
-    embedder makes of `balanced` and of the middle of the related, and should be AT_BALANCE and
-    AT_RELATED. `curve` is the one through these; None where the two kinds do not lie apart. There
-    were so many `questions` with what answers them, `made` or given, and so many `off_topic`,
-    `off_topic_built_in` or given."""
+    """The result of `calibrate`. `related` and `unrelated` are cosines at PERCENTILES: of questions
+    with their passages, and of off-topic questions with the nearest passage. A threshold at the
+    cosine `balanced` loses the share `lost` of the related and lets pass the share `passed` of the
+    unrelated, which are about equal (0-1). `in_use` is the embedder's similarity at `balanced` and
+    at the median of the related; it should be AT_BALANCE and AT_RELATED. `curve` has these values;
+    None where the two kinds overlap too much. `questions` and `off_topic` count the questions;
+    `made` and `off_topic_built_in` are true where the caller supplied none."""
 
     collection: str
     provider: str
@@ -89,8 +85,8 @@ def balance(related: Cosines, unrelated: Cosines) -> float:
 
 
 def curve_through(balanced: float, related: float) -> Curve | None:
-    """The curve with similarity 0.27 at `balanced` and 0.87 at `related`; None where the model does
-    not tell them apart."""
+    """The curve with similarity AT_BALANCE at `balanced` and AT_RELATED at `related`; None where
+    `related` is not the greater."""
     if related <= balanced:
         return None
     low, high = (math.log(share / (1 - share)) for share in (AT_BALANCE, AT_RELATED))
@@ -99,8 +95,8 @@ def curve_through(balanced: float, related: float) -> Curve | None:
 
 
 def read_questions(lines: Iterable[str], name: str) -> list[Asked]:
-    """JSON lines {question, document} or {question, documents: […]}, {question} alone where it is
-    off-topic; other keys are left alone. Raises UsageError, also where there is none."""
+    """Parse JSON lines {question, document} or {question, documents: […]}, or {question} alone for
+    an off-topic one; other keys are ignored. Raises UsageError, also where there is no line."""
     asked = []
     hint = f"such as {_A_QUESTION}"
     for number, line in enumerate(lines, 1):
@@ -115,7 +111,7 @@ def read_questions(lines: Iterable[str], name: str) -> list[Asked]:
                 raise TypeError
         except (ValueError, KeyError, TypeError, AttributeError) as exc:
             raise UsageError(
-                f"{name}:{number} is no question with the document that answers it", hint=hint
+                f"{name}:{number} is not a question with the document that answers it", hint=hint
             ) from exc
         asked.append(Asked(said["question"], tuple(documents)))
     if not asked:
@@ -133,10 +129,10 @@ async def calibrate(
     most: int = 100,
     done: Done | None = None,
 ) -> Calibration:
-    """Measure with `asked`, or without it with at most so many questions that are made. Off-topic
-    ones are those of `asked`, or where it has none, those built in. Raises UsageError where there
-    are too few, UnknownName for a document that is not there, StorageError, and what the embedder
-    raises."""
+    """Measure with the questions `asked`, or with at most `most` that are made from the documents.
+    Where `asked` has no off-topic questions, the built-in ones are used. Raises UsageError where
+    there are too few questions, UnknownName for a missing document, StorageError, and the
+    embedder's errors."""
     chance = random.Random(1)
     usage = await store.usage(collection, tenant)
     if not usage.documents:
@@ -199,7 +195,7 @@ async def _embedded(embedder: Embedder, question: str) -> Cosines:
 
 @dataclass(frozen=True)
 class _Pair:
-    """A question with what answers it: the text, which is to be embedded, or vectors."""
+    """A question with its answer: the text `rest`, which is embedded later, or `vectors`."""
 
     question: str
     document: str
@@ -269,8 +265,8 @@ def _asking(id: str, document: Incoming, chance: random.Random) -> Iterator[_Pai
             (content[one.body : one.end].strip(), content[: one.body] + content[one.end :].lstrip())
             for one in sentences
         ]
-        # the sentence that has most words in common with the rest: it is the least about something
-        # else
+        # The sentence with most words in common with the rest is least likely to be about
+        # something else.
         if asking:
             sentence, rest = max(asking, key=lambda pair: len(_words(pair[0]) & _words(pair[1])))
             if len(rest) >= _REST:

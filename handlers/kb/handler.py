@@ -1,8 +1,7 @@
-"""The search source `kb`: collections searched at once, for one identity, with similarities that
-mean the same for every embedding model. It reads; adding is `ingest`'s.
+"""The search source `kb`: searches several collections for one identity. Similarities are on one
+scale whatever the embedding model. It only reads; `ingest` adds documents.
 
-The tenant comes from the request's identity and nowhere else, and is part of every question to the
-store.
+The tenant comes from the request's identity alone, and every question to the store carries it.
 """
 
 from __future__ import annotations
@@ -36,10 +35,7 @@ from groundhook.handlers.kb.store import (
 from groundhook.host.core.errors import HostError, SourceNotConfigured, UsageError, suggestion
 from groundhook.host.core.ports import Embedder, Found, Scope
 from groundhook.host.core.trace import span
-from groundhook.host.core.types.collection_spec import (
-    CollectionSpec,
-    EmbeddingSpec,
-)
+from groundhook.host.core.types.collection_spec import CollectionSpec, EmbeddingSpec
 from groundhook.host.core.types.fields import Scalar
 from groundhook.host.core.types.filters import Filter
 from groundhook.host.core.types.search import (
@@ -55,10 +51,9 @@ EmbedderOf = Callable[[CollectionSpec], Embedder]
 _MOST_VALUES = 100  # of a facet
 _WIDEST = 2000  # passages that are compared for a search that wants such that differ
 
-# Of the threshold: what a passage that the graph leads to must have, which answers because of what
-# it is about. With a half, .58 of the second documents of bench/graph_questions are among the first
-# five at the default threshold, with this .76; with a tenth .82, and questions that have nothing to
-# do with the documents begin to find some.
+# Share of the threshold that a passage reached through the graph must have: it answers because of
+# its subject. At the default threshold, .76 of the second documents of bench/graph_questions are
+# among the first five; with .5 it is .58, and with .1 .82, but then off-topic questions find some.
 OF_REACHED = 0.2
 
 
@@ -82,8 +77,8 @@ class _Outcome:
 
 
 class _Declared(NamedTuple):
-    """A collection with its embedder, what a store compares with what it was made with, and a
-    threshold's `least_cosine`."""
+    """A collection with its embedder, the properties that a store checks, and the least cosine for
+    a threshold."""
 
     spec: CollectionSpec
     embedder: Embedder
@@ -92,7 +87,7 @@ class _Declared(NamedTuple):
 
 
 class _Part(NamedTuple):
-    """A search in one collection: what of it may be seen, and what of that is wanted."""
+    """A search in one collection: the tenant and filter that limit it, and the facets to count."""
 
     declared: _Declared
     tenant: str | None
@@ -117,10 +112,10 @@ class KBHandler:
         self._languages: dict[str, Mapping[str, Spoken]] = {}  # of collections, as last answered
 
     async def search(self, request: SearchRequest, scope: Scope, /) -> Found:
-        """The passages nearest to the question over all its collections, best first. Raises
-        SourceNotConfigured for a collection that is not there or empty, NotPermitted, ConfigError
-        and StorageError when no collection could answer; when one could, what the others said is a
-        warning."""
+        """Return the passages nearest to the question over all its collections, best first. Raises
+        SourceNotConfigured for a missing or empty collection, NotPermitted, ConfigError and
+        StorageError when no collection could answer; when one could, the errors of the others are
+        warnings."""
         outcome = _Outcome()
         offset = request.offset or 0
         wanted = list(dict.fromkeys(request.collections or ()))
@@ -189,8 +184,8 @@ class KBHandler:
         )
 
     async def fetch_document(self, collection: str, document_id: str, scope: Scope, /) -> Found:
-        """A whole document, passage by passage. Raises SourceNotConfigured when there is none of
-        this id, NotPermitted."""
+        """Return all passages of a document. Raises SourceNotConfigured when the collection has no
+        document of this id, NotPermitted."""
         spec = self._spec(collection)
         tenant = tenant_seen(spec, scope.identity)
         found = await self._store.passages(spec.id, tenant, {document_id: None})
@@ -293,25 +288,7 @@ class KBHandler:
                 for name, counted in (await self._facets(part)).items():
                     outcome.facets.setdefault(name, Counter()).update(dict(counted))
                 outcome.items[spec.id] = items
-                node.data |= {
-                    "candidates": answer.candidates,
-                    "below_threshold": answer.below,
-                    "found": len(answer.hits),
-                    "cut": sum(
-                        item.extent is not None and item.extent.sentences is not None
-                        for item in items
-                    ),
-                    "words": answer.lexical,
-                    "question": language_of_question(request.query),
-                    "languages": {
-                        language: spoken.shown() for language, spoken in answer.languages.items()
-                    },
-                    "best": (
-                        round(embedder.similarity(max(hit.cosine for hit in answer.hits)), 3)
-                        if answer.hits
-                        else None
-                    ),
-                }
+                node.data |= _traced(request, answer, items, embedder)
         except HostError as exc:
             outcome.problems[spec.id] = exc
 
@@ -338,8 +315,9 @@ class KBHandler:
     async def _ask(
         self, spec: CollectionSpec, made: Made, question: Question, embedder: Embedder
     ) -> Answer:
-        """What the store answers to a question that is freed of its language, where that is not the
-        collection's: as far as its last answer shows, and asked again where that has changed."""
+        """The store's answer. A question in another language than the collection's has its language
+        taken off its vector. The collection's languages are those of its last answer; if they
+        have changed, the question is sent again."""
         languages = self._languages.get(spec.id, {})
         free = partial(self._across.freed, question.text, question.vector, embedder=embedder)
         freed = await free(languages=languages)
@@ -361,7 +339,7 @@ class KBHandler:
         least: float,
         outcome: _Outcome,
     ) -> Answer:
-        """The answer with what the collection's graph leads to."""
+        """The answer with the passages that the collection's graph leads to."""
         with span("graph_search", spec.id) as node:
             walked = await self._graphs.reach(
                 self._store, spec, made, question, answer, least_cosine=least
@@ -382,8 +360,8 @@ class KBHandler:
     async def _widened(
         self, part: _Part, hits: Sequence[Hit], items: Sequence[Item], reach: int
     ) -> tuple[Item, ...]:
-        """The items with what stands before and after them in their documents; nothing is told
-        twice."""
+        """The items with the passages before and after them in their documents; no passage is
+        repeated."""
         taken: defaultdict[str, set[int]] = defaultdict(set)
         for hit in hits:
             taken[hit.document].add(hit.ordinal)
@@ -422,7 +400,7 @@ class KBHandler:
                 await scope.warn(
                     "facet_cut",
                     f"the facet {name!r} has more than {_MOST_VALUES} values; the most frequent are"
-                    " given",
+                    " returned",
                 )
             counted[name] = tuple(
                 FacetCount(value=value, count=count) for value, count in values[:_MOST_VALUES]
@@ -432,15 +410,17 @@ class KBHandler:
     async def _one_document(
         self, request: SearchRequest, document: str, wanted: Sequence[str], scope: Scope
     ) -> Found:
-        """The document from the first of the collections that has it. Raises what `fetch_document`
-        raises."""
-        said: HostError | None = None
+        """The document from the first of the collections that has it. Raises the errors of
+        `fetch_document`."""
+        problem: HostError | None = None
         for id in wanted:
             try:
                 return await self.fetch_document(id, document, scope)
             except HostError as exc:
-                said = said or exc
-        raise said or SourceNotConfigured(f"no collection to look for the document {document!r} in")
+                problem = problem or exc
+        raise problem or SourceNotConfigured(
+            f"no collection to look for the document {document!r} in"
+        )
 
     def _spec(self, id: str) -> CollectionSpec:
         if id not in self._collections:
@@ -464,14 +444,31 @@ def _refuse_other_pages(request: SearchRequest, asked: Sequence[_Part]) -> None:
         )
 
 
+def _traced(
+    request: SearchRequest, answer: Answer, items: Sequence[Item], embedder: Embedder
+) -> dict[str, Any]:
+    """What a trace shows of a search in one collection."""
+    best = max((hit.cosine for hit in answer.hits), default=None)
+    return {
+        "candidates": answer.candidates,
+        "below_threshold": answer.below,
+        "found": len(answer.hits),
+        "cut": sum(item.extent is not None and item.extent.sentences is not None for item in items),
+        "words": answer.lexical,
+        "question": language_of_question(request.query),
+        "languages": {language: spoken.shown() for language, spoken in answer.languages.items()},
+        "best": None if best is None else round(embedder.similarity(best), 3),
+    }
+
+
 def _embedded_by(part: _Part) -> tuple[str, str, int]:
-    """What the similarities of a collection's items are made with."""
+    """The embedding model that a collection's similarities come from."""
     made = part.declared.made
     return made.provider, made.model, made.dimensions
 
 
 async def _all(searches: Sequence[Callable[[], Coroutine[Any, Any, None]]]) -> None:
-    if len(searches) == 1:  # as a rule, and a task takes longer than what is done with the answer
+    if len(searches) == 1:  # the usual case, and starting a task would cost more than it saves
         await searches[0]()
         return
     async with anyio.create_task_group() as tasks:

@@ -1,8 +1,7 @@
-"""Scripts and languages of text.
+"""Recognises scripts and languages of text. Pure.
 
-Pure functions over text. It refuses to guess finely: a language is recognised by its script, and
-among languages in Latin script by their commonest words; a collection that says its
-`analyser.language` is not guessed at.
+A language is recognised by its script, and languages in Latin script by their most common words. A
+collection that sets `analyser.language` is not guessed at.
 """
 
 from __future__ import annotations
@@ -81,7 +80,7 @@ _BY_SCRIPT = {
     "arabic": "arabic",
     "bengali": "bengali",
 }
-_USUAL = {  # stemmers of words among others
+_USUAL = {  # stemmers for words of a script other than the collection's
     "latin": "english",
     "greek": "greek",
     "cyrillic": "russian",
@@ -108,7 +107,7 @@ _COMMON = {
     "romanian": "și de la în nu o un este cu pe care să din mai pentru au ce sunt se că",
     "turkish": "ve bir bu için ile da de çok ne olarak daha ama gibi olan var mi ki kadar",
 }
-_ASKING = {  # what questions are made of, and answers rarely hold
+_ASKING = {  # words that are frequent in questions and rare in answers
     "english": (
         "what which who whom whose when where why how do does did can could should would will have"
         " has had a an i my me we our you your there any may might must if then than its their them"
@@ -140,7 +139,7 @@ _SAMPLE = 20_000  # characters of a document that decide
 
 
 def normalised(text: str) -> str:
-    """Text as the embedding model and the analyser want it: NFKC, no NUL, no Hebrew vowel
+    """Text prepared for the embedding model and the analyser: NFKC, without NUL and Hebrew vowel
     points."""
     if not text.isascii():
         text = _VOWEL_POINTS.sub("", unicodedata.normalize("NFKC", text))
@@ -148,11 +147,8 @@ def normalised(text: str) -> str:
 
 
 def scripts(text: str) -> Counter[str]:
-    """How many letters of each script the text has; letters of scripts not listed above are not
-    counted."""
-    ascii = text.encode(
-        "ascii", "ignore"
-    )  # most of most texts, and told apart from the rest in no time
+    """Count the letters of each script in the text; only those of `SCRIPTS`."""
+    ascii = text.encode("ascii", "ignore")  # fast, and most of most texts
     latin = len(ascii.translate(None, _NO_LETTERS))
     others = "" if len(ascii) == len(text) else "".join(_OTHERS.findall(text))
     found = (
@@ -170,8 +166,7 @@ def scripts(text: str) -> Counter[str]:
 
 
 def language_of(text: str) -> str:
-    """The language to analyse a collection in that begins with this text; `plain` when none is
-    recognised."""
+    """The language of a text; `plain` when none is recognised."""
     text = text[:_SAMPLE]
     counted = scripts(text)
     if not counted:
@@ -198,8 +193,8 @@ def script_of(language: str) -> str:
 
 
 def stemmers(language: str) -> dict[str, str]:
-    """Script → the language whose stemmer cuts words of that script, in a collection of this
-    language."""
+    """For a collection of this language: script → the language whose stemmer is used for words of
+    that script."""
     if language == PLAIN:
         return {}
     others = {script: name for script, name in _USUAL.items() if script != script_of(language)}
@@ -207,13 +202,13 @@ def stemmers(language: str) -> dict[str, str]:
 
 
 def filling_words(language: str) -> frozenset[str]:
-    """Words that a question in this language has whatever it is about."""
+    """Words of this language that do not show what a question is about."""
     return frozenset(f"{_COMMON.get(language, '')} {_ASKING.get(language, '')}".split())
 
 
 def known_language(asked: str, collection: str) -> str:
-    """`asked` in lower case, or "auto". Raises ConfigError for a language that no analyser
-    knows."""
+    """`asked` in lower case, which may be "auto". Raises ConfigError for a language without an
+    analyser."""
     language = asked.lower()
     if language != "auto" and language not in LANGUAGES:
         hint = suggestion(language, ["auto", *sorted(LANGUAGES)])

@@ -1,5 +1,5 @@
-"""Questions of daily life, of as many subjects as there are questions: few documents answer more
-than one or two of them."""
+"""Everyday questions, each on another subject: hardly any collection answers more than one or two
+of them."""
 
 from __future__ import annotations
 

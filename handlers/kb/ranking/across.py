@@ -1,10 +1,10 @@
-"""Questions in another language than most of a collection: their vector is freed of it.
+"""Takes the language off the vector of a question that is in another language than most of a
+collection.
 
-A multilingual model puts texts of one language near each other, whatever they say, and the more so
-the smaller it is. What the vectors of a few questions on everyday matters have in common is mostly
-their language; half of that mean is taken off the question's vector. It changes which passages are
-found; how similar they are is still measured on the scale of the whole vector (`scale`).
-`bench/ablation.py` shows what it is worth.
+A multilingual model puts texts of one language near each other whatever their subject, a small
+model more so. The mean vector of a few everyday questions in a language is mostly that language;
+half of it is subtracted from the question's vector. This changes which passages are found;
+similarities stay on the scale of the whole vector (`scale`). `bench/ablation.py` measures it.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from groundhook.handlers.kb.language import PLAIN, language_of, main_script, scr
 from groundhook.handlers.kb.store import Spoken, packed, unpacked
 from groundhook.host.core.ports import Embedder
 
-_SHARE = 0.5  # of the language's mean that is taken off
-_MOST = 0.5  # a language that more passages than this share have is the collection's own
+_SHARE = 0.5  # part of the language's mean that is subtracted
+_MOST = 0.5  # a language of more than this share of the passages is the collection's own
 _EVERYDAY = {
     "english": (
         "What does this word mean?|How much does it cost?|Who wrote this book?|How does it"
@@ -85,7 +85,7 @@ _OF_SCRIPT = {
 
 
 class Across:
-    """Frees questions. Each model's means are made when they are first needed."""
+    """Takes languages off questions. A model's mean vectors are computed when first needed."""
 
     def __init__(self) -> None:
         self._means: dict[tuple[str, str, int, str], list[float]] = {}
@@ -93,10 +93,10 @@ class Across:
     async def freed(
         self, text: str, vector: bytes, languages: Mapping[str, Spoken], embedder: Embedder
     ) -> bytes:
-        """A question's vector without half of what questions in its language have in common; empty
-        where that language is the collection's, or one of them is not known. Passages in Latin
-        script whose language is not recognised may be in any that is written so. Raises what the
-        embedder raises."""
+        """Return the question's vector less half of its language's mean; empty where that language
+        is the collection's own, or where one of the two is not known. Passages in Latin script
+        whose language was not recognised may be in any language of that script. Raises the
+        embedder's errors."""
         language = language_of_question(text)
         own = {language, PLAIN} if script_of(language) == "latin" else {language}
         share = sum(spoken.share for name, spoken in languages.items() if name in own)
@@ -120,7 +120,8 @@ class Across:
 
 
 def language_of_question(text: str) -> str:
-    """The language of a question, as well as its script shows it; "" where it is not known."""
+    """The language of a question by its words, else the most usual one of its script; "" where it
+    is not known."""
     language = language_of(text)
     if language in _EVERYDAY:
         return language

@@ -1,14 +1,14 @@
-"""Results of several collections as one list, comparing like with like. Pure.
+"""Merges the results of several collections into one list. Pure.
 
-Similarities of one embedding model mean the same wherever they come from: collections that are
-embedded alike are ordered by them. Those of two models are on one scale only as far as their curves
-are true (`handlers.kb.embedders.curve`), so lists of different models are compared by rank: the
-best of each, then the second of each, the more similar one first at every rank.
+Results of one embedding model are ordered by similarity. Similarities of different models are
+comparable only as far as their curves are accurate (`handlers.kb.embedders.curve`), so lists of
+different models are interleaved by rank: the first of each, then the second of each, the more
+similar one first at every rank.
 
 Measured on XQuAD-en (`bench.alike`), half of the passages embedded by the bundled model and half by
-words alone, nDCG@10 and share of questions whose passage is among the first three: by similarity
+words alone, nDCG@10 and share of questions with their passage among the first three: by similarity
 .936, .960; by rank .952, .995; by reciprocal ranks weighted with the best similarity .936, .950; by
-how far a similarity stands out from the others of its list .879, .970.
+standard score within each list .879, .970.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from groundhook.host.core.types.search import Item
 
 
 def merged(found: Iterable[tuple[Hashable, Sequence[Item]]]) -> tuple[Item, ...]:
-    """The items of all lists, best first, with scores that fall in this order. Each list comes with
-    what its scores were made with, and its scores fall."""
+    """Return the items of all lists, best first, with descending scores. Each list comes with a key
+    that is equal for lists of one embedding model, and is sorted by descending score."""
     given = list(found)
-    if len(given) == 1:  # as a rule
+    if len(given) == 1:  # the usual case
         return tuple(given[0][1])
     alike: dict[Hashable, list[Item]] = {}
     for made_with, items in given:

@@ -1,17 +1,16 @@
 """Fuses the rankings of a search by vectors and a search by words. Pure, and the same for the same
 input.
 
-A passage is worth how far its cosine stands out among the passages compared, and how far its score
-by words does, each in standard deviations of its kind: what a question's own evidence says about
-each side. A passage that one of the rankings does not list is not taken for a 0 there: its cosine
-is measured, and its words count as those of all others.
+A passage's score is the sum of its cosine and its BM25 score, each as a number of standard
+deviations above the mean of the passages compared. A passage that is missing from one ranking does
+not lose by that alone: its cosine is computed, and its BM25 score is 0, or the lowest one listed
+where that ranking was cut.
 
-How much words count is chosen for each question, and for each language of the collection, by
-whether they match at all (`weight_of_words`): a question in another language than the passages, or
-in other words than theirs, shares names and commonplaces with passages on anything. Where words
-count less than in another language of the collection, meaning counts more instead: a passage is not
-worth less because its language cannot have the question's words. `bench/ablation.py` shows what
-each is worth.
+The weight of words is chosen for each question and each language of the collection by whether they
+match at all (`weight_of_words`): a question in another language than the passages, or in other
+words, shares names and common words with passages on any subject. In a language where words weigh
+less than in another, meaning weighs more instead, so that a passage does not lose because its
+language cannot have the question's words. `bench/ablation.py` measures each part.
 """
 
 from __future__ import annotations
@@ -23,17 +22,17 @@ from itertools import chain
 
 from groundhook.handlers.kb.analyse import Sparse, is_code
 
-LOOKED_AT = 3  # passages that match best, in which a question's words are looked for
-# Shares of a question's words: up to the one they count nothing, from the other on in full.
+LOOKED_AT = 3  # best passages by words that are checked for the question's words
+# Shares of a question's words in one passage: words weigh 0 up to the first, 1 from the second.
 _NAMES, ENOUGH = 0.15, 0.35
-_STEP = 1e-6  # least distance between the scores of two neighbours
-_DIGITS = 9  # of a passage's worth: beyond them, equal ones differ
+_STEP = 1e-6  # least difference between the scores of two consecutive passages
+_DIGITS = 9  # of a passage's score: rounding errors would tell equal ones apart
 
 
 @dataclass(frozen=True)
 class Group:
-    """What a search found among passages of one language: cosines of the nearest and scores of
-    those that match best, best first, by passage; and what words count there, 0-1."""
+    """The two rankings of a search among passages of one language, passage → score, best first:
+    cosines and BM25 scores; and the `weight` of words there, 0-1."""
 
     dense: Mapping[int, float]
     words: Mapping[int, float]
@@ -48,16 +47,16 @@ def first(scores: Iterable[Mapping[int, float]], limit: int) -> dict[int, float]
 
 
 def fused(groups: Sequence[Group], cosines: Mapping[int, float], limit: int) -> list[int]:
-    """Passages, best first; equal ones by id. `cosines` has those of all that a ranking lists, and
-    of each ranking the first `limit` count. Where words count nothing, what is nearest comes
-    first."""
+    """Return passages, best first; equal ones by id. `cosines` has those of all passages in any
+    ranking, and the first `limit` of each ranking are fused. Where words weigh nothing, the order
+    is that of the cosines."""
     dense = first([group.dense for group in groups], limit)
     most = max((group.weight for group in groups), default=0.0)
     if not most:
         return [*dense]
     words = first([group.words for group in groups if group.weight], limit)
-    # In a ranking that was cut, those with the least score are there by chance: others as good were
-    # left out.
+    # A ranking that was cut may have left out passages with the same score as its last ones, so
+    # these are treated as missing.
     least = min(words.values()) if len(words) >= limit else 0.0
     scores = {id: score for id, score in words.items() if score > least}
     others = len(dense) - len(dense.keys() & scores.keys())
@@ -73,30 +72,29 @@ def fused(groups: Sequence[Group], cosines: Mapping[int, float], limit: int) -> 
 
 
 def _spread(scores: Sequence[float]) -> tuple[float, float]:
-    """The mean of scores, and one over their standard deviation: 0 where they are all equal, and so
-    tell nothing apart."""
+    """The mean of scores, and one over their standard deviation; 0 where all are equal."""
     mean = math.fsum(scores) / max(1, len(scores))
     deviation = math.dist(scores, [mean] * len(scores)) / math.sqrt(max(1, len(scores) - 1))
     return mean, 1 / deviation if deviation > 1e-12 else 0.0
 
 
 def best(words: Mapping[int, float]) -> list[int]:
-    """The passages that match best by words, as many as `weight_of_words` looks at."""
+    """The best passages by words, as many as `weight_of_words` checks."""
     return [*first([words], LOOKED_AT)]
 
 
 @dataclass(frozen=True)
 class Rarity:
-    """How much a word tells passages apart: the greatest score that it gives one, and that passage
-    where no other has the word."""
+    """How rare a word is: the greatest score that it gives a passage, and that passage if `only` it
+    has the word."""
 
     score: float
     only: int | None = None
 
 
 def rarity(scores: Mapping[int, float], passages: int) -> Rarity:
-    """`scores` are those of the two passages that a word alone finds best, of about so many. A word
-    that none has is as rare as can be: it counts what a word of one passage would."""
+    """The rarity of a word from the `scores` of the two best passages for it alone, in a collection
+    of about `passages`. A word that no passage has weighs as much as a word of a single passage."""
     if not scores:
         return Rarity(math.log(1 + (passages + 0.5) / 0.5))
     return Rarity(max(scores.values()), next(iter(scores)) if len(scores) == 1 else None)
@@ -105,10 +103,10 @@ def rarity(scores: Mapping[int, float], passages: int) -> Rarity:
 def weight_of_words(
     question: Sparse, rarity: Mapping[int, Rarity], passages: Iterable[Collection[int]]
 ) -> float:
-    """What a question's words count against its vector, 0-1, by the share of them that stands
-    together in one of the `passages`, which are those that match best, given by their tokens: up to
-    15 % nothing, from 35 % on in full. A word weighs what the question gives it times its `rarity`.
-    An exact code in common is enough."""
+    """The weight of a question's words beside its vector, 0-1: 0 where no passage has more than
+    15 % of them, 1 where one has at least 35 %. `passages` are the tokens of the best passages by
+    words. A word counts with its weight in the question times its `rarity`. One exact code in
+    common gives 1."""
     weights = {index: weight * rarity[index].score for index, weight in zip(*question, strict=True)}
     shared = [weights.keys() & tokens for tokens in passages]
     if any(is_code(index) for tokens in shared for index in tokens):
@@ -121,16 +119,16 @@ def weight_of_words(
 def found_alone(
     question: Sparse, rarity: Mapping[int, Rarity], groups: Iterable[Group]
 ) -> frozenset[int]:
-    """Passages that a word of the question finds and no other: they answer however near they are.
-    Only where words count in full, since a question on anything else has rare words too."""
+    """Passages that alone have one of the question's words; they are returned whatever their
+    cosine. Only where words weigh 1, since off-topic questions have rare words too."""
     sure = frozenset(chain.from_iterable(group.words for group in groups if group.weight == 1.0))
     words = [index for index, weight in zip(*question, strict=True) if weight >= 1.0]
     return sure & {rarity[index].only for index in words if index in rarity}
 
 
 def descending(similarities: Sequence[float]) -> list[float]:
-    """Scores of 0-1 for passages in fused order: their similarities, raised where a passage stands
-    above a more similar one, so that sorting by score keeps the fused order."""
+    """Scores of 0-1 for passages in fused order: their similarities, raised where a passage comes
+    before a more similar one, so that sorting by score keeps the fused order."""
     scores: list[float] = []
     floor = -_STEP
     for similarity in reversed(similarities):

@@ -1,5 +1,5 @@
-"""The vector that a question's passages are ranked by, and the scale on which its cosines are those
-of the whole question and comparable between languages (`balance`). Pure."""
+"""Maps the cosines of a search to similarities that are comparable between languages (`balance`)
+and between a question's vector with and without its language. Pure."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ _ROUNDING = 1e-6  # more than an engine's cosines in float32 differ from exact o
 
 @dataclass(frozen=True)
 class Scale:
-    """`vector` is what an engine is asked with, as float32; `factor` and, for each language of the
-    collection, one of `shifts` make similarities of the cosines it finds."""
+    """`vector` is the one to search with, as float32. A cosine times `factor`, plus the one of
+    `shifts` for the passage's language, is its similarity."""
 
     vector: array[float]
     factor: float = 1.0
@@ -26,7 +26,8 @@ class Scale:
 
     @classmethod
     def of(cls, question: Question, balance: Balance | None) -> Scale:
-        """Where the languages of passages are not known, the whole vector and its own cosines."""
+        """The scale of a question; cosines stay as they are where the languages of passages are not
+        known."""
         whole = array("f", question.vector)
         if balance is None or (len(balance.languages) < 2 and not question.freed):
             return cls(whole)
@@ -39,7 +40,7 @@ class Scale:
         return cls(freed, math.hypot(*ranked), balance.shifts(unit, ranked))
 
     def similar(self, language: int, cosine: float) -> float:
-        """The similarity, on the scale of cosines, of a passage in one of the languages."""
+        """The similarity, on the scale of cosines, of a passage in the language of this number."""
         return self.factor * cosine + self.shifts[language]
 
     def cosine(self, language: int, similarity: float) -> float:
@@ -47,7 +48,7 @@ class Scale:
         return (similarity - self.shifts[language]) / (self.factor or 1.0) - _ROUNDING
 
     def spoken(self, balance: Balance | None, groups: Sequence[Group]) -> Mapping[str, Spoken]:
-        """What an answer says of the languages."""
+        """Each language's share, shift and weight of words, for the trace."""
         if balance is None:
             return {}
         return {

@@ -1,5 +1,5 @@
-"""Which of the passages found are handed over: few of one document, and few that say the same.
-Pure."""
+"""Selects passages from a search's hits: a limited number of each document, different ones, or
+each with its neighbours. Pure."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ def diverse(
     diversity: float,
     similarity: Callable[[float], float],
 ) -> list[Hit]:
-    """At most `limit` hits by maximal marginal relevance (Carbonell and Goldstein, 1998): each time
-    the one whose score, less its greatest similarity to one that is chosen, is best, with weights
-    of 1 - `diversity` and `diversity`. Equal ones keep their order. The hits bring their vectors;
-    `scores` are on the scale of `similarity`."""
+    """At most `limit` hits by maximal marginal relevance (Carbonell and Goldstein, 1998): each step
+    takes the hit with the best (1 - `diversity`) × score - `diversity` × greatest similarity to a
+    hit already taken. Equal ones keep their order. Hits must have their vectors; `scores` are on
+    the scale of `similarity`."""
     if not hits:
         return []
-    import numpy  # 100 ms, and few searches ask for this
+    import numpy  # takes 100 ms, and few searches need it
 
     vectors = numpy.stack([numpy.frombuffer(hit.vector, dtype="<f4") for hit in hits])
     nearest = numpy.zeros(len(hits))
@@ -52,9 +52,9 @@ def diverse(
 
 
 def run_around(hit: Hit, there: Mapping[int, Hit], taken: Collection[int], reach: int) -> list[Hit]:
-    """The passage with those of `there`, by ordinal, that stand up to `reach` before and after it,
-    as far as they follow one another and are not `taken`. The passage alone, when the document has
-    changed meanwhile."""
+    """The passage with up to `reach` passages before and after it. `there` has the document's
+    passages by ordinal; the run ends at a gap or at one that is `taken`. The passage alone when the
+    document has changed meanwhile."""
     own = there.get(hit.ordinal)
     if own is None or own.passage != hit.passage:
         return [hit]
@@ -68,10 +68,10 @@ def run_around(hit: Hit, there: Mapping[int, Hit], taken: Collection[int], reach
 
 
 def joined(passages: Sequence[Hit]) -> str:
-    """Passages of one document that follow one another, as the document's text from the first's
-    start to the last's end; before it the table's header where the first begins with that of a
-    table that goes on. Exact where passages know the blanks before them; of others their number is
-    known, and they are taken for line feeds, or for one and indentation."""
+    """Join consecutive passages of one document to its text from the first's start to the last's
+    end, after the repeated table header that the first may begin with. Exact where passages have
+    the blanks before them; for others only the number is known, and they become line feeds, or one
+    line feed and indentation."""
     text = passages[0].content if passages else ""
     for before, hit in pairwise(passages):
         size = hit.end - hit.start
