@@ -83,9 +83,11 @@ def check(app: Path, as_json: bool, debug: bool) -> int:
             ]
             report.show(table(("model", "table", "column", "", "what differs"), rows))
         else:
-            said = "the model says" if models == 1 else f"the {models} models say"
+            declared = "the model declares" if models == 1 else f"the {models} models declare"
             report.show(
-                f"The tables in {shown} are what {said}." if models else "The app has no models."
+                f"The tables in {shown} are what {declared}."
+                if models
+                else "The app has no models."
             )
         return 1 if differences else 0
 

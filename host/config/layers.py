@@ -73,31 +73,31 @@ def hook_layer(returned: CreateReturn | None) -> Layer:
     HookReturnInvalid."""
     if returned is None:
         return Layer(name="hook")
-    said = {
+    settings = {
         **_same(returned, "connector", "prompt_preset", "disable_global_prompts", "locale", "uses"),
         "options": _same(returned, "temperature", "max_tokens", "max_completion_tokens"),
         "search": _search_choice(returned),
     }
     if returned.mcp_servers is not None:
-        said["mcp"] = {"servers": returned.mcp_servers}
-    return _layer("hook", said, HookReturnInvalid, "Create returned")
+        settings["mcp"] = {"servers": returned.mcp_servers}
+    return _layer("hook", settings, HookReturnInvalid, "Create returned")
 
 
 def request_layer(options: TurnOptions | None) -> Layer:
     """Return the options of a request as a layer. Raises UsageError."""
     if options is None:
         return Layer(name="request")
-    said: dict[str, Any] = _same(options, "connector")
+    settings: dict[str, Any] = _same(options, "connector")
     if own := _same(options, "temperature", "max_tokens"):
-        said["options"] = own
+        settings["options"] = own
     if options.locale:
-        said["locale"] = options.locale
-    if not said and options.rerank is None:
+        settings["locale"] = options.locale
+    if not settings and options.rerank is None:
         return Layer(name="request")
     if options.rerank is None:
-        return _layer("request", said, UsageError, "the request says")
-    said["search"] = {"rerank": options.rerank}
-    return _without_file_keys(_layer("request", said, UsageError, "the request says"))
+        return _layer("request", settings, UsageError, "the request says")
+    settings["search"] = {"rerank": options.rerank}
+    return _without_file_keys(_layer("request", settings, UsageError, "the request says"))
 
 
 def _without_file_keys(layer: Layer) -> Layer:
@@ -133,18 +133,18 @@ def _same(source: CreateReturn | TurnOptions, *names: str) -> dict[str, Any]:
 
 
 def _search_choice(returned: CreateReturn) -> dict[str, Any]:
-    said: dict[str, Any] = {}
+    settings: dict[str, Any] = {}
     if returned.citation is not None:
-        said["citation"] = returned.citation.model_dump(exclude_none=True)
+        settings["citation"] = returned.citation.model_dump(exclude_none=True)
     if isinstance(returned.search, SearchChoice) and returned.search.search_types is not None:
-        said.update(
+        settings.update(
             {kind: {"enabled": kind in returned.search.search_types} for kind in SEARCH_TYPES}
         )
-    return said
+    return settings
 
 
-def _layer(name: LayerName, said: Mapping[str, Any], error: type[HostError], who: str) -> Layer:
-    normal = normalise(Settings, said, switch_on=True)
+def _layer(name: LayerName, settings: Mapping[str, Any], error: type[HostError], who: str) -> Layer:
+    normal = normalise(Settings, settings, switch_on=True)
     try:
         Settings.model_validate(normal.data)
     except ValidationError as exc:

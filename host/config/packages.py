@@ -133,19 +133,19 @@ class App:
         if self.agent_file is None:
             return AppSettings()
         raise_all(self.agent_file.errors)
-        said = {
+        values = {
             key: value
             for key, value in self.agent_file.data.items()
             if key in AppSettings.model_fields
         }
         workers = self.agent_file.data.get("hooks", {}).get("workers")
         # A key that is not set is an error only for the embedder that needs it.
-        said = {
+        values = {
             key: without_unset(value) if key == "embedders" else value
-            for key, value in said.items()
+            for key, value in values.items()
         }
-        need([said, workers])
-        return AppSettings.model_validate({**said, "hook_workers": workers})
+        need([values, workers])
+        return AppSettings.model_validate({**values, "hook_workers": workers})
 
     @property
     def state(self) -> Path:
@@ -468,13 +468,13 @@ def _hook(found: tree.Found) -> HookScript | None:
     )
 
 
-def _doubled(found: tree.Found, said: Mapping[str, Any]) -> Iterable[Problem]:
+def _doubled(found: tree.Found, values: Mapping[str, Any]) -> Iterable[Problem]:
     """Warn of two files of which only one is used."""
     entries = [tree.shown(path, found.path) for path in tree.hooks(found.path)]
     if len(entries) > 1:
         message = f"two hooks, {entries[0]!r} and {entries[1]!r}; {entries[0]!r} runs"
         yield Problem("warning", message, Place(f"{found.shown}/{entries[1]}"))
-    if isinstance(said.get("prompts"), (list, str)) and (found.path / tree.PROMPTS).is_file():
+    if isinstance(values.get("prompts"), (list, str)) and (found.path / tree.PROMPTS).is_file():
         yield Problem(
             "warning",
             f"'prompts' in {tree.PACKAGE} replaces this file",

@@ -47,13 +47,13 @@ def read_prompts(path: Path, shown: str, environment: Environment) -> Prompts:
 def inline_prompts(document: Document, environment: Environment) -> Mapping[str, Prompts]:
     """Return the `prompts` of a package.yao by preset; a list without a name is `default`. Raises
     ConfigError."""
-    said = document.data.get("prompts")
-    if said is None:
+    written = document.data.get("prompts")
+    if written is None:
         return {}
-    if isinstance(said, str):
-        said = [{"role": "system", "content": said}]
-    alone = replace(document, data={"prompts": said})
-    if isinstance(said, Mapping):
+    if isinstance(written, str):
+        written = [{"role": "system", "content": written}]
+    alone = replace(document, data={"prompts": written})
+    if isinstance(written, Mapping):
         presets = read_value(_Presets, alone, environment).prompts
         return {name: _messages(prompts) for name, prompts in presets.items()}
     return {"default": _messages(read_value(_List, alone, environment).prompts)}

@@ -77,8 +77,8 @@ def _decide_reranker(
     the type `agent`), else `uses.rerank`, which applies where no type is set."""
     path = ("search", "rerank", "type")
     for layer in reversed(layers):
-        said = layer.data.get("search", {}).get("rerank", {})
-        kind = rerank_type(said)
+        rerank = layer.data.get("search", {}).get("rerank", {})
+        kind = rerank_type(rerank)
         if kind or layer.data.get("uses", {}).get("rerank"):
             _set(value, path, kind)
             origins[path] = layer if kind else DEFAULTS
@@ -97,12 +97,14 @@ def explain(resolved: Resolved) -> list[Explained]:
 def explain_app(settings: AppSettings, file: Checked | None) -> list[Explained]:
     """Return the same for the settings of the whole app (`agent/agent.yml`). Keys and passwords are
     not shown."""
-    said = Layer(name="global", data=file.data if file else {}, checked=file)
+    written = Layer(name="global", data=file.data if file else {}, checked=file)
     leaves = [
         *_leaves(settings.model_dump(exclude={"hook_workers"}), ()),
         (("hooks", "workers"), settings.hook_workers),
     ]
-    layers = ((path, value, said if _has(said.data, path) else DEFAULTS) for path, value in leaves)
+    layers = (
+        (path, value, written if _has(written.data, path) else DEFAULTS) for path, value in leaves
+    )
     return [
         Explained(
             ".".join(path), _hidden(path, layer.written(path, value)), layer.name, layer.place(path)

@@ -38,20 +38,20 @@ def import_paths(folder: Path, shown: str) -> Paths:
             pattern,
             tuple(
                 _place(document, below, pattern, index, target)
-                for index, target in enumerate(_targets(document, pattern, said))
+                for index, target in enumerate(_targets(document, pattern, targets))
             ),
         )
-        for pattern, said in paths.items()
+        for pattern, targets in paths.items()
         if not pattern.startswith(RUNTIME)
     )
 
 
-def _targets(document: Document, pattern: str, said: Any) -> list[Any]:
+def _targets(document: Document, pattern: str, targets: Any) -> list[Any]:
     if pattern.count("*") > 1:
         raise _wrong(document, (pattern,), f"{pattern!r} may have one star")
-    if not isinstance(said, list):
+    if not isinstance(targets, list):
         raise _wrong(document, (pattern,), "should be a list of places")
-    return said
+    return targets
 
 
 def _place(document: Document, base: str, pattern: str, index: int, target: Any) -> str:

@@ -37,7 +37,7 @@ def test_the_file_of_a_relative_database_url_is_in_the_apps_folder_wherever_the_
 def test_db_check_says_what_differs_and_ends_with_1(groundhook: Groundhook, shop: Path) -> None:
     same = groundhook("db", "check")
     assert (same.code, same.err) == (0, "")
-    assert "are what the model says" in same.out
+    assert "are what the model declares" in same.out
     model = shop / "models/product.mod.yao"
     model.write_text(model.read_text().replace('"name": "price"', '"name": "cost"'))
     differs, lines = groundhook("db", "check"), groundhook("db", "check", "--json").lines
