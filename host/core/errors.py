@@ -136,8 +136,8 @@ class ConfigErrors(ConfigError):
     def __init__(self, errors: Sequence[ConfigError]) -> None:
         first = errors[0]
         more = f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""
-        super().__init__(f"{first.message}{more}", place=first.place, hint=first.hint)
         self.errors = tuple(errors)
+        super().__init__(f"{first.message}{more}", place=first.place, hint=first.hint)
 
     def __str__(self) -> str:
         return "\n".join(str(error) for error in self.errors)
