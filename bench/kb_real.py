@@ -85,7 +85,8 @@ async def compare(
                 began = time.perf_counter()
                 bare.ask(text, engine.Fusion.Dbsf(), payload=True)
                 floor.append((time.perf_counter() - began) * 1000)
-        what = f"{len(collection.documents)} passages, {SETS[collection.name]}, {name}, p50"
+        size, kind = len(collection.documents), SETS[collection.name]
+        what = f"hybrid search on {size} passages, {kind}, {name}, p50"
         floor_is = "the engine called in process"
         figure(what, statistics.median(through), "ms", statistics.median(floor), floor_is)
 
