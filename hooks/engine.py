@@ -38,8 +38,8 @@ OutcomeKind = Literal["value", "error", "syntax", "heap", "stopped"]
 
 @dataclass(frozen=True)
 class Outcome:
-    """How an evaluation ended: with a value (`text` is it if it is a string, else empty), or with
-    V8's message as `text`."""
+    """The result of an evaluation. For the kind "value", `text` is the returned string, or empty if
+    the value is not a string; for every other kind it is V8's error message."""
 
     kind: OutcomeKind
     text: str = ""
@@ -60,10 +60,10 @@ class Isolate:
     """One V8 isolate. Close it: an isolate that is left to the garbage collector hangs the
     interpreter at its end.
 
-    `bridge` is the script that makes the buffer; its value must be a SharedArrayBuffer whose
-    property `native` accepts the function. `on_call` is called on V8's thread with each request and
-    must neither wait nor raise; `reply` may be called from any thread, from within `on_call` too.
-    `heap_bytes` of 0 leaves V8's own limit.
+    `bridge` is JavaScript that creates the shared buffer and evaluates to it (a SharedArrayBuffer);
+    its property `native` is then set to the function by which JavaScript calls the host. `on_call`
+    is called on V8's thread with each request and must neither wait nor raise; `reply` may be
+    called from any thread, from within `on_call` too. `heap_bytes` of 0 leaves V8's own limit.
     """
 
     def __init__(self, bridge: str, on_call: Callable[[str], None], *, heap_bytes: int = 0) -> None:
@@ -102,7 +102,8 @@ class Isolate:
 
     @property
     def has_cpu_clock(self) -> bool:
-        """Whether `cpu_seconds` is V8's own time; else it also grows while nothing is evaluated."""
+        """Whether `cpu_seconds` is CPU time of V8's thread; otherwise it is wall-clock time, which
+        also grows while no code runs."""
         return self._clock is not None
 
     def cpu_seconds(self) -> float:
@@ -185,8 +186,8 @@ class Isolate:
         self._thread.drop()
 
     def _native(self) -> None:
-        # Without `_on_done` a microtask calls that outlived its evaluation: `_evaluated`, which
-        # drops the state, would not follow.
+        # Without `_on_done` the caller is a microtask that outlived its evaluation: `_evaluated`,
+        # which releases the thread state, will not run afterwards, so it must not be kept.
         if self._on_done is not None:
             self._thread.keep()
         if self._ended:

@@ -32,7 +32,7 @@ MakeApp = Callable[[Mapping[str, str]], Path]
 def shown() -> Iterator[list[str]]:
     """Messages of errors, and events, that show a key which a test planted."""
     found: list[str] = []
-    make, note = HostError.__init__, Channel.note
+    make, note = HostError.__init__, Channel.send_nowait
 
     def making(self: HostError, message: str, *rest: object, **more: object) -> None:
         make(self, message, *rest, **more)  # type: ignore[arg-type]
@@ -46,7 +46,7 @@ def shown() -> Iterator[list[str]]:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(HostError, "__init__", making)
-        patch.setattr(Channel, "note", noting)
+        patch.setattr(Channel, "send_nowait", noting)
         yield found
 
 

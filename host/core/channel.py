@@ -32,7 +32,7 @@ class Channel:
         """Return the milliseconds since the turn began."""
         return (time.perf_counter() - self._began) * 1000
 
-    def note(self, event: Event) -> None:
+    def send_nowait(self, event: Event) -> None:
         """Add an event without waiting; a closed channel drops it."""
         if self._closed:
             return
@@ -46,7 +46,7 @@ class Channel:
 
     async def send(self, event: Event) -> None:
         """Add an event, then wait while the reader is behind."""
-        self.note(event)
+        self.send_nowait(event)
         await self.wait_for_reader()
 
     async def wait_for_reader(self) -> None:

@@ -81,7 +81,7 @@ class Searcher:
         began = time.perf_counter()
         # `note`, not `send`: a hook's call must not wait for the reader of the events. Their number
         # is bounded for each search.
-        self.channel.note(
+        self.channel.send_nowait(
             SearchStart(search_id=id, source=source, search_type=request.type, query=request.query)
         )
         with span(
@@ -92,7 +92,7 @@ class Searcher:
                 cited = tuple(self._cite(item, source) for item in found.items)
                 items = await self._rerank_own(cited, request, self._left_ms(source, began))
             except anyio.get_cancelled_exc_class():
-                self.channel.note(
+                self.channel.send_nowait(
                     SearchComplete(search_id=id, total=0, duration_ms=_since(began), error=STOPPED)
                 )
                 raise
@@ -112,8 +112,8 @@ class Searcher:
             )
             _describe(node, result)
         for item in result.items:
-            self.channel.note(SearchFound(search_id=id, item=item))
-        self.channel.note(
+            self.channel.send_nowait(SearchFound(search_id=id, item=item))
+        self.channel.send_nowait(
             SearchComplete(
                 search_id=id,
                 total=result.total,

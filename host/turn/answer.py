@@ -189,14 +189,14 @@ class Answer:
         if not isinstance(piece, Plain):
             item = self.citation_index.find(piece.id)
             verdict: Verdict = "ok" if item else "unknown"
-            self.channel.note(CitationSeen(marker=piece.text, verdict=verdict, item=item))
+            self.channel.send_nowait(CitationSeen(marker=piece.text, verdict=verdict, item=item))
             self.cited.setdefault(piece.text, cited(piece.text, verdict, item))
         self.content += piece.text
         self._emit(piece.text)
 
     def _emit(self, text: str) -> None:
         self.streamed += text
-        self.channel.note(Text(delta=text))
+        self.channel.send_nowait(Text(delta=text))
 
     def _count(self, finished: Finished) -> None:
         self.finish_reason, self.model = finished.finish_reason, finished.model or self.model

@@ -100,7 +100,7 @@ class Outbox:
         for id in [id for id in ids if id in self._streaming]:
             self._streaming.remove(id)
             block_id, thread_id = self._sent[id]
-            self._channel.note(
+            self._channel.send_nowait(
                 HookMessage(action="end", message_id=id, block_id=block_id, thread_id=thread_id)
             )
 

@@ -125,7 +125,7 @@ async def _read(
         try:
             found, error = await _attempt(run, noun, name, read)
         except anyio.get_cancelled_exc_class():
-            channel.note(
+            channel.send_nowait(
                 SearchComplete(
                     search_id=id, total=0, duration_ms=_milliseconds_since(began), error=STOPPED
                 )

@@ -1,4 +1,4 @@
-"""Stream(): one turn of a conversation, from the request to the last event.
+"""Runs one turn of a conversation, from the request to the last event.
 
     open_turn            enter a turn and yield its events
       _run_turn          the turn's bounds: a free slot, the time limit, the closing of the host
@@ -54,9 +54,10 @@ log = logging.getLogger("groundhook")
 async def open_turn(
     runtime: Runtime, turns: OpenTurns, request: Request
 ) -> AsyncIterator[AsyncIterator[Event]]:
-    """Run a turn and yield its events. Leaving the block stops the model, the searches and the hook
-    before the next line. Raises UnknownName for an unknown assistant, ConfigError for one whose
-    files are wrong, and TooManyTurns."""
+    """Run a turn; the value of the block is an iterator over its events. Leaving the block cancels
+    the model, the searches and the hook, and waits until they have stopped. Raises UsageError for
+    an id that is not text, UnknownName for an unknown assistant, ConfigError for one whose files
+    are invalid, and TooManyTurns when the limit of turns at once is reached."""
     turns.refuse_if_closed()
     assistant_id: object = request.assistant_id  # programs pass on what their own clients sent
     if not isinstance(assistant_id, str):
@@ -80,10 +81,10 @@ async def _run_turn(runs: TurnRuns, turns: OpenTurns) -> None:
     first = runs.current
     channel, limit_ms = first.channel, first.runtime.app.settings.turn_timeout_ms
     try:
-        channel.note(first.start_event())
+        channel.send_nowait(first.start_event())
         with (
             turns.cancelled_on_close() as closing,
-            recording(lambda node: channel.note(Trace(node=node))),
+            recording(lambda node: channel.send_nowait(Trace(node=node))),
         ):
             async with turns.slot():
                 with (
@@ -92,14 +93,14 @@ async def _run_turn(runs: TurnRuns, turns: OpenTurns) -> None:
                 ):
                     await _report_errors(runs, node)
                 if deadline.cancelled_caught:
-                    channel.note(_timed_out(limit_ms))
+                    channel.send_nowait(_timed_out(limit_ms))
         if closing.cancelled_caught:
-            channel.note(
+            channel.send_nowait(
                 Failed(
                     code="host_closed", message="the host was closed while the turn was under way"
                 )
             )
-        channel.note(runs.end_event())
+        channel.send_nowait(runs.end_event())
     finally:
         channel.close()
 
@@ -124,12 +125,12 @@ async def _report_errors(runs: TurnRuns, node: Span) -> None:
         for error in leaves(errors):
             assert isinstance(error, HostError)
             for event in failures(error):
-                channel.note(event)
-    except* Exception as bugs:  # the outermost edge: a bug ends its own turn, loudly, and no other
+                channel.send_nowait(event)
+    except* Exception as bugs:  # last resort: a bug is logged and ends this turn only
         log.exception("a bug in Groundhook or a plug-in ended the turn %s", channel.turn_id)
         message = "; ".join(repr(bug) for bug in leaves(bugs))
         node.fail(message)
-        channel.note(
+        channel.send_nowait(
             Failed(
                 code="internal",
                 message=f"internal error: {message}",
@@ -192,11 +193,12 @@ async def _delegated_request(run: Run, delegation: Delegation) -> Request:
 async def call_assistant(
     context: RunContext, request: Request, sink: EventSink, outbox: Outbox | None
 ) -> tuple[StreamEnd, str]:
-    """Run a turn inside another turn or outside of any (`host.turn.context.CallAssistant`).
+    """Run an assistant for a hook, a delegated step, or a search outside a turn
+    (`host.turn.context.CallAssistant`).
 
-    Its events go to `sink` instead of the client, its steps into the trace of the surrounding turn.
-    Returns how the turn ended and the errors that ended it, joined by "; " (empty: none). Raises
-    HostError when the turn cannot begin.
+    Its events go to `sink` instead of the client, its steps into the current trace if there is one.
+    Return the final event, and the errors joined by "; " (empty: none). Raises HostError when the
+    turn cannot begin.
     """
     channel = Channel(context.turn_id)
     first = Run.begin(
