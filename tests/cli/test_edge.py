@@ -117,7 +117,7 @@ def test_a_command_whose_output_is_closed_says_so_and_does_nothing(
     assert (code, err) == (
         1,
         (
-            "error: standard output cannot be written: it is closed (where it is not wanted: >"
+            "error: standard output cannot be written: it is closed (to discard the output: >"
             " /dev/null)\n"
         ),
     )

@@ -159,9 +159,9 @@ def test_without_off_topic_questions_of_ones_own_the_built_in_are_measured(
             '{"question": "When?", "document": "pare.md"}',
             "no document 'pare.md' (did you mean 'pear.md'",
         ),
-        ('{"question": 7}', "asked.jsonl:1 is no question with the document that answers it"),
-        ("[]", "asked.jsonl:1 is no question"),
-        ('{"question": "When?", "documents": "pear.md"}', "asked.jsonl:1 is no question"),
+        ('{"question": 7}', "asked.jsonl:1 is not a question with the document that answers it"),
+        ("[]", "asked.jsonl:1 is not a question"),
+        ('{"question": "When?", "documents": "pear.md"}', "asked.jsonl:1 is not a question"),
         ("", "asked.jsonl is empty: it has no questions (a line for each, such as"),
         (
             '{"question": "Who won?"}\n' * 12,

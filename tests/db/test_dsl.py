@@ -315,5 +315,5 @@ def test_an_index_of_an_undeclared_column_is_an_error(spec: Callable[..., ModelS
     ]:
         with pytest.raises(ValueError, match=says):
             spec(columns=columns)
-    with pytest.raises(ValueError, match="'nme' that is not declared"):
+    with pytest.raises(ValueError, match="'nme', which is not declared"):
         spec(indexes=[{"name": "i", "columns": ["nme"]}])

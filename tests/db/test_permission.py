@@ -311,7 +311,7 @@ async def test_declared_permission_columns_limit_rows_on_every_engine(
 
 
 def test_permission_columns_must_be_declared(spec: Callable[..., ModelSpec]) -> None:
-    with pytest.raises(ValueError, match="'owner' that is not declared"):
+    with pytest.raises(ValueError, match="'owner', which is not declared"):
         spec(option={"permission": {"user": "owner"}})
     with pytest.raises(ValueError, match="at least one"):
         spec(option={"permission": {}})

@@ -159,7 +159,7 @@ async def test_a_search_that_is_late_is_an_error_and_the_others_are_used(make_ap
     events = await run(app_with(make_app, package), sources={"kb": kb(), "web": late})
     errors = [event.error for event in of(events, "search_complete") if event.error]
     assert len(errors) == 1
-    assert "no answer within 30 ms" in errors[0]
+    assert "did not end within 30 ms" in errors[0]
     assert late.cancelled == 1
 
 

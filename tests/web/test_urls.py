@@ -91,6 +91,7 @@ def test_sites_contain_their_subdomains_and_paths() -> None:
 
 @given(URLS)
 def test_tracking_parameters_do_not_change_the_canonical_form(url: str) -> None:
+    url = url.strip()  # a blank at the end would be inside once something follows
     if followable(url) and not {"?", "#"} & set(url):
         assert canonical(f"{url}?utm_source=x") == canonical(url)
         assert canonical(followable(f"{url}?utm_source=x")) == canonical(url)
