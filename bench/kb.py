@@ -95,7 +95,8 @@ class Prepared:
         self.vectors: dict[str, list[float]] = {}
 
     async def embed_query(self, text: str, /) -> list[float]:
-        return self.vectors[text]
+        # A search also embeds questions of its own, to find what a language has in common.
+        return self.vectors.get(text) or [self.dimensions**-0.5] * self.dimensions
 
     async def embed_documents(self, texts: Sequence[str], /) -> list[list[float]]:
         raise NotImplementedError("documents are put with their vectors")
