@@ -5,11 +5,12 @@ PYTHON ?= $(shell for python in python3 python3.14 python3.13 python3.12 python3
 BIN := .venv/bin
 BENCHES := hooks calls turn embedder kb kb_adding db db_questions delegation web
 
-.PHONY: help install demo test test-packaging lint docs bench figures clean
+.PHONY: help install demo test test-packaging coverage lint docs bench figures clean
 
 help:
 	@echo "make demo               ask the sample assistant about Groundhook"
 	@echo "make test               run the tests; PYTEST=… adds arguments"
+	@echo "make coverage           how much of the code the tests of its pure parts run"
 	@echo "make test-packaging     build the wheel, install it elsewhere and use it"
 	@echo "make lint               style, formatting, types, import contracts"
 	@echo "make docs               write docs/events.md, docs/delegation.md and docs/ctx.d.ts anew"
@@ -39,6 +40,11 @@ test: install
 	@$(BIN)/python -m pytest -n 2 --dist loadfile $(PYTEST)
 
 # The type checker brings a Node of 200 MB, so it is installed for this alone.
+# Tracing slows tests that measure time, so coverage is taken of the areas that measure none.
+coverage: install
+	@$(BIN)/python -m pytest -n 2 --dist loadfile -q --cov --cov-report=term:skip-covered \
+		tests/config tests/packages tests/output tests/llm tests/rerankers tests/delegation tests/db
+
 test-packaging: install
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt basedpyright
 	@$(BIN)/python -m pytest -m packaging tests/packaging $(PYTEST)
