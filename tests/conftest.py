@@ -9,15 +9,16 @@ from pathlib import Path
 from textwrap import dedent
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 from groundhook.host.core.channel import Channel
 from groundhook.host.core.errors import HostError
 from groundhook.host.core.types.events import Event
 from tests.keys import NEVER_SHOWN
 
-# Two busy cores make single examples slow by chance; the timeout of a whole test still holds.
-settings.register_profile("groundhook", deadline=None)
+# Two busy cores make single examples slow by chance, and a fresh clone makes its table of characters
+# within the first; the timeout of a whole test still holds.
+settings.register_profile("groundhook", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("groundhook")
 
 # What a shell starts in the background ignores Ctrl-C, and so would all that the tests start and

@@ -30,7 +30,16 @@ Extra = Literal[
 ]
 
 MODULES: Mapping[Extra, tuple[str, ...]] = {
-    "web": ("aiohttp", "charset_normalizer", "httpx", "protego", "pypdf", "tavily", "trafilatura"),
+    "web": (
+        "aiohttp",
+        "charset_normalizer",
+        "httpx",
+        "lxml_html_clean",
+        "protego",
+        "pypdf",
+        "tavily",
+        "trafilatura",
+    ),
     "documents": ("bs4", "mammoth", "markdownify", "pypdf"),
     "qdrant": ("grpc", "httpx", "qdrant_client"),
     "openai": ("openai",),
