@@ -323,6 +323,13 @@ class _Check:
             yield Problem(
                 "warning", "nothing reads this file", Place(shown), f"read are {', '.join(names)}"
             )
+        for shown, owner in tree.inside_package(root):
+            yield Problem(
+                "warning",
+                f"part of the package {owner.id!r}, so this is no assistant",
+                Place(shown),
+                "move the folder out of that package",
+            )
         for shown in tree.without_package(root):
             yield Problem(
                 "warning", f"a hook, and no {tree.PACKAGE}: this is no assistant", Place(shown)

@@ -178,13 +178,8 @@ class App:
         package is broken."""
         if id in self.packages:
             return self.packages[id]
-        folder = f"assistants/{id.replace('.', '/')}"
         # An id may come from a client or a hook: only a valid one is looked up on disk.
-        missing = (
-            f"{folder} has no {tree.PACKAGE}"
-            if _ID.fullmatch(id) and (self.root / folder).is_dir()
-            else ""
-        )
+        missing = _why_missing(self.root, id) if _ID.fullmatch(id) else ""
         return self.packages.named(id, hint=missing)
 
     def settings_for(
@@ -365,6 +360,18 @@ def load_package(found: tree.Found, root: Path, environment: Environment) -> Pac
         info=extra,
         warnings=(*document.warnings, *_doubled(found, document.data)),
     )
+
+
+def _why_missing(root: Path, id: str) -> str:
+    """Return why the folder with the path of an unknown id is no assistant; "" without one."""
+    folder = f"assistants/{id.replace('.', '/')}"
+    if not (root / folder).is_dir():
+        return ""
+    if not (root / folder / tree.PACKAGE).is_file():
+        return f"{folder} has no {tree.PACKAGE}"
+    owners = (owner for inside, owner in tree.inside_package(root) if inside == folder)
+    owner = next(owners, None)
+    return f"{folder} is part of the package {owner.id!r}" if owner else ""
 
 
 def _resolved(catalogue: Catalogue[T], assistant_id: str, name: str, place: Place | None) -> T:

@@ -19,17 +19,9 @@ ENDINGS = {"kb": ".kb.yao", "models": ".mod.yao", "connectors": ".conn.yao", "mc
 
 _DEEPEST = 8  # a link to a folder above would otherwise never end
 _CONFIGURATION = {".yao", ".json", ".jsonc", ".yml", ".yaml"}
-NOT_ASSISTANTS = {
-    "kb",
-    "models",
-    "mcps",
-    "locales",
-    "prompts",
-    "src",
-    "tests",
-    "node_modules",
-    "__pycache__",
-}
+_NEVER = {"node_modules", "__pycache__"}
+# Folders of a package that hold parts of it. Outside of a package they are groups like any other.
+PARTS = {"kb", "models", "mcps", "locales", "prompts", "src", "tests"}
 
 
 @dataclass(frozen=True)
@@ -43,8 +35,20 @@ class Found:
 
 
 def assistants(root: Path) -> Iterator[Found]:
-    """Yield the folders under `assistants/` that have a package.yao, by id."""
-    yield from sorted(_packages(root / "assistants", root, ()), key=lambda found: found.id)
+    """Yield the folders under `assistants/` that have a package.yao, by id. A folder without one
+    is a group, whatever its name; folders in PARTS are not searched inside a package."""
+    found = _packages(root / "assistants", root, (), within=False)
+    yield from sorted(found, key=lambda found: found.id)
+
+
+def inside_package(root: Path) -> Iterator[tuple[str, Found]]:
+    """Yield the folders with a package.yao that are no assistants because they belong to a package,
+    with the package: `assistants/sales/tests/x` where `assistants/sales` is one."""
+    for package in assistants(root):
+        for part in sorted(PARTS):
+            for path in sorted((package.path / part).rglob(PACKAGE)):
+                if not _NEVER.intersection(path.parts):
+                    yield shown(path.parent, root), package
 
 
 def declared(folder: Path, root: Path, *, kind: str, prefix: str = "") -> Iterator[Found]:
@@ -101,14 +105,16 @@ def shown(path: Path, root: Path) -> str:
     return path.relative_to(root).as_posix()
 
 
-def _packages(folder: Path, root: Path, steps: tuple[str, ...]) -> Iterator[Found]:
+def _packages(folder: Path, root: Path, steps: tuple[str, ...], *, within: bool) -> Iterator[Found]:
     if len(steps) > _DEEPEST or not folder.is_dir():
         return
     if steps and (folder / PACKAGE).is_file():
+        within = True
         yield Found(".".join(steps), folder, shown(folder, root))
+    skipped = _NEVER | PARTS if within else _NEVER
     for inner in folder.iterdir():
-        if inner.name not in NOT_ASSISTANTS and not inner.name.startswith(".") and inner.is_dir():
-            yield from _packages(inner, root, (*steps, inner.name))
+        if inner.name not in skipped and not inner.name.startswith(".") and inner.is_dir():
+            yield from _packages(inner, root, (*steps, inner.name), within=within)
 
 
 def _files(folder: Path, root: Path, ending: str, prefix: str) -> Iterator[Found]:

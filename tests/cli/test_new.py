@@ -105,14 +105,23 @@ def test_a_file_in_the_way_stops_it_before_anything_is_written(
     assert [path.name for path in empty.rglob("*") if path.is_file()] == ["index.ts"]
 
 
-@pytest.mark.parametrize(
-    "id", ["", "../up", "a..b", ".a", "a/b", "a b", "ä", "team.kb", "tests", "-a"]
-)
+@pytest.mark.parametrize("id", ["", "../up", "a..b", ".a", "a/b", "a b", "ä", "-a"])
 def test_an_id_that_cannot_be_one_is_refused(groundhook: Groundhook, empty: Path, id: str) -> None:
     refused = groundhook("new", "assistant", "--", id)
     assert refused.code == 1
     assert refused.err.startswith(f"error: {id!r} cannot be the id of an assistant")
     assert list(empty.iterdir()) == []
+
+
+def test_an_assistant_inside_a_folder_of_a_package_is_refused(
+    groundhook: Groundhook, empty: Path
+) -> None:
+    (empty / "assistants/team").mkdir(parents=True)
+    (empty / "assistants/team/package.yao").write_text("{}", encoding="utf-8")
+    refused = groundhook("new", "assistant", "team.kb.x")
+    assert refused.code == 1
+    assert "'kb' is a folder of a package" in refused.err
+    assert groundhook("new", "assistant", "tests.x").code == 0
 
 
 def test_as_json_it_lists_the_files(groundhook: Groundhook, empty: Path) -> None:

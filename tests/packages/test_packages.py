@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from groundhook.host.app.check import check
+from groundhook.host.config import tree
 from groundhook.host.config.packages import load_app
 from groundhook.host.config.resolve import explain
 from groundhook.host.core.errors import ConfigError, ConfigErrors, UnknownName
@@ -15,6 +17,10 @@ from tests.conftest import MakeApp
 
 MODEL = '{"table": {"name": "t"}, "columns": [{"name": "id", "type": "ID"}]}'
 CONNECTOR = '{"type": "openai", "options": {"key": "$ENV.KEY"}}'
+
+
+def findings(root: Path) -> list[str]:
+    return [str(problem) for problem in check(load_app(root, {}))]
 
 
 def test_an_assistant_is_found_by_its_path_with_dots(make_app: MakeApp) -> None:
@@ -37,6 +43,42 @@ def test_an_assistant_is_found_by_its_path_with_dots(make_app: MakeApp) -> None:
         "assistants/sales/bots/first",
         root / first.shown,
     )
+
+
+@pytest.mark.parametrize("name", sorted(tree.PARTS))
+def test_a_folder_with_the_name_of_a_part_is_a_group_outside_of_a_package(
+    make_app: MakeApp, name: str
+) -> None:
+    root = make_app(
+        {
+            f"assistants/{name}/hook-basic/package.yao": '{"name": "Basic"}',
+            f"assistants/{name}/hook-basic/src/index.ts": "function Create() {}",
+            f"assistants/{name}/deep/{name}/one/package.yao": "{}",
+            f"assistants/node_modules/{name}/package.yao": "{}",
+        }
+    )
+    app = load_app(root, {})
+
+    assert list(app.packages) == [f"{name}.deep.{name}.one", f"{name}.hook-basic"]
+    assert app.package(f"{name}.hook-basic").name == "Basic"
+    assert findings(root) == []
+
+
+def test_a_package_inside_a_part_of_a_package_is_reported_as_that(make_app: MakeApp) -> None:
+    root = make_app(
+        {
+            "assistants/sales/package.yao": "{}",
+            "assistants/sales/tests/fixture/package.yao": "{}",
+            "assistants/sales/tests/fixture/index.ts": "function Create() {}",
+        }
+    )
+
+    assert findings(root) == [
+        "assistants/sales/tests/fixture: warning: part of the package 'sales', so this is no"
+        " assistant (move the folder out of that package)"
+    ]
+    with pytest.raises(UnknownName, match=r"fixture is part of the package 'sales'\)$"):
+        load_app(root, {}).package("sales.tests.fixture")
 
 
 def test_an_unknown_assistant_is_answered_with_the_nearest_name(make_app: MakeApp) -> None:

@@ -13,7 +13,7 @@ from importlib.resources import files
 from importlib.resources.abc import Traversable
 from pathlib import Path
 
-from groundhook.host.config.tree import NOT_ASSISTANTS
+from groundhook.host.config.tree import PACKAGE, PARTS
 from groundhook.host.core.errors import StorageError, UsageError
 
 _STEP = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
@@ -23,7 +23,7 @@ def new_assistant(root: Path, id: str) -> list[str]:
     """Write an assistant into the app at `root`, and what the app needs if it is not one yet → the
     files written, as seen from `root`. Raises UsageError for an id that cannot be one and when
     something is there already; StorageError."""
-    folder = f"assistants/{'/'.join(_steps(id))}"
+    folder = f"assistants/{'/'.join(_steps(root, id))}"
     if (root / folder / "package.yao").exists():
         raise UsageError(
             f"there is an assistant {id!r} already, in {folder!r}",
@@ -46,7 +46,7 @@ def new_assistant(root: Path, id: str) -> list[str]:
     return [*own, *texts]
 
 
-def _steps(id: str) -> list[str]:
+def _steps(root: Path, id: str) -> list[str]:
     steps = id.split(".")
     for step in steps:
         if not _STEP.fullmatch(step):
@@ -54,9 +54,11 @@ def _steps(id: str) -> list[str]:
                 "steps of letters, digits, - and _, with points between them: helper, team.helper"
             )
             raise UsageError(f"{id!r} cannot be the id of an assistant", hint=hint)
-        if step in NOT_ASSISTANTS:
+    for count, step in enumerate(steps):
+        owners = (root.joinpath("assistants", *steps[:depth]) for depth in range(1, count + 1))
+        if step in PARTS and any((owner / PACKAGE).is_file() for owner in owners):
             raise UsageError(
-                f"{id!r} cannot be the id of an assistant: {step!r} is a folder inside assistants",
+                f"{id!r} cannot be the id of an assistant: {step!r} is a folder of a package",
                 hint="choose another",
             )
     return steps
