@@ -43,9 +43,9 @@ from groundhook.host.core.types.connector_spec import (
 )
 from groundhook.host.core.types.events import Failed, StreamEnd, Warned
 from groundhook.host.core.types.search import SearchRequest, SearchType
+from groundhook.host.core.types.tools import Tool
 from groundhook.host.core.types.turn import Identity
 from groundhook.host.llm.scripted import ScriptedConnector
-from groundhook.host.turn.tools import Tool
 
 ROUNDS, MANY, CALLS, FEWER, CHUNKS = 9, 400, 100, 20, 5000
 WAITING, TICK_SECONDS, WAIT_SECONDS = 200, 0.002, 2.0

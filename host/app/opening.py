@@ -40,12 +40,13 @@ from groundhook.host.core.ports import ClientOf, Clock, Connector, Embedder, Han
 from groundhook.host.core.registry import Deferred, Registry
 from groundhook.host.core.types.collection_spec import EmbeddingSpec
 from groundhook.host.core.types.search import SearchType
+from groundhook.host.core.types.tools import Tool
 from groundhook.host.mcp.servers import open_servers
 from groundhook.host.memory.memory import open_memory
 from groundhook.host.search.searcher import SearchPlugins
 from groundhook.host.turn.context import Fixed, Runtime
 from groundhook.host.turn.open_turns import OpenTurns
-from groundhook.host.turn.tools import Tool, Toolbox
+from groundhook.host.turn.tools import Toolbox
 from groundhook.host.web_client.clients import open_web_clients
 
 CLOSING_TIME = 5.0  # seconds that the parts of plug-ins get to close

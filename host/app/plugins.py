@@ -16,7 +16,15 @@ from typing import Any, Generic, TypeVar
 
 from groundhook.host.core.app_settings import AppSettings
 from groundhook.host.core.errors import HostError, PluginError, UnknownName
-from groundhook.host.core.ports import ClientOf, Clock, Connector, Embedder, Handler, Reranker
+from groundhook.host.core.ports import (
+    ClientOf,
+    Clock,
+    Connector,
+    Embedder,
+    Handler,
+    Reranker,
+)
+from groundhook.host.core.tool_ports import Toolkit
 from groundhook.host.core.types.collection_spec import (
     CollectionSpec,
     EmbeddingSpec,
@@ -25,8 +33,9 @@ from groundhook.host.core.types.connector_spec import ConnectorSpec
 from groundhook.host.core.types.documents import Reader
 from groundhook.host.core.types.model_spec import ModelSpec
 from groundhook.host.core.types.search import SEARCH_TYPES, SearchType
+from groundhook.host.core.types.toolkit_spec import ToolkitSpec
+from groundhook.host.core.types.tools import Tool
 from groundhook.host.core.types.web_providers import WebProvider
-from groundhook.host.turn.tools import Tool
 
 PORT_VERSION = 1  # of what plug-ins register and are given; raised when an old one no longer fits
 GROUP = "groundhook.plugins"  # of entry points
@@ -154,7 +163,8 @@ class Plugins:
     first needed, but for readers and tools, which are called as they are.
 
     `sources` are named freely; `web_providers` as `search.web.provider` names them, `rerankers` as
-    `uses.rerank` does, `connectors` as `type` of a connector's file,
+    `uses.rerank` does, `connectors` as `type` of a connector's file, `toolkits` as `type` of a
+    toolkit's,
     `embedders` as `embedding.provider` of a collection; `readers` by the ending of a file, with its
     dot."""
 
@@ -169,6 +179,7 @@ class Plugins:
     )
     readers: Entries[Reader] = _entries("document reader")
     tools: Entries[Tool] = _entries("tool")
+    toolkits: Entries[Callable[[ToolkitSpec, PluginContext], Toolkit]] = _entries("toolkit type")
 
 
 @dataclass(frozen=True)

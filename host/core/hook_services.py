@@ -11,7 +11,7 @@ from groundhook.host.core.types.calls import Answered, Ask
 from groundhook.host.core.types.events import MessageAction
 from groundhook.host.core.types.search import RecordQuery, SearchRequest, SearchResult
 from groundhook.host.core.types.servers import ServerCalling, ServerMethod, ToolAsk
-from groundhook.host.core.types.turn import ToolOutcome
+from groundhook.host.core.types.tools import ToolOutcome
 
 Together = Literal["all", "any", "race"]
 

@@ -2,8 +2,8 @@
 
 A search source is a `Handler`, a reranker a `Reranker`, a language model a `Connector`, an
 embedding model an `Embedder`. `Delegates` are assistants and MCP tools that do a step for one of
-them. All take and return values of Groundhook and raise only errors of `host.core.errors`. The port
-of the hook engine is in `host.core.hook_engine`.
+them. All take and return values of Groundhook and raise only errors of `host.core.errors`. The
+ports of toolkits are in `host.core.tool_ports`, that of the hook engine in `host.core.hook_engine`.
 """
 
 from __future__ import annotations

@@ -26,7 +26,8 @@ from groundhook.host.core.types.events import (
     Verdict,
     Warned,
 )
-from groundhook.host.core.types.turn import Completion, Message, ToolOutcome, Usage
+from groundhook.host.core.types.tools import ToolOutcome
+from groundhook.host.core.types.turn import Completion, Message, Usage
 from groundhook.host.turn.tools import Toolbox, parse_arguments
 
 LENGTH = "length"  # finish_reason of an answer that reached the token limit

@@ -4,7 +4,6 @@ validated and run."""
 from __future__ import annotations
 
 import json
-import re
 import time
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
@@ -23,31 +22,9 @@ from groundhook.host.core.exception_groups import unwrapped
 from groundhook.host.core.json_text import DEEPEST, is_deeper
 from groundhook.host.core.ports import ToolServers
 from groundhook.host.core.types.base import dotted, problems
-from groundhook.host.core.types.turn import ToolOutcome
+from groundhook.host.core.types.tools import Tool, ToolOutcome
 from groundhook.host.mcp.servers import Toolset, toolset
 from groundhook.host.mcp.shapes import parse_json, value_of
-
-_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
-
-
-@dataclass(frozen=True, kw_only=True)
-class Tool:
-    """A tool of the host. `arguments` is a pydantic model: the language model gets its JSON Schema,
-    and every call is validated against it before `run` gets it. `run` is async, or a plain
-    function, which is called in a thread. It returns a value with a JSON form (dates, decimals,
-    sets, dataclasses and models have one) and raises HostError or ValueError. A name that APIs
-    refuse raises ValueError here."""
-
-    name: str
-    description: str
-    arguments: type[BaseModel]
-    run: Callable[[Any], Any]
-
-    def __post_init__(self) -> None:
-        if not _NAME.fullmatch(self.name):
-            raise ValueError(
-                f"{self.name!r} cannot be the name of a tool: 1 to 64 letters, digits, - and _"
-            )
 
 
 @dataclass(frozen=True, kw_only=True)

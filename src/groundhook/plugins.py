@@ -39,6 +39,23 @@ if TYPE_CHECKING:
     from groundhook.host.core.ports import WebClient as WebClient
     from groundhook.host.core.settings import HttpSettings as HttpSettings
     from groundhook.host.core.settings import RerankSettings as RerankSettings
+    from groundhook.host.core.tool_ports import Collections as Collections
+    from groundhook.host.core.tool_ports import ModelReply as ModelReply
+    from groundhook.host.core.tool_ports import Models as Models
+    from groundhook.host.core.tool_ports import Progress as Progress
+    from groundhook.host.core.tool_ports import SyncBatch as SyncBatch
+    from groundhook.host.core.tool_ports import SyncSource as SyncSource
+    from groundhook.host.core.tool_ports import Toolkit as Toolkit
+    from groundhook.host.core.tool_ports import ToolScope as ToolScope
+    from groundhook.host.core.types.collection_queries import CollectionAnswer as CollectionAnswer
+    from groundhook.host.core.types.collection_queries import (
+        CollectionDocument as CollectionDocument,
+    )
+    from groundhook.host.core.types.collection_queries import CollectionMatch as CollectionMatch
+    from groundhook.host.core.types.collection_queries import CollectionQuery as CollectionQuery
+    from groundhook.host.core.types.collection_queries import Owner as Owner
+    from groundhook.host.core.types.collection_queries import PutReport as PutReport
+    from groundhook.host.core.types.collection_queries import partition as partition
     from groundhook.host.core.types.collection_spec import CollectionSpec as CollectionSpec
     from groundhook.host.core.types.collection_spec import EmbeddingSpec as EmbeddingSpec
     from groundhook.host.core.types.connector_spec import ConnectorSpec as ConnectorSpec
@@ -47,6 +64,14 @@ if TYPE_CHECKING:
     from groundhook.host.core.types.documents import DocumentField as DocumentField
     from groundhook.host.core.types.documents import Reader as Reader
     from groundhook.host.core.types.model_spec import ModelSpec as ModelSpec
+    from groundhook.host.core.types.search import Item as Item
+    from groundhook.host.core.types.toolkit_spec import ToolkitSettings as ToolkitSettings
+    from groundhook.host.core.types.toolkit_spec import ToolkitSpec as ToolkitSpec
+    from groundhook.host.core.types.tools import Needs as Needs
+    from groundhook.host.core.types.tools import Tool as Tool
+    from groundhook.host.core.types.tools import ToolOutcome as ToolOutcome
+    from groundhook.host.core.types.turn import Identity as Identity
+    from groundhook.host.core.types.turn import Message as Message
     from groundhook.host.core.types.turn import Usage as Usage
     from groundhook.host.core.types.web import WebAnswer as WebAnswer
     from groundhook.host.core.types.web_providers import WebAccess as WebAccess
@@ -82,12 +107,34 @@ _HOMES = {
         "ToolDelta",
         "WebClient",
     ),
+    "groundhook.host.core.tool_ports": (
+        "Collections",
+        "ModelReply",
+        "Models",
+        "Progress",
+        "SyncBatch",
+        "SyncSource",
+        "ToolScope",
+        "Toolkit",
+    ),
     "groundhook.host.core.settings": ("HttpSettings", "RerankSettings"),
     "groundhook.host.core.types.documents": ("Block", "Document", "DocumentField", "Reader"),
     "groundhook.host.core.types.model_spec": ("ModelSpec",),
     "groundhook.host.core.types.collection_spec": ("CollectionSpec", "EmbeddingSpec"),
     "groundhook.host.core.types.connector_spec": ("ConnectorSpec",),
-    "groundhook.host.core.types.turn": ("Usage",),
+    "groundhook.host.core.types.collection_queries": (
+        "CollectionAnswer",
+        "CollectionDocument",
+        "CollectionMatch",
+        "CollectionQuery",
+        "Owner",
+        "PutReport",
+        "partition",
+    ),
+    "groundhook.host.core.types.search": ("Item",),
+    "groundhook.host.core.types.toolkit_spec": ("ToolkitSettings", "ToolkitSpec"),
+    "groundhook.host.core.types.tools": ("Needs", "Tool", "ToolOutcome"),
+    "groundhook.host.core.types.turn": ("Identity", "Message", "Usage"),
     "groundhook.host.core.types.web": ("WebAnswer",),
     "groundhook.host.core.types.web_providers": (
         "WebAccess",

@@ -12,7 +12,7 @@ import pytest
 
 from groundhook.host.core.errors import HookThrew, ServerUnreachable, UnknownName
 from groundhook.host.core.types.servers import ServerCalling, ServerMethod, ToolAsk
-from groundhook.host.core.types.turn import ToolOutcome
+from groundhook.host.core.types.tools import ToolOutcome
 from tests.hooks.conftest import Hooks, Services
 
 

@@ -20,7 +20,7 @@ from groundhook.host.core.errors import ModelUnreachable, SourceError, StorageEr
 from groundhook.host.core.ports import Delta, Found, Handler, ModelCall
 from groundhook.host.core.types.events import Event
 from groundhook.host.core.types.search import SearchType
-from groundhook.host.turn.tools import Tool
+from groundhook.host.core.types.tools import Tool
 from tests.conftest import MakeApp
 from tests.turn.test_stream import ASSISTANT, COLLECTION, app_with, end, kb, of, run, scripted, web
 

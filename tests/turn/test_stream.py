@@ -22,8 +22,8 @@ from groundhook.host.core.types.connector_spec import (
 )
 from groundhook.host.core.types.events import Event, StreamEnd
 from groundhook.host.core.types.search import Item, SearchType
+from groundhook.host.core.types.tools import Tool
 from groundhook.host.llm.scripted import ScriptedConnector
-from groundhook.host.turn.tools import Tool
 from tests.conftest import MakeApp
 
 ASSISTANT = (

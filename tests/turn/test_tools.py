@@ -17,9 +17,10 @@ import pytest
 from pydantic import BaseModel
 
 from groundhook.host.core.types.events import Event
+from groundhook.host.core.types.tools import Tool
 from groundhook.host.llm.scripted import ScriptedConnector
 from groundhook.host.output.lines import line
-from groundhook.host.turn.tools import Tool, parse_arguments
+from groundhook.host.turn.tools import parse_arguments
 from tests.conftest import MakeApp
 from tests.mcp.conftest import SERVER, HttpServer, serving
 from tests.turn.test_stream import end, of, run, scripted

@@ -8,6 +8,7 @@ from pydantic import AliasChoices, BeforeValidator, ConfigDict, Field
 
 from groundhook.host.core.types.base import FEW, Few, Value
 from groundhook.host.core.types.search import SearchType
+from groundhook.host.core.types.tools import ToolOutcome
 
 Role = Literal["system", "developer", "user", "assistant", "tool"]
 DataSourceType = Literal["model", "kb_collection", "kb_document", "mcp_resource", "table", "api"]
@@ -186,17 +187,6 @@ class Completion(Value):
     finish_reason: str = ""
     usage: Usage = Usage()
     tool_calls: tuple[dict[str, Any], ...] = ()
-
-
-class ToolOutcome(Value):
-    """A tool call of the turn with its result or error."""
-
-    toolcall_id: str
-    server: str = ""
-    tool: str
-    arguments: dict[str, Any] = {}
-    result: Any = None
-    error: str | None = None
 
 
 class NextPayload(Value):

@@ -14,7 +14,7 @@ from typing import Any
 from groundhook.host.core.errors import HostError, UnknownName
 from groundhook.host.core.trace import span
 from groundhook.host.core.types.events import Warned
-from groundhook.host.core.types.turn import ToolOutcome
+from groundhook.host.core.types.tools import ToolOutcome
 from groundhook.host.turn.grants import Listing
 from groundhook.host.turn.run import Run
 from groundhook.host.turn.tools import Offer, Toolbox, server_tools

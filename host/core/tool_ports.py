@@ -1,0 +1,196 @@
+"""The ports of tools: `Toolkit` is the extension point, `Collections`, `Models` and `Progress` are
+what a tool reaches, all of them through the `ToolScope` of a call.
+
+They know no engine: built-in toolkits and those of plug-ins use the same ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol
+
+from groundhook.host.core.ports import Scope, WebClient
+from groundhook.host.core.types.collection_queries import (
+    CollectionAnswer,
+    CollectionDocument,
+    CollectionQuery,
+    Owner,
+    PutReport,
+)
+from groundhook.host.core.types.tools import Tool
+from groundhook.host.core.types.turn import Message, Usage
+from groundhook.host.core.types.uses import JsonReply
+
+
+class Collections(Protocol):
+    """The collections that a toolkit reaches, bound to one identity and to the names that the
+    toolkit's file may use. The host filters by the identity on every path; no call names one.
+
+    A collection is named as the toolkit's file names it: that of its assistant first, then the
+    app's. Every method raises UnknownName for a collection that is not declared (the hint has the
+    nearest name), NotPermitted for one that the identity may not see or that needs an owner the
+    identity lacks, UsageError for a wrong filter, ConfigError and StorageError."""
+
+    async def find(self, queries: Sequence[CollectionQuery], /) -> list[CollectionAnswer]:
+        """Answer several questions together, in their order: their texts are embedded in one
+        request for each model, and questions to one collection are one request to its store.
+        `[]` for no questions. A collection into which nothing was ever put gives an answer with
+        `filled=False`. Raises SourceError when the embedding fails."""
+        ...
+
+    async def get(
+        self, collection: str, ids: Sequence[str], /, *, owner: Owner = "tenant"
+    ) -> dict[str, CollectionDocument]:
+        """Return whole documents by their raw ids, in one request. Ids that do not exist, and those
+        of other owners, are left out. `text` is letter for letter what was put."""
+        ...
+
+    async def count(
+        self,
+        collection: str,
+        /,
+        *,
+        filter: Mapping[str, Any] | None = None,
+        owner: Owner = "tenant",
+    ) -> int:
+        """Return the exact number of documents that fulfil the filter; 0 for a collection into
+        which nothing was ever put."""
+        ...
+
+    async def put(
+        self,
+        collection: str,
+        documents: Sequence[CollectionDocument],
+        /,
+        *,
+        owner: Owner = "tenant",
+    ) -> PutReport:
+        """Add documents, each in place of the one with the same id and tenant; unchanged ones cost
+        a hash. What is wrong with single documents is in the report. For a tool `tenant` of the
+        documents is set by the host; in a sync it is what the documents have."""
+        ...
+
+    async def remove(
+        self, collection: str, ids: Sequence[str], /, *, owner: Owner = "tenant", tenant: str = ""
+    ) -> tuple[str, ...]:
+        """Remove documents by their raw ids. Returns those that existed. `tenant` counts in a sync
+        only, as in `put`."""
+        ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelReply:
+    """A whole answer of a language model. `data` is the first JSON value in its text (None without
+    one, or if none was requested); `enforced`: the endpoint was asked to enforce JSON. `model` is
+    the one that answered."""
+
+    text: str
+    data: Any = None
+    enforced: bool = False
+    model: str = ""
+    finish_reason: str = ""
+    usage: Usage = Usage()
+
+
+class Models(Protocol):
+    """The language models of an app, by the id of their connector: a connector in the folder of the
+    toolkit's assistant first, then the app's."""
+
+    async def complete(
+        self,
+        connector: str,
+        messages: Sequence[Message],
+        /,
+        *,
+        answer: Literal["text", "json"] | JsonReply = "text",
+        temperature: float | None = None,
+        max_tokens: int | None = None,
+    ) -> ModelReply:
+        """Return the whole answer of a model.
+
+        `messages` have at most one system message, at the beginning. `answer="json"` asks the
+        endpoint for a JSON object, a `JsonReply` for JSON of its schema (an object at the top); an
+        endpoint that refuses either is asked again without, and so is a model that refuses the
+        `temperature`; both are remembered for the connector. The reply's `data` may have any
+        shape: the caller validates it. Cancelling stops the model.
+        Raises UnknownName for the connector, ConfigError, ModelError."""
+        ...
+
+
+class Progress(Protocol):
+    """Reports how far a call is: an event of the turn, a line of the command line, a notification
+    of MCP. Outside of any door that shows it, nothing happens."""
+
+    async def __call__(self, kind: str = "tool_progress", /, **data: Any) -> None:
+        """Send an event. `kind` is the type of the event: `tool_progress` with `done` (a number),
+        `total` (a number or None) and `message` (text), all optional;
+        `search_documents.started` with `query`; `search_documents.completed` with `query`,
+        `totalDocuments` and `error` (text or None). `call_id` and the tool's name are added by the
+        host. Raises ValueError for another kind or other keys."""
+        ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class ToolScope(Scope):
+    """The context of a tool call beside its arguments.
+
+    `identity`, `assistant_id` ("" outside of one), `settings` and `uses` (of the assistant, or the
+    app's), `now`, `warn` and `delegates` are those of `Scope`; warnings are also in the outcome.
+    `metadata` is the request's (and what Create set), `locale` the request's ("": none), `call_id`
+    the call's. `web` reaches the hosts that the assistant declares in `http`; a toolkit with hosts
+    of its own makes a client with `PluginContext.client_of`."""
+
+    metadata: Mapping[str, Any]
+    locale: str
+    call_id: str
+    progress: Progress
+    collections: Collections
+    models: Models
+    web: WebClient
+
+
+@dataclass(frozen=True, kw_only=True)
+class SyncBatch:
+    """Documents of one step of a sync.
+
+    `documents` are to be put, by collection as the toolkit's file names it. `position` is text of
+    the source's own, stored after the batch was put: a sync that was interrupted goes on after the
+    last one. `seen` are the ids that this step listed, by collection, whether or not they changed;
+    `total` is the number of documents that the source announces (None: not known). `complete` is
+    True for the last batch of a listing in which every document was listed: only then documents
+    that were not seen may be removed."""
+
+    documents: Mapping[str, Sequence[CollectionDocument]]
+    position: str = ""
+    seen: Mapping[str, Sequence[str]] | None = None
+    total: int | None = None
+    complete: bool = False
+
+
+class SyncSource(Protocol):
+    """Where a toolkit's collections are filled from."""
+
+    @property
+    def collections(self) -> Sequence[str]:
+        """The collections that are filled, as the toolkit's file names them."""
+        ...
+
+    def batches(self, position: str, /, *, full: bool) -> AsyncIterator[SyncBatch]:
+        """Yield the source's documents, after `position` ("": from the beginning). `full`: list
+        everything, even where only changes could be listed. Raises SourceError."""
+        ...
+
+
+class Toolkit(Protocol):
+    """A group of tools that is declared in a file, `toolkits/<name>.toolkit.yao`. It is made when
+    an assistant that lists it is first used, once for each file."""
+
+    def tools(self) -> Sequence[Tool]:
+        """Return the tools; the same ones every time. Reads and starts nothing."""
+        ...
+
+    def sync(self) -> SyncSource | None:
+        """Return the source that fills the toolkit's collections; None for a toolkit that reads
+        live."""
+        ...

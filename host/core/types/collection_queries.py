@@ -1,0 +1,118 @@
+"""Questions to collections and their answers, as toolkits put and get them: the values of
+`host.core.ports.Collections`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from groundhook.host.core.types.fields import Fields
+from groundhook.host.core.types.search import FacetCount, TotalIs
+from groundhook.host.core.types.turn import Identity
+
+# Whose documents of a collection a request may see. `app`: the collection has no `tenant_field`.
+# The others need one: its values are `partition(identity, owner)`.
+Owner = Literal["app", "tenant", "team", "user"]
+
+
+def partition(identity: Identity, owner: Owner) -> str:
+    """Return the value of a collection's `tenant_field` for the documents of an identity: "" for
+    `app`, the tenant's id for `tenant`, `<tenant>/team/<team>` and `<tenant>/user/<user>` for the
+    others, so that users of two tenants with one id stay apart. Returns "" as well if the identity
+    lacks that part: callers refuse it before."""
+    match owner:
+        case "app":
+            return ""
+        case "tenant":
+            return identity.tenant_id
+        case "team":
+            return f"{identity.tenant_id}/team/{identity.team_id}" if identity.team_id else ""
+        case "user":
+            return f"{identity.tenant_id}/user/{identity.user_id}" if identity.user_id else ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class CollectionQuery:
+    """One question to one collection.
+
+    `collection` is a name as the toolkit's file has it: a collection of the toolkit's assistant
+    (`datasets`), or of the app. `text` is what is searched for by meaning and words; "" lists the
+    documents that fulfil the filter, ordered by `order_by` (a field, `title` or `id`; with a
+    leading `-` descending), each with the score 1.0. `filter` has the JSON form of
+    `host.core.types.filters`: `{"organization": "health", "year": {"gte": 2020}}`; a list of
+    values is "one of", and `{"and": [{"tags": "a"}, {"tags": "b"}]}` asks for both.
+
+    At most `limit` (1-1,000) documents from `offset` (0-1,000) on; pages of the same question are
+    parts of one order. `threshold` is the least similarity, 0-1; 0 keeps everything; None is the
+    collection's or the assistant's. `facets` are fields to count over all that fulfil the filter.
+    `owner` names the documents that the identity sees."""
+
+    collection: str
+    text: str = ""
+    filter: Mapping[str, Any] | None = None
+    limit: int = 10
+    offset: int = 0
+    threshold: float | None = None
+    facets: Sequence[str] = ()
+    order_by: str = "id"
+    owner: Owner = "tenant"
+
+
+@dataclass(frozen=True, kw_only=True)
+class CollectionMatch:
+    """A document that a question found. `id` is the raw one that it was put with, `score` its
+    similarity of 0-1 (never rising along the answer), `passage` its part that fits best, and
+    `fields` its payload. `collection` is the full id of the collection, for the key of an item."""
+
+    id: str
+    collection: str
+    title: str = ""
+    url: str = ""
+    passage: str = ""
+    score: float = 1.0
+    fields: Fields = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class CollectionAnswer:
+    """The answer to one question: one match for each document, best first.
+
+    `total` counts the documents that fulfil the filter and reach the threshold, exactly or (above
+    1,000) at least; it is the same for every page. `below` counts documents that were compared and
+    did not reach the threshold. `filled` is False when nothing was ever put into the collection:
+    the answer is empty then."""
+
+    matches: tuple[CollectionMatch, ...] = ()
+    total: int = 0
+    total_is: TotalIs = "exact"
+    below: int = 0
+    facets: Mapping[str, tuple[FacetCount, ...]] = field(default_factory=dict)
+    filled: bool = True
+
+
+@dataclass(frozen=True, kw_only=True)
+class CollectionDocument:
+    """A document as it is put, and as it is read again: `text` letter for letter.
+
+    `fields` are those that the collection declares. `tenant` is the value of the collection's
+    `tenant_field` (`partition`), "" for a collection without one; it counts in a sync only: for a
+    tool the host sets it from the identity."""
+
+    id: str
+    text: str
+    title: str = ""
+    url: str = ""
+    fields: Fields = field(default_factory=dict)
+    tenant: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PutReport:
+    """The outcome of putting documents: how many were new, replaced or unchanged, and what was
+    wrong with those that were not stored, by id."""
+
+    added: int = 0
+    replaced: int = 0
+    unchanged: int = 0
+    failed: Mapping[str, str] = field(default_factory=dict)

@@ -1,0 +1,147 @@
+"""Tools: how one is defined, who may use it, and the outcome of a call. Every door (the model of a
+turn, hooks, Python, the command line, MCP, HTTP) offers the same `Tool` and returns the same
+`ToolOutcome`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from pydantic import BaseModel, Field
+
+from groundhook.host.core.types.base import Value
+from groundhook.host.core.types.search import Item
+
+_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
+
+IdentityPart = Literal["user", "team", "tenant"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Needs:
+    """The requests that may use a tool. It is enforced before `run` is called: a request that lacks
+    something gets NotPermitted, and nothing else happens.
+
+    `identity`: the parts of the identity that must be set, each with the word that messages use for
+    it: `{"tenant": "institution"}`, or `("user", "tenant")` for their own names. `scopes`: words of
+    which `identity.scope` must have one. `metadata`: keys of the request's metadata that must be
+    set (and neither empty nor None)."""
+
+    identity: Mapping[IdentityPart, str] | Sequence[IdentityPart] = ()
+    scopes: Sequence[str] = ()
+    metadata: Sequence[str] = ()
+
+    @property
+    def parts(self) -> Mapping[IdentityPart, str]:
+        """The parts of the identity that must be set, with the word for each."""
+        if isinstance(self.identity, Mapping):
+            return self.identity
+        return {part: part for part in self.identity}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tool:
+    """A tool, as its toolkit or its program defines it.
+
+    `arguments` is a pydantic model. The language model receives its JSON Schema, and every call is
+    validated against it before `run` is called with an instance. Unknown keys are refused at every
+    door, whatever the model's `extra` is. No argument may name an identity: that is in the scope.
+
+    `run(arguments)` or `run(arguments, scope)`, where `scope` is a `host.core.ports.ToolScope`.
+    It is async, or a plain function, which is called in a thread. It returns a value with a JSON
+    form (dates, decimals, sets, dataclasses and models have one) and raises HostError or
+    ValueError.
+
+    `answers` is the model of the answer: the output schema at the doors that have one.
+    `reads_only`: a call changes nothing, so that it may be repeated. `items(answer)` returns what
+    the answer lets a model cite, `text(answer)` the text that a model gets in place of the answer's
+    JSON; both receive what `run` returned, before it is turned into JSON. Items have a `key` that
+    identifies the source (`kb`: collection and document), a title, and an http(s) `url` if there
+    is one; the host sets their `citation_id`. An item's `document_id` (for db its `record_id`) is
+    the id of its entry in the answer: beside that entry the model is shown the marker.
+    `deadline_ms` ends a call.
+
+    Raises ValueError for a name that APIs refuse."""
+
+    name: str
+    description: str
+    arguments: type[BaseModel]
+    run: Callable[..., Any]
+    answers: type[BaseModel] | None = None
+    needs: Needs = Needs()
+    reads_only: bool = True
+    items: Callable[[Any], Sequence[Item]] | None = None
+    text: Callable[[Any], str] | None = None
+    deadline_ms: int = 15_000
+
+    def __post_init__(self) -> None:
+        if not _NAME.fullmatch(self.name):
+            raise ValueError(
+                f"{self.name!r} cannot be the name of a tool: 1 to 64 letters, digits, - and _"
+            )
+
+
+@dataclass(frozen=True, kw_only=True)
+class ToolInfo:
+    """A tool as doors describe it. `name` is the offered one, `canonical` is
+    `<toolkit>.<tool>`, or `<tool>` for a tool of the host, or `<server>.<tool>` for one of an MCP
+    server. `parameters` and `output` are JSON Schemas; `output` is None if it is not known."""
+
+    name: str
+    canonical: str
+    description: str
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    output: Mapping[str, Any] | None = None
+    needs: Needs = Needs()
+    reads_only: bool = False
+    toolkit: str = ""
+    server: str = ""
+
+
+# Why a call failed, for doors with codes of their own (HTTP statuses). `failed`: any other reason.
+ToolErrorCode = Literal[
+    "",
+    "wrong_arguments",
+    "unknown_tool",
+    "not_permitted",
+    "not_offered",
+    "timeout",
+    "rate_limited",
+    "unreachable",
+    "failed",
+]
+
+
+DOOR_KEYS = ("name", "result", "text", "error", "items", "warnings", "duration_ms")
+
+
+class ToolOutcome(Value):
+    """A tool call with its result or its error; the same value at every door.
+
+    The keys of doors outside a turn are those of `answer()`; a Next hook gets the whole value."""
+
+    toolcall_id: str = Field(default="", description="Id of the call in the turn; empty outside")
+    server: str = Field(default="", description="The MCP server of the tool; empty: none")
+    tool: str = Field(description="The owner's name of the tool: `<tool>`")
+    arguments: dict[str, Any] = {}
+    result: Any = Field(default=None, description="The tool's answer as JSON; None on an error")
+    error: str | None = Field(default=None, description="Why the call failed; None: it did not")
+    name: str = Field(default="", description="The name under which the tool was offered")
+    toolkit: str = Field(default="", description="The toolkit of the tool; empty: none")
+    text: str = Field(default="", description="What a model gets of the result, whole")
+    items: tuple[Item, ...] = Field(
+        default=(), description="What can be cited of the result, with its citation_id in a turn"
+    )
+    warnings: tuple[str, ...] = ()
+    duration_ms: int = 0
+    code: ToolErrorCode = Field(default="", description="Why it failed, for programs")
+
+    def answer(self) -> dict[str, Any]:
+        """Return the keys of doors outside a turn: name, result, text, error, items, warnings,
+        duration_ms."""
+        names = ("name", "result", "text", "error", "items", "warnings", "duration_ms")
+        return {
+            name: value for name, value in self.model_dump(mode="json").items() if name in names
+        }
