@@ -1,0 +1,27 @@
+"""Who reads a turn, and what of each event they may see. Pure; every dialect uses it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from groundhook.host.core.audience import for_readers
+from groundhook.host.core.types.events import Event, Trace
+from groundhook.host.dialects.places import placed
+
+
+@dataclass(frozen=True, kw_only=True)
+class Audience:
+    """A reader. Authors see errors with their files, and warnings; `trace` adds the steps.
+    `public_url` is the server's address as its clients write it."""
+
+    public_url: str = ""
+    author: bool = False
+    trace: bool = False
+
+    def of(self, event: Event) -> Event | None:
+        """Return the event as this reader may see it, or None."""
+        if self.author:
+            seen = None if isinstance(event, Trace) and not self.trace else event
+        else:
+            seen = for_readers(event)
+        return None if seen is None else placed(seen, self.public_url)

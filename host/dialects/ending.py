@@ -1,0 +1,37 @@
+"""The last events of a turn that was ended from outside. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from groundhook.host.citations.index import cited
+from groundhook.host.core.types.events import (
+    CitationSeen,
+    Cited,
+    Event,
+    Failed,
+    StreamEnd,
+    Text,
+)
+
+
+def ending(events: Iterable[Event], code: str, message: str) -> list[Event]:
+    """Return the `error` and the `stream_end` that complete a log which broke off: the text and
+    the citations that it has are kept. A complete log gets none."""
+    text: list[str] = []
+    citations: dict[str, Cited] = {}
+    last: Event | None = None
+    for event in events:
+        last = event
+        if isinstance(event, Text):
+            text.append(event.delta)
+        elif isinstance(event, CitationSeen) and event.marker not in citations:
+            citations[event.marker] = cited(event.marker, event.verdict, event.item)
+    if isinstance(last, StreamEnd):
+        return []
+    turn_id, at_ms = (last.turn_id, last.at_ms) if last else ("", 0)
+    made: list[Event] = [
+        Failed(code=code, message=message),
+        StreamEnd(content="".join(text), citations=tuple(citations.values())),
+    ]
+    return [event.stamped(turn_id, at_ms) for event in made]

@@ -1,0 +1,119 @@
+"""The events themselves, and one JSON answer made of all of them. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from pydantic import Field
+
+from groundhook.host.core.types.base import Value
+from groundhook.host.core.types.events import (
+    Cited,
+    Event,
+    Failed,
+    SearchFound,
+    StreamEnd,
+    StreamStart,
+    Warned,
+)
+from groundhook.host.core.types.search import Item
+from groundhook.host.core.types.turn import Usage
+from groundhook.host.dialects.fold import Piece
+
+
+@dataclass(frozen=True)
+class Native:
+    """Every event as it is; with `types`, those of these types."""
+
+    types: frozenset[str] = frozenset()
+
+    def begin(self) -> None:
+        return None
+
+    def step(self, state: None, event: Event, /) -> tuple[None, Sequence[Piece]]:
+        taken = not self.types or event.type in self.types
+        return None, (Piece(event),) if taken else ()
+
+    def end(self, state: None, /) -> Sequence[Piece]:
+        return ()
+
+
+class Answer(Value):
+    """A turn that is over, as one value."""
+
+    turn_id: str = Field(default="", description="The turn")
+    chat_id: str = Field(default="", description="Its chat; empty: none")
+    assistant_id: str = ""
+    content: str = Field(default="", description="The whole answer, with markers")
+    citations: tuple[Cited, ...] = Field(default=(), description="Every marker of the answer once")
+    sources: tuple[Item, ...] = Field(default=(), description="What was found, each source once")
+    data: Any = Field(default=None, description="`data` that the Next hook returned")
+    metadata: dict[str, Any] = {}
+    finish_reason: str = ""
+    grounded: bool | None = Field(default=None, description="Whether the answer cites a source")
+    usage: Usage = Usage()
+    timings: dict[str, float] = Field(default={}, description="Milliseconds")
+    warnings: tuple[Warned, ...] = Field(default=(), description="For authors")
+    error: Failed | None = Field(default=None, description="The first error of the turn")
+
+
+@dataclass(frozen=True)
+class Gathered:
+    """The parts of an answer so far."""
+
+    start: StreamStart | None = None
+    sources: tuple[Item, ...] = ()
+    warnings: tuple[Warned, ...] = ()
+    error: Failed | None = None
+    end: StreamEnd | None = None
+
+
+@dataclass(frozen=True)
+class Whole:
+    """One piece, when the turn is over: its `Answer`."""
+
+    def begin(self) -> Gathered:
+        return Gathered()
+
+    def step(self, state: Gathered, event: Event, /) -> tuple[Gathered, Sequence[Piece]]:
+        match event:
+            case StreamStart() if state.start is None:
+                state = replace(state, start=event)
+            case SearchFound():
+                state = replace(state, sources=(*state.sources, event.item))
+            case Warned():
+                state = replace(state, warnings=(*state.warnings, event))
+            case Failed() if state.error is None:
+                state = replace(state, error=event)
+            case StreamEnd():
+                state = replace(state, end=event)
+            case _:
+                pass
+        return state, ()
+
+    def end(self, state: Gathered, /) -> Sequence[Piece]:
+        return (Piece(answer(state)),)
+
+
+def answer(state: Gathered) -> Answer:
+    """Return the answer made of the parts; a source that was found twice is listed once."""
+    start, end = state.start or StreamStart(assistant_id=""), state.end or StreamEnd()
+    once = {item.citation_id or item.url or str(n): item for n, item in enumerate(state.sources)}
+    return Answer(
+        turn_id=start.turn_id,
+        chat_id=start.chat_id,
+        assistant_id=start.assistant_id,
+        content=end.content,
+        citations=end.citations,
+        sources=tuple(once.values()),
+        data=end.data,
+        metadata=end.metadata,
+        finish_reason=end.finish_reason,
+        grounded=end.grounded,
+        usage=end.usage,
+        timings=end.timings,
+        warnings=state.warnings,
+        error=state.error,
+    )

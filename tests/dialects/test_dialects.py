@@ -1,0 +1,249 @@
+"""Dialects: the same pieces however the events arrive, complete wherever they break off, and
+nothing in them that readers may not see."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from groundhook.host.core.types.events import CitationSeen, Event, StreamEnd, StreamStart, Text
+from groundhook.host.core.types.search import Item
+from groundhook.host.dialects.audience import Audience
+from groundhook.host.dialects.ending import ending
+from groundhook.host.dialects.fold import Fold, Piece, run, steps
+from groundhook.host.dialects.native import Answer, Native, Whole
+from groundhook.host.dialects.openai_chat import DONE, OpenAIChat, completion
+from groundhook.host.dialects.openwebui import answer_task, task_of
+from groundhook.host.dialects.places import address
+from groundhook.host.output.lines import line
+from tests.dialects.logs import HIDDEN, ITEMS, LOGS
+
+PUBLIC = "https://tea.example"
+READER = Audience(public_url=PUBLIC)
+
+
+def chat(**more: Any) -> OpenAIChat:
+    return OpenAIChat(id="chatcmpl-t_1", model="tea", created=1, public_url=PUBLIC, **more)
+
+
+FOLDS: list[Fold[Any]] = [
+    Native(),
+    Whole(),
+    chat(usage=True),
+    chat(citations="links"),
+    chat(citations="markers"),
+    chat(citations="none"),
+    chat(events=True),
+]
+
+
+def seen(events: Sequence[Event]) -> list[Event]:
+    return [shown for event in events if (shown := READER.of(event)) is not None]
+
+
+def chunks(pieces: Sequence[Piece]) -> list[dict[str, Any]]:
+    return [piece.data for piece in pieces if piece.data != DONE]
+
+
+def deltas(pieces: Sequence[Piece]) -> list[dict[str, Any]]:
+    return [choice["delta"] for chunk in chunks(pieces) for choice in chunk.get("choices", ())]
+
+
+def text(pieces: Sequence[Piece]) -> str:
+    return "".join(delta.get("content", "") for delta in deltas(pieces))
+
+
+def events_of(pieces: Sequence[Piece], type: str) -> list[dict[str, Any]]:
+    found = [chunk["event"] for chunk in chunks(pieces) if "event" in chunk]
+    return [event["data"] for event in found if event["type"] == type]
+
+
+@settings(max_examples=40)
+@pytest.mark.parametrize("fold", FOLDS, ids=str)
+@given(log=LOGS, at=st.integers(0, 40))
+def test_a_log_that_is_read_in_two_parts_has_the_pieces_of_the_whole(
+    fold: Fold[Any], log: list[Event], at: int
+) -> None:
+    events = seen(log)
+    state, first = steps(fold, fold.begin(), events[:at])
+    state, second = steps(fold, state, events[at:])
+    assert [*first, *second, *fold.end(state)] == run(fold, events)
+
+
+@settings(max_examples=40)
+@pytest.mark.parametrize("fold", FOLDS, ids=str)
+@given(log=LOGS)
+def test_no_piece_has_what_a_reader_may_not_see(fold: Fold[Any], log: list[Event]) -> None:
+    for piece in run(fold, seen(log)):
+        written = (
+            json.dumps(piece.data) if isinstance(piece.data, (dict, str)) else line(piece.data)
+        )
+        assert HIDDEN not in written
+        assert "file:" not in written
+
+
+@given(log=LOGS)
+def test_the_text_sent_is_the_answer_with_the_labels_in_the_place_of_its_markers(
+    log: list[Event],
+) -> None:
+    pieces = run(chat(), seen(log))
+    sent = text(pieces)
+    for annotation in reversed(annotated(pieces)):
+        start, end = annotation["start_index"], annotation["end_index"]
+        assert sent[start] == "["
+        assert sent[end - 1] == "]"
+        assert sent[start + 1 : end - 1].isdecimal()
+    if not any(event.type == "message" for event in log):
+        numbers = iter(labels(log))
+        expected = "".join(
+            next(numbers) if before.type == "citation" else event.delta
+            for before, event in pairwise(log)
+            if isinstance(event, Text)
+        )
+        assert sent == expected
+
+
+def annotated(pieces: Sequence[Piece]) -> list[dict[str, Any]]:
+    listed = [each for delta in deltas(pieces) for each in delta.get("annotations", ())]
+    assert [each["index"] for each in listed] == list(range(len(listed)))
+    return [each["url_citation"] for each in listed]
+
+
+def labels(log: Sequence[Event]) -> list[str]:
+    """What is shown for each marker, in order, counted anew."""
+    places: list[str] = []
+    found = []
+    for event in log:
+        if not isinstance(event, CitationSeen):
+            continue
+        if event.item is None:
+            found.append("[?]")
+            continue
+        place = address(event.item, "") or event.item.citation_id
+        if place not in places:
+            places.append(place)
+        found.append(f"[{places.index(place) + 1}]")
+    return found
+
+
+@given(log=LOGS)
+def test_no_text_is_empty_after_the_first_chunk(log: list[Event]) -> None:
+    sent = [delta for delta in deltas(run(chat(), seen(log))) if "content" in delta]
+    assert sent[0] == {"role": "assistant", "content": ""}
+    assert all(delta["content"] for delta in sent[1:])
+
+
+@given(log=LOGS, at=st.integers(1, 40))
+def test_every_status_ends_wherever_the_log_breaks_off(log: list[Event], at: int) -> None:
+    pieces = run(chat(events=True), seen(log[:at]))
+    statuses = events_of(pieces, "status")
+    begun = sum(not status["done"] for status in statuses)
+    assert begun == sum(status["done"] for status in statuses)
+    assert pieces[-1].data == DONE
+    whole = any(isinstance(event, StreamEnd) for event in log[:at])
+    finished = [chunk for chunk in chunks(pieces) if _finish(chunk)]
+    assert bool(finished) == whole
+    assert whole or "error" in chunks(pieces)[-1]
+
+
+def _finish(chunk: dict[str, Any]) -> bool:
+    return any(choice["finish_reason"] for choice in chunk.get("choices", ()))
+
+
+@given(log=LOGS)
+def test_with_events_each_number_is_one_source_with_a_name_of_its_own_and_no_annotation(
+    log: list[Event],
+) -> None:
+    pieces = run(chat(events=True), seen(log))
+    names = [source["metadata"][0]["source"] for source in events_of(pieces, "source")]
+    assert len(set(names)) == len(names)
+    assert len(names) == len({label for label in labels(log) if label != "[?]"})
+    assert annotated(pieces) == []
+
+
+@given(log=LOGS, at=st.integers(1, 40))
+def test_a_log_that_was_ended_from_outside_is_complete_and_keeps_its_text(
+    log: list[Event], at: int
+) -> None:
+    ended = [*log[:at], *ending(log[:at], "stopped", "the turn was stopped")]
+    assert isinstance(ended[-1], StreamEnd)
+    assert ended[-1].content == "".join(e.delta for e in log[:at] if isinstance(e, Text))
+    assert {event.turn_id for event in ended} == {"t_1"}
+    (piece,) = run(Whole(), ended)
+    assert isinstance(piece.data, Answer)
+    assert piece.data.content == ended[-1].content
+    assert ending(ended, "stopped", "again") == []
+
+
+def test_one_completion_is_the_stream_in_one_message() -> None:
+    item = ITEMS[0]
+    events: list[Event] = [
+        StreamStart(assistant_id="tea"),
+        Text(delta="Two minutes "),
+        CitationSeen(marker=item.citation_id, verdict="ok", item=item),
+        Text(delta=item.citation_id),
+        StreamEnd(content=f"Two minutes {item.citation_id}", finish_reason="length"),
+    ]
+    whole = completion(run(chat(usage=True), seen(events)))
+    (choice,) = whole["choices"]
+    assert choice["message"]["content"] == "Two minutes [1]"
+    assert choice["finish_reason"] == "length"
+    (annotation,) = choice["message"]["annotations"]
+    assert annotation == {
+        "type": "url_citation",
+        "url_citation": {
+            "url": f"{PUBLIC}/api/sources/kb/notes/tea/tea.md?start=0&end=12",
+            "title": "Tea",
+            "start_index": 12,
+            "end_index": 15,
+        },
+    }
+    linked = completion(run(chat(citations="links"), seen(events)))
+    link = f"[[1]]({PUBLIC}/api/sources/kb/notes/tea/tea.md?start=0&end=12)"
+    assert linked["choices"][0]["message"]["content"] == f"Two minutes {link}"
+
+
+@pytest.mark.parametrize(
+    ("item", "written"),
+    [
+        (ITEMS[2], "https://tea.example/p"),
+        (ITEMS[4], f"{PUBLIC}/api/sources/db/tea/1%2F2%20%C3%BC"),
+        (ITEMS[5], ""),
+        (Item(type="web", url="javascript:alert(1)"), ""),
+        (Item(type="web", url="http:///nowhere"), ""),
+        (Item(type="web", url="https://[broken"), ""),
+    ],
+)
+def test_only_http_addresses_leave_the_server(item: Item, written: str) -> None:
+    assert address(item, PUBLIC) == written
+
+
+@pytest.mark.parametrize(
+    ("text", "header", "task"),
+    [
+        ('### Task:\nGenerate … ### Output:\nJSON format: { "title": "your title" }', "", "title"),
+        ('### Task:\n… { "tags": ["tag1"] }', "", "tags"),
+        ('### Task:\n… { "follow_ups": [] }', "", "follow_ups"),
+        ('### Task:\n… { "queries": [] }', "", "queries"),
+        ("### Task:\nanything", "", "other"),
+        ("anything", "title_generation", "title"),
+        ("anything", "follow_up_generation", "follow_ups"),
+        ("What is a ### Task: here?", "", None),
+    ],
+)
+def test_a_task_is_told_from_a_question(text: str, header: str, task: str | None) -> None:
+    assert task_of(text, header) == task
+
+
+def test_a_title_is_the_first_words_of_the_first_question() -> None:
+    history = f"### Task:\n<chat_history>\nUSER: {'How long does it take? ' * 9}\nASSISTANT: 4"
+    title = json.loads(answer_task("title", history, "Tea"))["title"]
+    assert title == "How long does it take? How long does it take? How long does"
+    assert json.loads(answer_task("title", "### Task:", "Tea")) == {"title": "Tea"}
+    assert json.loads(answer_task("tags", history, "Tea")) == {"tags": []}
