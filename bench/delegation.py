@@ -205,7 +205,7 @@ async def endpoint() -> None:
         model = ModelReranker({}, rerank_providers(), closing.append)
         options = RerankSettings(provider="endpoint", host=server.url, max_items=ITEMS)
         took = await p50_ms(lambda: model.rerank("q", items, options, scope()))
-        floor = await bare_post(server, json.loads(server.asked[-1].body))
+        floor = await bare_post(server, json.loads(server.requests[-1].body))
         figure(
             f"rerank of {ITEMS} items by an endpoint on this machine, p50",
             took,

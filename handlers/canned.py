@@ -26,19 +26,19 @@ class CannedSource:
     returned, or to the error that is raised.
 
     Before an answer it waits for `gate`, if given, so that a test can hold a search open, and for
-    `delay` seconds. `asked` and `scopes` record the requests; `cancelled` counts the searches that
-    were cancelled.
+    `delay` seconds. `requests` and `scopes` record the searches; `cancelled` counts those that were
+    cancelled.
     """
 
     pages: Mapping[str, Sequence[Item] | SourceError]
     delay: float = 0.0
     gate: anyio.Event | None = None
-    asked: list[SearchRequest] = field(default_factory=list)
+    requests: list[SearchRequest] = field(default_factory=list)
     scopes: list[Scope] = field(default_factory=list)
     cancelled: int = 0
 
     async def search(self, request: SearchRequest, scope: Scope, /) -> Found:
-        self.asked.append(request)
+        self.requests.append(request)
         self.scopes.append(scope)
         try:
             if self.gate is not None:

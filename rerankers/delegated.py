@@ -43,7 +43,7 @@ class DelegatedReranker:
                 return ""
             return "it names none of the items that were sent; name items by their citation_id"
 
-        asked = RerankAsk(
+        request = RerankAsk(
             query=query,
             items=_entries(items, options.max_chars or DEFAULT_MAX_CHARS),
             top_n=options.top_k,
@@ -51,7 +51,7 @@ class DelegatedReranker:
         ask = scope.delegates.ask
         try:
             answer = await ask(
-                RERANK, delegate, asked, timeout_ms=options.timeout_ms, hint=_TIMEOUT, wrong=wrong
+                RERANK, delegate, request, timeout_ms=options.timeout_ms, hint=_TIMEOUT, wrong=wrong
             )
         except DelegateError as exc:
             raise RerankError(exc.message, hint=exc.hint) from exc

@@ -41,7 +41,7 @@ from groundhook.host.core.types.model_spec import ModelSpec
 from groundhook.host.core.types.search import SearchRequest
 
 if TYPE_CHECKING:
-    from groundhook.handlers.kb.calibrate import Asked, Calibration
+    from groundhook.handlers.kb.calibrate import Calibration, CalibrationQuestion
     from groundhook.handlers.kb.graph.extract import Extraction
     from groundhook.handlers.kb.ingest.batching import TransferProgress
     from groundhook.handlers.kb.ingest.report import AddReport, Progress
@@ -247,7 +247,7 @@ class KnowledgeBase:
             spec.id, self._made(spec, embedder), embedder, file, progress, embed=embed
         )
 
-    def questions(self, lines: Iterable[str], name: str) -> Sequence[Asked]:
+    def questions(self, lines: Iterable[str], name: str) -> Sequence[CalibrationQuestion]:
         """Parse questions for `calibrate`: JSON lines {question, document} of the file `name`.
         Raises UsageError."""
         from groundhook.handlers.kb.calibrate import read_questions
@@ -257,7 +257,7 @@ class KnowledgeBase:
     async def calibrate(
         self,
         collection: str,
-        questions: Sequence[Asked] | None = None,
+        questions: Sequence[CalibrationQuestion] | None = None,
         *,
         most: int = 100,
         tenant: str = "",
@@ -275,7 +275,7 @@ class KnowledgeBase:
             agree(spec.id, stored, self._made(spec, embedder))
         tenant = tenant_of(spec, tenant)
         return await calibrate(
-            self._store, spec.id, tenant, embedder, asked=questions, most=most, done=progress
+            self._store, spec.id, tenant, embedder, questions=questions, most=most, done=progress
         )
 
     async def outdated(self) -> Sequence[HostError]:

@@ -41,7 +41,7 @@ _REST = 80  # least characters of the rest of its passage
 
 
 @dataclass(frozen=True)
-class Asked:
+class CalibrationQuestion:
     """A question, and the ids of the documents that answer it; an off-topic question has none."""
 
     question: str
@@ -94,29 +94,29 @@ def curve_through(balanced: float, related: float) -> Curve | None:
     return Curve(round(balanced - low * scale, 4), max(round(scale, 4), 0.0001))
 
 
-def read_questions(lines: Iterable[str], name: str) -> list[Asked]:
+def read_questions(lines: Iterable[str], name: str) -> list[CalibrationQuestion]:
     """Parse JSON lines {question, document} or {question, documents: […]}, or {question} alone for
     an off-topic one; other keys are ignored. Raises UsageError, also where there is no line."""
-    asked = []
+    questions = []
     hint = f"such as {_A_QUESTION}"
     for number, line in enumerate(lines, 1):
         if not line.strip():
             continue
         try:
-            said = json.loads(line)
-            documents = [said["document"]] if "document" in said else said.get("documents", [])
+            raw = json.loads(line)
+            documents = [raw["document"]] if "document" in raw else raw.get("documents", [])
             if not isinstance(documents, list) or not all(
-                isinstance(each, str) for each in (said["question"], *documents)
+                isinstance(each, str) for each in (raw["question"], *documents)
             ):
                 raise TypeError
         except (ValueError, KeyError, TypeError, AttributeError) as exc:
             raise UsageError(
                 f"{name}:{number} is not a question with the document that answers it", hint=hint
             ) from exc
-        asked.append(Asked(said["question"], tuple(documents)))
-    if not asked:
+        questions.append(CalibrationQuestion(raw["question"], tuple(documents)))
+    if not questions:
         raise UsageError(f"{name} is empty: it has no questions", hint=f"a line for each, {hint}")
-    return asked
+    return questions
 
 
 async def calibrate(
@@ -125,23 +125,23 @@ async def calibrate(
     tenant: str,
     embedder: Embedder,
     *,
-    asked: Sequence[Asked] | None = None,
+    questions: Sequence[CalibrationQuestion] | None = None,
     most: int = 100,
     done: Done | None = None,
 ) -> Calibration:
-    """Measure with the questions `asked`, or with at most `most` that are made from the documents.
-    Where `asked` has no off-topic questions, the built-in ones are used. Raises UsageError where
-    there are too few questions, UnknownName for a missing document, StorageError, and the
-    embedder's errors."""
+    """Measure with `questions`, or with at most `most` that are made from the documents. Where
+    `questions` has no off-topic ones, the built-in ones are used. Raises UsageError where there
+    are too few questions, UnknownName for a missing document, StorageError, and the embedder's
+    errors."""
     chance = random.Random(1)
     usage = await store.usage(collection, tenant)
     if not usage.documents:
         raise _empty(collection, tenant)
     listed = [stored.document for stored in usage.documents]
-    wanted = sorted({id for one in asked or () for id in one.documents})
-    if asked is not None and not wanted:
+    wanted = sorted({id for one in questions or () for id in one.documents})
+    if questions is not None and not wanted:
         raise UsageError(
-            f"all questions ({len(asked)}) are off-topic, and {_LEAST} that name the document which"
+            f"all {len(questions)} questions are off-topic, and {_LEAST} that name a document which"
             " answers them are needed",
             hint=f"such as {_A_QUESTION}; without --questions they are made from the documents",
         )
@@ -151,16 +151,14 @@ async def calibrate(
     rest = sorted(set(listed) - set(wanted))
     ids = [*wanted, *chance.sample(rest, min(most, len(rest)))]
     documents = {id: whole for id in ids for whole in await store.whole(collection, [(tenant, id)])}
-    pairs = _made(documents, most, chance) if asked is None else _given(documents, asked)
+    pairs = _made(documents, most, chance) if questions is None else _given(documents, questions)
     if len(pairs) < _LEAST:
-        said = (
-            f"{len(pairs)} question{'' if len(pairs) == 1 else 's'} can be asked of collection"
-            f" {collection!r}"
-        )
+        found = "is 1 question" if len(pairs) == 1 else f"are {len(pairs)} questions"
         raise UsageError(
-            f"{said}, and {_LEAST} are needed", hint="add documents, or give more with --questions"
+            f"there {found} for collection {collection!r}, and {_LEAST} are needed",
+            hint="add documents, or give more with --questions",
         )
-    strange = [one.question for one in asked or () if not one.documents]
+    strange = [one.question for one in questions or () if not one.documents]
     off_topic = strange or OFF_TOPIC.get(usage.language, OFF_TOPIC["english"])
     passages = [passage for whole in documents.values() for passage in whole.passages]
     some = _vectors(chance.sample(passages, min(_PASSAGES, len(passages))))
@@ -178,7 +176,7 @@ async def calibrate(
     for text in off_topic:
         unrelated.append(float((some @ await _embedded(embedder, text)).max()))
     cosines = np.array(related), np.array(unrelated)
-    return _measured(collection, embedder, *cosines, made=asked is None, built_in=not strange)
+    return _measured(collection, embedder, *cosines, made=questions is None, built_in=not strange)
 
 
 def _empty(collection: str, tenant: str) -> UsageError:
@@ -231,9 +229,9 @@ def _measured(
     )
 
 
-def _given(documents: dict[str, Incoming], asked: Sequence[Asked]) -> list[_Pair]:
+def _given(documents: dict[str, Incoming], questions: Sequence[CalibrationQuestion]) -> list[_Pair]:
     pairs = []
-    for one in asked:
+    for one in questions:
         passages = [
             passage for id in one.documents if id in documents for passage in documents[id].passages
         ]

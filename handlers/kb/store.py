@@ -27,9 +27,9 @@ _NO_FIELDS: Fields = {}
 
 # The version of the messages between client and worker. Increased when a message changes, and when
 # modules move that a running worker may import later.
-SPEAKS = "7"
+PROTOCOL = "8"
 
-Told = Callable[[int, int], None]  # passages stored, of how many
+StoreProgress = Callable[[int, int], None]  # passages stored, passages in all
 Outcome = Literal["added", "replaced"]
 Places = Mapping[str, Sequence[int] | None]  # documents → ordinals of passages; None: all of them
 
@@ -215,7 +215,7 @@ class VectorStore(Protocol):
         /,
         *documents: Incoming,
         reserve_bytes: int = 0,
-        told: Told | None = None,
+        progress: StoreProgress | None = None,
     ) -> list[Outcome]:
         """Store documents, each in place of the one with the same id and tenant. Storing many small
         ones in one call is much faster. Searches see the old version of a document or the new one,
@@ -303,21 +303,21 @@ class VectorStore(Protocol):
         ...
 
 
-def agree(collection: str, there: Made, asked: Made) -> None:
+def agree(collection: str, there: Made, wanted: Made) -> None:
     """Raise ConfigError if a collection was made with other settings than are declared now."""
-    if there.analyser != asked.analyser:
+    if there.analyser != wanted.analyser:
         raise ConfigError(
             f"collection {collection!r} was made by version {there.analyser} of the analyser, and"
-            f" questions cut by version {asked.analyser} would not match its words",
+            f" questions cut by version {wanted.analyser} would not match its words",
             hint=f"make it anew from what it holds: `groundhook kb rebuild {collection}`",
         )
-    refuse_other_tenancy(collection, there, asked)
-    was, now = _worded(there), _worded(asked)
-    same_language = asked.language in ("auto", there.language)
+    refuse_other_tenancy(collection, there, wanted)
+    was, now = _worded(there), _worded(wanted)
+    same_language = wanted.language in ("auto", there.language)
     if was == now and same_language:
         return
     if not same_language:
-        was, now = f"analyser language {there.language!r}", f"{asked.language!r}"
+        was, now = f"analyser language {there.language!r}", f"{wanted.language!r}"
     raise ConfigError(
         f"collection {collection!r} was made with {was}, and is declared with {now}",
         hint=(
@@ -327,12 +327,12 @@ def agree(collection: str, there: Made, asked: Made) -> None:
     )
 
 
-def refuse_other_tenancy(collection: str, there: Made, asked: Made) -> None:
+def refuse_other_tenancy(collection: str, there: Made, wanted: Made) -> None:
     """Raise ConfigError if a collection was made with tenants and is declared without, or the
     reverse: no request would find its documents, or every request."""
-    if there.tenanted != asked.tenanted:
+    if there.tenanted != wanted.tenanted:
         was, now = (
-            ("with" if made.tenanted else "without") + " tenants" for made in (there, asked)
+            ("with" if made.tenanted else "without") + " tenants" for made in (there, wanted)
         )
         raise ConfigError(
             f"collection {collection!r} was made {was}, and is declared {now}",

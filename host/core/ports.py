@@ -24,7 +24,7 @@ from groundhook.host.core.settings import (
 from groundhook.host.core.types.collection_spec import CollectionSpec
 from groundhook.host.core.types.delegation import (
     Answer,
-    Asked,
+    Request,
 )
 from groundhook.host.core.types.model_spec import ModelSpec
 from groundhook.host.core.types.search import (
@@ -64,9 +64,9 @@ class Delegates(Protocol):
 
     async def ask(
         self,
-        use: Use[Asked, Answer],
+        use: Use[Request, Answer],
         doer: str,
-        asked: Asked,
+        request: Request,
         /,
         *,
         timeout_ms: int,
@@ -87,9 +87,9 @@ class NoDelegates:
 
     async def ask(
         self,
-        use: Use[Asked, Answer],
+        use: Use[Request, Answer],
         doer: str,
-        asked: Asked,
+        request: Request,
         /,
         *,
         timeout_ms: int,

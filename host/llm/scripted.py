@@ -112,11 +112,11 @@ class Reply(Value):
 
 
 class ScriptedConnector:
-    """Answers the calls in the order of the script. `asked` has the calls so far."""
+    """Answers the calls in the order of the script. `calls` has the calls so far."""
 
     def __init__(self, spec: ConnectorSpec) -> None:
         """Raise ConfigError for a wrong entry, with its place in the script."""
-        self.asked: list[ModelCall] = []
+        self.calls: list[ModelCall] = []
         self._name = spec.id
         self._replies = _repeat(
             [_reply(spec, index, entry) for index, entry in enumerate(spec.options.script)]
@@ -127,11 +127,11 @@ class ScriptedConnector:
     async def stream(self, call: ModelCall, /) -> AsyncIterator[AsyncIterator[Delta]]:
         """Stream the next reply. Raises ModelError when the script has no more replies, and when
         the call lacks the expected text."""
-        self.asked.append(call)
+        self.calls.append(call)
         reply = next(self._replies, None)
         if reply is None:
             raise ModelError(
-                f"scripted connector {self._name!r} got call {len(self.asked)}, and its script has"
+                f"scripted connector {self._name!r} got call {len(self.calls)}, and its script has"
                 f" {self._length or 'no'} {'reply' if self._length == 1 else 'replies'}",
                 hint='add a reply to options.script, or end it with one that has "times": 0',
             )
@@ -151,7 +151,7 @@ class ScriptedConnector:
             await anyio.lowlevel.checkpoint()
         if failure is not None:
             raise ERRORS[failure.code](failure.message)
-        for delta in _tool_deltas(reply.tool_calls, len(self.asked)):
+        for delta in _tool_deltas(reply.tool_calls, len(self.calls)):
             yield delta
         if reply.cut:
             raise ModelTruncated(f"the answer of {self._name!r} ended before it was whole")
@@ -163,7 +163,7 @@ class ScriptedConnector:
         for expected in reply.expect:
             if expected not in text:
                 raise ModelError(
-                    f"scripted connector {self._name!r}: call {len(self.asked)} was expected to"
+                    f"scripted connector {self._name!r}: call {len(self.calls)} was expected to"
                     f" contain {expected!r}",
                     hint=f"the messages were: {_shorten(text)!r}",
                 )

@@ -33,7 +33,7 @@ from groundhook.host.core.trace import Span, span
 from groundhook.host.core.types.base import dotted, problems
 from groundhook.host.core.types.delegation import (
     Answer,
-    Asked,
+    Request,
 )
 from groundhook.host.core.types.events import StreamEnd
 from groundhook.host.core.types.uses import (
@@ -88,9 +88,9 @@ class Delegates:
 
     async def ask(
         self,
-        use: Use[Asked, Answer],
+        use: Use[Request, Answer],
         target: str,
-        asked: Asked,
+        request: Request,
         /,
         *,
         timeout_ms: int,
@@ -104,7 +104,7 @@ class Delegates:
             try:
                 with unwrapped(), anyio.move_on_after(timeout_ms / 1000):
                     return await Delegate(use, self._send_to(use, target), wrong)(
-                        asked, tries=tries
+                        request, tries=tries
                     )
                 problem = f"no answer within {timeout_ms} ms"
             except HostError as exc:
@@ -142,17 +142,17 @@ class Delegates:
 
 
 @dataclass(frozen=True)
-class Delegate(Generic[Asked, Answer]):
+class Delegate(Generic[Request, Answer]):
     """One step done by one target. `wrong` returns the problem with an answer that has the right
     shape; "" when there is none."""
 
-    use: Use[Asked, Answer]
+    use: Use[Request, Answer]
     send: Send
     wrong: Callable[[Answer], str]
 
-    async def __call__(self, asked: Asked, *, tries: int) -> Answer:
+    async def __call__(self, request: Request, *, tries: int) -> Answer:
         """Return a valid answer after at most `tries` requests. Raises DelegateError, HostError."""
-        wanted = {"task": self.use.name, **asked.model_dump(mode="json"), "reply": self.use.reply}
+        wanted = {"task": self.use.name, **request.model_dump(mode="json"), "reply": self.use.reply}
         problem, retry = "", dict[str, Any]()
         for _ in range(tries):
             sent = {**wanted, **retry}

@@ -91,7 +91,7 @@ class Fate:
         return self.errors[0].message if self.errors else ""
 
     @property
-    def told(self) -> dict[str, Any]:
+    def metadata(self) -> dict[str, Any]:
         """The metadata that the hook returned."""
         assert self.errors == []
         return self.end.metadata
@@ -140,7 +140,7 @@ class Arena:
     async def before(self, assistant: str = "hostile") -> Held:
         """How it is before an attack, with the compiler running, as every attack needs it."""
         for source in (self.kb, self.web):
-            source.asked.clear()
+            source.requests.clear()
             source.scopes.clear()
         self.write("function Create() {}", assistant)
         await self.turn(assistant, "warm")

@@ -16,7 +16,7 @@ async def test_a_million_host_calls_end_at_the_number_that_is_allowed(arena: Are
         " {} }"
     )
     assert (fate.code, fate.message) == ("hook_limit", "Create made more than 200 host calls")
-    assert len(arena.web.asked) == 200
+    assert len(arena.web.requests) == 200
 
 
 async def test_log_lines_wait_for_the_client_to_read_them(arena: Arena) -> None:
@@ -35,7 +35,7 @@ async def test_log_lines_wait_for_the_client_to_read_them(arena: Arena) -> None:
 
 
 @pytest.mark.parametrize(
-    ("call", "said"),
+    ("call", "message"),
     [
         (
             "ctx.search.Parallel(Array(1500).fill({ type: 'web', query: 'q' }))",
@@ -85,14 +85,14 @@ async def test_log_lines_wait_for_the_client_to_read_them(arena: Arena) -> None:
     ],
 )
 async def test_arguments_that_are_many_or_misshapen_are_refused_in_words_at_once(
-    arena: Arena, call: str, said: str
+    arena: Arena, call: str, message: str
 ) -> None:
     fate = await arena.attack(
         f"function Create(ctx) {{ try {{ {call}; }} catch (e) {{ return {{ metadata: {{ e:"
         " e.message } }; } }"
     )
-    assert said in fate.told["e"]
-    assert arena.web.asked == []
+    assert message in fate.metadata["e"]
+    assert arena.web.requests == []
 
 
 async def test_thousands_of_unknown_options_are_a_few_warnings(arena: Arena) -> None:
@@ -105,7 +105,7 @@ async def test_thousands_of_unknown_options_are_a_few_warnings(arena: Arena) -> 
         }
     """
     fate = await arena.attack(source)
-    assert fate.told == {"n": 1}
+    assert fate.metadata == {"n": 1}
     warnings = [event.message for event in fate.events if event.type == "warning"]
     assert len(warnings) == 21
     assert "and 1981 more" in warnings[-1]
@@ -113,7 +113,7 @@ async def test_thousands_of_unknown_options_are_a_few_warnings(arena: Arena) -> 
 
 
 @pytest.mark.parametrize(
-    ("returned", "said"),
+    ("returned", "message"),
     [
         (
             "{ metadata: { text: 'x'.repeat(300000) } }",
@@ -155,11 +155,11 @@ async def test_thousands_of_unknown_options_are_a_few_warnings(arena: Arena) -> 
     ],
 )
 async def test_a_return_that_is_oversize_or_misshapen_is_refused_in_words_at_once(
-    arena: Arena, returned: str, said: str
+    arena: Arena, returned: str, message: str
 ) -> None:
     fate = await arena.attack(f"function Create() {{ return {returned}; }}")
     assert fate.code in ("hook_limit", "hook_return")
-    assert said in fate.message
+    assert message in fate.message
     assert len(fate.message) < 1000
 
 
@@ -180,7 +180,7 @@ async def test_a_number_that_javascript_does_not_have_cannot_be_handed_over(aren
           return { metadata: { long: raw("1".repeat(5000)), infinite: raw("1e999"), nan: NaN, zero: -0 } };
         }
     """)
-    assert fate.told == {"long": 1, "infinite": 1, "nan": None, "zero": 0}
+    assert fate.metadata == {"long": 1, "infinite": 1, "nan": None, "zero": 0}
 
 
 async def test_an_answer_of_a_source_that_is_oversize_ends_the_run_that_asked_for_it(
@@ -202,12 +202,12 @@ async def test_a_client_that_leaves_in_the_middle_of_a_host_call_leaves_nothing_
     )
     arena.web.gate, cancelled = anyio.Event(), arena.web.cancelled
     for _ in range(3):
-        arena.web.asked.clear()
+        arena.web.requests.clear()
         async with arena.host.stream("hostile", "hello") as events:
             async for event in events:
                 if event.type == "search_start":
                     break
-            await until(lambda: arena.web.asked[-1:] != [])
+            await until(lambda: arena.web.requests[-1:] != [])
     arena.web.gate = None
     assert arena.web.cancelled == cancelled + 3
     await arena.peace(before)
@@ -230,9 +230,9 @@ async def test_no_hook_can_speak_for_another_identity(arena: Arena) -> None:
     identity = Identity(user_id="ann", tenant_id="acme")
     fate = await arena.attack(source, identity=identity)
     assert fate.code == ""
-    asked = [
+    requested = [
         scope.identity
-        for request, scope in zip(arena.kb.asked, arena.kb.scopes, strict=True)
+        for request, scope in zip(arena.kb.requests, arena.kb.scopes, strict=True)
         if request.query == "mine"
     ]
-    assert asked == [identity]
+    assert requested == [identity]

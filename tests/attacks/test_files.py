@@ -87,7 +87,7 @@ async def test_the_id_of_an_assistant_probes_no_folder(arena: Arena) -> None:
 
 
 @pytest.mark.parametrize(
-    ("content", "said"),
+    ("content", "text"),
     [
         ("[" * 100_000, "nested too deeply"),
         ("1" * 5000, "number too long"),
@@ -97,7 +97,7 @@ async def test_the_id_of_an_assistant_probes_no_folder(arena: Arena) -> None:
     ids=["deep", "long-number", "no-json", "large"],
 )
 async def test_a_hostile_json_file_of_a_package_is_refused_with_its_name(
-    arena: Arena, content: str, said: str
+    arena: Arena, content: str, text: str
 ) -> None:
     (arena.app / "assistants/hostile/data.json").write_text(content, encoding="utf-8")
     fate = await arena.attack(
@@ -105,7 +105,7 @@ async def test_a_hostile_json_file_of_a_package_is_refused_with_its_name(
         " }; }"
     )
     assert fate.code == "hook_syntax"
-    assert said in fate.message
+    assert text in fate.message
     assert fate.errors[0].file == "assistants/hostile/data.json"
 
 
@@ -114,9 +114,9 @@ async def test_source_that_overwhelms_the_compiler_is_an_error_of_its_package(ar
         "function Create() { return " + "(" * 200_000 + "1" + ")" * 200_000 + "; }"
     )
     assert fate.code in ("hook_crashed", "hook_syntax")
-    assert (await arena.attack("function Create() { return { metadata: { n: 1 } }; }")).told == {
-        "n": 1
-    }
+    assert (
+        await arena.attack("function Create() { return { metadata: { n: 1 } }; }")
+    ).metadata == {"n": 1}
 
 
 REACHING = {
@@ -161,12 +161,12 @@ async def test_a_compiled_file_that_was_tampered_with_is_compiled_again(
         arena.write("function Create() { return { metadata: { said: 'honest' } }; }"),
         set(cache.iterdir()),
     )
-    assert Fate(await arena.turn("hostile", "make the entry"), 0).told == {"said": "honest"}
+    assert Fate(await arena.turn("hostile", "make the entry"), 0).metadata == {"said": "honest"}
     (kept,) = (path for path in set(cache.iterdir()) - before if path.suffix == ".json")
     TAMPERED[how](kept, other.read_bytes())
     os.utime(entry, ns=(1, 1))  # looked at again
     fate = Fate(await arena.turn("hostile", "hello"), 0)
-    assert fate.told == {"said": "honest"}
+    assert fate.metadata == {"said": "honest"}
     assert SECRET not in "".join(event.model_dump_json() for event in fate.events)
     assert await arena.neighbour() > 0
 
@@ -182,5 +182,5 @@ async def test_the_cache_is_not_written_through_a_link(arena: Arena) -> None:
     kept.unlink()
     kept.with_suffix(f".{os.getpid()}").symlink_to(victim)
     os.utime(path, ns=(2, 2))
-    assert Fate(await arena.turn("hostile", "hello"), 0).told == {"said": "written"}
+    assert Fate(await arena.turn("hostile", "hello"), 0).metadata == {"said": "written"}
     assert victim.read_text(encoding="utf-8") == "untouched"

@@ -43,11 +43,11 @@ async def test_replaced_builtins_break_the_hook_that_replaced_them_and_no_call(
         function Next(ctx, payload) {{ return {{ data: payload.completion.content + ctx.search.Web("replaced too").total }}; }}
     """
     fate = await arena.attack(source)
-    assert fate.told["found"] == "w"
-    assert "query must be text" in fate.told["thrown"]
+    assert fate.metadata["found"] == "w"
+    assert "query must be text" in fate.metadata["thrown"]
     assert fate.end.data == "Yes.1"
     assert fate.logged() == ["still here"]
-    assert [request.query for request in arena.web.asked] == ["replaced", "replaced too"]
+    assert [request.query for request in arena.web.requests] == ["replaced", "replaced too"]
 
 
 @pytest.mark.parametrize(
@@ -130,8 +130,8 @@ async def test_nothing_of_one_run_is_there_in_the_next(arena: Arena) -> None:
     """
     for _ in range(3):
         fate = await arena.attack(source)
-        assert fate.told["before"] == 0
-        assert fate.told["seen"] == "undefined"
+        assert fate.metadata["before"] == 0
+        assert fate.metadata["seen"] == "undefined"
         assert fate.end.data == 1
 
 
@@ -174,7 +174,7 @@ async def test_no_way_of_the_language_leads_out_of_the_isolate(arena: Arena, way
             or "cannot import" in fate.message
         )
     else:
-        found = fate.told["found"].replace("undefined", "")
+        found = fate.metadata["found"].replace("undefined", "")
         assert found in ("", "object", "pending", "function", "string") or "cannot import" in found
 
 
@@ -220,10 +220,15 @@ async def test_no_hook_gets_hold_of_the_bridge(arena: Arena) -> None:
         }
     """
     fate = await arena.attack(source)
-    told = fate.told
-    assert told["frames"] > 3
-    assert (told["found"], told["caught"], told["globals"], told["strict"]) == (1, [], [], [])
-    assert sorted(told["inner"]) == ["begin", "compile", "invoke", "later", "watched"]
+    metadata = fate.metadata
+    assert metadata["frames"] > 3
+    assert (metadata["found"], metadata["caught"], metadata["globals"], metadata["strict"]) == (
+        1,
+        [],
+        [],
+        [],
+    )
+    assert sorted(metadata["inner"]) == ["begin", "compile", "invoke", "later", "watched"]
 
 
 async def test_entering_the_prelude_again_reaches_nothing_but_the_hook_itself(arena: Arena) -> None:
@@ -275,5 +280,5 @@ async def test_a_call_with_a_crafted_name_does_not_reach_the_host(arena: Arena, 
         }}
     """
     fate = await arena.attack(source)
-    assert fate.told == {"ok": 1}
-    assert arena.web.asked == []
+    assert fate.metadata == {"ok": 1}
+    assert arena.web.requests == []

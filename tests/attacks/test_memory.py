@@ -98,7 +98,7 @@ async def test_an_argument_of_a_hundred_megabytes_does_not_reach_the_host(arena:
         "function Create(ctx) { ctx.search.Web('x'.repeat(1e8)); }", assistant="wide"
     )
     assert fate.message == "Create passed more than 64 KB to a host call"
-    assert arena.web.asked == []
+    assert arena.web.requests == []
 
 
 HOARDING = """

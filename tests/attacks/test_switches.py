@@ -54,7 +54,9 @@ async def turn(
         host.stream("a", "a private question", search=forced) as events,
     ):
         seen = [event async for event in events]
-    return {type: [asked.query for asked in each.asked] for type, each in sources.items()}, seen
+    return {
+        type: [requested.query for requested in each.requests] for type, each in sources.items()
+    }, seen
 
 
 NOTHING = "function Create() { return null; }"
@@ -64,11 +66,11 @@ ASKS = "function Create(ctx) { return { metadata: { error: ctx.search.Web('priva
 @pytest.mark.parametrize("forced", [None, True])
 @pytest.mark.parametrize("by", ["the package", "a hook"])
 @pytest.mark.parametrize(
-    ("key", "asked"),
+    ("key", "requested"),
     [("search", set[str]()), ("web", {"kb"}), ("kb", {"web"}), ("db", {"web", "kb"})],
 )
 async def test_a_search_that_is_disabled_asks_nobody(
-    make_app: MakeApp, key: str, asked: set[str], by: str, forced: bool | None
+    make_app: MakeApp, key: str, requested: set[str], by: str, forced: bool | None
 ) -> None:
     uses = {"uses": {key: "disabled"}}
     package = {**PACKAGE, "kb": {"collections": ["docs"]}}
@@ -77,7 +79,7 @@ async def test_a_search_that_is_disabled_asks_nobody(
     else:
         hook = f"function Create() {{ return {json.dumps(uses)}; }}"
         found, _ = await turn(make_app, package, hook, forced=forced)
-    assert {type for type, questions in found.items() if questions} == asked
+    assert {type for type, questions in found.items() if questions} == requested
 
 
 async def test_a_hook_that_searches_what_is_disabled_is_shown_why_nothing_came(

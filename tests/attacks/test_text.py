@@ -126,7 +126,7 @@ async def test_keys_that_pollute_prototypes_are_data_for_the_host_and_for_later_
         }}
     """
     fate = await arena.attack(source)
-    assert fate.told == json.loads(POLLUTED)
+    assert fate.metadata == json.loads(POLLUTED)
     data = fate.end.data
     assert data["clean"] is True
     assert json.loads(data["kept"]) == json.loads(POLLUTED)
@@ -148,5 +148,5 @@ async def test_keys_that_name_parts_of_python_are_data_too(arena: Arena) -> None
     """
     fate = await arena.attack(source)
     evil = {name: {"evil": name} for name in names.split()}
-    assert fate.told == evil
+    assert fate.metadata == evil
     assert fate.end.data == {"role": "user", "content": "hi", **evil}

@@ -82,10 +82,10 @@ async def test_endless_recursion_is_an_error_that_a_hook_can_catch(arena: Arena)
     """
     fate = await arena.attack(source, assistant="wide")
     if not fate.code:  # calls at the edge may well use up the number of calls first
-        assert fate.told == {"deep": True, "failed": True, "after": 1}
+        assert fate.metadata == {"deep": True, "failed": True, "after": 1}
     else:
         assert fate.message == "Create made more than 200 host calls"
-    assert {request.query for request in arena.kb.asked} <= {
+    assert {request.query for request in arena.kb.requests} <= {
         "anything new?",
         "at the edge of the stack",
         "whole again",
@@ -159,7 +159,7 @@ async def test_work_that_a_hook_leaves_behind_ends_at_its_cpu_time_though_the_tu
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(turn)
         with anyio.fail_after(10):
-            await until(lambda: arena.kb.asked[-1].query == "held between Create and Next")
+            await until(lambda: arena.kb.requests[-1].query == "held between Create and Next")
             while await _cpu_share() > 0.2:
                 pass
         gate.set()

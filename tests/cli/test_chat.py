@@ -97,11 +97,11 @@ def test_a_long_question_is_shown_by_its_beginning(groundhook: Groundhook) -> No
 def test_what_goes_wrong_is_one_clear_line_and_an_event(
     groundhook: Groundhook, arguments: list[str], code: str, message: str
 ) -> None:
-    shown, told = groundhook("chat", *arguments), groundhook("chat", *arguments, "--json")
-    assert (shown.code, told.code) == (1, 1)
+    shown, result = groundhook("chat", *arguments), groundhook("chat", *arguments, "--json")
+    assert (shown.code, result.code) == (1, 1)
     assert re.search(rf"^error: .*{re.escape(message)}", shown.err, re.MULTILINE)
-    assert [event["code"] for event in told.lines if event["type"] == "error"] == [code]
-    assert "Traceback" not in shown.err + told.err
+    assert [event["code"] for event in result.lines if event["type"] == "error"] == [code]
+    assert "Traceback" not in shown.err + result.err
 
 
 def test_what_had_arrived_of_a_cut_answer_is_kept(groundhook: Groundhook) -> None:
@@ -190,7 +190,7 @@ def test_what_a_client_would_say_beside_the_message_is_said_by_options(
     (shop / "assistants/shop/index.ts").write_text(hook, encoding="utf-8")
     bare = groundhook("chat", "shop", "hi", "--user", "ada")
     assert (bare.code, "groundhook chat --chat …" in bare.err) == (1, True)
-    said = [
+    text = [
         "--user",
         "ada",
         "--chat",
@@ -200,7 +200,7 @@ def test_what_a_client_would_say_beside_the_message_is_said_by_options(
         "--metadata",
         '{"channel": "web"}',
     ]
-    ran = groundhook("chat", "shop", "hi", *said, "--json")
+    ran = groundhook("chat", "shop", "hi", *text, "--json")
     assert ran.lines[-1]["data"] == ["c1", "pt-BR", {"channel": "web"}, 3]
     for wrong in ("{", "[]"):
         refused = groundhook("chat", "shop", "hi", "--metadata", wrong)

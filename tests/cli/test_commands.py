@@ -88,22 +88,22 @@ def test_unknown_names_end_with_1_and_the_nearest_name(
 
 
 def test_a_web_search_without_a_key_says_what_to_set(groundhook: Groundhook) -> None:
-    ran, told = groundhook("search", "web", "pens"), groundhook("search", "web", "pens", "--json")
-    assert (ran.code, told.code) == (1, 1)
+    ran, output = groundhook("search", "web", "pens"), groundhook("search", "web", "pens", "--json")
+    assert (ran.code, output.code) == (1, 1)
     assert "TAVILY_API_KEY" in ran.err
-    assert "TAVILY_API_KEY" in told.lines[0]["error"]
+    assert "TAVILY_API_KEY" in output.lines[0]["error"]
 
 
 def test_config_explain_names_layer_and_place(groundhook: Groundhook) -> None:
-    ran, told = (
+    ran, output = (
         groundhook("config", "explain", "shop"),
         groundhook("config", "explain", "shop", "--json"),
     )
     assert (ran.code, ran.err) == (0, "")
     assert re.search(r"^connector +cites +\S+ +agent/agent\.yml:1:\d+ *$", ran.out, re.MULTILINE)
-    (models,) = [line for line in told.lines if line["key"] == "db.models"]
+    (models,) = [line for line in output.lines if line["key"] == "db.models"]
     assert (models["value"], models["place"]) == (["product"], "assistants/shop/package.yao:3:21")
-    (limit,) = [line for line in told.lines if line["key"] == "search.db.max_results"]
+    (limit,) = [line for line in output.lines if line["key"] == "search.db.max_results"]
     assert (limit["layer"], limit["place"]) == ("defaults", "")
 
 
@@ -115,9 +115,9 @@ def test_a_search_that_is_switched_off_in_one_word_is_good_and_explained_for_eac
         '{"name": "Shop", "search": false}', encoding="utf-8"
     )
     assert groundhook("check", "shop").code == 0
-    told = {line["key"]: line for line in groundhook("config", "explain", "shop", "--json").lines}
+    output = {line["key"]: line for line in groundhook("config", "explain", "shop", "--json").lines}
     for source in ("web", "kb", "db"):
-        enabled = told[f"search.{source}.enabled"]
+        enabled = output[f"search.{source}.enabled"]
         assert (enabled["value"], enabled["layer"], enabled["place"]) == (
             False,
             "assistant",
@@ -133,8 +133,8 @@ def test_config_explain_shows_what_holds_for_the_whole_app_and_no_secrets(
             "\ndatabase: {url: 'postgresql://reader:s3cret@replica/shop', timeout_ms: 900}\nqdrant:"
             " {api_key: s3cret}\n"
         )
-    told = groundhook("config", "explain", "shop", "--json")
-    values = {line["key"]: (line["value"], line["layer"]) for line in told.lines}
+    output = groundhook("config", "explain", "shop", "--json")
+    values = {line["key"]: (line["value"], line["layer"]) for line in output.lines}
     assert values["database.timeout_ms"] == (900, "global")
     assert values["database.connections"] == (8, "defaults")
     assert values["database.url"] == ("postgresql://reader:(hidden)@replica/shop", "global")
@@ -167,14 +167,14 @@ def test_check_names_every_mistake_with_its_place(groundhook: Groundhook, shop: 
     (shop / "assistants/shop/index.ts").write_text(
         "function Create( {\n  return 1 1;\n}\n", encoding="utf-8"
     )
-    ran, told = groundhook("check", "shop"), groundhook("check", "shop", "--json")
-    assert (ran.code, told.code) == (1, 1)
+    ran, output = groundhook("check", "shop"), groundhook("check", "shop", "--json")
+    assert (ran.code, output.code) == (1, 1)
     assert re.search(
         r"^error: assistants/shop/package\.yao:1:\d+: .*'prodct'.*'product'", ran.err, re.MULTILINE
     )
     assert re.search(r"^error: assistants/shop/index\.ts:\d+:\d+: ", ran.err, re.MULTILINE)
     assert re.search(r"^\d errors", ran.out)
-    assert {line["type"] for line in told.lines} == {"error"}
+    assert {line["type"] for line in output.lines} == {"error"}
 
 
 def test_search_takes_the_only_collection_or_model_and_the_end_of_an_id(
@@ -188,14 +188,14 @@ def test_search_takes_the_only_collection_or_model_and_the_end_of_an_id(
         "# Pens\n\nA fountain pen is filled with ink.\n", encoding="utf-8"
     )
     assert groundhook("kb", "add", "notes", "pens.md").code == 0
-    asked = ("search", "kb", "fountain pen", "--threshold", "0")
+    requested = ("search", "kb", "fountain pen", "--threshold", "0")
     for named in (
         [],
         ["--assistant", "shop"],
         ["--collection", "notes"],
         ["--assistant", "shop", "--collection", "notes"],
     ):
-        assert "agents.shop.notes / pens.md" in groundhook(*asked, *named).out, named
+        assert "agents.shop.notes / pens.md" in groundhook(*requested, *named).out, named
 
 
 def test_search_says_which_collections_and_models_there_are(
@@ -223,8 +223,8 @@ def test_search_in_an_app_without_collections_or_models_says_where_they_are_decl
 ) -> None:
     (shop / "models/product.mod.yao").unlink()
     kb, db, own = (
-        groundhook("search", *said)
-        for said in (("kb", "x"), ("db", "x"), ("kb", "x", "--assistant", "shop"))
+        groundhook("search", *text)
+        for text in (("kb", "x"), ("db", "x"), ("kb", "x", "--assistant", "shop"))
     )
     assert [ran.code for ran in (kb, db, own)] == [1, 1, 1]
     assert (

@@ -104,14 +104,14 @@ def test_a_feed_is_added_filtered_counted_and_removed_as_a_whole(
         in added.err
     )
 
-    asked = ("search", "kb", "ink", "--collection", "feed", "--threshold", "0")
-    found = groundhook(*asked, "--filter", '{"year": {"gte": 2020}}', "--facet", "year")
+    requested = ("search", "kb", "ink", "--collection", "feed", "--threshold", "0")
+    found = groundhook(*requested, "--filter", '{"year": {"gte": 2020}}', "--facet", "year")
     assert "1 result from" in found.out
     assert "agents.shop.feed / a" in found.out
     assert found.out.splitlines()[-1] == "year: 2020 (1)"
     assert (
         "no filterable field 'yaer' (did you mean 'year'?)"
-        in groundhook(*asked, "--filter", '{"yaer": 1}').err
+        in groundhook(*requested, "--filter", '{"yaer": 1}').err
     )
     assert (
         groundhook("kb", "remove", "feed", "--all").out
@@ -335,8 +335,8 @@ def test_a_search_follows_the_graph_where_it_is_asked_to(
     for name, text in films.items():
         (shop / f"docs/{name}.md").write_text(text, encoding="utf-8")
     assert groundhook("kb", "add", "notes", "docs").code == 0
-    asked = ("search", "kb", "Which comedy is Kiss and Tell?", "--threshold", "0")
-    assert "related:" not in groundhook(*asked).out
-    followed = groundhook(*asked, "--graph")
+    requested = ("search", "kb", "Which comedy is Kiss and Tell?", "--threshold", "0")
+    assert "related:" not in groundhook(*requested).out
+    followed = groundhook(*requested, "--graph")
     assert "related: Ada Lind, term" in followed.out
     assert "`search kb`" in groundhook("search", "web", "pens", "--graph").err

@@ -100,14 +100,14 @@ def test_the_curve_that_is_told_makes_similarities_mean_what_they_should(
     declare(orchard, **SERVICE)
     groundhook("kb", "add", "notes", "docs")
     [found] = groundhook("kb", "calibrate", "notes", "--json").lines
-    told = groundhook("kb", "calibrate", "notes")
+    result = groundhook("kb", "calibrate", "notes")
     curve = found["curve"]
-    assert told.out.startswith(
+    assert result.out.startswith(
         "Measured with 12 questions made from the documents, and 20 off-topic built in.\n"
     )
     assert (
         f"embedders:\n  service:\n    curve: {{middle: {curve['middle']:g}, scale:"
-        f" {curve['scale']:g}}}" in told.out
+        f" {curve['scale']:g}}}" in result.out
     )
     configure(orchard, service, **curve)
     [again] = groundhook("kb", "calibrate", "notes", "--json").lines
@@ -118,20 +118,20 @@ def test_the_curve_that_is_told_makes_similarities_mean_what_they_should(
 def test_questions_of_ones_own_are_measured(groundhook: Groundhook, orchard: Path) -> None:
     declare(orchard, provider="hash")
     groundhook("kb", "add", "notes", "docs")
-    asked = [
+    requested = [
         {"question": f"When is the {thing} tree pruned?", "document": f"{thing}.md"}
         for thing in THINGS
     ]
     strange = [{"question": "Who won the regatta?"}]
     (orchard / "asked.jsonl").write_text(
-        "\n".join(map(json.dumps, [*asked, *strange])), encoding="utf-8"
+        "\n".join(map(json.dumps, [*requested, *strange])), encoding="utf-8"
     )
     [found] = groundhook("kb", "calibrate", "notes", "--questions", "asked.jsonl", "--json").lines
     assert (found["questions"], found["made"]) == (12, False)
     assert (found["off_topic"], found["off_topic_built_in"]) == (1, False)
     assert found["unrelated"][0] == found["unrelated"][-1]  # of one question
-    told = groundhook("kb", "calibrate", "notes", "--questions", "asked.jsonl")
-    assert told.out.startswith(
+    result = groundhook("kb", "calibrate", "notes", "--questions", "asked.jsonl")
+    assert result.out.startswith(
         "Measured with 12 questions of asked.jsonl, and 1 off-topic of asked.jsonl.\n"
     )
 
@@ -141,19 +141,19 @@ def test_without_off_topic_questions_of_ones_own_the_built_in_are_measured(
 ) -> None:
     declare(orchard, provider="hash")
     groundhook("kb", "add", "notes", "docs")
-    asked = [
+    requested = [
         {"question": f"When is the {thing} tree pruned?", "document": f"{thing}.md"}
         for thing in THINGS
     ]
-    (orchard / "asked.jsonl").write_text("\n".join(map(json.dumps, asked)), encoding="utf-8")
-    told = groundhook("kb", "calibrate", "notes", "--questions", "asked.jsonl")
-    assert told.out.startswith(
+    (orchard / "asked.jsonl").write_text("\n".join(map(json.dumps, requested)), encoding="utf-8")
+    result = groundhook("kb", "calibrate", "notes", "--questions", "asked.jsonl")
+    assert result.out.startswith(
         "Measured with 12 questions of asked.jsonl, and 20 off-topic built in.\n"
     )
 
 
 @pytest.mark.parametrize(
-    ("line", "said"),
+    ("line", "message"),
     [
         (
             '{"question": "When?", "document": "pare.md"}',
@@ -165,23 +165,23 @@ def test_without_off_topic_questions_of_ones_own_the_built_in_are_measured(
         ("", "asked.jsonl is empty: it has no questions (a line for each, such as"),
         (
             '{"question": "Who won?"}\n' * 12,
-            "all questions (12) are off-topic, and 10 that name the document which",
+            "all 12 questions are off-topic, and 10 that name a document which",
         ),
         (
             '{"question": "When?", "document": "pear.md"}',
-            "1 question can be asked of collection 'notes', and 10 are needed",
+            "there is 1 question for collection 'notes', and 10 are needed",
         ),
     ],
 )
 def test_questions_that_cannot_be_used_are_said(
-    groundhook: Groundhook, orchard: Path, line: str, said: str
+    groundhook: Groundhook, orchard: Path, line: str, message: str
 ) -> None:
     declare(orchard, provider="hash")
     groundhook("kb", "add", "notes", "docs")
     (orchard / "asked.jsonl").write_text(line, encoding="utf-8")
     ran = groundhook("kb", "calibrate", "notes", "--questions", "asked.jsonl")
     assert ran.code == 1
-    assert said in ran.err
+    assert message in ran.err
 
 
 def test_an_empty_collection_says_so_and_how_to_fill_it(

@@ -67,11 +67,11 @@ def test_a_rebuild_that_goes_on_tells_of_the_whole_and_of_what_was_done_before(
     assert "Added 2 documents" in groundhook("kb", "add", "notes", "docs").out
     (shop / "kb/notes.kb.yao").write_text(OTHER, encoding="utf-8")
     rebuilt = groundhook("kb", "rebuild", "notes").out
-    said = (
+    output = (
         "Rebuilt notes: 2 documents (2 chunks) made anew; 1 document (1 chunk) of them were done"
         " before, the rest in "
     )
-    assert rebuilt.startswith(said)
+    assert rebuilt.startswith(output)
 
 
 def test_a_rebuild_keeps_the_chunks_and_says_so_and_an_add_cuts_anew(
@@ -157,7 +157,7 @@ def test_a_collection_is_named_by_its_whole_id_whatever_was_typed(
 ) -> None:
     (shop / "assistants/shop/kb").mkdir()
     (shop / "assistants/shop/kb/texts.kb.yao").write_text(WORDS, encoding="utf-8")
-    said = [
+    lines = [
         groundhook("kb", *arguments).out.splitlines()[0]
         for arguments in (
             ("add", "texts", "docs"),
@@ -167,11 +167,11 @@ def test_a_collection_is_named_by_its_whole_id_whatever_was_typed(
             ("remove", "texts", "pens.md"),
         )
     ]
-    assert [line.split()[0] for line in said] == [
+    assert [line.split()[0] for line in lines] == [
         "Added",
         "Rebuilt",
         "Exported",
         "Imported",
         "Removed",
     ]
-    assert all("agents.shop.texts" in line for line in said)
+    assert all("agents.shop.texts" in line for line in lines)

@@ -95,9 +95,9 @@ def test_a_folder_of_pdfs_is_searched_and_the_passage_is_told_with_its_page(
     assert CHILD in passage
     assert ILLNESS not in passage
 
-    told = groundhook(
+    result = groundhook(
         "search", "kb", "days paid for a sick child", "--threshold", "0", "--limit", "1", "--json"
     )
-    (line,) = told.lines
+    (line,) = result.lines
     assert line["items"][0]["url"].endswith("papers/leave.pdf#page=2")
     assert ILLNESS in line["items"][0]["content"]  # whole, unless it is asked to be cut

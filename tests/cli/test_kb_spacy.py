@@ -47,8 +47,8 @@ def shop(shop: Path) -> Path:
 
 def declare(shop: Path, extractor: str, *types: str) -> None:
     entities = {"extractor": extractor, "types": types}
-    said = {"embedding": {"provider": "hash"}, "graph": True, "entities": entities}
-    (shop / "kb/notes.kb.yao").write_text(json.dumps(said), encoding="utf-8")
+    declaration = {"embedding": {"provider": "hash"}, "graph": True, "entities": entities}
+    (shop / "kb/notes.kb.yao").write_text(json.dumps(declaration), encoding="utf-8")
 
 
 def kinds(ran: Ran) -> dict[str, str]:
@@ -174,9 +174,9 @@ def test_a_pipeline_that_is_not_there_is_said_by_check_and_by_add_with_what_to_d
     assert "warning: kb/notes.kb.yao:1:" in checked.err
     added = groundhook("kb", "add", "notes", "notes")
     assert added.code == 1
-    for said in (checked.err, added.err):
-        assert "no such spaCy pipeline" in said
-        assert "python -m spacy download no_such_pipeline" in said
+    for declaration in (checked.err, added.err):
+        assert "no such spaCy pipeline" in declaration
+        assert "python -m spacy download no_such_pipeline" in declaration
     assert added.err.count("error") == 1
 
 

@@ -16,7 +16,7 @@ import pytest
 from groundhook.handlers.kb.ingest.throttle import CORES
 from tests.cli.conftest import COMMAND, ENVIRONMENT, Groundhook
 from tests.loopback.embeddings import openai_answer
-from tests.loopback.server import Asked, Fixed, Hang, Loopback, Reads, serving
+from tests.loopback.server import Fixed, Hang, Loopback, Reads, Received, serving
 
 PATH = "/v1/embeddings"
 PARAGRAPHS = 4  # each is a chunk
@@ -37,9 +37,11 @@ def shop(shop: Path, service: Loopback) -> Path:
     (shop / "kb").mkdir()
     spec = {"name": "Notes", "embedding": embedding, "chunk": {"size": 32, "overlap": 0}}
     (shop / "kb/notes.kb.yao").write_text(json.dumps(spec), encoding="utf-8")
-    said = {"embedders": {"service": {"type": "openai", "host": service.url + "/v1", "key": "k"}}}
+    written = {
+        "embedders": {"service": {"type": "openai", "host": service.url + "/v1", "key": "k"}}
+    }
     (shop / "agent/agent.yml").write_text(
-        json.dumps({"connector": "cites", "kb_storage": {"idle_s": 3}, **said}), encoding="utf-8"
+        json.dumps({"connector": "cites", "kb_storage": {"idle_s": 3}, **written}), encoding="utf-8"
     )
     (shop / "docs").mkdir()
     return shop
@@ -53,7 +55,7 @@ def stopped(request: pytest.FixtureRequest, shop: Path, service: Loopback) -> St
     def stop(answers: int) -> list[list[str]]:
         reached = threading.Event()
 
-        def hang(_asked: Asked) -> Fixed:
+        def hang(_asked: Received) -> Fixed:
             reached.set()
             return Hang()
 
@@ -69,20 +71,20 @@ def stopped(request: pytest.FixtureRequest, shop: Path, service: Loopback) -> St
             assert child.returncode == 130
             assert "the same command goes on with the rest" in err
         service.on(PATH, Reads(openai_answer))
-        embedded = [asked.json["input"] for asked in service.asked[:answers]]
-        service.asked.clear()
+        embedded = [received.json["input"] for received in service.requests[:answers]]
+        service.requests.clear()
         return embedded
 
     return stop
 
 
-def texts(requests: Sequence[Asked]) -> list[str]:
-    return [text for asked in requests for text in asked.json["input"]]
+def texts(requests: Sequence[Received]) -> list[str]:
+    return [text for received in requests for text in received.json["input"]]
 
 
 def paragraphs(number: int, of: str) -> str:
-    said = "says that pear {n} is sweet, and keeps well for {n} days in a cool place"
-    return "\n\n".join(f"Paragraph {n} of {of} {said.format(n=n)}." for n in range(number))
+    written = "says that pear {n} is sweet, and keeps well for {n} days in a cool place"
+    return "\n\n".join(f"Paragraph {n} of {of} {written.format(n=n)}." for n in range(number))
 
 
 def test_of_a_long_document_only_what_was_under_way_is_embedded_again(
@@ -95,7 +97,7 @@ def test_of_a_long_document_only_what_was_under_way_is_embedded_again(
     added = groundhook("kb", "add", "notes", "docs")
     assert (added.code, added.err) == (0, "")
     [listed] = groundhook("kb", "list", "--json").lines[0]["documents"]
-    after = set(texts(service.asked))
+    after = set(texts(service.requests))
     assert 0 < len(before) < listed["chunks"] == len(before | after)
     assert len(before & after) <= under_way
 
@@ -119,7 +121,7 @@ def test_documents_that_were_whole_are_there(
     assert outcomes.count("unchanged") >= len(listed)
     assert outcomes.count("added") == 24 - outcomes.count("unchanged")
     every = sum(each["chunks"] for each in groundhook("kb", "list", "--json").lines[0]["documents"])
-    again = len(texts(service.asked)) - (every - sum(map(len, before)))
+    again = len(texts(service.requests)) - (every - sum(map(len, before)))
     assert (
         0 <= again <= (CORES - 1) * max(map(len, before))
     )  # the answer to another core's call may have been under way
@@ -130,8 +132,8 @@ def test_ctrl_c_is_heard_while_the_feed_pauses(
     groundhook: Groundhook, shop: Path, command: str
 ) -> None:
     for name in ("plain", "copy"):
-        said = {"name": name, "embedding": {"provider": "hash", "dimensions": 64}}
-        (shop / f"kb/{name}.kb.yao").write_text(json.dumps(said), encoding="utf-8")
+        written = {"name": name, "embedding": {"provider": "hash", "dimensions": 64}}
+        (shop / f"kb/{name}.kb.yao").write_text(json.dumps(written), encoding="utf-8")
     rows = "".join(
         json.dumps({"id": f"{number:03}", "text": f"pear number {number}"}) + "\n"
         for number in range(100)

@@ -59,7 +59,7 @@ async def test_the_example_answers_by_model_and_hook(app: Path) -> None:
         host.stream("orders", "Where are order 7 and the one after?", connector="script") as events,
     ):
         seen = [event async for event in events]
-    assert [message.text for message in model.asked[0].messages if message.role == "system"] == [
+    assert [message.text for message in model.calls[0].messages if message.role == "system"] == [
         "Order 7 is shipped."
     ]
     assert [event.result for event in of(seen, "tool_result")] == [
@@ -69,12 +69,12 @@ async def test_the_example_answers_by_model_and_hook(app: Path) -> None:
 
 
 def test_a_tool_can_be_called_from_the_shell(app: Path) -> None:
-    ran, told = (
+    ran, output = (
         groundhook(app, "mcp", "call", "orders", "status", '{"number": 7}', *more)
         for more in ((), ("--json",))
     )
     assert (ran.code, ran.err, json.loads(ran.out)) == (0, "", {"number": 7, "state": "shipped"})
-    (line,) = told.lines
+    (line,) = output.lines
     assert line["structuredContent"] == {"number": 7, "state": "shipped"}
 
 
@@ -82,10 +82,10 @@ def test_servers_and_what_they_offer_are_listed(app: Path) -> None:
     (app / "mcps/shop.mcp.yao").write_text(
         '{"transport": "http", "url": "http://127.0.0.1:9/mcp"}', encoding="utf-8"
     )
-    ran, told = groundhook(app, "mcp", "list"), groundhook(app, "mcp", "list", "orders", "--json")
+    ran, output = groundhook(app, "mcp", "list"), groundhook(app, "mcp", "list", "orders", "--json")
     assert re.search(r"^orders +stdio +python servers/orders.py +Orders", ran.out, re.MULTILINE)
     assert re.search(r"^shop +http +http://127.0.0.1:9/mcp", ran.out, re.MULTILINE)
-    assert [(line["kind"], line["name"]) for line in told.lines] == [("tool", "status")]
+    assert [(line["kind"], line["name"]) for line in output.lines] == [("tool", "status")]
     assert re.search(
         r"^tool +status +number +The state of an order\.",
         groundhook(app, "mcp", "list", "orders").out,
@@ -94,7 +94,7 @@ def test_servers_and_what_they_offer_are_listed(app: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "code", "said"),
+    ("arguments", "code", "expected_message"),
     [
         (["call", "order", "status"], 1, "no MCP server 'order' (did you mean 'orders'?)"),
         (
@@ -118,7 +118,7 @@ def test_servers_and_what_they_offer_are_listed(app: Path) -> None:
     ],
 )
 def test_what_goes_wrong_is_said_with_an_exit_code(
-    app: Path, arguments: list[str], code: int, said: str
+    app: Path, arguments: list[str], code: int, expected_message: str
 ) -> None:
     ran = groundhook(app, "mcp", *arguments)
-    assert (ran.code, said in ran.err) == (code, True), ran.err
+    assert (ran.code, expected_message in ran.err) == (code, True), ran.err

@@ -16,9 +16,9 @@ def test_a_line_comes_after_five_seconds_and_then_every_ten_with_the_speed_and_t
     None
 ):
     out, clock = io.StringIO(), iter(range(0, 1000, 4))
-    told = Lines(Console(file=out), "adding to docs", decimal, now=lambda: next(clock))
+    lines = Lines(Console(file=out), "adding to docs", decimal, now=lambda: next(clock))
     for done in range(1, 9):  # the clock shows 4, 8, 12, …
-        told(done * 100_000, 1_000_000, f"{'long/' * 10}[b]{done}.md", done * 200)
+        lines(done * 100_000, 1_000_000, f"{'long/' * 10}[b]{done}.md", done * 200)
     assert out.getvalue().splitlines() == [
         "adding to docs: 200.0 kB of 1.0 MB (20 %), 50 passages/s, 0:32 left, …/long/long/long/[b]2.md",
         "adding to docs: 500.0 kB of 1.0 MB (50 %), 50 passages/s, 0:20 left, …/long/long/long/[b]5.md",
@@ -28,23 +28,23 @@ def test_a_line_comes_after_five_seconds_and_then_every_ten_with_the_speed_and_t
 
 def test_what_a_start_takes_is_no_part_of_the_time_left() -> None:
     out, clock = io.StringIO(), iter([0, 1, 4, 6])
-    told = Lines(Console(file=out), "adding", str, now=lambda: next(clock))
-    told(0, 100, "a.md", 0)
-    told(10, 100, "a.md", 1)
-    told(30, 100, "a.md", 3)
+    lines = Lines(Console(file=out), "adding", str, now=lambda: next(clock))
+    lines(0, 100, "a.md", 0)
+    lines(10, 100, "a.md", 1)
+    lines(30, 100, "a.md", 3)
     assert out.getvalue() == "adding: 30 of 100 (30 %), 1.0 passages/s, 0:07 left, a.md\n"
 
 
 def test_what_is_not_known_in_all_is_counted() -> None:
     out, clock = io.StringIO(), iter([0, 90, 180])
-    told = Lines(
+    lines = Lines(
         Console(file=out),
         "importing notes",
         lambda number: f"{number} chunks",
         now=lambda: next(clock),
     )
-    told(7, 0, "a.md")
-    told(80, 80, "b.md")
+    lines(7, 0, "a.md")
+    lines(80, 80, "b.md")
     assert (
         out.getvalue()
         == "importing notes: 7 chunks, a.md\nimporting notes: 80 chunks of 80 chunks (100 %),"
@@ -56,5 +56,5 @@ def test_what_is_not_known_in_all_is_counted() -> None:
 def test_programs_are_told_nothing(json: bool) -> None:
     with progress(
         Report(json=json), "adding", str
-    ) as told:  # the tests' standard error is no terminal
-        assert (told is None) == json
+    ) as lines:  # the tests' standard error is no terminal
+        assert (lines is None) == json

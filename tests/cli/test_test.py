@@ -82,15 +82,15 @@ def test_control_characters_of_a_test_do_not_reach_the_terminal(
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (["shpo"], "no assistant 'shpo' (did you mean 'shop'?)"),
         (["shop"], "no tests in assistants/shop/tests"),
     ],
 )
 def test_what_cannot_be_run_is_one_clear_line(
-    groundhook: Groundhook, arguments: list[str], said: str
+    groundhook: Groundhook, arguments: list[str], message: str
 ) -> None:
     ran = groundhook("test", *arguments)
     assert (ran.code, ran.out) == (1, "")
-    assert said in ran.err
+    assert message in ran.err

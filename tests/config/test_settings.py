@@ -286,7 +286,7 @@ def test_a_format_of_citations_may_be_any_sign_that_sets_the_id_off(format: str)
     ],
 )
 def test_what_no_model_accepts_is_refused_wherever_it_is_said(wrong: dict[str, float]) -> None:
-    for said in (
+    for model in (
         TurnOptions,
         CreateReturn,
         ModelSettings,
@@ -295,4 +295,4 @@ def test_what_no_model_accepts_is_refused_wherever_it_is_said(wrong: dict[str, f
         ConnectorOptions,
     ):
         with pytest.raises(ValidationError, match=r"(greater|less) than or equal to"):
-            said.model_validate(wrong)
+            model.model_validate(wrong)

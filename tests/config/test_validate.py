@@ -25,7 +25,9 @@ from groundhook.host.core.types.connector_spec import ConnectorSpec
 from groundhook.host.core.types.model_spec import ModelSpec
 
 
-def said(model: type[BaseModel], raw: dict[str, Any], *, switch_on: bool = True) -> dict[str, Any]:
+def expected_message(
+    model: type[BaseModel], raw: dict[str, Any], *, switch_on: bool = True
+) -> dict[str, Any]:
     normal = normalise(model, raw, switch_on=switch_on)
     assert normal.strays == ()
     return normal.data
@@ -40,7 +42,7 @@ def errors(model: type[BaseModel], text: str, file: str = "x.yao") -> list[str]:
 
 @pytest.mark.parametrize("spelling", ["top_k", "topK", "top_n", "topN"])
 def test_every_spelling_of_a_key_becomes_the_same_key(spelling: str) -> None:
-    assert said(PackageFile, {"search": {"rerank": {spelling: 3}}}) == {
+    assert expected_message(PackageFile, {"search": {"rerank": {spelling: 3}}}) == {
         "search": {"rerank": {"top_k": 3}}
     }
 
@@ -51,7 +53,7 @@ def test_camel_case_is_the_same_key_too() -> None:
         "promptPreset": "x",
     }
 
-    assert said(PackageFile, raw) == {
+    assert expected_message(PackageFile, raw) == {
         "search": {"web": {"enabled": True, "max_results": 3}, "options": {"skip_threshold": 2}},
         "prompt_preset": "x",
     }
@@ -70,13 +72,17 @@ def test_camel_case_is_the_same_key_too() -> None:
 def test_a_source_is_switched_on_by_true_and_by_an_object_in_a_package(
     written: Any, in_package: Any, in_search_file: Any
 ) -> None:
-    assert said(SearchSettings, {"kb": written}, switch_on=True) == {"kb": in_package}
-    assert said(SearchSettings, {"kb": written}, switch_on=False) == {"kb": in_search_file}
+    assert expected_message(SearchSettings, {"kb": written}, switch_on=True) == {"kb": in_package}
+    assert expected_message(SearchSettings, {"kb": written}, switch_on=False) == {
+        "kb": in_search_file
+    }
 
 
 def test_one_word_switches_all_sources_off_and_none_switches_them_all_on() -> None:
     off = {"enabled": False}
-    assert said(PackageFile, {"search": False}) == {"search": {"web": off, "kb": off, "db": off}}
+    assert expected_message(PackageFile, {"search": False}) == {
+        "search": {"web": off, "kb": off, "db": off}
+    }
     assert errors(PackageFile, '{"search": true}') == [
         "x.yao:1:2: 'search': true does not say what to search (name it, as in {\"web\": true};"
         " known: web, kb, db)"
@@ -91,7 +97,7 @@ def test_a_list_alone_is_the_list_of_its_section_and_a_name_alone_a_list_of_one(
         "search": {"kb": {"collections": "faq"}},
     }
 
-    assert said(PackageFile, raw) == {
+    assert expected_message(PackageFile, raw) == {
         "kb": {"collections": ["docs"]},
         "db": {"models": ["order"]},
         "mcp": {"servers": ["files"]},
@@ -156,7 +162,7 @@ def test_every_problem_of_a_file_is_told_in_the_order_of_the_file() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "expected_message"),
     [
         ("hooks:\n", "x.yml:1:1: 'hooks': should be an object, and it is empty"),
         (
@@ -178,12 +184,12 @@ def test_every_problem_of_a_file_is_told_in_the_order_of_the_file() -> None:
         ),
     ],
 )
-def test_what_a_value_should_be_is_said_in_plain_words(text: str, said: str) -> None:
-    assert errors(AgentFile, text, "x.yml") == [said]
+def test_what_a_value_should_be_is_said_in_plain_words(text: str, expected_message: str) -> None:
+    assert errors(AgentFile, text, "x.yml") == [expected_message]
 
 
 @pytest.mark.parametrize(
-    ("model", "text", "said"),
+    ("model", "text", "expected_message"),
     [
         (
             PackageFile,
@@ -203,9 +209,9 @@ def test_what_a_value_should_be_is_said_in_plain_words(text: str, said: str) -> 
     ],
 )
 def test_a_key_that_belongs_elsewhere_is_sent_there(
-    model: type[BaseModel], text: str, said: str
+    model: type[BaseModel], text: str, expected_message: str
 ) -> None:
-    assert [error.partition(": ")[2] for error in errors(model, text)] == [said]
+    assert [error.partition(": ")[2] for error in errors(model, text)] == [expected_message]
 
 
 def test_a_key_written_in_two_spellings_is_an_error() -> None:

@@ -120,9 +120,10 @@ async def test_an_enum_type_of_a_database_can_be_searched(
         assert (await database.check())[1] == []
         notes = Shop(database, "")
 
-        async def found(**asked: Any) -> list[Any]:
+        async def found(**requested: Any) -> list[Any]:
             return [
-                item.data for item in (await notes.search("list all notes", "note", **asked)).items
+                item.data
+                for item in (await notes.search("list all notes", "note", **requested)).items
             ]
 
         second = {"id": 2, "title": "b", "kind": "letter"}

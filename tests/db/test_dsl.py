@@ -289,12 +289,12 @@ CONDITIONS = st.recursive(
 def test_no_value_becomes_text_behind_relations_and_under_figures_either(
     name: str, wheres: list[dict[str, Any]], figures: bool
 ) -> None:
-    asked = (
+    requested = (
         {"groups": ["item.brand"], "aggregates": [{"function": "sum", "field": "total"}]}
         if figures
         else {}
     )
-    query = {"model": "order", "wheres": wheres, **asked}
+    query = {"model": "order", "wheres": wheres, **requested}
     if any(problem.severity == "error" for problem in linter.lint(query, shop_models())):
         return
     tables = Tables(shop_models())

@@ -227,12 +227,12 @@ async def test_every_engine_computes_the_same_figures(everywhere: Shop) -> None:
 
 async def test_a_figure_is_an_item_whose_citation_is_its_query(everywhere: Shop) -> None:
     async def count(**more: Any) -> Item:
-        asked = {
+        requested = {
             "aggregates": [{"function": "count"}],
             "wheres": [{"field": "price", "op": "<", "value": 20}],
             **more,
         }
-        (item,) = (await everywhere.search("list all products", "product", **asked)).items
+        (item,) = (await everywhere.search("list all products", "product", **requested)).items
         return item
 
     cheap = len([row for row in ROWS["product"] if row["price"] < 20])

@@ -45,12 +45,12 @@ class Notes:
     def __init__(self, shop: Shop) -> None:
         self.shop, self.statements = shop, list[str]()
 
-    async def having(self, *words: str, op: str = "match", **asked: Any) -> list[Any]:
+    async def having(self, *words: str, op: str = "match", **requested: Any) -> list[Any]:
         """The numbers of the notes that have the words."""
         nodes: list[TraceNode] = []
         wheres = [{"field": "*", "op": op, "value": list(words)}]
         with recording(nodes.append):
-            found = await self.shop.search("list all notes", "note", wheres=wheres, **asked)
+            found = await self.shop.search("list all notes", "note", wheres=wheres, **requested)
         self.statements = [
             node.data["sql"]
             for node in nodes

@@ -214,13 +214,13 @@ IDENTITIES = st.builds(
 @settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     rows=st.lists(STORED, min_size=1, max_size=12),
-    asked=st.lists(st.tuples(IDENTITIES, st.lists(WHERES, max_size=3)), min_size=1, max_size=6),
+    requested=st.lists(st.tuples(IDENTITIES, st.lists(WHERES, max_size=3)), min_size=1, max_size=6),
 )
 async def test_no_query_ever_returns_a_row_of_another_tenant(
     tmp_path: Path,
     spec: Callable[..., ModelSpec],
     rows: list[dict[str, Any]],
-    asked: list[tuple[Identity, list[Where]]],
+    requested: list[tuple[Identity, list[Where]]],
 ) -> None:
     path = tmp_path / "n.db"
     path.unlink(missing_ok=True)
@@ -228,7 +228,7 @@ async def test_no_query_ever_returns_a_row_of_another_tenant(
     model = spec(values=stored, option={"permission": True})
     async with open_database(f"sqlite:///{path}", 5000, {"note": model}) as database:
         await database.load()
-        for identity, wheres in asked:
+        for identity, wheres in requested:
             try:
                 found = await Shop(database, "").search(
                     "notes", "note", identity=identity, wheres=wheres, limit=100

@@ -55,7 +55,7 @@ def readings(question: str, *models: str, language: str = AUTO) -> list[Reading]
     return read_question(question, offers, words_for(language, question), NOW, LEXICONS)
 
 
-def said(question: str, *models: str) -> tuple[str, list[str], list[str]]:
+def read_as(question: str, *models: str) -> tuple[str, list[str], list[str]]:
     """(model, conditions as text, words left over) of a question with one reading."""
     (reading,) = readings(question, *models)
     wheres = [
@@ -422,7 +422,7 @@ TRAPS: dict[str, str] = {
 @pytest.mark.parametrize("question", PLACED)
 def test_every_word_of_the_question_becomes_its_condition(question: str) -> None:
     model, wheres = PLACED[question]
-    assert said(question) == (model, sorted(wheres), [])
+    assert read_as(question) == (model, sorted(wheres), [])
 
 
 @pytest.mark.parametrize("question", ORDERED)
@@ -438,8 +438,8 @@ def test_sort_orders_and_limits_are_read(question: str) -> None:
 @pytest.mark.parametrize("question", BUILT)
 def test_what_belongs_together_is_asked_together(question: str) -> None:
     (reading,) = readings(question)
-    said = reading.dsl.wire()
-    assert {key: value for key, value in said.items() if key != "orders"} == BUILT[question]
+    dsl = reading.dsl.wire()
+    assert {key: value for key, value in dsl.items() if key != "orders"} == BUILT[question]
     assert reading.unplaced == ()
 
 
@@ -497,14 +497,14 @@ def test_values_of_records_that_are_only_related_are_not_guessed_from_other_form
 
 
 def test_a_negated_unknown_word_is_kept_out_of_what_is_found() -> None:
-    assert said("headphones not waterproof", "product")[1] == [
+    assert read_as("headphones not waterproof", "product")[1] == [
         "* match ['headphone']",
         "* match none ['waterproof']",
     ]
 
 
 def test_a_quoted_text_is_searched_for_as_it_is_and_counts_as_placed() -> None:
-    assert said('products with "noise cancelling"') == (
+    assert read_as('products with "noise cancelling"') == (
         "product",
         ["* match ['noise cancelling']"],
         [],
@@ -628,7 +628,7 @@ HIRE: dict[str, dict[str, Any]] = {
     },
 }
 HIRED = offers_of(
-    {name: ModelSpec.model_validate({**said, "id": name}) for name, said in HIRE.items()}
+    {name: ModelSpec.model_validate({**fields, "id": name}) for name, fields in HIRE.items()}
 )
 
 
@@ -654,11 +654,11 @@ HIRED = offers_of(
 )
 def test_names_are_understood_as_people_say_them(question: str, wheres: list[str]) -> None:
     (reading,) = read_question(question, list(HIRED.values()), vocabulary("en"), NOW, LEXICONS)
-    said = [
+    conditions = [
         f"{where.field} {where.op} {where.value}".removesuffix(" None")
         for where in reading.dsl.wheres
     ]
-    assert (sorted(said), reading.unplaced) == (wheres, ())
+    assert (sorted(conditions), reading.unplaced) == (wheres, ())
 
 
 @pytest.mark.parametrize(
@@ -736,11 +736,11 @@ def test_any_text_can_be_read_in_any_language(text: str, language: str) -> None:
 )
 def test_every_word_of_a_question_is_either_placed_or_reported(question: str) -> None:
     for reading in readings(question, language="en"):
-        told = [*reading.placed, *reading.unplaced]
+        words = [*reading.placed, *reading.unplaced]
         pieces = [
             letter for token in tokens_of(question) for letter in token.text if letter.isalnum()
         ]
-        assert sorted(letter for word in told for letter in word if letter.isalnum()) == sorted(
+        assert sorted(letter for word in words for letter in word if letter.isalnum()) == sorted(
             pieces
         )
 
@@ -872,9 +872,9 @@ def test_questions_in_german_and_hebrew_are_recognised_and_read(question: str) -
     language, model, expected = LANGUAGES[question]
     assert language_of(question) == language
     (reading,) = read_question(question, [translated()], words_for(AUTO, question), NOW, LEXICONS)
-    said = reading.dsl.wire()
+    dsl = reading.dsl.wire()
     implied = {"orders"} - set(expected)
-    assert {key: value for key, value in said.items() if key not in implied} == {
+    assert {key: value for key, value in dsl.items() if key not in implied} == {
         "model": model,
         **expected,
     }

@@ -83,7 +83,7 @@ def text_of(where: Where) -> str:
     return f"{where.field} {where.op} {where.value}"
 
 
-def said(reading: Reading) -> str:
+def text(reading: Reading) -> str:
     return " and ".join(map(text_of, reading.dsl.wheres))
 
 
@@ -149,14 +149,14 @@ def since(day: str) -> str:
 def test_a_question_becomes_the_conditions_that_it_says(
     model: str, question: str, conditions: str
 ) -> None:
-    assert said(read(question, model)) == conditions
+    assert text(read(question, model)) == conditions
 
 
 @pytest.mark.parametrize("word", ["good", "great", "kind", "nice", "tall", "old"])
 def test_an_adjective_that_nothing_defines_is_reported_and_not_searched_for(word: str) -> None:
     reading = read(f"{word} trainers in Haifa", "trainer")
     assert reading.unplaced == reading.left_out == (word,)
-    assert said(reading) == "city = Haifa"
+    assert text(reading) == "city = Haifa"
 
 
 def test_periods_of_an_unknown_length_are_reported() -> None:
@@ -182,7 +182,7 @@ def test_the_choice_among_two_fields_with_a_value_is_said() -> None:
 
 def test_how_long_something_is_asks_for_what_the_record_says() -> None:
     reading = read("how long is the Ohio?", "river")
-    assert (said(reading), reading.unplaced) == ("name = Ohio", ())
+    assert (text(reading), reading.unplaced) == ("name = Ohio", ())
 
 
 async def test_a_word_that_no_record_has_leaves_what_the_conditions_find(tmp_path: object) -> None:

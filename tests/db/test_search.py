@@ -239,13 +239,13 @@ async def test_a_model_without_the_callers_field_is_skipped_with_a_warning(shop:
 
 @pytest.mark.parametrize("part", ["wheres", "orders", "select"])
 async def test_an_unknown_field_of_the_caller_names_the_known_ones(shop: Shop, part: str) -> None:
-    asked: dict[str, Any] = {
+    requested: dict[str, Any] = {
         "wheres": [{"field": "prise", "value": 1}],
         "orders": [{"field": "prise"}],
         "select": ["prise"],
     }
     with pytest.raises(SourceError, match=r"no field 'prise'.*did you mean 'price'"):
-        await shop.search("products", "product", **{part: asked[part]})
+        await shop.search("products", "product", **{part: requested[part]})
 
 
 async def test_an_unknown_model_names_the_nearest(shop: Shop) -> None:

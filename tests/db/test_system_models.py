@@ -78,11 +78,11 @@ async def test_users_are_a_model_limited_to_the_tenant(
         assert [
             problem.message for problem in await host.check() if problem.severity == "error"
         ] == []
-        asked = {"type": "db", "query": "list all users", "select": ["name", "team.name"]}
+        requested = {"type": "db", "query": "list all users", "select": ["name", "team.name"]}
         found = await host.search(
-            asked, assistant="a", identity=Identity(user_id="x", tenant_id="a")
+            requested, assistant="a", identity=Identity(user_id="x", tenant_id="a")
         )
-        nobody = await host.search(asked, assistant="a")
+        nobody = await host.search(requested, assistant="a")
     assert [(item.model, item.data) for item in found.items] == [
         ("__yao.user", {"id": 1, "name": "Ann", "team.name": "The Reds"})
     ]
@@ -146,15 +146,15 @@ async def test_a_user_sees_the_own_row_and_the_own_team(
 
 
 async def test_users_of_another_team_are_invisible_over_relations(users_app: Path) -> None:
-    asked = {
+    requested = {
         "type": "db",
         "models": ["__yao.team"],
         "query": "teams",
         "wheres": [{"field": "members.name", "value": "Cem"}],
     }
     async with open_host(users_app, environment={}) as host:
-        found = await host.search(asked, identity=Identity(user_id="u3", team_id="blue"))
-        other = await host.search(asked, identity=Identity(user_id="u1", team_id="red"))
+        found = await host.search(requested, identity=Identity(user_id="u3", team_id="blue"))
+        other = await host.search(requested, identity=Identity(user_id="u1", team_id="red"))
     assert ([item.title for item in found.items], other.items, other.error) == (
         ["The Blues"],
         (),

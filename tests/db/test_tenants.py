@@ -204,10 +204,10 @@ FIGURES = st.fixed_dictionaries(
 )
 
 
-async def answer(database: Database, who: Identity, asked: Mapping[str, Any]) -> Any:
+async def answer(database: Database, who: Identity, requested: Mapping[str, Any]) -> Any:
     try:
         found = await Shop(database, "").search(
-            "list all notes", "note", identity=who, limit=100, **asked
+            "list all notes", "note", identity=who, limit=100, **requested
         )
     except SourceError as exc:
         return type(exc), exc.message
@@ -228,9 +228,9 @@ async def test_every_result_equals_that_of_a_database_with_only_the_visible_rows
         open_database(whole, 20_000, models(ROWS)) as everybodys,
         open_database(own, 20_000, models(ROWS)) as mine,
     ):
-        for asked in queries:
-            assert await answer(everybodys, WHO[name], asked) == await answer(
-                mine, WHO[name], asked
+        for requested in queries:
+            assert await answer(everybodys, WHO[name], requested) == await answer(
+                mine, WHO[name], requested
             )
 
 
@@ -249,8 +249,8 @@ async def test_without_an_identity_relations_and_figures_are_not_permitted_eithe
             {"aggregates": [{"function": "max", "field": "folder.title"}]},
             {"group_by": ["folder.title"]},
         ]
-        for asked in asking:
-            assert (await answer(database, Identity(), asked))[0] is NotPermitted, asked
+        for requested in asking:
+            assert (await answer(database, Identity(), requested))[0] is NotPermitted, requested
         # An identity that may see only other folders gets nothing of these.
         stranger = Identity(user_id="eve", tenant_id="elsewhere")
         assert (

@@ -46,11 +46,11 @@ class AskingSource:
     errors: list[str] = field(default_factory=list)
 
     async def search(self, request: SearchRequest, scope: Scope, /) -> Found:
-        asked = KeywordAsk(query=request.query, max_keywords=2)
+        requested = KeywordAsk(query=request.query, max_keywords=2)
         how: dict[str, Any] = {"timeout_ms": self.timeout_ms, "hint": "search.keyword.timeout_ms"}
         try:
             answer = await scope.delegates.ask(
-                KEYWORD, scope.uses.keyword, asked, **how, wrong=self.wrong, tries=self.tries
+                KEYWORD, scope.uses.keyword, requested, **how, wrong=self.wrong, tries=self.tries
             )
         except DelegateError as exc:
             self.errors.append(str(exc))
@@ -99,9 +99,9 @@ def steps(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HttpServer]:
         yield made
 
 
-def asked(model: ScriptedConnector, call: int = 0) -> dict[str, Any]:
+def requested(model: ScriptedConnector, call: int = 0) -> dict[str, Any]:
     """What a delegated assistant's model was asked: the one user message, as JSON."""
-    (message,) = model.asked[call].messages
+    (message,) = model.calls[call].messages
     assert message.role == "user"
     wanted: dict[str, Any] = json.loads(message.text)
     return wanted

@@ -20,7 +20,7 @@ from groundhook.host.core.types.events import Warned
 from groundhook.host.core.types.turn import Identity
 from groundhook.host.core.types.uses import KEYWORD
 from tests.conftest import MakeApp
-from tests.delegation.conftest import PROGRAM, QUESTION, AskingSource, Turn, asked
+from tests.delegation.conftest import PROGRAM, QUESTION, AskingSource, Turn, requested
 from tests.turn.test_stream import end, scripted
 
 GOOD = {"keywords": [{"k": "red pens", "w": 0.9}, {"k": "cheap", "w": 0.4}]}
@@ -66,7 +66,7 @@ async def test_it_is_asked_with_one_message_of_json_and_nothing_of_the_conversat
     turn: Turn,
 ) -> None:
     turned = await turn("kw", model=[json.dumps(GOOD)], identity=Identity(user_id="u1"))
-    wanted = asked(turned.models["kw"])
+    wanted = requested(turned.models["kw"])
     assert {key: wanted[key] for key in ("task", "query", "max_keywords", "language")} == {
         "task": "keyword",
         "query": QUESTION,
@@ -93,7 +93,7 @@ async def test_its_turn_does_not_search_and_stands_in_the_callers_trace(turn: Tu
 async def test_a_wrong_answer_is_tried_once_more_with_what_was_wrong(turn: Turn) -> None:
     turned = await turn("kw", model=['{"keywords": [{"k": "red", "w": -1}]}', json.dumps(GOOD)])
     assert turned.source.keywords == PAIRS
-    retry = asked(turned.models["kw"], 1)["retry"]
+    retry = requested(turned.models["kw"], 1)["retry"]
     assert retry["problem"] == "keywords[0].w: should be greater than or equal to 0"
     assert json.loads(retry["answer"]) == {"keywords": [{"k": "red", "w": -1}]}
     assert turned.warnings == []
@@ -108,7 +108,7 @@ async def test_a_reply_cut_at_its_bound_is_an_error_that_says_so_and_is_not_aske
     assert "the reply is cut at its token limit" in error
     assert "no JSON" not in error
     assert "options.max_tokens" in error
-    assert len(turned.models["kw"].asked) == 1
+    assert len(turned.models["kw"].calls) == 1
 
 
 async def test_a_reply_that_is_whole_before_its_bound_counts(turn: Turn) -> None:
@@ -122,7 +122,7 @@ async def test_an_echo_of_the_request_is_no_answer(turn: Turn) -> None:
     echo = {"task": "keyword", "query": QUESTION, "max_keywords": 2, "language": "auto"}
     turned = await turn("kw", model=[json.dumps(echo), json.dumps({**echo, **GOOD})])
     assert turned.source.keywords == PAIRS
-    retry = asked(turned.models["kw"], 1)["retry"]
+    retry = requested(turned.models["kw"], 1)["retry"]
     assert retry["problem"] == "it repeats the request instead of answering it"
 
 
@@ -130,11 +130,11 @@ async def test_the_schema_of_the_answer_goes_with_the_call_unless_a_hook_reads_t
     turn: Turn,
 ) -> None:
     turned = await turn("kw", model=[json.dumps(GOOD)])
-    assert turned.models["kw"].asked[0].reply == KEYWORD.json_reply
+    assert turned.models["kw"].calls[0].reply == KEYWORD.json_reply
     hook = "function Next(ctx, payload) { return { data: [payload.completion.content] }; }"
     turned = await turn("kw", model=["pens"], hook=hook)
-    assert turned.models["kw"].asked[0].reply is None
-    assert turned.models["a"].asked[0].reply is None
+    assert turned.models["kw"].calls[0].reply is None
+    assert turned.models["a"].calls[0].reply is None
 
 
 async def test_what_the_caller_finds_wrong_with_an_answer_is_told_as_well(turn: Turn) -> None:
@@ -144,7 +144,7 @@ async def test_what_the_caller_finds_wrong_with_an_answer_is_told_as_well(turn: 
     )
     turned = await turn("kw", model=['["a"]', '["b"]', '["c"]'], source=source)
     assert turned.source.keywords == [("c", 1.0)]
-    assert [asked(turned.models["kw"], call)["retry"]["problem"] for call in (1, 2)] == [
+    assert [requested(turned.models["kw"], call)["retry"]["problem"] for call in (1, 2)] == [
         "not 'a'",
         "not 'b'",
     ]
@@ -172,7 +172,7 @@ async def test_an_answer_that_stays_wrong_is_an_error_that_shows_it(
     assert error.startswith("keyword by 'kw' failed: no usable answer: ")
     assert problem in error
     assert len(error) < 1000
-    assert len(turned.models["kw"].asked) == 2
+    assert len(turned.models["kw"].calls) == 2
     assert turned.node("delegate").status == "failed"
     assert end(turned.events).content == "Fine."
 
@@ -194,7 +194,7 @@ async def test_a_doer_that_fails_is_an_error_and_is_not_asked_again(
     (error,) = turned.source.errors
     assert error.startswith(f"keyword by {doer!r} failed: ")
     assert problem in error
-    assert len(turned.models["kw"].asked) <= 1
+    assert len(turned.models["kw"].calls) <= 1
     assert end(turned.events).content == "Fine."
 
 
@@ -204,8 +204,8 @@ async def test_a_chain_of_delegated_steps_ends(turn: Turn) -> None:
     search = "function Create(ctx) { ctx.search.Web('again'); }"
     files = {"assistants/kw/index.ts": search}
     for number in range(2, 8):
-        said = {"name": "K", "connector": "kw", "uses": {"keyword": f"kw{number + 1}"}}
-        files[f"assistants/kw{number}/package.yao"] = json.dumps(said)
+        package = {"name": "K", "connector": "kw", "uses": {"keyword": f"kw{number + 1}"}}
+        files[f"assistants/kw{number}/package.yao"] = json.dumps(package)
         files[f"assistants/kw{number}/index.ts"] = search
     files["assistants/kw/package.yao"] = (
         '{"name": "K", "connector": "kw", "uses": {"keyword": "kw2"}}'
@@ -242,9 +242,9 @@ async def test_what_a_delegated_turn_warns_of_is_told_once_and_not_without_end(t
     again = await turn("kw", model=["no", json.dumps(GOOD)], hook=hook % "mesages: []")
     assert len([warning for warning in again.warnings if "mesages" in warning]) == 1
     many = ", ".join(f"odd{n}: {n}" for n in range(30))
-    told = (await turn("kw", model=[json.dumps(GOOD)], hook=hook % many)).warnings
-    assert len(told) == 21
-    assert told[-1] == "kw has more warnings, which are left out"
+    warnings = (await turn("kw", model=[json.dumps(GOOD)], hook=hook % many)).warnings
+    assert len(warnings) == 21
+    assert warnings[-1] == "kw has more warnings, which are left out"
 
 
 async def test_steps_outside_of_turns_warn_whoever_asked(make_app: MakeApp) -> None:

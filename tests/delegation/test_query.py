@@ -52,8 +52,8 @@ class Searched:
     def titles(self) -> list[str]:
         return sorted(item.title for item in self.result.items)
 
-    def asked(self, call: int = 0) -> dict[str, Any]:
-        wanted: dict[str, Any] = json.loads(self.model.asked[call].messages[0].text)
+    def requested(self, call: int = 0) -> dict[str, Any]:
+        wanted: dict[str, Any] = json.loads(self.model.calls[call].messages[0].text)
         return wanted
 
 
@@ -85,8 +85,10 @@ async def search(
             now=datetime(2026, 11, 22, 10, 0, tzinfo=UTC),
         ) as host:
             await host.database.load()
-            asked = {"type": "db", "query": "pens, please", "models": ["article"], **request}
-            result = await host.search(asked, identity=Identity(user_id="u1"), warned=warned.append)
+            requested = {"type": "db", "query": "pens, please", "models": ["article"], **request}
+            result = await host.search(
+                requested, identity=Identity(user_id="u1"), warned=warned.append
+            )
     return Searched(result, [event.message for event in warned], model)
 
 
@@ -119,7 +121,7 @@ async def test_it_is_told_the_schema_the_clock_and_what_holds_already(make_app: 
     searched = await search(
         make_app, {"dsl": PENS}, wheres=wheres, orders=[{"field": "price"}], limit=7
     )
-    wanted = searched.asked()
+    wanted = searched.requested()
     (model,) = wanted["models"]
     assert (model["model"], model["name"], model["key"]) == ("article", "Article", "id")
     assert {"name": "kind", "kind": "text", "values": ["pen", "ink"]} in model["fields"]
@@ -173,7 +175,7 @@ async def test_a_wrong_query_goes_back_twice_with_the_linters_words(make_app: Ma
     wrong = {"dsl": {"model": "article", "wheres": [{"field": "price", "op": "~", "value": 5}]}}
     searched = await search(make_app, typo, wrong, {"dsl": PENS})
     assert searched.titles == ["Blue", "Red"]
-    problems = [searched.asked(call)["retry"]["problem"] for call in (1, 2)]
+    problems = [searched.requested(call)["retry"]["problem"] for call in (1, 2)]
     assert "has no field 'prise' (did you mean 'price'?)" in problems[0]
     assert "unknown operator '~'" in problems[1]
     assert searched.warnings == []
@@ -193,7 +195,7 @@ async def test_one_that_stays_wrong_leaves_the_question_to_the_builtin(
     make_app: MakeApp, answer: Any, problem: str
 ) -> None:
     searched = await search(make_app, answer, answer, answer)
-    assert len(searched.model.asked) == 3
+    assert len(searched.model.calls) == 3
     (warning,) = [
         text for text in searched.warnings if "the built-in reading of questions was used" in text
     ]

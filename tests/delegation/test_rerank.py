@@ -32,11 +32,11 @@ async def test_a_tool_puts_a_turns_results_in_order(
     assert order(events) == "dcba"
 
 
-@pytest.mark.parametrize("asked", [{"mcp": "steps.rerank"}, {"type": "mcp", "mcp": "steps"}])
+@pytest.mark.parametrize("requested", [{"mcp": "steps.rerank"}, {"type": "mcp", "mcp": "steps"}])
 async def test_a_request_cannot_name_a_server_that_the_assistant_was_not_given(
-    make_app: MakeApp, steps: HttpServer, asked: dict[str, Any]
+    make_app: MakeApp, steps: HttpServer, requested: dict[str, Any]
 ) -> None:
-    events = await turn(make_app, files=server(steps), options={"rerank": asked})
+    events = await turn(make_app, files=server(steps), options={"rerank": requested})
     assert any("is not among what the assistant 'a' may use" in text for text in warnings(events))
     assert order(events) == "abcd"
 

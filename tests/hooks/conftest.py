@@ -38,7 +38,7 @@ class Services:
     """Answers every search by `answer`; remembers searches, log lines and warnings."""
 
     answer: Answer = one_item
-    asked: list[SearchRequest] = field(default_factory=list)
+    requests: list[SearchRequest] = field(default_factory=list)
     modes: list[str] = field(default_factory=list)
     lines: list[tuple[str, str]] = field(default_factory=list)
     warnings: list[tuple[str, str]] = field(default_factory=list)
@@ -53,7 +53,7 @@ class Services:
     tools: Any = None
 
     async def search(self, request: SearchRequest, /) -> SearchResult:
-        self.asked.append(request)
+        self.requests.append(request)
         return await self.answer(request)
 
     async def search_many(

@@ -99,7 +99,7 @@ async def test_a_host_call_in_a_timer_is_a_call_like_any_other(hooks: Hooks) -> 
         return { metadata: { value: found.query } };
     """
     assert await created(hooks, body, services) == "later"
-    assert [request.query for request in services.asked] == ["later"]
+    assert [request.query for request in services.requests] == ["later"]
 
 
 async def test_microtasks_run_before_timers(hooks: Hooks) -> None:
@@ -320,7 +320,7 @@ async def test_work_that_nobody_awaits_is_done_before_the_hook_has_ended(hooks: 
         function Create(ctx: any) { later(ctx); return { search: false }; }
     """
     await hooks.create(source, services)
-    assert [request.query for request in services.asked] == ["later"]
+    assert [request.query for request in services.requests] == ["later"]
     assert services.warnings == [("hook_uncaught", "a microtask of Create threw last")]
 
 
@@ -346,8 +346,8 @@ async def test_of_many_errors_that_nobody_awaits_ten_are_told_and_the_rest_count
         " save(); }",
         services,
     )
-    told = ["x"] * 10 + ["89 more errors"]
-    assert [message.rpartition("threw ")[2] for _, message in services.warnings] == told
+    expected = ["x"] * 10 + ["89 more errors"]
+    assert [message.rpartition("threw ")[2] for _, message in services.warnings] == expected
 
 
 async def test_microtasks_without_end_that_nobody_awaits_end_their_hook(hooks: Hooks) -> None:

@@ -73,14 +73,14 @@ async def test_options_arrive_in_either_spelling(
 ) -> None:
     services = Services()
     await hooks.value(f"ctx.search.{call}", services)
-    assert services.asked == [request_]
+    assert services.requests == [request_]
     assert services.warnings == []
 
 
 async def test_an_unknown_option_is_reported_and_left_out(hooks: Hooks) -> None:
     services = Services()
     await hooks.value("ctx.search.KB('q', { colections: ['a'], rerank: { topk: 1 } })", services)
-    assert services.asked == [SearchRequest(type="kb", query="q", rerank=RerankOptions())]
+    assert services.requests == [SearchRequest(type="kb", query="q", rerank=RerankOptions())]
     assert [code for code, _ in services.warnings] == ["unknown_option", "unknown_option"]
     assert (
         services.warnings[0][1]
@@ -104,7 +104,7 @@ async def test_several_searches_go_to_the_host_at_once(
     )
     assert [result["query"] for result in results] == ["a", "b"][:count]
     assert services.modes == [mode]
-    assert services.asked == [
+    assert services.requests == [
         SearchRequest(type="web", query="a", limit=1),
         SearchRequest(type="kb", query="b"),
     ]
@@ -115,7 +115,7 @@ async def test_no_searches_at_once_are_no_results(hooks: Hooks) -> None:
 
 
 @pytest.mark.parametrize(
-    ("call", "said"),
+    ("call", "expected_message"),
     [
         ("Web()", "ctx.search.Web: query must be text that is not empty, not nothing"),
         ("Web('')", "query must be text"),
@@ -143,16 +143,16 @@ async def test_no_searches_at_once_are_no_results(hooks: Hooks) -> None:
     ],
 )
 async def test_wrong_arguments_throw_a_type_error_that_names_them(
-    hooks: Hooks, call: str, said: str
+    hooks: Hooks, call: str, expected_message: str
 ) -> None:
     services = Services()
     with pytest.raises(HookThrew) as caught:
         await hooks.value(f"ctx.search.{call}", services)
     assert "Create threw TypeError: " in str(caught.value)
-    assert said in str(caught.value)
+    assert expected_message in str(caught.value)
     assert caught.value.place is not None
     assert caught.value.place.line == 1
-    assert services.asked == []
+    assert services.requests == []
 
 
 async def test_a_hook_can_catch_what_a_call_throws(hooks: Hooks) -> None:
@@ -204,7 +204,7 @@ async def test_a_huge_log_line_is_cut_and_the_hook_goes_on(hooks: Hooks) -> None
 
 async def test_sleep_waits_and_refuses_nonsense(hooks: Hooks) -> None:
     assert await hooks.value("(time.Sleep(1), 'slept')") == "slept"
-    for said, quoted in (
+    for expected_message, quoted in (
         ("'long'", "'long'"),
         ("600000", "600000"),
         ("-0.5", "-0.5"),
@@ -214,11 +214,11 @@ async def test_sleep_waits_and_refuses_nonsense(hooks: Hooks) -> None:
         with pytest.raises(
             HookThrew, match=rf"time.Sleep: milliseconds must be a number of 0-60000, not {quoted} "
         ):
-            await hooks.value(f"time.Sleep({said})")
+            await hooks.value(f"time.Sleep({expected_message})")
 
 
 @pytest.mark.parametrize(
-    ("expression", "said"),
+    ("expression", "expected_message"),
     [
         (
             "ctx.agent.Cal('a', [])",
@@ -237,10 +237,12 @@ async def test_sleep_waits_and_refuses_nonsense(hooks: Hooks) -> None:
         ("undefinedName()", "undefinedName is not defined"),
     ],
 )
-async def test_what_is_not_offered_says_so(hooks: Hooks, expression: str, said: str) -> None:
+async def test_what_is_not_offered_says_so(
+    hooks: Hooks, expression: str, expected_message: str
+) -> None:
     with pytest.raises(HookThrew) as caught:
         await hooks.value(expression)
-    assert said in caught.value.message
+    assert expected_message in caught.value.message
     assert caught.value.place is not None
     assert caught.value.place.file == "assistants/x/index.ts"
 
@@ -308,7 +310,7 @@ async def test_any_text_survives_a_host_call_and_its_answer(hooks: Hooks, text: 
         services,
         options={"v": text},
     )
-    assert services.asked[0].query == text
+    assert services.requests[0].query == text
     assert returned is not None
     assert returned.metadata == {"v": text}
 
@@ -322,7 +324,7 @@ async def test_half_a_surrogate_pair_becomes_the_replacement_character(hooks: Ho
         "\ufffd",
         "😀",
     ]
-    assert services.asked[0].query == "a\ufffdb"
+    assert services.requests[0].query == "a\ufffdb"
 
 
 async def test_arguments_and_answers_longer_than_the_buffer_cross_in_pieces(hooks: Hooks) -> None:
@@ -372,7 +374,7 @@ async def test_a_hook_that_replaces_builtins_neither_breaks_nor_forges_a_call(ho
     assert returned.metadata is not None
     assert returned.metadata["title"] == 1
     assert "query must be text" in returned.metadata["thrown"]
-    assert [request.query for request in services.asked] == ["q"]
+    assert [request.query for request in services.requests] == ["q"]
     assert services.lines == [("info", "still here")]
 
 
@@ -386,7 +388,7 @@ async def test_a_to_json_of_the_hook_changes_its_own_arguments_only(hooks: Hooks
         }
     """
     await hooks.create(source, services)
-    assert [request.type for request in services.asked] == ["web"]
+    assert [request.type for request in services.requests] == ["web"]
     assert [level for level, _ in services.lines] == ["warn"]
 
 

@@ -89,7 +89,7 @@ async def test_a_run_that_was_waiting_starts_again_with_the_answers_it_had(
             await crash(hooks)
             held.gate.set()
     assert values == [["q", None, "p"]]
-    assert [request.query for request in services.asked] == ["q", "p"]
+    assert [request.query for request in services.requests] == ["q", "p"]
     assert services.lines == [("info", "once")]
 
 
@@ -110,7 +110,7 @@ async def test_a_session_between_create_and_next_is_brought_back(
             returned = await session.next(NextPayload(), {})
     assert returned is not None
     assert returned.data == "q"
-    assert len(services.asked) == 1
+    assert len(services.requests) == 1
 
 
 async def test_of_two_suspects_only_the_guilty_one_fails(cache: Path, tmp_path: Path) -> None:

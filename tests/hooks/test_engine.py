@@ -120,13 +120,13 @@ def test_a_full_heap_is_an_outcome() -> None:
 
 
 def test_stopping_ends_a_loop_and_a_call_in_flight() -> None:
-    asked: queue.SimpleQueue[str] = queue.SimpleQueue()
+    calls: queue.SimpleQueue[str] = queue.SimpleQueue()
     for code in ("for (;;);", "ask('never answered')"):
-        isolate = Isolate(ECHO, asked.put)
+        isolate = Isolate(ECHO, calls.put)
         done: queue.SimpleQueue[Outcome] = queue.SimpleQueue()
         isolate.evaluate(code, done.put)
         if "ask" in code:
-            assert asked.get(timeout=10) == "never answered"
+            assert calls.get(timeout=10) == "never answered"
         isolate.stop()
         assert done.get(timeout=10).kind == "stopped"
         isolate.close()
@@ -134,26 +134,26 @@ def test_stopping_ends_a_loop_and_a_call_in_flight() -> None:
 
 
 def test_closing_ends_a_call_in_flight_and_microtasks_without_end() -> None:
-    asked: queue.SimpleQueue[str] = queue.SimpleQueue()
+    calls: queue.SimpleQueue[str] = queue.SimpleQueue()
     before = isolate_count()
     for code in (
         "ask('never answered')",
         "const again = () => Promise.resolve().then(again); again(); ask('x')",
     ):
-        isolate = Isolate(ECHO, asked.put)
+        isolate = Isolate(ECHO, calls.put)
         isolate.evaluate(code, lambda _: None)
-        asked.get(timeout=10)
+        calls.get(timeout=10)
         isolate.close()
     assert isolate_count() == before
 
 
 def test_the_cpu_clock_stands_still_in_a_call() -> None:
-    asked: queue.SimpleQueue[str] = queue.SimpleQueue()
+    calls: queue.SimpleQueue[str] = queue.SimpleQueue()
     done: queue.SimpleQueue[Outcome] = queue.SimpleQueue()
-    isolate = Isolate(ECHO, asked.put)
+    isolate = Isolate(ECHO, calls.put)
     try:
         isolate.evaluate("ask('x')", done.put)
-        asked.get(timeout=10)
+        calls.get(timeout=10)
         first = isolate.cpu_seconds()
         with pytest.raises(queue.Empty):
             done.get(timeout=0.1)
@@ -205,11 +205,11 @@ def thread_states() -> int:
 @pytest.mark.parametrize("ending", ENDINGS)
 def test_python_keeps_nothing_of_a_thread_of_v8s_that_has_ended(ending: str) -> None:
     code, last = ENDINGS[ending]
-    asked: queue.SimpleQueue[str] = queue.SimpleQueue()
+    calls: queue.SimpleQueue[str] = queue.SimpleQueue()
     done: queue.SimpleQueue[Outcome] = queue.SimpleQueue()
 
     def on_call(text: str) -> None:
-        asked.put(text)
+        calls.put(text)
         if text != "never answered":
             isolate.reply("")
 
@@ -217,7 +217,7 @@ def test_python_keeps_nothing_of_a_thread_of_v8s_that_has_ended(ending: str) -> 
     isolate = Isolate(ECHO, on_call)
     isolate.evaluate(code, done.put)
     if last:
-        while asked.get(timeout=10) != last:
+        while calls.get(timeout=10) != last:
             pass
     else:
         done.get(timeout=10)

@@ -117,7 +117,7 @@ async def test_a_wrong_type_is_named_with_its_path_and_file(
 
 
 @pytest.mark.parametrize(
-    ("returned", "said"),
+    ("returned", "text"),
     [
         ("5", "must return an object or nothing, not 5"),
         ("[1]", "must return an object or nothing, not [1]"),
@@ -130,10 +130,10 @@ async def test_a_wrong_type_is_named_with_its_path_and_file(
         ("JSON.parse('['.repeat(3000) + ']'.repeat(3000))", "nested too deeply"),
     ],
 )
-async def test_what_is_no_object_is_refused(hooks: Hooks, returned: str, said: str) -> None:
+async def test_what_is_no_object_is_refused(hooks: Hooks, returned: str, text: str) -> None:
     with pytest.raises(HookReturnInvalid, match=r"Create") as caught:
         await hooks.create(f"function Create() {{ return {returned} as any; }}")
-    assert said in caught.value.message
+    assert text in caught.value.message
 
 
 async def test_an_unknown_key_of_the_return_is_a_warning_with_the_nearest_name(
@@ -232,7 +232,7 @@ async def test_a_throw_of_nothing_says_so(hooks: Hooks, kind: str, thrown: str) 
 
 
 @pytest.mark.parametrize(
-    ("source", "said"),
+    ("source", "text"),
     [
         ("export const Create = 5;", "1:14: Create is a number, not a function"),
         (
@@ -253,11 +253,11 @@ async def test_a_throw_of_nothing_says_so(hooks: Hooks, kind: str, thrown: str) 
     ],
 )
 async def test_a_hooks_name_that_is_no_function_is_an_error(
-    hooks: Hooks, source: str, said: str
+    hooks: Hooks, source: str, text: str
 ) -> None:
     with pytest.raises(HookError, match="not a function") as caught:
         await hooks.create(source)
-    assert f"assistants/x/index.ts:{said}".replace("ts::", "ts:") in str(caught.value)
+    assert f"assistants/x/index.ts:{text}".replace("ts::", "ts:") in str(caught.value)
 
 
 async def test_values_of_that_name_in_another_file_are_nobodys_hooks(hooks: Hooks) -> None:
@@ -273,7 +273,7 @@ async def test_values_of_that_name_in_another_file_are_nobodys_hooks(hooks: Hook
 
 
 @pytest.mark.parametrize(
-    ("returned", "said"),
+    ("returned", "text"),
     [
         (
             "{ metadata: { score: 0 / 0 } }",
@@ -294,13 +294,13 @@ async def test_values_of_that_name_in_another_file_are_nobodys_hooks(hooks: Hook
     ],
 )
 async def test_a_number_that_json_lacks_is_told_with_its_path_in_a_return(
-    hooks: Hooks, returned: str, said: str
+    hooks: Hooks, returned: str, text: str
 ) -> None:
     services = Services()
     await hooks.create(f"function Create() {{ return {returned}; }}", services)
     ((code, message),) = services.warnings
     assert code == "hook_not_finite"
-    assert said in message
+    assert text in message
 
 
 async def test_a_number_that_json_lacks_is_told_with_line_and_argument_in_a_call(

@@ -102,7 +102,7 @@ async def test_the_language_is_all_there(in_workers: Hooks) -> None:
 
 
 @pytest.mark.parametrize(
-    ("files", "said"),
+    ("files", "message"),
     [
         (
             {"index.ts": "function Create() {\n  const a = ;\n}"},
@@ -154,12 +154,12 @@ async def test_the_language_is_all_there(in_workers: Hooks) -> None:
     ],
 )
 async def test_a_mistake_says_where_it_is(
-    in_workers: Hooks, files: dict[str, str], said: str
+    in_workers: Hooks, files: dict[str, str], message: str
 ) -> None:
     script = in_workers.script(files)
     with pytest.raises(HookSyntaxError) as caught:
         await in_workers.engine.check(script)
-    assert said in str(caught.value)
+    assert message in str(caught.value)
     with pytest.raises(HookSyntaxError) as again:
         await in_workers.create(files)
     assert str(again.value) == str(caught.value)

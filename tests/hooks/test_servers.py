@@ -21,13 +21,13 @@ class Servers:
     """Answers with what it was asked; the server "gone" cannot be reached, and "slow" never
     answers."""
 
-    asked: list[tuple[str, str, Mapping[str, Any]]] = field(default_factory=list)
+    requests: list[tuple[str, str, Mapping[str, Any]]] = field(default_factory=list)
     calls: list[tuple[str, list[ToolAsk]]] = field(default_factory=list)
 
     async def ask(
         self, server: str, method: ServerMethod, params: Mapping[str, Any], /
     ) -> dict[str, Any]:
-        self.asked.append((server, method, params))
+        self.requests.append((server, method, params))
         if server == "gone":
             raise ServerUnreachable("MCP server 'gone' ended")
         if server == "slow":
@@ -71,7 +71,7 @@ def services(servers: Servers) -> Services:
 
 
 @pytest.mark.parametrize(
-    ("expression", "asked"),
+    ("expression", "requested"),
     [
         ("ctx.mcp.ListTools('s')", ("s", "tools/list", {})),
         ("ctx.mcp.CallTool('s', 't')", ("s", "tools/call", {"name": "t", "arguments": {}})),
@@ -93,10 +93,10 @@ async def test_a_request_reaches_the_server_and_its_answer_the_hook(
     servers: Servers,
     services: Services,
     expression: str,
-    asked: tuple[str, str, Mapping[str, Any]],
+    requested: tuple[str, str, Mapping[str, Any]],
 ) -> None:
-    assert await hooks.value(expression, services) == {"params": asked[2]}
-    assert servers.asked == [asked]
+    assert await hooks.value(expression, services) == {"params": requested[2]}
+    assert servers.requests == [requested]
 
 
 @pytest.mark.parametrize(
@@ -189,7 +189,7 @@ async def test_the_tools_of_the_turn_can_be_listed_and_called(
 
 
 @pytest.mark.parametrize(
-    ("expression", "said"),
+    ("expression", "text"),
     [
         (
             "ctx.mcp.ListTools()",
@@ -235,12 +235,12 @@ async def test_the_tools_of_the_turn_can_be_listed_and_called(
     ],
 )
 async def test_wrong_arguments_throw_a_type_error_that_names_them(
-    hooks: Hooks, services: Services, expression: str, said: str
+    hooks: Hooks, services: Services, expression: str, text: str
 ) -> None:
     with pytest.raises(HookThrew) as caught:
         await hooks.value(expression, services)
     assert "TypeError" in str(caught.value)
-    assert said in str(caught.value)
+    assert text in str(caught.value)
 
 
 async def test_a_key_that_nothing_reads_is_a_warning(hooks: Hooks, services: Services) -> None:

@@ -75,8 +75,8 @@ async def test_hooks_without_annotations_pass_in_silence(tmp_path: Path, source:
 async def test_javascript_is_checked_only_when_it_asks_for_it(tmp_path: Path) -> None:
     wrong = "const n = 1;\nn.nothing();\nfunction Create() {}\n"
     assert await found(tmp_path / "a", {"index.js": wrong}) == []
-    asked = await found(tmp_path / "b", {"index.js": f"// @ts-check\n{wrong}"})
-    assert [line[:24] for line in asked] == ["assistants/x/index.js:3:"]
+    checked = await found(tmp_path / "b", {"index.js": f"// @ts-check\n{wrong}"})
+    assert [line[:24] for line in checked] == ["assistants/x/index.js:3:"]
 
 
 async def test_files_that_a_hook_imports_are_checked_where_they_are(tmp_path: Path) -> None:

@@ -87,9 +87,9 @@ def test_a_plain_install_checks_adds_loads_and_answers(plain: Path, app: Path) -
     assert added.returncode == 0, added.stderr
     loaded = run(plain, app, "db", "load")
     assert loaded.returncode == 0, loaded.stderr
-    told = run(plain, app, "chat", "docs", "When does the Alder bridge open?", "--json")
-    events: list[dict[str, Any]] = [json.loads(line) for line in told.stdout.splitlines()]
-    assert told.returncode == 0, told.stderr
+    result = run(plain, app, "chat", "docs", "When does the Alder bridge open?", "--json")
+    events: list[dict[str, Any]] = [json.loads(line) for line in result.stdout.splitlines()]
+    assert result.returncode == 0, result.stderr
     assert "nine in the morning" in events[-1]["content"]
     rows = run(plain, app, "search", "db", "things", "--json")
     assert json.loads(rows.stdout)["items"][0]["data"]["name"] == "lamp"
@@ -109,26 +109,26 @@ def test_a_plain_install_checks_adds_loads_and_answers(plain: Path, app: Path) -
 def test_what_a_plain_install_lacks_is_named_with_what_installs_it(
     plain: Path, app: Path, arguments: tuple[str, ...], environment: dict[str, str], extra: str
 ) -> None:
-    told = run(plain, app, *arguments, **environment)
-    assert f"pip install 'groundhook[{extra}]'" in told.stderr.replace("\n", " ")
-    assert told.returncode == 1
-    assert "Traceback" not in told.stderr
+    result = run(plain, app, *arguments, **environment)
+    assert f"pip install 'groundhook[{extra}]'" in result.stderr.replace("\n", " ")
+    assert result.returncode == 1
+    assert "Traceback" not in result.stderr
 
 
 def test_documents_that_a_plain_install_cannot_read_are_named_with_what_installs_it(
     plain: Path, app: Path
 ) -> None:
-    told = run(plain, app, "kb", "add", "docs", "page.html", "file.docx", "file.pdf", "bridge.md")
-    assert told.returncode == 1
-    assert told.stderr.count("(pip install 'groundhook[documents]')") == 3
-    assert "1 document" in told.stdout
+    result = run(plain, app, "kb", "add", "docs", "page.html", "file.docx", "file.pdf", "bridge.md")
+    assert result.returncode == 1
+    assert result.stderr.count("(pip install 'groundhook[documents]')") == 3
+    assert "1 document" in result.stdout
 
 
 def test_a_check_warns_of_what_an_app_declares_and_is_not_installed(plain: Path, app: Path) -> None:
-    told = run(plain, app, "check")
-    assert told.returncode == 0
+    result = run(plain, app, "check")
+    assert result.returncode == 0
     for extra in ("openai", "mcp", "authoring"):
-        assert f"pip install 'groundhook[{extra}]'" in told.stderr
+        assert f"pip install 'groundhook[{extra}]'" in result.stderr
 
 
 @pytest.mark.parametrize(
@@ -144,22 +144,22 @@ def test_a_server_whose_client_is_not_installed_is_named_with_what_installs_it(
 ) -> None:
     (app / "agent").mkdir()
     (app / "agent" / "agent.yml").write_text(agent, encoding="utf-8")
-    told = run(plain, app, *(("kb", "list") if extra == "qdrant" else ("db", "load")))
-    assert told.returncode == 1
-    assert f"pip install 'groundhook[{extra}]'" in told.stderr
-    assert "Traceback" not in told.stderr
+    result = run(plain, app, *(("kb", "list") if extra == "qdrant" else ("db", "load")))
+    assert result.returncode == 1
+    assert f"pip install 'groundhook[{extra}]'" in result.stderr
+    assert "Traceback" not in result.stderr
 
 
 def test_only_doors_need_an_extra_to_be_imported(plain: Path) -> None:
-    told = subprocess.run(
+    result = subprocess.run(
         [plain, "-c", IMPORT_ALL], capture_output=True, text=True, check=True
     ).stdout
-    assert set(json.loads(told)) == DOORS
+    assert set(json.loads(result)) == DOORS
 
 
 def test_importing_groundhook_loads_no_other_package(plain: Path) -> None:
     code = "import sys; before = set(sys.modules); import groundhook; "
     code += "print({name.split('.')[0] for name in set(sys.modules) - before}"
     code += " - {'groundhook', *sys.stdlib_module_names} or '')"
-    told = subprocess.run([plain, "-c", code], capture_output=True, text=True, check=True).stdout
-    assert told.strip() == ""
+    result = subprocess.run([plain, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert result.strip() == ""

@@ -32,10 +32,10 @@ from groundhook.host.core.types.turn import Identity
 HASH = EmbeddingSpec(provider="hash", dimensions=64)
 
 
-def spec(id: str, **said: Any) -> CollectionSpec:
+def spec(id: str, **fields: Any) -> CollectionSpec:
     """A collection embedded by words, so that no test waits for a model that it does not need."""
     return CollectionSpec(
-        id=id, **{"embedding": HASH, "chunk": ChunkSpec(size=64, overlap=8), **said}
+        id=id, **{"embedding": HASH, "chunk": ChunkSpec(size=64, overlap=8), **fields}
     )
 
 
@@ -51,10 +51,10 @@ class Counting(HashEmbedder):
 
 class Warnings:
     def __init__(self) -> None:
-        self.said: list[tuple[str, str]] = []
+        self.received: list[tuple[str, str]] = []
 
     async def __call__(self, code: str, message: str) -> None:
-        self.said.append((code, message))
+        self.received.append((code, message))
 
 
 def scope(tenant: str = "", warn: Warnings | None = None) -> Scope:

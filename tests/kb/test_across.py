@@ -16,13 +16,13 @@ class Accented(HashEmbedder):
 
     provider = "accented"
 
-    def __init__(self, said: EmbeddingSpec) -> None:
-        super().__init__(said)
+    def __init__(self, declared: EmbeddingSpec) -> None:
+        super().__init__(declared)
         self.dimensions = 4
-        self.asked: list[str] = []
+        self.texts: list[str] = []
 
     async def embed_query(self, text: str, /) -> list[float]:
-        self.asked.append(text)
+        self.texts.append(text)
         return [float("תפוח" in text), 0.0, 0.0, 3.0]
 
     async def embed_documents(self, texts: Sequence[str], /) -> list[list[float]]:
@@ -50,15 +50,15 @@ async def test_a_language_is_listened_to_once_and_only_when_it_is_needed(
 ) -> None:
     made: list[Accented] = []
 
-    def factory(said: EmbeddingSpec) -> Accented:
-        made.append(Accented(said))
+    def factory(declared: EmbeddingSpec) -> Accented:
+        made.append(Accented(declared))
         return made[-1]
 
     async with opens(ACCENTED, embedders={"accented": factory}) as kb:
         await kb.add("docs", [write(FILES)])
         await search(kb, "an apple")
-        assert made[0].asked == ["an apple"]
+        assert made[0].texts == ["an apple"]
         await search(kb, "תפוח")
-        once = len(made[0].asked)
+        once = len(made[0].texts)
         await search(kb, "תפוח")
-        assert len(made[0].asked) == once + 1
+        assert len(made[0].texts) == once + 1

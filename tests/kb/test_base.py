@@ -74,8 +74,8 @@ async def test_what_is_found_is_what_validating_it_would_have_made(
     for item in items:
         assert item.extent is not None
         extent = Extent.model_validate(item.extent.model_dump(exclude_unset=True), strict=True)
-        said = {name: getattr(item, name) for name in item.model_fields_set}
-        validated = Item.model_validate({**said, "extent": extent}, strict=True)
+        fields = {name: getattr(item, name) for name in item.model_fields_set}
+        validated = Item.model_validate({**fields, "extent": extent}, strict=True)
         assert item == validated
         assert repr(item) == repr(validated)
         assert item.model_dump_json(exclude_unset=True) == validated.model_dump_json(
@@ -336,9 +336,9 @@ async def test_a_collection_that_cannot_answer_is_a_warning_beside_one_that_can(
         await kb.add("docs", [write({"a.txt": "pear"})])
         found = await kb.search(request, scope(warn=warnings))
     assert [item.content for item in found.items] == ["pear"]
-    assert [code for code, _ in warnings.said] == ["source_not_configured"] * 2
-    assert "groundhook kb add empty" in warnings.said[0][1]
-    assert "did you mean 'docs'?" in warnings.said[1][1]
+    assert [code for code, _ in warnings.received] == ["source_not_configured"] * 2
+    assert "groundhook kb add empty" in warnings.received[0][1]
+    assert "did you mean 'docs'?" in warnings.received[1][1]
 
 
 async def test_an_empty_collection_says_how_to_fill_it(opens: Opens) -> None:

@@ -162,9 +162,9 @@ def test_words_lift_a_passage_that_the_vector_alone_would_not_find_first(folder:
 def test_a_collection_of_an_earlier_analyser_is_refused_with_the_command_that_makes_it_anew(
     folder: Path,
 ) -> None:
-    said = json.loads((folder / "made.json").read_text(encoding="utf-8"))
-    del said["analyser"]
-    (folder / "made.json").write_text(json.dumps(said), encoding="utf-8")
+    settings = json.loads((folder / "made.json").read_text(encoding="utf-8"))
+    del settings["analyser"]
+    (folder / "made.json").write_text(json.dumps(settings), encoding="utf-8")
     collection = opened(folder)
     with pytest.raises(ConfigError, match="version 0 of the analyser") as refused:
         collection.check(plain(MADE))

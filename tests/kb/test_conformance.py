@@ -229,8 +229,8 @@ async def test_a_word_of_one_passage_alone_lifts_it_over_the_threshold(store: Ve
 
 async def test_what_words_did_is_said(store: VectorStore) -> None:
     await store.put("a", MADE, document("one.md", "ripe pears", "green apples"))
-    said = [(await ask(store, text)).lexical for text in ("pear", "梨", "zebra")]
-    assert said == ["used", "no match", "no match"]
+    lexical = [(await ask(store, text)).lexical for text in ("pear", "梨", "zebra")]
+    assert lexical == ["used", "no match", "no match"]
 
 
 async def test_passages_that_are_not_similar_enough_are_counted_and_left_out(
@@ -301,8 +301,8 @@ async def test_many_documents_are_listed_and_come_back_in_the_order_asked(
     )
     listed = sorted([(one.document, one.chunks) async for one in store.come_from("a", None, "")])
     assert listed == sorted((f"{n}.md", n % 3 + 1) for n in range(30))
-    asked = [("", f"{n}.md") for n in (28, 3, 99, 17, 0)]
-    assert [(one.document, len(one.passages)) for one in await store.whole("a", asked)] == [
+    wanted = [("", f"{n}.md") for n in (28, 3, 99, 17, 0)]
+    assert [(one.document, len(one.passages)) for one in await store.whole("a", wanted)] == [
         ("28.md", 2),
         ("3.md", 1),
         ("17.md", 3),
@@ -454,12 +454,12 @@ async def test_several_questions_in_one_request_are_answered_in_their_order(
 ) -> None:
     await store.put("a", MADE, document("one.md", "ripe pears", "green apples"))
     vectors = packed([0.0, 1.0, 0.0, 0.0]), packed([1.0, 0.0, 0.0, 0.0])
-    asked = [Question(vector=vector, text="plums", limit=1) for vector in vectors]
-    answers = await store.search_many("a", MADE, asked)
+    wanted = [Question(vector=vector, text="plums", limit=1) for vector in vectors]
+    answers = await store.search_many("a", MADE, wanted)
     assert [contents(answer) for answer in answers] == [["green apples"], ["ripe pears"]]
-    assert [one.exists for one in await store.search_many("b", MADE, asked)] == [False, False]
+    assert [one.exists for one in await store.search_many("b", MADE, wanted)] == [False, False]
     with pytest.raises(ConfigError):
-        await store.search_many("a", replace(MADE, model="other"), asked)
+        await store.search_many("a", replace(MADE, model="other"), wanted)
 
 
 # ----------------------------------------------------------------------------------------- versions
@@ -505,14 +505,14 @@ async def test_a_put_that_is_given_up_leaves_the_old_version(
     await store.put("a", MADE, long("old"))
     seen = 0
 
-    def told(_done: int, _total: int) -> None:
+    def progress(_done: int, _total: int) -> None:
         nonlocal seen
         seen += 1
         if seen == batches:
             given_up.cancel()
 
     with anyio.CancelScope() as given_up:
-        await store.put("a", MADE, long("new"), told=told)
+        await store.put("a", MADE, long("new"), progress=progress)
     assert await versions(store) in ({"old"}, {"new"})
     await store.put("a", MADE, long("new"))
     assert await versions(store) == {"new"}
@@ -543,7 +543,7 @@ async def test_documents_put_together_are_each_there_as_if_put_alone(store: Vect
     ]
     steps: list[tuple[int, int]] = []
     outcomes = await store.put(
-        "a", MADE, *together, told=lambda done, total: steps.append((done, total))
+        "a", MADE, *together, progress=lambda done, total: steps.append((done, total))
     )
     assert outcomes == ["replaced", "added", "added", *["added"] * 100, "replaced"]
     assert steps == sorted(steps)

@@ -99,9 +99,9 @@ async def test_a_related_passage_is_more_similar_than_half_and_an_unrelated_one_
 
 
 def test_a_model_or_size_that_is_not_there_is_refused() -> None:
-    for said in ({"model": "bert"}, {"dimensions": 768}):
+    for declared in ({"model": "bert"}, {"dimensions": 768}):
         with pytest.raises(ConfigError, match="multilingual-e5-small"):
-            builtin(EmbeddingSpec.model_validate(said))
+            builtin(EmbeddingSpec.model_validate(declared))
     with pytest.raises(ConfigError, match="hash"):
         HashEmbedder(EmbeddingSpec(provider="hash", model="big"))
 

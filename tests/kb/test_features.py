@@ -39,14 +39,14 @@ CSV = (
 )
 
 
-def fielded(id: str = "docs", **said: Any) -> CollectionSpec:
-    return spec(id, fields=FIELDS, **said)
+def fielded(id: str = "docs", **more: Any) -> CollectionSpec:
+    return spec(id, fields=FIELDS, **more)
 
 
 async def ask(
-    kb: KnowledgeBase, query: str = "ripe pears", asker: Scope | None = None, **said: Any
+    kb: KnowledgeBase, query: str = "ripe pears", asker: Scope | None = None, **more: Any
 ) -> Found:
-    given = {"collections": ("docs",), "threshold": 0.0, "limit": 10, **said}
+    given = {"collections": ("docs",), "threshold": 0.0, "limit": 10, **more}
     return await kb.search(SearchRequest(type="kb", query=query, **given), asker or scope())
 
 
@@ -89,7 +89,7 @@ async def test_a_filter_can_name_a_document(opens: Opens, write: Writes) -> None
 
 
 @pytest.mark.parametrize(
-    ("said", "says"),
+    ("options", "message"),
     [
         ({"filter": {"yaer": 1}}, r"no filterable field 'yaer' \(did you mean 'year'\?\)"),
         ({"filter": {"note": "first"}}, "no filterable field 'note'"),
@@ -97,12 +97,12 @@ async def test_a_filter_can_name_a_document(opens: Opens, write: Writes) -> None
     ],
 )
 async def test_a_field_that_is_not_declared_is_an_error_of_the_search(
-    opens: Opens, write: Writes, said: dict[str, Any], says: str
+    opens: Opens, write: Writes, options: dict[str, Any], message: str
 ) -> None:
     async with opens(fielded()) as kb:
         await kb.add("docs", [write({"t.csv": CSV})])
-        with pytest.raises(UsageError, match=says):
-            await ask(kb, **said)
+        with pytest.raises(UsageError, match=message):
+            await ask(kb, **options)
 
 
 async def test_a_field_that_one_collection_of_several_declares_is_a_warning_for_the_others(
@@ -117,7 +117,11 @@ async def test_a_field_that_one_collection_of_several_declares_is_a_warning_for_
             kb, asker=scope(warn=warnings), collections=("docs", "plain"), filter={"year": 2020}
         )
     assert ids(found) == ["1"]
-    assert [said for _, said in warnings.said if "'plain' has no filterable field 'year'" in said]
+    assert [
+        message
+        for _, message in warnings.received
+        if "'plain' has no filterable field 'year'" in message
+    ]
 
 
 async def test_facets_count_in_the_collections_that_have_the_field_and_narrow_no_search(
@@ -148,7 +152,7 @@ async def test_facets_count_in_the_collections_that_have_the_field_and_narrow_no
         "tag": [("a", 2), ("b", 1)],
         "kind": [("fruit", 1)],
     }
-    assert warnings.said == [
+    assert warnings.received == [
         (
             "facet_not_counted",
             "the facet 'tag' leaves out collection 'other', whose field 'tag' is not facetable",
@@ -257,9 +261,9 @@ async def test_neighbours_are_the_documents_own_text(
     assert found
     for item in found:
         assert item.extent is not None
-        told = text[item.extent.start : item.extent.end]
-        header = item.content.removesuffix(told)
-        assert item.content == header + told
+        result = text[item.extent.start : item.extent.end]
+        header = item.content.removesuffix(result)
+        assert item.content == header + result
         assert header in ("", "| fruit | price |\n|---|---|\n")
         assert item.content.count("|---|---|") <= 1
         if reach == 20:

@@ -126,8 +126,8 @@ def conditions(field: str) -> st.SearchStrategy[Any]:
     }
     if FIELDS[field] in ("integer", "float", "datetime"):
         operators |= dict.fromkeys(("gt", "gte", "lt", "lte"), value)
-    said = st.fixed_dictionaries({}, optional=operators).filter(bool)
-    return value | st.lists(value, max_size=3) | st.none() | said
+    message = st.fixed_dictionaries({}, optional=operators).filter(bool)
+    return value | st.lists(value, max_size=3) | st.none() | message
 
 
 LEAVES = st.sampled_from(list(FIELDS)).flatmap(
@@ -243,7 +243,7 @@ def _set(value: Any) -> set[Any]:
 
 
 @pytest.mark.parametrize(
-    ("raw", "said"),
+    ("raw", "message"),
     [
         ([], r"^filter must be an object of conditions, not a list"),
         ({"or": []}, r"^filter\.or must be a list of filters, and not an empty one"),
@@ -257,8 +257,8 @@ def _set(value: Any) -> set[Any]:
         ({"year": list(range(1001))}, r"a filter may have 1000 conditions"),
     ],
 )
-def test_what_is_no_filter_is_told_with_its_place(raw: Any, said: str) -> None:
-    with pytest.raises(UsageError, match=said):
+def test_what_is_no_filter_is_told_with_its_place(raw: Any, message: str) -> None:
+    with pytest.raises(UsageError, match=message):
         parse_filter(raw)
 
 
@@ -280,7 +280,7 @@ def test_nested_operators_are_only_so_deep() -> None:
 
 
 @pytest.mark.parametrize(
-    ("raw", "said"),
+    ("raw", "message"),
     [
         (
             {"yaer": 2024},
@@ -302,10 +302,10 @@ def test_nested_operators_are_only_so_deep() -> None:
         ({"tag": ""}, r"^filter\.tag: needs a value that is not empty"),
     ],
 )
-def test_a_filter_that_does_not_fit_the_declared_fields_is_told(raw: Any, said: str) -> None:
+def test_a_filter_that_does_not_fit_the_declared_fields_is_told(raw: Any, message: str) -> None:
     parsed = parse_filter(raw)
     assert parsed is not None
-    with pytest.raises(UsageError, match=said):
+    with pytest.raises(UsageError, match=message):
         fit_filter(parsed, FIELDS, "docs")
 
 

@@ -82,7 +82,7 @@ async def test_a_disk_that_fills_while_a_document_is_written_loses_nothing_that_
         acknowledged.add(f"{number}")
     filled = False
 
-    def told(done: int, _total: int) -> None:
+    def progress(done: int, _total: int) -> None:
         nonlocal filled
         if not filled:
             filled = True
@@ -91,7 +91,7 @@ async def test_a_disk_that_fills_while_a_document_is_written_loses_nothing_that_
     refused = None
     for number in range(5, 60):
         try:
-            await client.put("docs", MADE, document(f"{number}", 400), told=told)
+            await client.put("docs", MADE, document(f"{number}", 400), progress=progress)
         except StorageError as exc:
             refused = str(exc)
             break

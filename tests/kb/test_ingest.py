@@ -230,8 +230,8 @@ async def test_documents_that_say_their_tenant_belong_to_it_and_to_no_other(
         }
         named = await kb.add("docs", [write(files) / "t.csv"], tenant="acme")
     assert seen == {"acme": ["a.md", "t.csv#1"], "other": ["t.csv#2"]}
-    [told] = [file.error for file in mixed.files if file.error]
-    assert "'t.csv#3' was not added: it has no tenant in 'firm'" in told
+    [progress] = [file.error for file in mixed.files if file.error]
+    assert "'t.csv#3' was not added: it has no tenant in 'firm'" in progress
     assert counts(named) == {"unchanged": 1, "failed": 1, "added": 1}
     assert any(
         "it belongs to the tenant 'other', not to 'acme'" in file.error for file in named.files
@@ -412,18 +412,20 @@ async def test_the_first_of_many_small_documents_are_reported_and_stored_long_be
 ) -> None:
     folder = write({f"{number}.md": f"pear {number}" for number in range(20 * Stalling.MOST)})
     stalling = spec("docs", embedding=EmbeddingSpec(provider="stalling", dimensions=64))
-    told: list[int] = []
+    progress: list[int] = []
     async with (
         opens(stalling, embedders={"stalling": Stalling}) as kb,
         anyio.create_task_group() as tasks,
     ):
         tasks.start_soon(
-            partial(kb.add, "docs", [folder], progress=lambda done, total, *_: told.append(done))
+            partial(
+                kb.add, "docs", [folder], progress=lambda done, total, *_: progress.append(done)
+            )
         )
         with anyio.fail_after(20):
             while not await documents(kb):
                 await anyio.lowlevel.checkpoint()
-        assert max(told) > 0
+        assert max(progress) > 0
         tasks.cancel_scope.cancel()
 
 
@@ -463,7 +465,7 @@ async def test_the_time_left_is_right_from_the_first_line_on(opens: Opens, write
     Clocked.seconds = 0.0
     lines = Lines(Console(file=out), "adding", decimal, now=lambda: Clocked.seconds)
 
-    def told(done: int, total: int, document: str, passages: int) -> None:
+    def progress(done: int, total: int, document: str, passages: int) -> None:
         before = out.tell()
         lines(done, total, document, passages)
         if found := re.search(r"(\d+):(\d+) left", out.getvalue()[before:]):
@@ -471,7 +473,7 @@ async def test_the_time_left_is_right_from_the_first_line_on(opens: Opens, write
 
     clocked = spec("docs", embedding=EmbeddingSpec(provider="clocked", dimensions=64))
     async with opens(clocked, embedders={"clocked": Clocked}) as kb:
-        await kb.add("docs", [folder], progress=told)
+        await kb.add("docs", [folder], progress=progress)
     assert shown[0][0] < 8
     assert len(shown) > 3
     for at, left in shown:

@@ -23,8 +23,8 @@ def orchard(count: int, folder: str) -> dict[str, str]:
 
 
 async def page(kb: KnowledgeBase, *collections: str, **more: Any) -> Found:
-    said = {"threshold": 0.0, "limit": 7, **more}
-    request = SearchRequest(type="kb", query="a ripe pear", collections=collections, **said)
+    fields = {"threshold": 0.0, "limit": 7, **more}
+    request = SearchRequest(type="kb", query="a ripe pear", collections=collections, **fields)
     return await kb.search(request, scope())
 
 

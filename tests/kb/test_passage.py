@@ -169,9 +169,9 @@ def test_a_list_comes_with_the_sentence_that_announces_it() -> None:
 def test_rows_from_the_middle_of_a_table_come_with_its_header() -> None:
     [part] = parts([f"Prices of all fruit:\n\n{TABLE}"], "How much is fruit17?", "english", 60)
     assert part is not None
-    told = part.text(f"Prices of all fruit:\n\n{TABLE}")
-    assert told.startswith("| fruit | price |\n|---|---|\n| fruit")
-    assert "| fruit17 | 17 coins |" in told
+    result = part.text(f"Prices of all fruit:\n\n{TABLE}")
+    assert result.startswith("| fruit | price |\n|---|---|\n| fruit")
+    assert "| fruit17 | 17 coins |" in result
 
 
 def test_code_stays_whole_where_it_fits_and_a_heading_goes_with_what_follows() -> None:

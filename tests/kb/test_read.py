@@ -83,7 +83,7 @@ def test_comments_in_markdown_are_left_out_and_those_in_code_are_code() -> None:
     )
     document = read(text.encode(), "a.md")
     assert document.title == "A <!-- b --> c"
-    assert [said for _, said in parts(document)] == [
+    assert [sentence for _, sentence in parts(document)] == [
         "# Top",
         "One `<!-- y -->` two.",
         "- a",
@@ -205,17 +205,17 @@ def test_parts_of_a_page_do_not_run_into_each_other() -> None:
 
 
 def test_a_page_whose_encoding_was_guessed_says_so() -> None:
-    said = "Die Öffnungszeiten der Bücherei: neun bis fünf, außer an Feiertagen"
-    [note] = read(f"<p>{said}</p>".encode("latin-1"), "a.html").notes
+    sentence = "Die Öffnungszeiten der Bücherei: neun bis fünf, außer an Feiertagen"
+    [note] = read(f"<p>{sentence}</p>".encode("latin-1"), "a.html").notes
     assert "declares no encoding and was read as windows-125" in note
     assert "which is a guess (save it as UTF-8" in note
     for known in (
-        said.encode(),
-        said.encode("utf-16"),
-        f'<meta charset="iso-8859-1">{said}'.encode("latin-1"),
+        sentence.encode(),
+        sentence.encode("utf-16"),
+        f'<meta charset="iso-8859-1">{sentence}'.encode("latin-1"),
     ):
         document = read(known, "a.html")
-        assert (document.notes, said in document.text) == ((), True)
+        assert (document.notes, sentence in document.text) == ((), True)
 
 
 def test_an_address_that_is_no_web_address_is_not_taken() -> None:

@@ -47,8 +47,8 @@ def packed(body: str, **others: str) -> bytes:
             f'<Relationships xmlns="{PACKAGE}/relationships">{related}</Relationships>'
         ),
         **{
-            f"word/{kind}.xml": f'<w:{kind} xmlns:w="{WORD}">{said}</w:{kind}>'
-            for kind, said in inner.items()
+            f"word/{kind}.xml": f'<w:{kind} xmlns:w="{WORD}">{content}</w:{kind}>'
+            for kind, content in inner.items()
         },
     }
     buffer = io.BytesIO()

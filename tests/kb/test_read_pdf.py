@@ -64,7 +64,7 @@ def drawn(*pages: Sequence[tuple[int, int, int, str]], bold: bool = False) -> Do
     return read(buffer.getvalue(), "drawn.pdf")
 
 
-def said(document: Document, kind: str) -> list[str]:
+def parts(document: Document, kind: str) -> list[str]:
     return [
         document.text[block.start : block.end] for block in document.blocks if block.kind == kind
     ]
@@ -86,7 +86,7 @@ def test_a_heading_is_no_part_of_the_sentence_behind_it() -> None:
         text("Twelve months are paid."),
     )
     assert headings(document) == [(1, "Annual leave", 1), (2, "Parents", 1)]
-    assert "Twelve months are paid." in said(document, "paragraph")
+    assert "Twelve months are paid." in parts(document, "paragraph")
 
 
 def test_headings_of_one_size_that_follow_one_another_stay_apart_and_a_long_one_stays_whole() -> (
@@ -113,7 +113,7 @@ def test_the_header_of_a_table_in_bold_type_is_no_heading() -> None:
 
 def test_paragraphs_are_apart_where_there_is_room_between_them() -> None:
     document = pdf(text(LINES), text("A doctor is asked on the fourth day."))
-    assert said(document, "paragraph")[-1] == "A doctor is asked on the fourth day."
+    assert parts(document, "paragraph")[-1] == "A doctor is asked on the fourth day."
 
 
 def test_words_that_a_line_s_end_parts_are_whole() -> None:
@@ -124,7 +124,7 @@ def test_words_that_a_line_s_end_parts_are_whole() -> None:
         ),
         text("What is well-known needs no proof."),
     )
-    (first,) = [part for part in said(document, "paragraph") if part.startswith("An")]
+    (first,) = [part for part in parts(document, "paragraph") if part.startswith("An")]
     assert (
         " ".join(first.split())
         == "An identifier is a well-known name, in two- and threefold form, OPTIONAL or of Sub-"
@@ -145,7 +145,7 @@ def test_a_table_keeps_its_rows() -> None:
         ["P16", "64 GB", "data | science"],
     ]
     document = pdf(text("These can be ordered:"), Table(rows), text("The others cannot."))
-    assert said(document, "table") == [
+    assert parts(document, "table") == [
         "| Model | Memory | For whom |\n| --- | --- | --- |\n| T14 | 16 GB | everybody |\n| P16 |"
         " 64 GB | data \\| science |"
     ]
@@ -165,11 +165,11 @@ def test_text_that_is_wrapped_in_a_cell_stays_in_it() -> None:
         style=[("VALIGN", (0, 0), (-1, -1), "TOP")],
     )
     document = pdf(text("These are paid:"), table, text(f"Elsewhere, ask. {LINES}"))
-    assert said(document, "table") == [
+    assert parts(document, "table") == [
         f"| Town | Most | Why |\n| --- | --- | --- |\n| Paris | 180 | {long} |\n| Oslo | {long} |"
         " 60 |\n| Rome | 140 | Cheap |"
     ]
-    assert said(document, "paragraph")[-1].startswith("Elsewhere, ask. ")
+    assert parts(document, "paragraph")[-1].startswith("Elsewhere, ask. ")
 
 
 def test_lines_on_every_page_are_read_once_and_page_numbers_never() -> None:
@@ -222,9 +222,9 @@ def test_titles_of_slides_are_kept_whatever_numbers_they_are() -> None:
 
 def test_a_page_that_has_nothing_but_a_line_keeps_it() -> None:
     rooms = [f"Room {n}{n} costs {n}00 euro" for n in range(1, 5)]
-    assert said(drawn(*[[(60, 520, 24, words)] for words in rooms]), "paragraph") == rooms
-    assert said(drawn(*[[(60, 520, 24, "The same")]] * 4), "paragraph") == ["The same"] * 4
-    assert said(drawn([(60, 520, 24, "Page 1")]), "paragraph") == ["Page 1"]
+    assert parts(drawn(*[[(60, 520, 24, words)] for words in rooms]), "paragraph") == rooms
+    assert parts(drawn(*[[(60, 520, 24, "The same")]] * 4), "paragraph") == ["The same"] * 4
+    assert parts(drawn([(60, 520, 24, "Page 1")]), "paragraph") == ["Page 1"]
 
 
 def test_the_first_and_last_rows_of_a_table_are_kept_however_far_apart_they_are() -> None:
@@ -317,7 +317,7 @@ def test_a_table_that_fills_its_pages_keeps_the_numbers_of_its_last_rows() -> No
 
 
 def test_a_number_on_its_own_is_text_where_there_is_one_page() -> None:
-    assert "42" in said(pdf(text("In all"), text("42")), "paragraph")
+    assert "42" in parts(pdf(text("In all"), text("42")), "paragraph")
 
 
 def test_the_title_is_that_of_the_metadata_else_the_largest_line_of_the_first_page() -> None:
@@ -363,7 +363,7 @@ def from_right_to_left(*pieces: tuple[int, int, *tuple[str, ...]]) -> str:
 
 
 def test_numbers_and_signs_in_text_from_right_to_left_stand_where_they_are_read() -> None:
-    said = from_right_to_left(
+    read = from_right_to_left(
         (420, 700, "שולם "),
         (398, 700, "250"),
         (320, 700, " שקלים לפי סעיף "),
@@ -371,7 +371,7 @@ def test_numbers_and_signs_in_text_from_right_to_left_stand_where_they_are_read(
         (250, 700, "(ב), נשלח ב-"),
         (244, 700, "3"),
     )
-    assert said == "שולם 250 שקלים לפי סעיף 14(ב), נשלח ב-3"
+    assert read == "שולם 250 שקלים לפי סעיף 14(ב), נשלח ב-3"
 
 
 def test_a_line_from_right_to_left_that_is_drawn_in_one_go_is_read_from_its_right_end() -> None:
@@ -381,17 +381,17 @@ def test_a_line_from_right_to_left_that_is_drawn_in_one_go_is_read_from_its_righ
 
 
 def test_digits_of_arabic_writing_keep_their_order() -> None:
-    said = from_right_to_left(
+    read = from_right_to_left(
         (420, 700, "לפי סעיף "), (395, 700, "١٤"), (330, 700, " של "), (290, 700, "٣/١٢/٢٠٢٤")
     )
-    assert said == "לפי סעיף ١٤ של ٣/١٢/٢٠٢٤"
+    assert read == "לפי סעיף ١٤ של ٣/١٢/٢٠٢٤"
 
 
 def test_cells_of_a_row_from_right_to_left_do_not_run_into_each_other() -> None:
-    said = from_right_to_left(
+    read = from_right_to_left(
         (420, 700, "עיר"), (370, 700, "סכום"), (420, 680, "אוסלו"), (370, 680, "180")
     )
-    assert said == "עיר סכום\nאוסלו 180"
+    assert read == "עיר סכום\nאוסלו 180"
 
 
 def test_a_sign_behind_a_name_from_right_to_left_stays_behind_it() -> None:
@@ -411,8 +411,8 @@ def test_a_line_that_is_drawn_letter_by_letter_is_one_and_cells_of_one_letter_ar
         for column in range(3)
     ]
     document = drawn([*spelled, *cells])
-    assert said(document, "paragraph") == [words]
-    assert said(document, "table") == ["| a | b | c |\n| --- | --- | --- |\n| a | b | c |"]
+    assert parts(document, "paragraph") == [words]
+    assert parts(document, "table") == ["| a | b | c |\n| --- | --- | --- |\n| a | b | c |"]
 
 
 def test_the_first_of_several_chapters_is_not_the_title_of_all() -> None:

@@ -15,16 +15,18 @@ ASKED = st.lists(st.lists(st.integers(0, 12), max_size=6, unique=True), max_size
 
 @given(ASKED, st.integers(1, 8))
 def test_points_come_in_the_order_asked_for_whatever_was_forgotten(
-    asked: list[list[int]], most: int
+    requested: list[list[int]], most: int
 ) -> None:
     remembered = Remembered(most, lambda ids: {id: str(id) for id in reversed(ids)})
-    for ids in asked:
+    for ids in requested:
         assert remembered.of(ids) == [str(id) for id in ids]
-    assert len(remembered) <= max([most, *map(len, asked)])
+    assert len(remembered) <= max([most, *map(len, requested)])
 
 
 @given(ASKED)
-def test_what_is_remembered_is_not_read_again_until_it_is_forgotten(asked: list[list[int]]) -> None:
+def test_what_is_remembered_is_not_read_again_until_it_is_forgotten(
+    requested: list[list[int]],
+) -> None:
     read: list[int] = []
 
     def reading(ids: Sequence[int]) -> dict[int, str]:
@@ -32,9 +34,9 @@ def test_what_is_remembered_is_not_read_again_until_it_is_forgotten(asked: list[
         return {id: str(id) for id in ids}
 
     remembered = Remembered(100, reading)
-    for ids in [*asked, *asked]:
+    for ids in [*requested, *requested]:
         remembered.of(ids)
-    assert sorted(read) == sorted({id for ids in asked for id in ids})
+    assert sorted(read) == sorted({id for ids in requested for id in ids})
     remembered.forget()
     assert remembered.of([1]) == ["1"]
     assert read[-1] == 1

@@ -169,19 +169,19 @@ def document(
 
 
 def test_columns_mean_what_they_are_called() -> None:
-    said = {
+    row = {
         "ID": "7",
         "Name": "Pen",
         "Description": "With ink.",
         "link": "https://e.com/7",
         "price": "3",
     }
-    assert document(said) == ("7", "Pen", "With ink.", "https://e.com/7")
+    assert document(row) == ("7", "Pen", "With ink.", "https://e.com/7")
 
 
 def test_declared_columns_outrank_what_they_are_called() -> None:
-    said = {"id": "7", "no": "8", "title": "T", "content": "C", "more": "M", "url": "u"}
-    assert document(said, RowSpec(id="no", text=("more", "content"))) == (
+    row = {"id": "7", "no": "8", "title": "T", "content": "C", "more": "M", "url": "u"}
+    assert document(row, RowSpec(id="no", text=("more", "content"))) == (
         "8",
         "T",
         "more: M\ncontent: C",
@@ -190,8 +190,8 @@ def test_declared_columns_outrank_what_they_are_called() -> None:
 
 
 def test_without_a_column_of_text_all_columns_are_it() -> None:
-    said = {"id": "7", "name": "Pen", "colour": "red", "size": 3, "tenant": "acme", "empty": ""}
-    assert document(said, apart=["tenant"]) == ("7", "Pen", "colour: red\nsize: 3", "")
+    row = {"id": "7", "name": "Pen", "colour": "red", "size": 3, "tenant": "acme", "empty": ""}
+    assert document(row, apart=["tenant"]) == ("7", "Pen", "colour: red\nsize: 3", "")
 
 
 def test_a_row_without_an_id_keeps_its_own_as_long_as_its_text_stays() -> None:
@@ -203,7 +203,7 @@ def test_fields_of_a_feed_may_stand_in_an_object_of_their_own() -> None:
     made = Columns(RowSpec()).document(
         Row(1, 0, {"id": "a", "content": "x", "year": 1, "fields": {"year": 2, "tag": "t"}}), "f"
     )
-    assert {name: said.value for name, said in made.document.fields.items()} == {
+    assert {name: row.value for name, row in made.document.fields.items()} == {
         "id": "a",
         "content": "x",
         "year": 1,

@@ -92,7 +92,7 @@ async def ask(store: ServerStore) -> Answer:
 
 
 @pytest.mark.parametrize(
-    ("answer", "said"),
+    ("answer", "message"),
     [
         (BROKEN, r"answered 500: Service internal error: disk is full"),
         (
@@ -104,14 +104,14 @@ async def ask(store: ServerStore) -> Answer:
     ],
 )
 async def test_a_search_that_fails_says_where_and_why(
-    server: Qdrant, answer: Answered, said: str
+    server: Qdrant, answer: Answered, message: str
 ) -> None:
-    await fails_with(server, answer, said)
+    await fails_with(server, answer, message)
 
 
 @pytest.mark.parametrize("speaks", ["http"], indirect=True)
 @pytest.mark.parametrize(
-    ("answer", "said"),
+    ("answer", "message"),
     [
         (Html(), r"answered something else than Qdrant does.*qdrant\.url"),
         (
@@ -121,17 +121,19 @@ async def test_a_search_that_fails_says_where_and_why(
         (Trickle(b" " * 100, pause=0.1), r"did not answer within 0\.3 s"),
     ],
 )
-async def test_an_answer_that_is_none_says_so(server: Qdrant, answer: Answered, said: str) -> None:
-    await fails_with(server, answer, said)
+async def test_an_answer_that_is_none_says_so(
+    server: Qdrant, answer: Answered, message: str
+) -> None:
+    await fails_with(server, answer, message)
 
 
-async def fails_with(server: Qdrant, answer: Answered, said: str) -> None:
+async def fails_with(server: Qdrant, answer: Answered, message: str) -> None:
     async with at(server, retries=0) as store:
         await store.put("docs", MADE, document())
     async with at(server, retries=0, timeout_s=0.3) as store:
         await store.usage("docs", None)
         server.fails(SEARCH, answer)
-        with pytest.raises(StorageError, match=said) as failed:
+        with pytest.raises(StorageError, match=message) as failed:
             await ask(store)
         assert server.url in str(failed.value)
 
@@ -141,7 +143,7 @@ async def test_a_wrong_key_is_refused_in_these_words(tmp_path: Path, speaks: str
         async with at(server, api_key="wrong") as store:
             with pytest.raises(StorageError, match=r"refused the key \(401\)"):
                 await store.put("docs", MADE, document())
-        assert len(server.asked) == 1
+        assert len(server.requests) == 1
         async with at(server, api_key="right") as store:
             assert await store.put("docs", MADE, document()) == ["added"]
 
@@ -191,13 +193,13 @@ def left_alone(seconds: str) -> Answered:
     return Json({"status": {"error": "too many requests"}, "time": 0.0}, 429, Retry_After=seconds)
 
 
-@pytest.mark.parametrize(("answer", "said"), [(BUSY, "429"), (Cut(), "cannot be reached")])
-async def test_writes_are_not_tried_again(server: Qdrant, answer: Answered, said: str) -> None:
+@pytest.mark.parametrize(("answer", "message"), [(BUSY, "429"), (Cut(), "cannot be reached")])
+async def test_writes_are_not_tried_again(server: Qdrant, answer: Answered, message: str) -> None:
     async with at(server, retries=5) as store:
         await store.put("docs", MADE, document())
         server.fails("/points", answer)
-        before = len(server.asked)
-        with pytest.raises(StorageError, match=said):
+        before = len(server.requests)
+        with pytest.raises(StorageError, match=message):
             await store.put("docs", MADE, document("two.md"))
         written = [path for path in server.paths()[before:] if path.startswith("PUT")]
         assert len(written) == 1
@@ -209,9 +211,9 @@ async def test_a_put_that_fails_at_any_request_leaves_the_old_version_or_the_new
 ) -> None:
     async with at(server, retries=0) as store:
         await store.put("docs", MADE, document())
-        before = len(server.asked)
+        before = len(server.requests)
         await store.put("docs", MADE, document(text="new pears"))
-        requests = len(server.asked) - before
+        requests = len(server.requests) - before
         assert requests >= 6
         for failing in range(requests):
             await store.put("docs", MADE, document())
@@ -241,19 +243,19 @@ async def test_many_documents_take_few_requests(server: Qdrant) -> None:
         await store.put("docs", MADE, document("0.md"))
         many = [document(f"{number}.md") for number in range(80)]
         for _ in range(2):
-            before = len(server.asked)
+            before = len(server.requests)
             outcomes = await store.put("docs", MADE, *many)
-            assert len(server.asked) - before < 15
+            assert len(server.requests) - before < 15
         assert outcomes == ["replaced"] * 80
-        before = len(server.asked)
+        before = len(server.requests)
         await store.relocate(
             "docs", "", {one.document: (f"file:///new/{one.document}", "/new") for one in many}
         )
-        assert len(server.asked) - before < 5
+        assert len(server.requests) - before < 5
         assert len([one async for one in store.come_from("docs", None, "/new")]) == 80
-        before = len(server.asked)
+        before = len(server.requests)
         await store.remove("docs", None, [one.document for one in many[:60]])
-        assert len(server.asked) - before < 10
+        assert len(server.requests) - before < 10
         assert len((await store.usage("docs", None)).documents) == 20
 
 
@@ -317,8 +319,8 @@ async def test_how_a_collection_lies_on_the_cluster_is_asked_for(server: Qdrant)
     assert body["sparse_vectors"] == {
         "bm25": {"modifier": "idf", "index": {"full_scan_threshold": 20_000}}
     }
-    asked = [request.json for request in server.asked if "/index?" in request.path]
-    indexes = {body["field_name"]: body["field_schema"] for body in asked}
+    requested = [request.json for request in server.requests if "/index?" in request.path]
+    indexes = {body["field_name"]: body["field_schema"] for body in requested}
     assert indexes["tenant"] == {"type": "keyword", "is_tenant": True}
 
 
@@ -368,7 +370,8 @@ async def test_grpc_is_spoken_where_it_is_preferred_and_there(tmp_path: Path) ->
             await store.put("docs", MADE, document())
             assert [hit.content for hit in (await ask(store)).hits] == ["ripe pears"]
         assert all(
-            "user-agent" in asked.headers and "host" not in asked.headers for asked in server.asked
+            "user-agent" in requested.headers and "host" not in requested.headers
+            for requested in server.requests
         )
 
 
@@ -428,17 +431,19 @@ async def test_a_search_that_is_given_up_ends_alone(server: Qdrant) -> None:
         server.fails(SEARCH, Hang())
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(ask, store)
-            await server.until_asked(SEARCH)
+            await server.until_requested(SEARCH)
             tasks.cancel_scope.cancel()
         assert [hit.content for hit in (await ask(store)).hits] == ["ripe pears"]
-        assert server.asked[-1].left.is_set() or any(
-            asked.left.wait(5) for asked in server.asked if asked.path.endswith(SEARCH)
+        assert server.requests[-1].left.is_set() or any(
+            requested.left.wait(5)
+            for requested in server.requests
+            if requested.path.endswith(SEARCH)
         )
 
 
 async def test_a_check_says_that_grpc_is_preferred_and_not_there(tmp_path: Path) -> None:
     with serving(tmp_path / "q", "grpc") as server:
-        for port, said in [
+        for port, message in [
             (server.grpc_port, ""),
             (1, "qdrant.prefer_grpc: its gRPC port 1 is not Qdrant's or is closed"),
         ]:
@@ -446,8 +451,8 @@ async def test_a_check_says_that_grpc_is_preferred_and_not_there(tmp_path: Path)
             async with open_kb(
                 tmp_path / "state", {"docs": spec("docs")}, providers(), KBStorageSettings(), there
             ) as kb:
-                assert [str(problem)[: len(said)] for problem in await kb.outdated()] == (
-                    [said] if said else []
+                assert [str(problem)[: len(message)] for problem in await kb.outdated()] == (
+                    [message] if message else []
                 )
 
 
@@ -485,7 +490,7 @@ async def test_a_private_certificate_is_trusted_when_its_authority_is_named(
 
 
 @pytest.mark.parametrize(
-    ("settings", "said"),
+    ("settings", "message"),
     [
         (
             {"url": "https://x", "ca_file": "/nowhere.pem"},
@@ -498,13 +503,13 @@ async def test_a_private_certificate_is_trusted_when_its_authority_is_named(
     ],
 )
 async def test_settings_that_cannot_be_used_are_said(
-    settings: dict[str, object], said: str
+    settings: dict[str, object], message: str
 ) -> None:
     url = str(settings["url"])
     async with at(
         url, **{name: value for name, value in settings.items() if name != "url"}
     ) as store:
-        with pytest.raises(ConfigError, match=said):
+        with pytest.raises(ConfigError, match=message):
             await ask(store)
 
 
@@ -514,9 +519,11 @@ async def test_documents_of_a_folder_are_asked_for_by_it(server: Qdrant) -> None
             replace(document(f"{n}.md"), source=f"/{'ab'[n % 10 == 0]}/{n}.md") for n in range(50)
         ]
         await store.put("docs", MADE, *many)
-        server.asked.clear()
+        server.requests.clear()
         found = [one.document async for one in store.come_from("docs", None, "/b")]
-        [scroll] = [asked for asked in server.asked if asked.path.endswith("/points/scroll")]
+        [scroll] = [
+            requested for requested in server.requests if requested.path.endswith("/points/scroll")
+        ]
         assert await store.remove("docs", None, found[:2]) == sorted(found[:2])
         assert len((await store.usage("docs", None)).documents) == 48
     assert sorted(found) == ["0.md", "10.md", "20.md", "30.md", "40.md"]

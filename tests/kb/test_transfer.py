@@ -89,11 +89,11 @@ async def test_searches_go_on_while_a_collection_is_rebuilt(opens: Opens, write:
             async def ask() -> None:
                 found.append(len((await search(old, "pear", limit=20)).items))
 
-            def told(done: int, total: int, _name: str) -> None:
+            def progress(done: int, total: int, _name: str) -> None:
                 if done < total:
                     tasks.start_soon(ask)
 
-            await new.rebuild("docs", progress=told)
+            await new.rebuild("docs", progress=progress)
         assert len(found) > 2
         assert set(found) == {20}
         assert len((await search(new, "pear", limit=20)).items) == 20
@@ -131,9 +131,9 @@ async def test_a_rebuild_that_was_killed_goes_on_where_it_was(
         await kb.add("docs", [write(MANY)])
     async with await anyio.open_process([sys.executable, "-c", REBUILDER, str(state)]) as process:
         assert process.stdout is not None
-        said = b""
-        while b"\n" not in said:
-            said += await process.stdout.receive()
+        output = b""
+        while b"\n" not in output:
+            output += await process.stdout.receive()
         process.kill()
     async with opens() as kb:
         assert len((await kb.list())[0].documents) == len(MANY)
@@ -230,7 +230,7 @@ async def test_collections_declared_otherwise_are_named_without_starting_anythin
 
 
 @pytest.mark.parametrize(
-    ("declared", "said"),
+    ("declared", "message"),
     [
         (
             {"embedding": {"provider": "volage"}},
@@ -243,7 +243,7 @@ async def test_collections_declared_otherwise_are_named_without_starting_anythin
     ],
 )
 async def test_an_embedding_or_a_language_that_there_is_not_is_named_before_anything_is_added(
-    opens: Opens, declared: dict[str, Any], said: str
+    opens: Opens, declared: dict[str, Any], message: str
 ) -> None:
     async with opens(spec("docs", **declared)) as kb:
         wrong = kb.wrong(spec("docs", **declared))
@@ -251,7 +251,7 @@ async def test_an_embedding_or_a_language_that_there_is_not_is_named_before_anyt
     assert wrong is not None
     path, problem = wrong
     assert path == (*declared, *next(iter(declared.values())))
-    assert said in str(problem)
+    assert message in str(problem)
 
 
 async def test_shards_of_a_collection_on_the_embedded_engine_are_warned_about(opens: Opens) -> None:
@@ -395,7 +395,7 @@ async def test_what_was_read_of_a_file_that_was_cut_is_there(opens: Opens, write
 
 
 @pytest.mark.parametrize(
-    ("spoil", "error", "said"),
+    ("spoil", "error", "message"),
     [
         (lambda text: text[: len(text) // 2], StorageError, "is truncated at line"),
         (lambda text: text[: text.rindex("\n", 0, -1) + 1], StorageError, "is truncated at line"),
@@ -412,23 +412,23 @@ async def test_what_was_read_of_a_file_that_was_cut_is_there(opens: Opens, write
     ],
 )
 async def test_another_kind_of_file_or_a_truncated_one_is_an_error_with_its_line(
-    opens: Opens, write: Writes, spoil: object, error: type[Exception], said: str
+    opens: Opens, write: Writes, spoil: object, error: type[Exception], message: str
 ) -> None:
     async with opens(spec("docs"), spec("other")) as kb:
         await kb.add("docs", [write(FILES)])
         text = spoil(await exported(kb))  # type: ignore[operator]
-        with pytest.raises(error, match=said):
+        with pytest.raises(error, match=message):
             await kb.load("other", io.StringIO(text))
 
 
-def spoilt(number: int, **said: Any) -> Callable[[str], str]:
+def spoilt(number: int, **changed: Any) -> Callable[[str], str]:
     """An export in which a line says something else."""
 
     def spoil(text: str) -> str:
         lines = text.splitlines()
         line = json.loads(lines[number])
         lines[number] = json.dumps(
-            {key: value for key, value in {**line, **said}.items() if value is not ...}
+            {key: value for key, value in {**line, **changed}.items() if value is not ...}
         )
         return "\n".join(lines) + "\n"
 
@@ -440,7 +440,7 @@ def vector(*numbers: float) -> str:
 
 
 @pytest.mark.parametrize(
-    ("spoil", "said"),
+    ("spoil", "message"),
     [
         (spoilt(0, made=...), "line 1: Input should be an object"),
         (spoilt(0, made={"provider": "hash"}), "line 1: 'model': Field required"),
@@ -480,14 +480,14 @@ def vector(*numbers: float) -> str:
     ],
 )
 async def test_whatever_a_file_holds_that_no_export_writes_is_refused_with_its_line(
-    opens: Opens, write: Writes, spoil: Callable[[str], str], said: str
+    opens: Opens, write: Writes, spoil: Callable[[str], str], message: str
 ) -> None:
     fields = {"year": FieldSpec(type="integer")}
     async with opens(spec("docs", fields=fields), spec("other", fields=fields)) as kb:
         await kb.add("docs", [write(FILES)])
         with pytest.raises(UsageError) as raised:
             await kb.load("other", io.StringIO(spoil(await exported(kb))))
-        assert said in str(raised.value)
+        assert message in str(raised.value)
         assert (await kb.list(["other"]))[0].documents == ()
 
 

@@ -20,7 +20,7 @@ import psutil
 import pytest
 
 from groundhook.handlers.kb.embedded.client import KBClient
-from groundhook.handlers.kb.store import Incoming, Made, Passage, Question, Told, packed
+from groundhook.handlers.kb.store import Incoming, Made, Passage, Question, StoreProgress, packed
 from groundhook.host.core.errors import StorageError
 from tests.kb.conftest import Opens, Writes, scope, search
 
@@ -90,13 +90,13 @@ async def test_a_worker_killed_in_the_middle_of_a_document_shows_one_version_who
     async with client(state) as kb:
         await kb.put("docs", MADE, document("old"))
 
-        def told(done: int, _total: int) -> None:
+        def progress(done: int, _total: int) -> None:
             if done >= min(LONG, batch * 64) and not stopped.cancel_called:
                 kill(state)
                 stopped.cancel()
 
         with anyio.CancelScope() as stopped:
-            await kb.put("docs", MADE, document("new"), told=told)
+            await kb.put("docs", MADE, document("new"), progress=progress)
         assert await versions(kb) in ({"old"}, {"new"})
         assert await kb.put("docs", MADE, document("new")) == ["replaced"]
         assert await versions(kb) == {"new"}
@@ -111,13 +111,13 @@ async def test_a_worker_killed_in_the_middle_of_many_documents_shows_each_as_it_
     async with client(state) as kb:
         await kb.put("docs", MADE, *(document("old", 2, f"{n}.md") for n in range(50)))
 
-        def told(done: int, _total: int) -> None:
+        def progress(done: int, _total: int) -> None:
             if done >= batch * 64 and not stopped.cancel_called:
                 kill(state)
                 stopped.cancel()
 
         with anyio.CancelScope() as stopped:
-            await kb.put("docs", MADE, *many, told=told)
+            await kb.put("docs", MADE, *many, progress=progress)
         question = Question(vector=packed([1.0, 0.5, 0.0, 0.0]), text="pear", limit=1000)
         seen = Counter(
             (hit.document, hit.content.split()[0])
@@ -137,13 +137,13 @@ async def test_a_worker_killed_in_the_middle_of_many_documents_shows_each_as_it_
 async def test_a_put_whose_worker_is_killed_is_done_by_the_next(state: Path) -> None:
     killed: list[int] = []
 
-    def told(_done: int, _total: int) -> None:
+    def progress(_done: int, _total: int) -> None:
         if not killed:
             killed.append(worker_of(state).pid)
             kill(state)
 
     async with client(state) as kb:
-        assert await kb.put("docs", MADE, document("new"), told=told) == ["added"]
+        assert await kb.put("docs", MADE, document("new"), progress=progress) == ["added"]
         assert await versions(kb) == {"new"}
         assert worker_of(state).pid not in killed
 
@@ -185,17 +185,17 @@ async def test_searches_go_on_while_a_document_is_stored(state: Path) -> None:
             async def ask() -> None:
                 during.append(await versions(kb))
 
-            def told(_done: int, _total: int) -> None:
+            def progress(_done: int, _total: int) -> None:
                 tasks.start_soon(ask)
 
-            inner.start_soon(_put, kb, document("new"), told)
+            inner.start_soon(_put, kb, document("new"), progress)
         assert {"old"} in during
         assert all(seen in ({"old"}, {"new"}) for seen in during)
         assert await versions(kb) == {"new"}
 
 
-async def _put(kb: KBClient, incoming: Incoming, told: Told) -> None:
-    await kb.put("docs", MADE, incoming, told=told)
+async def _put(kb: KBClient, incoming: Incoming, progress: StoreProgress) -> None:
+    await kb.put("docs", MADE, incoming, progress=progress)
 
 
 async def test_what_a_killed_process_left_half_made_is_made_again(state: Path) -> None:
@@ -260,7 +260,7 @@ async def test_many_that_come_first_share_one_worker(state: Path) -> None:
 
 
 async def test_a_worker_that_another_version_started_makes_room(state: Path) -> None:
-    old = await _started(state, "from groundhook.handlers.kb import store; store.SPEAKS = '1'")
+    old = await _started(state, "from groundhook.handlers.kb import store; store.PROTOCOL = '1'")
     async with client(state) as kb:
         await kb.put("docs", MADE, document("new"))
         assert await versions(kb) == {"new"}

@@ -262,8 +262,8 @@ async def test_what_only_points_elsewhere_is_not_quoted() -> None:
 
 async def test_code_that_is_quoted_keeps_its_lines_and_its_marker_stands_outside_of_it() -> None:
     code = "    for city in cities:\n\t    print(city)   # | a |\n\n    - done    with   columns"
-    said = f"The capitals are printed like this:\n\n{code}\nTrains run on rails.\n\nShips sail."
-    text = await answer("How are the capitals printed?", [item("a1b2", said)])
+    passage = f"The capitals are printed like this:\n\n{code}\nTrains run on rails.\n\nShips sail."
+    text = await answer("How are the capitals printed?", [item("a1b2", passage)])
     shown = (
         "  ```\n  for city in cities:\n      print(city)   # | a |\n\n  - done    with   columns\n "
         " ```\n  #ref:a1b2"
@@ -273,8 +273,8 @@ async def test_code_that_is_quoted_keeps_its_lines_and_its_marker_stands_outside
 
 
 async def test_code_that_holds_a_fence_is_quoted_in_a_longer_one() -> None:
-    said = "The capitals are printed like this:\n\n    ```` text\n    Berlin\n    ````\n"
-    text = await answer("How are the capitals printed?", [item("a1b2", said)])
+    passage = "The capitals are printed like this:\n\n    ```` text\n    Berlin\n    ````\n"
+    text = await answer("How are the capitals printed?", [item("a1b2", passage)])
     assert "  `````\n  ```` text\n  Berlin\n  ````\n  `````\n  #ref:a1b2" in text
 
 
@@ -287,8 +287,8 @@ SERVED = "serve --port 8080 \\\n  --host localhost"
 async def test_what_a_sentence_announces_in_a_fence_is_quoted_between_it_and_what_follows(
     lead: str,
 ) -> None:
-    said = f"# Code\n\n{lead}\n\n```sh\n{SERVED}\n```\n\nThen look at `http://localhost:8080`.\n"
-    text = await answer("How do I start the server on a port?", [item("a1b2", said)])
+    passage = f"# Code\n\n{lead}\n\n```sh\n{SERVED}\n```\n\nThen look at `http://localhost:8080`.\n"
+    text = await answer("How do I start the server on a port?", [item("a1b2", passage)])
     shown = SERVED.replace("\n", "\n  ")
     assert f"- To start the server run this:\n  ```\n  {shown}\n  ```\n  #ref:a1b2" in text
     assert "this: Then" not in text
@@ -296,8 +296,8 @@ async def test_what_a_sentence_announces_in_a_fence_is_quoted_between_it_and_wha
 
 @pytest.mark.parametrize("between", ["```\n{ }\n```", "## Elsewhere"])
 async def test_sentences_that_stood_apart_are_quoted_apart(between: str) -> None:
-    said = f"The port of the server is 8080.\n\n{between}\n\nEvery port of the server is open."
-    text = await answer("Which port has the server?", [item("a1b2", said)])
+    passage = f"The port of the server is 8080.\n\n{between}\n\nEvery port of the server is open."
+    text = await answer("Which port has the server?", [item("a1b2", passage)])
     assert {quote for quote, _ in quotes(text)} == {
         "The port of the server is 8080.",
         "Every port of the server is open.",

@@ -55,12 +55,12 @@ def files(server: Loopback, connector: str = '["one", "two"]', **options: Any) -
 
 
 async def ask(
-    app: Path, environment: dict[str, str] | None = None, assistant: str = "a", **asked: Any
+    app: Path, environment: dict[str, str] | None = None, assistant: str = "a", **requested: Any
 ) -> list[Event]:
     with anyio.fail_after(20):
         async with (
             open_host(app, environment=environment or {}) as host,
-            host.stream(assistant, "hello", **asked) as events,
+            host.stream(assistant, "hello", **requested) as events,
         ):
             return [event async for event in events]
 
@@ -108,7 +108,7 @@ async def test_after_the_first_word_there_is_no_other(make_app: MakeApp, server:
     events = await ask(make_app(files(server)))
     assert end(events).content == "Half an ans"
     assert [event.code for event in of(events, "error")] == ["model_truncated"]
-    assert [asked.path for asked in server.asked] == [PATH]
+    assert [requested.path for requested in server.requests] == [PATH]
 
 
 async def test_when_none_can_answer_the_last_failure_is_the_turns(
@@ -118,7 +118,7 @@ async def test_when_none_can_answer_the_last_failure_is_the_turns(
     server.on(OTHER, Json({"error": {"message": "also broken"}}, 500))
     events = await ask(make_app(files(server)))
     assert ["also broken" in event.message for event in of(events, "error")] == [True]
-    assert [asked.path for asked in server.asked] == [PATH, OTHER]
+    assert [requested.path for requested in server.requests] == [PATH, OTHER]
 
 
 async def test_the_one_that_answered_serves_the_rounds_of_tools_too(
@@ -133,7 +133,7 @@ async def test_the_one_that_answered_serves_the_rounds_of_tools_too(
     )
     events = await ask(make_app(files(server)))
     assert end(events).content == "Done."
-    assert [asked.path for asked in server.asked] == [PATH, OTHER, OTHER]
+    assert [requested.path for requested in server.requests] == [PATH, OTHER, OTHER]
 
 
 async def test_a_connector_that_needs_a_variable_is_passed_over_and_alone_it_fails_before_searching(
@@ -157,7 +157,7 @@ async def test_an_unknown_connector_is_noticed_before_searching(
         ("unknown_name", "no connector 'on'", "did you mean 'one'?")
     ]
     assert not of(events, "search_start")
-    assert server.asked == []
+    assert server.requests == []
 
 
 async def test_check_finds_an_unknown_connector_in_a_list_at_its_place(
@@ -202,12 +202,16 @@ async def test_the_example_of_the_page_runs(make_app: MakeApp, server: Loopback)
         events = await ask(make_app(written), environment, "helper")
     assert end(events).content == "Good morning."
     assert [code for code, _ in warnings(events)] == ["model_unreachable"]
-    (asked,) = server.asked
-    assert (asked.headers["authorization"], asked.headers["x-team"]) == (
+    (requested,) = server.requests
+    assert (requested.headers["authorization"], requested.headers["x-team"]) == (
         f"Bearer {key('cloud')}",
         "docs",
     )
-    assert (asked.json["model"], asked.json["max_tokens"], asked.json["reasoning_effort"]) == (
+    assert (
+        requested.json["model"],
+        requested.json["max_tokens"],
+        requested.json["reasoning_effort"],
+    ) == (
         "gpt-4o-mini",
         800,
         "low",

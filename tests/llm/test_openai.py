@@ -95,10 +95,10 @@ async def test_an_answer_streams_with_its_usage_and_the_request_says_what_was_as
         7,
         10,
     )
-    asked = server.asked[0]
-    assert asked.headers["authorization"] == "Bearer sk-test"
-    assert asked.headers["x-team"] == "blue"
-    assert asked.json == {
+    requested = server.requests[0]
+    assert requested.headers["authorization"] == "Bearer sk-test"
+    assert requested.headers["x-team"] == "blue"
+    assert requested.json == {
         "model": "test-model",
         "messages": [
             {"role": "system", "content": "Be brief."},
@@ -112,7 +112,7 @@ async def test_an_answer_streams_with_its_usage_and_the_request_says_what_was_as
 
 
 @pytest.mark.parametrize(
-    ("options", "asked", "sent"),
+    ("options", "requested", "sent"),
     [
         ({"max_tokens": 0}, {}, {}),
         ({"max_tokens": 50}, {"max_tokens": 0}, {}),
@@ -129,12 +129,12 @@ async def test_an_answer_streams_with_its_usage_and_the_request_says_what_was_as
     ],
 )
 def test_options_are_sent_as_they_are_said_and_a_bound_of_no_tokens_is_not(
-    options: dict[str, Any], asked: dict[str, Any], sent: dict[str, Any]
+    options: dict[str, Any], requested: dict[str, Any], sent: dict[str, Any]
 ) -> None:
     made = TypeAdapter(ConnectorSpec).validate_python(
         {"type": "openai", "options": {"model": "m", **options}}
     )
-    body = request(replace(CALL, **asked), made)
+    body = request(replace(CALL, **requested), made)
     assert {
         name: value for name, value in body.items() if name not in ("model", "messages", "stream")
     } == sent
@@ -166,7 +166,7 @@ async def test_tool_calls_arrive_in_pieces_of_their_own_index(server: Loopback) 
         ToolDelta(0, arguments='"x"}'),
     ]
     assert last == Finished("tool_calls", "test-model")
-    assert server.asked[0].json["tools"] == tools
+    assert server.requests[0].json["tools"] == tools
 
 
 async def test_parallel_tool_calls_without_an_index_stay_apart(server: Loopback) -> None:
@@ -192,7 +192,11 @@ async def test_an_endpoint_that_cannot_count_tokens_is_asked_again_without_and_r
     for _ in range(2):
         async with connector.stream(CALL) as deltas:
             assert await anext(deltas) == TextDelta("ok")
-    assert ["stream_options" in asked.json for asked in server.asked] == [True, False, False]
+    assert ["stream_options" in requested.json for requested in server.requests] == [
+        True,
+        False,
+        False,
+    ]
 
 
 async def test_an_overloaded_endpoint_is_tried_again_before_the_first_byte(
@@ -202,7 +206,7 @@ async def test_an_overloaded_endpoint_is_tried_again_before_the_first_byte(
         PATH, Json({"error": {"message": "slow down"}}, 429, retry_after_ms="1"), Sse(answer("ok"))
     )
     assert (await ask(spec(server, retries=1)))[0] == TextDelta("ok")
-    assert len(server.asked) == 2
+    assert len(server.requests) == 2
 
 
 async def test_a_stream_without_a_finish_reason_is_truncated_and_what_had_arrived_is_kept(
@@ -366,20 +370,20 @@ async def test_leaving_the_answer_early_closes_the_connection(server: Loopback) 
         async for delta in deltas:
             assert delta == TextDelta("Hel")
             break
-    assert await anyio.to_thread.run_sync(server.asked[0].left.wait, 5)
+    assert await anyio.to_thread.run_sync(server.requests[0].left.wait, 5)
 
 
 async def test_cancelling_a_waiting_answer_closes_the_connection(server: Loopback) -> None:
     server.on(PATH, Hang())
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(ask, spec(server))
-        await server.until_asked()
+        await server.until_requested()
         tasks.cancel_scope.cancel()
-    assert await anyio.to_thread.run_sync(server.asked[0].left.wait, 5)
+    assert await anyio.to_thread.run_sync(server.requests[0].left.wait, 5)
 
 
 async def test_parts_that_only_the_host_understands_are_not_sent(server: Loopback) -> None:
     server.on(PATH, Sse(answer("ok")))
     parts = [{"type": "text", "text": "Which?"}, {"type": "data", "data": {"sources": []}}]
     await ask(spec(server), ModelCall(messages=[Message(role="user", content=parts)]))
-    assert server.asked[0].json["messages"] == [{"role": "user", "content": "Which?"}]
+    assert server.requests[0].json["messages"] == [{"role": "user", "content": "Which?"}]

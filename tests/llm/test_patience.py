@@ -32,7 +32,7 @@ async def test_the_first_token_has_a_deadline_of_its_own_and_is_not_waited_for_a
     _, error = await ask_until_it_fails(slow, ModelStalled)
     assert "no token within 0.2 s" in error.message
     assert "options.first_token_timeout" in error.hint
-    assert len(server.asked) == 1
+    assert len(server.requests) == 1
 
 
 async def test_an_opening_without_a_token_is_still_waited_for_as_the_first(
@@ -74,7 +74,7 @@ async def test_each_try_that_failed_is_a_step_of_the_trace(server: Loopback) -> 
 async def test_a_refusal_that_asks_for_a_long_wait_is_not_tried_again(server: Loopback) -> None:
     server.on(PATH, Json({"error": {"message": "no"}}, 429, retry_after="3600"))
     await ask_until_it_fails(spec(server, retries=2), ModelRefused)
-    assert len(server.asked) == 1
+    assert len(server.requests) == 1
 
 
 async def test_an_endpoint_that_takes_no_schema_is_asked_without_and_remembered(
@@ -86,10 +86,12 @@ async def test_an_endpoint_that_takes_no_schema_is_asked_without_and_remembered(
     for _ in range(2):
         async with connector.stream(replace(CALL, reply=KEYWORD.json_reply)) as deltas:
             assert await anext(deltas) == TextDelta("{}")
-    sent = [asked.json.get("response_format") for asked in server.asked]
+    sent = [requested.json.get("response_format") for requested in server.requests]
     assert [bool(each) for each in sent] == [True, False, False]
     assert sent[0]["json_schema"]["name"] == "keyword"
-    assert [asked.json["stream_options"] for asked in server.asked] == [{"include_usage": True}] * 3
+    assert [requested.json["stream_options"] for requested in server.requests] == [
+        {"include_usage": True}
+    ] * 3
 
 
 @pytest.mark.parametrize(
@@ -108,7 +110,7 @@ async def test_a_full_context_has_a_code_of_its_own_and_names_the_settings(
     assert error.code == "model_context_exceeded"
     assert message[:30] in error.message
     assert "search.rerank.top_k" in error.hint
-    assert len(server.asked) == 1
+    assert len(server.requests) == 1
 
 
 async def test_a_template_without_a_system_role_is_answered_with_the_option(

@@ -56,7 +56,7 @@ async def test_replies_come_in_order_in_small_pieces_and_one_too_many_is_an_erro
     with pytest.raises(ModelError, match="got call 3, and its script has 2 replies"):
         await ask(connector)
     assert isinstance(connector, ScriptedConnector)
-    assert len(connector.asked) == 3
+    assert len(connector.calls) == 3
 
 
 async def test_a_reply_can_cite_the_references_of_the_call() -> None:
@@ -140,6 +140,6 @@ def test_a_wrong_entry_is_named_when_the_connector_is_built(entry: Any, words: s
 
 
 @given(st.text())
-async def test_the_pieces_of_any_text_make_that_text(said: str) -> None:
-    said = said.replace("{", "(")
-    assert text(await ask(scripted(said))) == said
+async def test_the_pieces_of_any_text_make_that_text(message: str) -> None:
+    message = message.replace("{", "(")
+    assert text(await ask(scripted(message))) == message

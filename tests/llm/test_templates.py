@@ -67,29 +67,53 @@ SOURCES = 'BEGIN SOURCES f00d\n<source id="#ref:a1b2">Some text</source>\nEND SO
 HOW = "Cite well."
 
 
-def said(role: Any, content: Any = "…", **more: Any) -> Message:
+def written(role: Any, content: Any = "…", **more: Any) -> Message:
     return Message(role=role, content=content, **more)
 
 
 CALL = {"id": "c1", "type": "function", "function": {"name": "add", "arguments": "{}"}}
 ROUND = [
-    said("assistant", "", tool_calls=[CALL, {**CALL, "id": "c2"}]),
-    said("tool", "3", tool_call_id="c1"),
-    said("tool", "4", tool_call_id="c2"),
+    written("assistant", "", tool_calls=[CALL, {**CALL, "id": "c2"}]),
+    written("tool", "3", tool_call_id="c1"),
+    written("tool", "4", tool_call_id="c2"),
 ]
-PROMPTS = [said("system", "Be brief."), said("system", "Be kind.")]
-EARLIER = [said("user", "first"), said("assistant", "answer"), said("user", "second")]
+PROMPTS = [written("system", "Be brief."), written("system", "Be kind.")]
+EARLIER = [
+    written("user", "first"),
+    written("assistant", "answer"),
+    written("user", "second"),
+]
 CONVERSATIONS: dict[str, list[Message]] = {
-    "one-turn": [said("user", "second")],
-    "prompts": [*PROMPTS, said("user", "second")],
+    "one-turn": [written("user", "second")],
+    "prompts": [*PROMPTS, written("user", "second")],
     "conversation": [*PROMPTS, *EARLIER],
-    "hook-context": [*PROMPTS, *EARLIER[:2], said("system", "from a hook"), EARLIER[2]],
-    "hook-developer": [*EARLIER[:2], said("developer", "from a hook"), EARLIER[2]],
-    "greeting": [*PROMPTS, said("assistant", "Hello!"), said("user", "second")],
-    "two-in-a-row": [*PROMPTS, said("user", "first"), said("user", "second")],
-    "answers-in-a-row": [*EARLIER[:2], said("assistant", "more"), said("user", "second")],
-    "parts": [*PROMPTS, said("user", [{"type": "text", "text": "second"}, {"type": "data"}])],
-    "earlier-tools": [EARLIER[0], *ROUND, said("assistant", "7"), said("user", "second")],
+    "hook-context": [*PROMPTS, *EARLIER[:2], written("system", "from a hook"), EARLIER[2]],
+    "hook-developer": [*EARLIER[:2], written("developer", "from a hook"), EARLIER[2]],
+    "greeting": [
+        *PROMPTS,
+        written("assistant", "Hello!"),
+        written("user", "second"),
+    ],
+    "two-in-a-row": [
+        *PROMPTS,
+        written("user", "first"),
+        written("user", "second"),
+    ],
+    "answers-in-a-row": [
+        *EARLIER[:2],
+        written("assistant", "more"),
+        written("user", "second"),
+    ],
+    "parts": [
+        *PROMPTS,
+        written("user", [{"type": "text", "text": "second"}, {"type": "data"}]),
+    ],
+    "earlier-tools": [
+        EARLIER[0],
+        *ROUND,
+        written("assistant", "7"),
+        written("user", "second"),
+    ],
 }
 
 
@@ -156,5 +180,5 @@ ROLES = st.lists(
 
 @given(ROLES, st.sampled_from(["gemma", "mistral"]))
 def test_any_order_of_messages_renders(roles: list[tuple[Any, str]], style: str) -> None:
-    messages = [said(role, text) for role, text in roles]
-    rendered(style, ModelCall(messages=[*messages, said("user", "question")]))
+    messages = [written(role, text) for role, text in roles]
+    rendered(style, ModelCall(messages=[*messages, written("user", "question")]))

@@ -85,8 +85,8 @@ class Databases:
 def serving(kind: str, shared: Path) -> Iterator[Databases]:
     """A server of this kind. `shared`: a folder that all workers of a run know. Raises NotThere
     with the reason."""
-    if said := os.environ.get(VARIABLES[kind]):  # noqa: TID251 - a test's own setting
-        yield Databases(kind, said)
+    if url := os.environ.get(VARIABLES[kind]):  # noqa: TID251 - a test's own setting
+        yield Databases(kind, url)
         return
     if found := next((url for url in USUAL[kind] if _reachable(kind, url)), None):
         yield Databases(kind, found)
@@ -266,22 +266,22 @@ def _as(user: str) -> dict[str, Any]:
 def _run(user: str, *command: object) -> None:
     words = [str(word) for word in command]
     environment = {**os.environ, "LC_ALL": "C.UTF-8"}  # noqa: TID251 - of a program of the system
-    with tempfile.TemporaryFile() as said:  # a pipe would be kept open by the server
+    with tempfile.TemporaryFile() as output:  # a pipe would be kept open by the server
         done = subprocess.run(
             words,
             stdin=subprocess.DEVNULL,
-            stdout=said,
-            stderr=said,
+            stdout=output,
+            stderr=output,
             cwd="/",
             env=environment,
             timeout=STARTING,
             check=False,
             **_as(user),
         )
-        said.seek(0)
+        output.seek(0)
         if done.returncode:
             raise NotThere(
-                f"{words[0]} failed: {said.read().decode(errors='replace').strip()[-500:]}"
+                f"{words[0]} failed: {output.read().decode(errors='replace').strip()[-500:]}"
             )
 
 

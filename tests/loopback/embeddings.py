@@ -14,7 +14,7 @@ from typing import Any
 
 from groundhook.handlers.kb.embed import HashEmbedder
 from groundhook.host.core.types.collection_spec import EmbeddingSpec
-from tests.loopback.server import Asked, Json, Reply
+from tests.loopback.server import Json, Received, Reply
 
 SIZE = 1024
 
@@ -27,9 +27,9 @@ def vector_of(text: str, size: int = SIZE) -> list[float]:
     ]
 
 
-def openai_answer(asked: Asked) -> Reply:
+def openai_answer(received: Received) -> Reply:
     """As OpenAI's, in an order that is not that of the texts."""
-    body = asked.json
+    body = received.json
     size = body.get("dimensions", 1536)
     rows = [
         {"object": "embedding", "index": n, "embedding": vector_of(text, size)}
@@ -40,17 +40,17 @@ def openai_answer(asked: Asked) -> Reply:
     )
 
 
-def voyage_answer(asked: Asked) -> Reply:
+def voyage_answer(received: Received) -> Reply:
     """As Voyage's, in base64 where it is asked for, which its client does."""
-    body = asked.json
+    body = received.json
     rows = _voyage_rows(body["input"], body)
     return Json(
         {"object": "list", "data": rows, "model": body["model"], "usage": {"total_tokens": 1}}
     )
 
 
-def voyage_in_context(asked: Asked) -> Reply:
-    body = asked.json
+def voyage_in_context(received: Received) -> Reply:
+    body = received.json
     data = [
         {"object": "list", "index": n, "data": _voyage_rows(texts, body)}
         for n, texts in enumerate(body["inputs"])

@@ -20,7 +20,7 @@ from urllib.parse import unquote
 
 import qdrant_edge as engine
 
-from tests.loopback.server import Answer, Asked, Json, Loopback, Reply, running
+from tests.loopback.server import Answer, Json, Loopback, Received, Reply, running
 
 _SCHEMAS: Mapping[str, Callable[[], Any]] = {
     "keyword": engine.KeywordIndexParams,
@@ -67,33 +67,37 @@ class Qdrant(Loopback):
 
     def fails_after(self, requests: int, answer: Answer) -> None:
         """The request after so many more is answered otherwise."""
-        self._failing_at = (len(self.asked) + requests + 1, answer)
+        self._failing_at = (len(self.requests) + requests + 1, answer)
 
     def loses(self, method: str, ending: str, after: int, answer: Reply) -> None:
         """The request of that kind after so many more is done, and answered otherwise."""
         self._losing = (method, ending, after, answer)
 
     def paths(self) -> list[str]:
-        return [f"{asked.method} {asked.path.partition('?')[0]}" for asked in self.asked]
+        return [
+            f"{received.method} {received.path.partition('?')[0]}" for received in self.requests
+        ]
 
-    def answer(self, asked: Asked) -> Answer:
-        path = asked.path.partition("?")[0]
-        if self._failing_at is not None and len(self.asked) == self._failing_at[0]:
+    def answer(self, received: Received) -> Answer:
+        path = received.path.partition("?")[0]
+        if self._failing_at is not None and len(self.requests) == self._failing_at[0]:
             return self._failing_at[1]
         for planned in self._failing:
             if path.endswith(planned[0]):
                 self._failing.remove(planned)
                 return planned[1]
-        if self.key and asked.headers.get("api-key") != self.key:
+        if self.key and received.headers.get("api-key") != self.key:
             return Json({"status": {"error": "Must provide an API key"}, "time": 0.0}, 401)
         try:
             with self._lock:
                 result = self._do(
-                    asked.method, [unquote(part) for part in path.strip("/").split("/")], asked
+                    received.method,
+                    [unquote(part) for part in path.strip("/").split("/")],
+                    received,
                 )
         except Failed as exc:
             return Json({"status": {"error": str(exc)}, "time": 0.0}, exc.status)
-        return self._lost(asked.method, path) or Json(
+        return self._lost(received.method, path) or Json(
             {"result": result, "status": "ok", "time": 0.0}
         )
 
@@ -104,8 +108,8 @@ class Qdrant(Loopback):
         self._losing = (method, ending, after - 1, answer) if after else None
         return None if after else answer
 
-    def _do(self, method: str, parts: list[str], asked: Asked) -> Any:
-        body = json.loads(asked.body) if asked.body else {}
+    def _do(self, method: str, parts: list[str], received: Received) -> Any:
+        body = json.loads(received.body) if received.body else {}
         match method, parts:
             case "GET", ["collections"]:
                 return {"collections": [{"name": name} for name in sorted(self._shards)]}

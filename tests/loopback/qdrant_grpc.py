@@ -22,7 +22,7 @@ from qdrant_client.conversions.conversion import GrpcToRest, RestToGrpc, grpc_to
 from qdrant_client.grpc import collections_service_pb2, points_service_pb2, qdrant_pb2
 
 from tests.loopback.qdrant import Qdrant
-from tests.loopback.server import Asked, Hang, Reply
+from tests.loopback.server import Hang, Received, Reply
 
 Rest = tuple[str, str, Any]  # method, path, body
 
@@ -63,35 +63,35 @@ class _Door(rpc.GenericRpcHandler):  # type: ignore[misc]
             method, path, body = to_rest(request)
             return to_reply(
                 self._answer(
-                    Asked(method, path, dict(details.invocation_metadata), _json(body)), context
+                    Received(method, path, dict(details.invocation_metadata), _json(body)), context
                 )
             )
 
         return _handler(call, serve)
 
-    def _answer(self, asked: Asked, context: Any) -> Any:
-        self._server.asked.append(asked)
-        answer = self._server.answer(asked)
+    def _answer(self, received: Received, context: Any) -> Any:
+        self._server.requests.append(received)
+        answer = self._server.answer(received)
         if isinstance(answer, Hang):
             left = threading.Event()
             context.add_callback(left.set)
             while not (left.wait(0.05) or self.closing.is_set()):
                 pass
-            asked.left.set()
+            received.left.set()
             context.abort(rpc.StatusCode.CANCELLED, "the client left")
         if not isinstance(answer, Reply):
             context.abort(rpc.StatusCode.UNAVAILABLE, "Socket closed")
             raise AssertionError("it raises")
         if answer.content_type != "application/json":
             context.abort(rpc.StatusCode.UNKNOWN, "Stream removed")
-        said = json.loads(answer.body)
+        body = json.loads(answer.body)
         if answer.status != 200:
             more = [
                 (name.replace("_", "-").lower(), value) for name, value in answer.headers.items()
             ]
             context.set_trailing_metadata(more)
-            context.abort(_CODES[answer.status], said["status"]["error"])
-        return said["result"]
+            context.abort(_CODES[answer.status], body["status"]["error"])
+        return body["result"]
 
 
 def _handler(call: str, serve: Callable[[Any, Any], Any]) -> Any:

@@ -2,7 +2,7 @@
 
 `with serving() as server:` runs it on a thread of its own, so that async tests, sync tests and
 child processes can all talk to it. Script what it answers with `server.on("/search", Json({...}))`:
-replies to a path are given in order and the last one stays. `server.asked` holds the requests;
+replies to a path are given in order and the last one stays. `server.requests` holds the requests;
 `asked.left` is set once the client has closed its connection.
 """
 
@@ -86,7 +86,7 @@ class Sse:
 class Reads:
     """An answer that depends on the request."""
 
-    answer: Callable[[Asked], Fixed]
+    answer: Callable[[Received], Fixed]
 
 
 Fixed = Reply | Trickle | Hang | Cut | Sse
@@ -94,7 +94,7 @@ Answer = Fixed | Reads
 
 
 @dataclass
-class Asked:
+class Received:
     """A request as it arrived. `left` is set when the client has closed the connection."""
 
     method: str
@@ -109,12 +109,12 @@ class Asked:
 
 
 class Loopback:
-    """The server: where it is, what it answers, and what it was asked."""
+    """The server: where it is, what it answers, and the requests that it received."""
 
     def __init__(self) -> None:
         self.port = 0
         self.tls: ssl.SSLContext | None = None
-        self.asked: list[Asked] = []
+        self.requests: list[Received] = []
         self._answers: dict[str, list[Answer]] = {}
         self._open: dict[asyncio.Task[None], asyncio.StreamWriter] = {}
         self._closing = False
@@ -126,16 +126,16 @@ class Loopback:
     def on(self, path: str, *answers: Answer) -> None:
         self._answers[path] = list(answers)
 
-    def answer(self, asked: Asked) -> Answer:
-        scripted = self._answers.get(asked.path.partition("?")[0])
+    def answer(self, received: Received) -> Answer:
+        scripted = self._answers.get(received.path.partition("?")[0])
         if not scripted:
-            return Json({"detail": f"nothing is scripted for {asked.path}"}, 404)
+            return Json({"detail": f"nothing is scripted for {received.path}"}, 404)
         return scripted.pop(0) if len(scripted) > 1 else scripted[0]
 
-    async def until_asked(self, ending: str = "") -> None:
-        """Wait until somebody has asked for a path that ends so."""
+    async def until_requested(self, ending: str = "") -> None:
+        """Wait for a request whose path ends with `ending`."""
         with anyio.fail_after(20):
-            while not any(asked.path.endswith(ending) for asked in list(self.asked)):
+            while not any(received.path.endswith(ending) for received in list(self.requests)):
                 await anyio.lowlevel.checkpoint()
 
     def connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -160,18 +160,18 @@ class Loopback:
             name.lower(): value.strip()
             for name, _, value in (line.partition(":") for line in head[1:] if line)
         }
-        asked = Asked(
+        received = Received(
             method, path, headers, await reader.readexactly(int(headers.get("content-length", "0")))
         )
-        self.asked.append(asked)
+        self.requests.append(received)
         try:
-            answer = self.answer(asked)
+            answer = self.answer(received)
             return await self._send(
-                answer.answer(asked) if isinstance(answer, Reads) else answer, reader, writer
+                answer.answer(received) if isinstance(answer, Reads) else answer, reader, writer
             )
         finally:
             if reader.at_eof() or reader.exception() is not None:
-                asked.left.set()
+                received.left.set()
 
     async def _send(
         self, answer: Fixed, reader: asyncio.StreamReader, writer: asyncio.StreamWriter

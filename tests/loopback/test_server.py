@@ -14,7 +14,7 @@ async def test_replies_to_a_path_come_in_order_and_the_last_one_stays() -> None:
         async with httpx2.AsyncClient(base_url=server.url) as client:
             answers = [await client.post("/a", json={"try": n}) for n in range(3)]
         assert [answer.status_code for answer in answers] == [200, 500, 500]
-        assert [asked.json["try"] for asked in server.asked] == [0, 1, 2]
+        assert [received.json["try"] for received in server.requests] == [0, 1, 2]
 
 
 async def test_a_broken_promise_of_length_reaches_the_client_as_an_error() -> None:

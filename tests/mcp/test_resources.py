@@ -36,7 +36,7 @@ def turn(make_app: MakeApp, server: HttpServer) -> Any:
         servers: Sequence[Any] = ("tests",),
         hook: str = "",
         script: Any = "Fine.",
-        **asked: Any,
+        **requested: Any,
     ) -> Any:
         package = {"name": "A", "connector": "script", "mcp": {"servers": list(servers)}}
         written = {
@@ -55,7 +55,7 @@ def turn(make_app: MakeApp, server: HttpServer) -> Any:
         ]
         model = scripted(script)
         return await run(
-            make_app(written), [{"role": "user", "content": parts}], connector=model, **asked
+            make_app(written), [{"role": "user", "content": parts}], connector=model, **requested
         ), model
 
     return take
@@ -76,7 +76,7 @@ async def test_a_resource_is_a_source_that_can_be_cited(turn: Any) -> None:
     )
     (start,) = of(events, "search_start")
     assert (start.source, start.search_type, start.query) == ("user", "kb", "tests/memo://today")
-    assert [reference.content for reference in model.asked[0].references] == ["nothing"]
+    assert [reference.content for reference in model.calls[0].references] == ["nothing"]
     (cited,) = end(events).citations
     assert (cited.verdict, cited.document_id) == ("ok", "memo://today")
 
@@ -103,7 +103,7 @@ async def test_a_long_resource_is_split_into_passages_and_a_warning_counts_the_r
 ) -> None:
     events, model = await turn("tests/book://long")
     assert len(items(events)) == 200
-    assert [reference.content[:10] for reference in model.asked[0].references] == [
+    assert [reference.content[:10] for reference in model.calls[0].references] == [
         f"Chapter {n}." for n in range(10)
     ]
     assert "of its 250 passages the first 200 are used" in of(events, "warning")[0].message
@@ -162,7 +162,7 @@ async def test_resources_that_the_assistant_lists_are_sources_of_every_turn(turn
         ("memo://today", 0.6),
         ("data://prices.json", 0.6),
     }
-    assert {reference.content for reference in model.asked[0].references} == {
+    assert {reference.content for reference in model.calls[0].references} == {
         "nothing",
         '{"pen": 3}',
     }

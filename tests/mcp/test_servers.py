@@ -315,8 +315,8 @@ async def test_headers_are_sent_with_every_request(opened: Open) -> None:
         ) as servers:
             with pytest.raises(ServerRefused):
                 await servers.list_tools("own")
-        assert server.asked
-        assert {asked.headers["authorization"] for asked in server.asked} == {"Bearer k"}
+        assert server.requests
+        assert {requested.headers["authorization"] for requested in server.requests} == {"Bearer k"}
 
 
 async def test_published_servers_work(opened: Open, published: Path, tmp_path: Path) -> None:

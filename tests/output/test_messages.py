@@ -167,5 +167,5 @@ def test_a_reader_who_is_told_what_is_new_has_read_the_words_that_stand(
         read = text if anew else read + text
         standing = after
     assert standing is not None
-    said = text_in(standing.message)
-    assert read == said or not said
+    shown = text_in(standing.message)
+    assert read == shown or not shown

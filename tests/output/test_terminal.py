@@ -217,7 +217,7 @@ def test_tools_and_messages_of_hooks_are_shown() -> None:
     )
 
 
-def said(
+def expected_message(
     id: str,
     action: MessageAction,
     message: object = None,
@@ -232,20 +232,22 @@ def said(
 
 def test_streams_of_a_hook_are_told_line_by_line_and_what_does_not_follow_on_lines_below() -> None:
     events = [
-        said("M1", "send", TEXT, streaming=True),
-        said("M2", "send", {"type": "loading", "props": {"message": "Looking"}}, streaming=True),
-        said("M2", "append", " around", "props.message"),
-        said("M1", "append", " on"),
-        said("M1", "append", " it"),
-        said("M1", "end"),
-        said("M2", "set", "Found", "props.message"),
-        said("M2", "merge", {"n": 1}, "props"),
-        said("M2", "replace", {"type": "text", "props": {"content": "Found 3"}}, ""),
-        said("M3", "send", {"type": "chart", "props": {"n": 1}}),
-        said("M3", "set", 2, "props.n"),
-        said("", "end"),
+        expected_message("M1", "send", TEXT, streaming=True),
+        expected_message(
+            "M2", "send", {"type": "loading", "props": {"message": "Looking"}}, streaming=True
+        ),
+        expected_message("M2", "append", " around", "props.message"),
+        expected_message("M1", "append", " on"),
+        expected_message("M1", "append", " it"),
+        expected_message("M1", "end"),
+        expected_message("M2", "set", "Found", "props.message"),
+        expected_message("M2", "merge", {"n": 1}, "props"),
+        expected_message("M2", "replace", {"type": "text", "props": {"content": "Found 3"}}, ""),
+        expected_message("M3", "send", {"type": "chart", "props": {"n": 1}}),
+        expected_message("M3", "set", 2, "props.n"),
+        expected_message("", "end"),
         *answered("The answer"),
-        said("M4", "send", TEXT),
+        expected_message("M4", "send", TEXT),
         *answered("goes on."),
     ]
     assert (
@@ -303,7 +305,10 @@ def test_the_trace_tells_what_a_collection_was_searched_by_and_what_a_database_w
         "found": 2,
         "words": "no match",
     }
-    asked = {"sql": "SELECT *\nFROM bed WHERE plant = ?", "parameters": {"param_1": "Rose\x1b[2J"}}
+    requested = {
+        "sql": "SELECT *\nFROM bed WHERE plant = ?",
+        "parameters": {"param_1": "Rose\x1b[2J"},
+    }
     nodes = [
         TraceNode(id="n1", type="vector_search", label="docs", status="completed", data=searched),
         TraceNode(
@@ -313,7 +318,7 @@ def test_the_trace_tells_what_a_collection_was_searched_by_and_what_a_database_w
             status="failed",
             data={"threshold": 0.3, "error": "no"},
         ),
-        TraceNode(id="n3", type="db_query", label="bed", status="completed", data=asked),
+        TraceNode(id="n3", type="db_query", label="bed", status="completed", data=requested),
     ]
     out = Screen().play([*(Trace(node=node) for node in nodes), StreamEnd()], trace=True).out
     assert out.splitlines()[1:] == [
@@ -344,8 +349,10 @@ def test_a_search_that_nobody_waits_for_is_no_failure() -> None:
     assert Screen().play(events).out.splitlines()[1:] == ["⏹ Search stopped (web) (5 ms)"]
 
 
-@pytest.mark.parametrize(("last", "said"), [(3, "sentence 3 of 5"), (4, "sentences 3-4 of 5")])
-def test_a_part_of_a_passage_says_which_sentences_it_is(last: int, said: str) -> None:
+@pytest.mark.parametrize(
+    ("last", "expected_message"), [(3, "sentence 3 of 5"), (4, "sentences 3-4 of 5")]
+)
+def test_a_part_of_a_passage_says_which_sentences_it_is(last: int, expected_message: str) -> None:
     extent = Extent(start=0, end=9, sentences=Sentences(first=3, last=last, of=5))
     cited = Cited(
         marker="#ref:a1b2",
@@ -356,7 +363,10 @@ def test_a_part_of_a_passage_says_which_sentences_it_is(last: int, said: str) ->
         document_id="tea.md",
         extent=extent,
     )
-    assert f"docs / tea.md ({said})\n" in Screen().play([StreamEnd(citations=(cited,))]).out
+    assert (
+        f"docs / tea.md ({expected_message})\n"
+        in Screen().play([StreamEnd(citations=(cited,))]).out
+    )
 
 
 def test_what_next_returned_stands_apart_from_the_sources() -> None:

@@ -46,7 +46,7 @@ def shop(make_app: MakeApp) -> MakeApp:
 
 
 @pytest.mark.parametrize(
-    ("model", "value", "said"),
+    ("model", "value", "expected_message"),
     [
         (
             "product",
@@ -66,10 +66,10 @@ def shop(make_app: MakeApp) -> MakeApp:
     ],
 )
 async def test_a_hook_that_does_not_fit_its_types_is_an_error(
-    shop: MakeApp, model: str, value: str, said: str
+    shop: MakeApp, model: str, value: str, expected_message: str
 ) -> None:
     (problem,) = await problems(shop({"index.ts": HOOK % (model, value)}), "shop")
-    assert str(problem).startswith(said)
+    assert str(problem).startswith(expected_message)
 
 
 async def test_a_name_that_the_app_does_not_have_comes_with_those_that_it_has(

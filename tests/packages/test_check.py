@@ -358,7 +358,7 @@ def test_a_collection_is_told_what_is_wrong_with_it_where_it_stands(make_app: Ma
 
     found = findings(root)
     assert not [line for line in found if "good.kb.yao" in line]
-    for said in (
+    for written in (
         (
             "kb/bad.kb.yao:2:31: error: 'chunk.by': should be 'heading', 'paragraph', 'page' or"
             " 'size', not 'pages'"
@@ -377,7 +377,7 @@ def test_a_collection_is_told_what_is_wrong_with_it_where_it_stands(make_app: Ma
             " not 'firm'"
         ),
     ):
-        assert [line for line in found if line.startswith(said)], (said, found)
+        assert [line for line in found if line.startswith(written)], (written, found)
 
 
 TABLE: dict[str, Any] = {"name": "t"}
@@ -389,7 +389,7 @@ GOOD = {"table": TABLE, "columns": COLUMNS}
 
 
 @pytest.mark.parametrize(
-    ("said", "finding"),
+    ("written", "finding"),
     [
         ({"columns": COLUMNS}, "error: 'table' is missing"),
         ({**GOOD, "table": "t"}, "error: 'table': should be an object"),
@@ -412,10 +412,10 @@ GOOD = {"table": TABLE, "columns": COLUMNS}
     ],
 )
 def test_what_the_published_schema_of_models_refuses_is_found_once(
-    make_app: MakeApp, said: dict[str, Any], finding: str
+    make_app: MakeApp, written: dict[str, Any], finding: str
 ) -> None:
-    root = make_app({"assistants/a/package.yao": "{}", "models/x.mod.yao": json.dumps(said)})
-    assert list(schema_errors(said)) != []
+    root = make_app({"assistants/a/package.yao": "{}", "models/x.mod.yao": json.dumps(written)})
+    assert list(schema_errors(written)) != []
     found = findings(root)
     assert len(found) == 1
     assert found[0].startswith("models/x.mod.yao:1:")

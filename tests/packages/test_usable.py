@@ -198,12 +198,14 @@ WRONG: list[tuple[str, Any, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("file", "text", "said"), WRONG)
+@pytest.mark.parametrize(("file", "text", "expected_message"), WRONG)
 async def test_a_value_that_no_turn_could_use_is_found_where_it_is_written(
-    make_app: MakeApp, file: str, text: Any, said: str
+    make_app: MakeApp, file: str, text: Any, expected_message: str
 ) -> None:
     found = await findings(make_app, file, text)
-    assert [finding for finding in found if finding.startswith(f"{file}:{said}")] == found
+    assert [
+        finding for finding in found if finding.startswith(f"{file}:{expected_message}")
+    ] == found
     assert len(found) == 1
 
 

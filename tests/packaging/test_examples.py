@@ -43,9 +43,9 @@ def test_every_example_is_installed_from_its_wheel_and_used(
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(text, encoding="utf-8")
     (tmp_path / "program.py").write_text(PROGRAM, encoding="utf-8")
-    told = json.loads(run([python, "program.py"], tmp_path))
-    assert set(told.pop("source")) == {"tenant", "isolate", "today"}
-    assert told == {
+    result = json.loads(run([python, "program.py"], tmp_path))
+    assert set(result.pop("source")) == {"tenant", "isolate", "today"}
+    assert result == {
         "reader, embedder": {"added": 1},
         "web_provider": ["pages", "Pears"],
         "reranker": ["today"],

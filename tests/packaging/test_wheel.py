@@ -117,8 +117,8 @@ def test_mypy_sees_every_type_and_no_any(python: Path, folder: Path) -> None:
     (folder / "scripted.py").write_text(SYNC, encoding="utf-8")
     (folder / "mistakes.py").write_text(MISTAKES, encoding="utf-8")
     mypy = [python, "-m", "mypy", "--strict", "--disallow-any-expr", "--no-error-summary"]
-    told = run([*mypy, "program.py", "scripted.py", "mistakes.py"], folder, code=1)
-    wrong = [line for line in told.splitlines() if ": error: " in line]
+    result = run([*mypy, "program.py", "scripted.py", "mistakes.py"], folder, code=1)
+    wrong = [line for line in result.splitlines() if ": error: " in line]
     assert [line.split(":")[:2] for line in wrong] == [["mistakes.py", n] for n in ("1", "5", "6")]
 
 
@@ -130,10 +130,10 @@ def test_pyright_sees_every_type_and_no_any(python: Path, folder: Path) -> None:
     rules = {"typeCheckingMode": "strict", "reportAny": "error", "reportUnknownMemberType": "error"}
     (folder / "pyrightconfig.json").write_text(json.dumps(rules), encoding="utf-8")
     check = [python, "-m", "basedpyright", "--outputjson", "--pythonpath", python]
-    told = json.loads(run([*check, "program.py", "scripted.py", "mistakes.py"], folder, code=1))
+    result = json.loads(run([*check, "program.py", "scripted.py", "mistakes.py"], folder, code=1))
     wrong = [
         (Path(one["file"]).name, one["range"]["start"]["line"] + 1, one["rule"])
-        for one in told["generalDiagnostics"]
+        for one in result["generalDiagnostics"]
     ]
     assert {name for name, *_ in wrong} == {"mistakes.py"}, wrong
     assert {line for _, line, _ in wrong} == {1, 5, 6}

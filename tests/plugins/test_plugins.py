@@ -121,7 +121,7 @@ def _raises(_: Plugins) -> None:
 
 
 @pytest.mark.parametrize(
-    ("plugin", "told"),
+    ("plugin", "message"),
     [
         (Plugin(_nothing, requires=0), r"'plugins\[0\]' is written for version 0 .* has version 1"),
         (
@@ -134,9 +134,9 @@ def _raises(_: Plugins) -> None:
     ],
 )
 async def test_a_plug_in_that_does_not_fit_is_an_error_that_names_it(
-    make_app: MakeApp, plugin: Plugin, told: str
+    make_app: MakeApp, plugin: Plugin, message: str
 ) -> None:
-    with pytest.raises(PluginError, match=told):
+    with pytest.raises(PluginError, match=message):
         async with open_host(make_app(APP), environment={}, plugins=[plugin]):
             pass
 
@@ -164,8 +164,8 @@ async def test_an_installed_plug_in_that_raises_at_import_names_its_distribution
 ) -> None:
     install("acme", "wiki", "acme_wiki_that_raises:plugin")
     (tmp_path / "site/acme_wiki_that_raises.py").write_text("1 / 0\n", encoding="utf-8")
-    told = r"the plug-in 'wiki' of acme 2\.1 cannot be loaded .*ZeroDivisionError"
-    with pytest.raises(PluginError, match=told):
+    message = r"the plug-in 'wiki' of acme 2\.1 cannot be loaded .*ZeroDivisionError"
+    with pytest.raises(PluginError, match=message):
         async with open_host(make_app(APP), environment={}):
             pass
 
@@ -194,12 +194,12 @@ def test_a_script_without_an_event_loop_streams_searches_and_checks(
             assert [event.type for event in events][-1] == "stream_end"
         with host.stream("a", "hello", search=False) as events:
             assert next(events).type == "stream_start"  # and the rest is left
-        told: list[int] = []
+        message: list[int] = []
         added = host.add_documents(
-            "docs", app / "today.log", progress=lambda done, *_: told.append(done)
+            "docs", app / "today.log", progress=lambda done, *_: message.append(done)
         )
         assert (added.counts, added.failed) == ({"added": 1}, False)
-        assert told
+        assert message
         assert host.add_documents("docs", [str(app / "today.log")]).counts == {"unchanged": 1}
         question = "Which tenant oiled the press?"
         found = host.search({"type": "kb", "query": question, "collections": ["docs"]})

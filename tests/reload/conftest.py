@@ -44,9 +44,9 @@ class Author:
             paths.append(path)
         return await self.host.reload(paths)
 
-    async def ask(self, assistant: str = "a", **asked: Any) -> list[Event]:
+    async def ask(self, assistant: str = "a", **requested: Any) -> list[Event]:
         with anyio.fail_after(20):
-            async with self.host.stream(assistant, "hello", **asked) as events:
+            async with self.host.stream(assistant, "hello", **requested) as events:
                 return [event async for event in events]
 
     async def version(self, assistant: str = "a") -> Any:

@@ -53,12 +53,12 @@ class Servers:
     `answer(arguments)`."""
 
     answer: Callable[[Mapping[str, Any]], Any]
-    asked: list[Mapping[str, Any]] = field(default_factory=list)
+    requests: list[Mapping[str, Any]] = field(default_factory=list)
 
     async def ask(self, server: str, method: str, params: Mapping[str, Any], /) -> dict[str, Any]:
         if method == "tools/list":
             return {"tools": [{"name": "rerank", "inputSchema": {}}]}
-        self.asked.append(params["arguments"])
+        self.requests.append(params["arguments"])
         answer = self.answer(params["arguments"])
         text = answer if isinstance(answer, str) else json.dumps(answer)
         return {"content": [{"type": "text", "text": text}]}
@@ -126,8 +126,8 @@ async def provider_rig(name: str, loopback: Loopback) -> AsyncIterator[Rig]:
         loopback.on(PATHS[name], answer if isinstance(answer, Reply) else Json(answer))
 
     def sent() -> list[str]:
-        asked = loopback.asked[-1].json
-        return list(asked["texts"] if name == "tei" else asked["documents"])
+        body = loopback.requests[-1].json
+        return list(body["texts"] if name == "tei" else body["documents"])
 
     async with open_model_reranker(KEYS) as reranker:
         yield Rig(
@@ -146,10 +146,10 @@ async def delegated_rig(name: str) -> AsyncIterator[Rig]:
     """An assistant or an MCP tool as `host.turn.delegation` calls it; tests/delegation has real
     ones."""
     next_answer: list[Any] = [None]
-    asked: list[Mapping[str, Any]] = []
+    requests: list[Mapping[str, Any]] = []
 
     def answer(arguments: Mapping[str, Any]) -> Any:
-        asked.append(arguments)
+        requests.append(arguments)
         return next_answer[0]
 
     async def assistant(id: str, text: str, reply: JsonReply) -> tuple[StreamEnd, str]:
@@ -174,7 +174,7 @@ async def delegated_rig(name: str) -> AsyncIterator[Rig]:
         next_answer[0] = answer
 
     def sent() -> list[str]:
-        return [entry["content"] for entry in asked[-1]["items"]]
+        return [entry["content"] for entry in requests[-1]["items"]]
 
     kind: Any = name
     yield Rig(

@@ -41,7 +41,7 @@ async def test_each_provider_receives_its_own_request_format(name: str, loopback
     assert await rank(
         name, loopback, Json(body(name, [(1, 0.8), (0, 0.2)])), model="m1", **key
     ) == [(1, 0.8), (0, 0.2)]
-    (asked,) = loopback.asked
+    (requested,) = loopback.requests
     texts = ["t0\ncontent 0", "t1\ncontent 1"]
     bodies: dict[str, dict[str, Any]] = {
         "cohere": {"model": "m1", "query": "question", "documents": texts},
@@ -61,10 +61,10 @@ async def test_each_provider_receives_its_own_request_format(name: str, loopback
         "tei": {"query": "question", "texts": texts, "truncate": True},
     }
     assert {
-        key: value for key, value in asked.json.items() if key not in ("input_type",)
+        key: value for key, value in requested.json.items() if key not in ("input_type",)
     } == bodies[name]
-    assert (asked.method, asked.path) == ("POST", PATHS[name])
-    assert asked.headers["authorization"] == f"Bearer {KEYS[asked_key(name)]}"
+    assert (requested.method, requested.path) == ("POST", PATHS[name])
+    assert requested.headers["authorization"] == f"Bearer {KEYS[asked_key(name)]}"
 
 
 def asked_key(name: str) -> str:
@@ -124,7 +124,7 @@ async def test_a_transient_failure_is_retried_once(
 ) -> None:
     good = Json(body(name, [(0, 0.5)]))
     assert await rank(name, loopback, Json({}, status, Retry_After="0"), good) == [(0, 0.5)]
-    assert len(loopback.asked) == 2
+    assert len(loopback.requests) == 2
 
 
 @pytest.mark.parametrize("name", PROVIDERS)
@@ -134,7 +134,7 @@ async def test_a_permanent_failure_is_not_retried(
 ) -> None:
     with pytest.raises(RerankError):
         await rank(name, loopback, Json({}, status))
-    assert len(loopback.asked) == calls
+    assert len(loopback.requests) == calls
 
 
 @pytest.mark.parametrize("name", PROVIDERS)

@@ -40,7 +40,7 @@ async def turn(
     judge: str = BACKWARDS,
     plugins: Sequence[Any] = (),
     environment: Mapping[str, str] | None = None,
-    **asked: Any,
+    **requested: Any,
 ) -> list[Event]:
     search = {"kb": True, "rerank": dict(rerank or {})}
     package = {
@@ -70,7 +70,7 @@ async def turn(
                 connectors=models,
                 plugins=plugins,
             ) as host,
-            host.stream("a", "question", **asked) as events,
+            host.stream("a", "question", **requested) as events,
         ):
             return [event async for event in events]
 
@@ -96,7 +96,7 @@ async def test_an_assistants_order_is_used(make_app: MakeApp) -> None:
 
 
 @pytest.mark.parametrize(
-    ("uses", "rerank", "asked", "expected"),
+    ("uses", "rerank", "requested", "expected"),
     [
         ("builtin", {}, {}, "abcd"),
         ("judge", {}, {}, "dcba"),
@@ -109,10 +109,10 @@ async def test_an_assistants_order_is_used(make_app: MakeApp) -> None:
     ],
 )
 async def test_the_highest_layer_that_names_a_reranker_decides(
-    make_app: MakeApp, uses: str, rerank: dict[str, Any], asked: dict[str, Any], expected: str
+    make_app: MakeApp, uses: str, rerank: dict[str, Any], requested: dict[str, Any], expected: str
 ) -> None:
     events = await turn(
-        make_app, uses=uses, rerank=rerank, options={"rerank": asked} if asked else {}
+        make_app, uses=uses, rerank=rerank, options={"rerank": requested} if requested else {}
     )
     assert order(events) == expected
 
@@ -180,7 +180,7 @@ async def test_a_model_behind_an_endpoint_reranks_a_turn(
     rerank = {"type": "model", "host": f"{loopback.url}/v1", "model": "m", "api_key_env": "K"}
     events = await turn(make_app, rerank=rerank, environment={"K": "secret"})
     assert order(events) == "cabd"
-    assert loopback.asked[0].headers["authorization"] == "Bearer secret"
+    assert loopback.requests[0].headers["authorization"] == "Bearer secret"
     assert "secret" not in str(events)
 
 
@@ -188,9 +188,9 @@ async def test_a_request_cannot_choose_where_a_key_is_sent(
     make_app: MakeApp, loopback: Loopback
 ) -> None:
     loopback.on("/rerank", Json({"results": []}))
-    asked = {"type": "model", "host": loopback.url, "provider": "endpoint", "apiKeyEnv": "K"}
-    events = await turn(make_app, environment={"K": "secret"}, options={"rerank": asked})
-    assert loopback.asked == []
+    requested = {"type": "model", "host": loopback.url, "provider": "endpoint", "apiKeyEnv": "K"}
+    events = await turn(make_app, environment={"K": "secret"}, options={"rerank": requested})
+    assert loopback.requests == []
     warned = " ".join(warnings(events))
     assert "search.rerank.host" in warned
     assert "only files of the app may set it" in warned

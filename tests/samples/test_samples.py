@@ -37,9 +37,9 @@ async def host(app: Path) -> AsyncIterator[Host]:
         yield host
 
 
-async def ask(host: Host, assistant: str, question: str, **asked: Any) -> list[Event]:
+async def ask(host: Host, assistant: str, question: str, **requested: Any) -> list[Event]:
     with anyio.fail_after(50):
-        async with host.stream(assistant, question, **asked) as events:
+        async with host.stream(assistant, question, **requested) as events:
             return [event async for event in events]
 
 

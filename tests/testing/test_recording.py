@@ -145,7 +145,7 @@ async def test_the_clock_stands_where_it_stood_when_the_cassette_was_made(
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "expected_message"),
     [
         ("{", "is not JSON"),
         ('{"calls": [{"call": 1}]}', "is not a cassette: calls[0]"),
@@ -153,10 +153,10 @@ async def test_the_clock_stands_where_it_stood_when_the_cassette_was_made(
     ],
 )
 async def test_a_broken_cassette_is_told_with_its_place(
-    run_tests: RunTests, text: str, said: str
+    run_tests: RunTests, text: str, expected_message: str
 ) -> None:
     ran = await run_tests('test("x", () => {});', tests__first_cassette_json=text)
-    assert said in ran.why()
+    assert expected_message in ran.why()
     assert ran.why().startswith(CASSETTE)
 
 

@@ -204,7 +204,7 @@ async def test_a_hook_that_throws_is_the_turns_error_with_its_own_line(run_tests
 
 
 @pytest.mark.parametrize(
-    ("call", "said"),
+    ("call", "text"),
     [
         ('turn("?", { modle: [] })', "turn: unknown key 'modle' (did you mean 'model'?)"),
         ("turn(5)", "turn: the message must be text or a list"),
@@ -227,10 +227,10 @@ async def test_a_hook_that_throws_is_the_turns_error_with_its_own_line(run_tests
     ],
 )
 async def test_wrong_arguments_throw_at_their_line(
-    run_tests: RunTests, call: str, said: str
+    run_tests: RunTests, call: str, text: str
 ) -> None:
     ran = await run_tests(f'test("wrong", () => {{\n  {call};\n}});')
-    assert said in ran.why()
+    assert text in ran.why()
 
 
 async def test_an_endless_test_meets_its_limit_and_the_next_one_runs(run_tests: RunTests) -> None:

@@ -30,7 +30,7 @@ async def turn(
     models: Mapping[str, Sequence[Any]] | None = None,
     packages: Mapping[str, str] | None = None,
     assistant: str = "a",
-    **asked: Any,
+    **requested: Any,
 ) -> tuple[list[Event], dict[str, ScriptedConnector]]:
     """Assistants by their hooks (`b` has none unless given), each with a model of its own name."""
     files = {"assistants/b/package.yao": PLAIN % "b", "kb/docs.kb.yao": '{"name": "Docs"}'}
@@ -52,7 +52,7 @@ async def turn(
                 sources={"kb": kb(), "web": web()},
                 connectors=connectors,
             ) as host,
-            host.stream(assistant, asked.pop("messages", "question"), **asked) as events,
+            host.stream(assistant, requested.pop("messages", "question"), **requested) as events,
         ):
             return [event async for event in events], connectors
 
@@ -98,7 +98,7 @@ async def test_a_called_assistant_runs_a_turn_of_its_own(make_app: MakeApp) -> N
     assert result["metadata"] == {"m": 1}
     assert [(cited["verdict"], cited["title"]) for cited in result["citations"]] == [("ok", "k1")]
     assert result["citations"][0]["marker"] in result["content"]
-    last = connectors["b"].asked[0].messages[-1].text
+    last = connectors["b"].calls[0].messages[-1].text
     assert last.endswith("\n\nwhat?")
     assert "question" not in last
 
@@ -172,13 +172,13 @@ async def test_history_puts_the_callers_conversation_first(make_app: MakeApp) ->
         ctx.agent.Call("b", { role: "user", content: "alone?" }, { skip: { history: false } });
     }"""
     _, models = await turn(make_app, {"a": hook}, {"c": ["ok"]})
-    assert [message.text for message in models["c"].asked[0].messages] == ["question\n\nmore?"]
-    assert models["c"].asked[0].temperature == 0.1
-    assert [message.text for message in models["b"].asked[0].messages] == ["question\n\nalone?"]
+    assert [message.text for message in models["c"].calls[0].messages] == ["question\n\nmore?"]
+    assert models["c"].calls[0].temperature == 0.1
+    assert [message.text for message in models["b"].calls[0].messages] == ["question\n\nalone?"]
 
 
 @pytest.mark.parametrize(
-    ("models", "hook", "said", "content"),
+    ("models", "hook", "expected_message", "content"),
     [
         (
             {"b": [{"text": "Half of it", "cut": True}]},
@@ -192,7 +192,7 @@ async def test_history_puts_the_callers_conversation_first(make_app: MakeApp) ->
     ],
 )
 async def test_a_failure_of_the_other_assistant_is_an_error_on_the_result(
-    make_app: MakeApp, models: dict[str, Any], hook: str, said: str, content: str
+    make_app: MakeApp, models: dict[str, Any], hook: str, expected_message: str, content: str
 ) -> None:
     hooks = {
         "a": "function Create(ctx) { return { metadata: { r: ctx.agent.Call('b', 'x') } }; }",
@@ -200,7 +200,7 @@ async def test_a_failure_of_the_other_assistant_is_an_error_on_the_result(
     }
     events, _ = await turn(make_app, hooks, models)
     result = end(events).metadata["r"]
-    assert said in result["error"]
+    assert expected_message in result["error"]
     assert result["content"] == content
     assert not of(events, "error")
     assert [event.node.status for event in of(events, "trace") if event.node.type == "agent"] == [
@@ -356,10 +356,10 @@ async def test_a_delegated_turn_goes_on_in_the_same_stream(make_app: MakeApp, ho
     assert end(events).content == "".join(event.delta for event in of(events, "text"))
     assert end(events).content.endswith(LONG)
     assert end(events).data == {"id": "b", "from": "a"}
-    call = models["b"].asked[0]
+    call = models["b"].calls[0]
     assert call.messages[-1].text.endswith("\n\nrather this")
     assert call.temperature == 0.2
-    assert len(models["a"].asked) == (hook == "Next")
+    assert len(models["a"].calls) == (hook == "Next")
 
 
 @pytest.mark.parametrize("hook", ["Create", "Next"])
@@ -404,13 +404,17 @@ async def test_a_model_is_asked_with_the_messages_and_options_given(make_app: Ma
     )
     assert result["tool_calls"] == [{"id": "c1", "name": "t", "arguments": {"x": 1}}]
     assert set(result["usage"]) == {"prompt_tokens", "completion_tokens", "total_tokens"}
-    asked = models["b"].asked[0]
-    assert ([message.text for message in asked.messages], asked.temperature, asked.max_tokens) == (
+    requested = models["b"].calls[0]
+    assert (
+        [message.text for message in requested.messages],
+        requested.temperature,
+        requested.max_tokens,
+    ) == (
         ["be brief", "hi"],
         0.3,
         9,
     )
-    assert asked.tools[0]["function"]["name"] == "t"
+    assert requested.tools[0]["function"]["name"] == "t"
     assert [event.node.label for event in of(events, "trace") if event.node.type == "llm"] == [
         "b",
         "b",
@@ -607,7 +611,7 @@ async def test_stopping_one_of_several_stops_them_all(make_app: MakeApp) -> None
 
 
 @pytest.mark.parametrize(
-    ("call", "said"),
+    ("call", "expected_message"),
     [
         (
             "agent.Call()",
@@ -641,7 +645,7 @@ async def test_stopping_one_of_several_stops_them_all(make_app: MakeApp) -> None
     ],
 )
 async def test_wrong_arguments_throw_and_nothing_is_asked(
-    make_app: MakeApp, call: str, said: str
+    make_app: MakeApp, call: str, expected_message: str
 ) -> None:
     hook = f"""function Create(ctx) {{
         try {{ ctx.{call}; }} catch (e) {{ return {{ metadata: {{ caught: [e.constructor.name, e.message] }} }}; }}
@@ -649,8 +653,8 @@ async def test_wrong_arguments_throw_and_nothing_is_asked(
     events, models = await turn(make_app, {"a": hook})
     kind, message = end(events).metadata["caught"]
     assert kind == "TypeError"
-    assert said in message
-    assert models["b"].asked == []
+    assert expected_message in message
+    assert models["b"].calls == []
 
 
 async def test_an_option_that_nothing_reads_is_a_warning_with_the_nearest(
@@ -681,7 +685,7 @@ async def test_leaving_the_turn_stops_the_called_assistant(make_app: MakeApp) ->
                 async for event in events:
                     if event.type == "trace" and event.node.type == "search":
                         break
-                while not held.asked:
+                while not held.requests:
                     await anyio.lowlevel.checkpoint()
             assert held.cancelled == 1
 

@@ -108,16 +108,16 @@ async def test_a_package_in_the_common_dialect_runs_unchanged(
     )
     assert not of(events, "error")
     assert (
-        next(message.text for message in model.asked[0].messages if message.role == "system")
+        next(message.text for message in model.calls[0].messages if message.role == "system")
     ).endswith("\n\nW1!")
     assert [event.source for event in of(events, "search_start")] == ["hook", "auto"]
     assert {event.search_type for event in of(events, "search_start")} == {"web"}
-    assert (source.asked[0].time_range, source.asked[0].limit) == ("week", 3)
-    assert source.asked[0].rerank is not None
-    assert source.asked[0].rerank.top_k == 2
+    assert (source.requests[0].time_range, source.requests[0].limit) == ("week", 3)
+    assert source.requests[0].rerank is not None
+    assert source.requests[0].rerank.top_k == 2
     assert end(events).data == {"said": "Fine."}
     assert end(events).metadata == {"seen": 1}
-    assert model.asked[0].temperature == 0.5
+    assert model.calls[0].temperature == 0.5
     assert "started for a" in [event.node.label for event in of(events, "trace")]
 
 
@@ -130,14 +130,14 @@ async def test_what_the_runtime_does_not_have_cannot_be_imported_from_it(make_ap
 
 
 @pytest.mark.parametrize(
-    ("target", "said"),
+    ("target", "expected_message"),
     [
         ("../../../outside/*", "leads outside assistants/a"),
         ("./empty/*", "finds no file"),
     ],
 )
 async def test_names_of_files_stay_inside_the_package(
-    make_app: MakeApp, target: str, said: str
+    make_app: MakeApp, target: str, expected_message: str
 ) -> None:
     config = f'{{"compilerOptions": {{"paths": {{"@lib/*": ["{target}"]}}}}}}'
     app = make_app(
@@ -148,12 +148,12 @@ async def test_names_of_files_stay_inside_the_package(
         }
     )
     (error,) = of(await turn(app), "error")
-    assert f"the import '@lib/loud' {said}" in error.message
+    assert f"the import '@lib/loud' {expected_message}" in error.message
     assert (error.file, error.line) == ("assistants/a/src/index.ts", 9)
 
 
 @pytest.mark.parametrize(
-    ("config", "said"),
+    ("config", "expected_message"),
     [
         ('{"compilerOptions": {"paths": []}}', "tsconfig.json:1:31: should be an object"),
         ('{"compilerOptions": {"paths": {"@a/*/*": []}}}', "'@a/*/*' may have one star"),
@@ -162,10 +162,12 @@ async def test_names_of_files_stay_inside_the_package(
         ('{"compilerOptions": ', "tsconfig.json:1:"),
     ],
 )
-async def test_a_wrong_tsconfig_says_where(make_app: MakeApp, config: str, said: str) -> None:
+async def test_a_wrong_tsconfig_says_where(
+    make_app: MakeApp, config: str, expected_message: str
+) -> None:
     app = make_app({**files(), "assistants/a/tsconfig.json": config})
     async with open_host(app, environment={}) as host:
         with pytest.raises(ConfigError) as caught:
             async with host.stream("a", "x"):
                 pass
-    assert said in str(caught.value)
+    assert expected_message in str(caught.value)

@@ -251,15 +251,15 @@ async def test_another_assistants_collection_is_not_reached_by_its_name(
         }
     )
     part = {"type": "data", "data": {"sources": [{"type": "kb_collection", "name": own}]}}
-    said = [{"role": "user", "content": [{"type": "text", "text": "question"}, part]}]
+    messages = [{"role": "user", "content": [{"type": "text", "text": "question"}, part]}]
     source = kb()
-    events = await run(app, said, sources={"kb": source})
+    events = await run(app, messages, sources={"kb": source})
     errors = [event.error for event in of(events, "search_complete") if event.error]
     if own == "open":
-        assert (errors, len(source.asked)) == ([], 1)
+        assert (errors, len(source.requests)) == ([], 1)
     else:
         assert ["belongs to another assistant" in error for error in errors] == [True]
-        assert source.asked == []
+        assert source.requests == []
 
 
 async def test_the_trace_says_why_each_item_stands_where_it_does_or_was_dropped(

@@ -34,18 +34,18 @@ async def test_an_answer_that_cites_none_of_its_sources_is_not_grounded(
 
 
 @pytest.mark.parametrize(
-    ("sources", "said"), [(NOTHING, "found nothing"), (BROKEN, "sources on this message failed")]
+    ("sources", "message"), [(NOTHING, "found nothing"), (BROKEN, "sources on this message failed")]
 )
 async def test_the_model_learns_that_nothing_was_found(
-    make_app: MakeApp, sources: Any, said: str
+    make_app: MakeApp, sources: Any, message: str
 ) -> None:
     model = scripted("ok")
     await run(app_with(make_app), connector=model, sources=sources)
-    text = model.asked[0].messages[-1].text
-    assert said in text
+    text = model.calls[0].messages[-1].text
+    assert message in text
     assert text.endswith("\n\nquestion")
     await run(app_with(make_app), connector=(other := scripted("ok")), search=False)
-    assert other.asked[0].messages[-1].text == "question"
+    assert other.calls[0].messages[-1].text == "question"
 
 
 async def test_an_answer_that_is_cut_is_a_warning_and_no_failure(make_app: MakeApp) -> None:

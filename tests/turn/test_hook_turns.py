@@ -27,9 +27,9 @@ function Create(ctx, messages, options) {
 
 
 async def hooked(
-    make_app: MakeApp, hook: str, package: str = ASSISTANT, **asked: Any
+    make_app: MakeApp, hook: str, package: str = ASSISTANT, **requested: Any
 ) -> list[Event]:
-    return await run(app_with(make_app, package, index_ts=hook), **asked)
+    return await run(app_with(make_app, package, index_ts=hook), **requested)
 
 
 async def test_a_hook_that_formats_its_own_references_is_the_only_one_to_speak_of_them(
@@ -37,7 +37,7 @@ async def test_a_hook_that_formats_its_own_references_is_the_only_one_to_speak_o
 ) -> None:
     model = scripted("As [1] says.")
     events = await hooked(make_app, EXAMPLE_5, connector=model)
-    system = [message.text for message in model.asked[0].messages if message.role == "system"]
+    system = [message.text for message in model.calls[0].messages if message.role == "system"]
     assert len(system) == 1
     assert system[0].startswith("Use [N] to cite. References:\n[1] w1 - https://example.org/w1")
     assert [(event.source, event.search_type) for event in of(events, "search_start")] == [
@@ -59,11 +59,11 @@ async def test_messages_without_a_user_message_are_context_and_with_one_the_conv
         "const Create = () => ({messages: [{role: 'user', content: 'rewritten'}], search: false})"
     )
     await hooked(make_app, replaced, connector=model)
-    assert [(m.role, m.text) for m in model.asked[0].messages] == [
+    assert [(m.role, m.text) for m in model.calls[0].messages] == [
         ("system", "context"),
         ("user", "question"),
     ]
-    assert [(m.role, m.text) for m in model.asked[1].messages] == [("user", "rewritten")]
+    assert [(m.role, m.text) for m in model.calls[1].messages] == [("user", "rewritten")]
 
 
 async def test_a_rewritten_question_is_what_is_searched_for(make_app: MakeApp) -> None:
@@ -73,7 +73,7 @@ async def test_a_rewritten_question_is_what_is_searched_for(make_app: MakeApp) -
         " {search_types: ['kb']}})"
     )
     await hooked(make_app, hook, sources={"kb": source, "web": web()})
-    assert [request.query for request in source.asked] == ["rewritten"]
+    assert [request.query for request in source.requests] == ["rewritten"]
 
 
 async def test_results_of_hook_and_automatic_search_are_weighed_against_each_other(
@@ -101,7 +101,7 @@ async def test_a_hook_may_change_the_marker_for_its_turn(make_app: MakeApp) -> N
     cited = end(events).citations
     assert [c.verdict for c in cited] == ["ok"]
     assert cited[0].marker[0] + cited[0].marker[-1] == "[]"
-    assert cited[0].marker in model.asked[0].messages[-1].text
+    assert cited[0].marker in model.calls[0].messages[-1].text
 
 
 async def test_a_hook_that_throws_ends_the_turn_with_the_line_of_the_typescript(
@@ -158,7 +158,7 @@ async def test_next_runs_and_sees_the_error_when_the_model_fails(make_app: MakeA
 
 
 @pytest.mark.parametrize(
-    ("hook", "said"),
+    ("hook", "expected_message"),
     [
         ("const Create = () => ({serach: false})", "did you mean 'search'?"),
         ("function Create(ctx) { ctx.search.KB('q', {limt: 3}); }", "did you mean 'limit'?"),
@@ -166,15 +166,15 @@ async def test_next_runs_and_sees_the_error_when_the_model_fails(make_app: MakeA
     ],
 )
 async def test_a_key_that_nothing_reads_is_said_and_never_ignored_in_silence(
-    make_app: MakeApp, hook: str, said: str
+    make_app: MakeApp, hook: str, expected_message: str
 ) -> None:
     events = await hooked(make_app, hook)
-    assert [said in event.message for event in of(events, "warning")] == [True]
+    assert [expected_message in event.message for event in of(events, "warning")] == [True]
     assert [event.file for event in of(events, "warning")] == ["assistants/a/index.ts"]
 
 
 @pytest.mark.parametrize(
-    ("returned", "said", "hint"),
+    ("returned", "expected_message", "hint"),
     [
         (
             "connector: 'extractiv'",
@@ -190,16 +190,16 @@ async def test_a_key_that_nothing_reads_is_said_and_never_ignored_in_silence(
     ],
 )
 async def test_a_name_that_a_hook_returns_and_nothing_has_is_an_error_of_the_hook(
-    make_app: MakeApp, returned: str, said: str, hint: str
+    make_app: MakeApp, returned: str, expected_message: str, hint: str
 ) -> None:
     events = await hooked(make_app, f"const Create = () => ({{{returned}}})")
     assert [(e.code, e.message, e.file, e.hint) for e in of(events, "error")] == [
-        ("hook_return", said, "assistants/a/index.ts", hint)
+        ("hook_return", expected_message, "assistants/a/index.ts", hint)
     ]
 
 
 @pytest.mark.parametrize(
-    ("returned", "said"),
+    ("returned", "expected_message"),
     [
         (
             "citation: {format: 'x'}",
@@ -212,11 +212,11 @@ async def test_a_name_that_a_hook_returns_and_nothing_has_is_an_error_of_the_hoo
     ],
 )
 async def test_a_wrong_setting_that_a_hook_returns_is_named_as_it_was_returned(
-    make_app: MakeApp, returned: str, said: str
+    make_app: MakeApp, returned: str, expected_message: str
 ) -> None:
     (error,) = of(await hooked(make_app, f"const Create = () => ({{{returned}}})"), "error")
     assert (error.code, error.file) == ("hook_return", "assistants/a/index.ts")
-    assert error.message.startswith(said)
+    assert error.message.startswith(expected_message)
 
 
 async def test_console_lines_are_nodes_of_the_trace_under_the_hook(make_app: MakeApp) -> None:
@@ -292,9 +292,9 @@ async def test_markers_that_a_hook_was_given_are_citations_whatever_format_it_th
     await hooked(
         make_app, hook, connector=model, sources={"kb": kb(item), "web": CannedSource({"*": []})}
     )
-    system, user = (message.text for message in model.asked[0].messages)
+    system, user = (message.text for message in model.calls[0].messages)
     given, sources = system.rpartition("\n\n")[2], user
-    assert "#ref:zz99" not in sources + model.asked[0].references[0].content
+    assert "#ref:zz99" not in sources + model.calls[0].references[0].content
     marker = format.replace("{id}", given.removeprefix("#ref:"))
     assert marker in sources
     answer = scripted(f"Both {given} and {marker}, not #ref:zz98.")

@@ -95,7 +95,7 @@ async def test_an_error_status_is_an_answer(asking: Asking, status: int) -> None
 async def test_a_query_is_an_object_text_or_a_list_of_these(asking: Asking, query: str) -> None:
     asking.server.on("/api", Json({}))
     await asking.value(f"http.Get(base + '/api?q=0', {query}).status")
-    target = urlsplit(asking.server.asked[0].path)
+    target = urlsplit(asking.server.requests[0].path)
     assert sorted(parse_qsl(target.query)) == [
         ("a", "1"),
         ("b", "x y"),
@@ -111,7 +111,7 @@ async def test_headers_are_an_object_or_a_list_of_them(asking: Asking) -> None:
         "http.Get(base + '/api', null, { Authorization: 'Bearer x', 'X-Count': 3 }).status"
     )
     await asking.value("http.Get(base + '/api', null, [{ 'X-A': 'a' }, { 'X-B': 'b' }]).status")
-    first, second = asking.server.asked
+    first, second = asking.server.requests
     assert (first.headers["authorization"], first.headers["x-count"]) == ("Bearer x", "3")
     assert (second.headers["x-a"], second.headers["x-b"]) == ("a", "b")
 
@@ -153,12 +153,12 @@ async def test_bodies_go_as_they_were_meant(
 ) -> None:
     asking.server.on("/api", Json({}))
     assert await asking.value(f"{call}.status") == 200
-    (asked,) = asking.server.asked
-    assert asked.method == method
-    assert asked.headers.get("content-type") == type
-    assert asked.body.decode() == body
-    assert ("q=1" in asked.path) == ("q: 1" in call)
-    assert ("x-a" in asked.headers) == ("X-A" in call)
+    (requested,) = asking.server.requests
+    assert requested.method == method
+    assert requested.headers.get("content-type") == type
+    assert requested.body.decode() == body
+    assert ("q=1" in requested.path) == ("q: 1" in call)
+    assert ("x-a" in requested.headers) == ("X-A" in call)
 
 
 async def test_a_head_request_has_an_answer_without_a_body(asking: Asking) -> None:
@@ -168,11 +168,11 @@ async def test_a_head_request_has_an_answer_without_a_body(asking: Asking) -> No
 
 
 async def test_a_host_that_is_not_declared_is_refused_with_what_to_declare(asking: Asking) -> None:
-    said = await asking.failure("http.Get('https://example.org/x')")
-    assert "the host 'example.org' is not declared" in said
-    assert "add 'example.org' to http.hosts in package.yao" in said
+    message = await asking.failure("http.Get('https://example.org/x')")
+    assert "the host 'example.org' is not declared" in message
+    assert "add 'example.org' to http.hosts in package.yao" in message
     assert "http.hosts" in await asking.failure("http.Get(base)", hosts=[])
-    assert asking.server.asked == []
+    assert asking.server.requests == []
 
 
 async def test_a_refusal_can_be_caught_and_has_a_code(asking: Asking) -> None:
@@ -183,7 +183,7 @@ async def test_a_refusal_can_be_caught_and_has_a_code(asking: Asking) -> None:
 
 
 @pytest.mark.parametrize(
-    ("call", "settings", "reply", "said"),
+    ("call", "settings", "reply", "message"),
     [
         (
             "http.Get(base + '/x')",
@@ -201,16 +201,16 @@ async def test_a_refusal_can_be_caught_and_has_a_code(asking: Asking) -> None:
     ],
 )
 async def test_an_answer_that_cannot_be_had_throws(
-    asking: Asking, call: str, settings: dict[str, Any], reply: Any, said: str
+    asking: Asking, call: str, settings: dict[str, Any], reply: Any, message: str
 ) -> None:
     asking.server.on("/x", reply)
-    assert said in " ".join((await asking.failure(call, **settings)).split()).replace(
+    assert message in " ".join((await asking.failure(call, **settings)).split()).replace(
         "(", ""
     ).replace(")", "")
 
 
 @pytest.mark.parametrize(
-    ("call", "said"),
+    ("call", "message"),
     [
         ("http.Get()", "http.Get: the url must be text that is not empty, not nothing"),
         ("http.Get('nowhere')", "http.Get: 'nowhere' cannot be requested"),
@@ -237,10 +237,10 @@ async def test_an_answer_that_cannot_be_had_throws(
     ],
 )
 async def test_wrong_requests_throw_and_say_what_is_wrong(
-    asking: Asking, call: str, said: str
+    asking: Asking, call: str, message: str
 ) -> None:
-    assert said in await asking.failure(call)
-    assert asking.server.asked == []
+    assert message in await asking.failure(call)
+    assert asking.server.requests == []
 
 
 async def test_the_trace_names_the_request_without_its_query(asking: Asking) -> None:

@@ -115,17 +115,17 @@ async def test_turns_above_the_bound_wait_and_above_the_queue_they_are_refused(
         ):
             for _ in range(3):
                 tasks.start_soon(ask, host)
-            while len(source.asked) < 2:
+            while len(source.requests) < 2:
                 await anyio.wait_all_tasks_blocked()
             with pytest.raises(TooManyTurns, match=r"2 turns are under way and 1 wait") as refused:
                 async with host.stream("a", "question"):
                     pass
             assert refused.value.code == "too_many_turns"
-            assert len(source.asked) == 2  # the third waits
+            assert len(source.requests) == 2  # the third waits
             assert source.gate is not None
             source.gate.set()
     assert ended == ["stream_end"] * 3
-    assert len(source.asked) == 3
+    assert len(source.requests) == 3
 
 
 def _held() -> tuple[set[str], int, set[int]]:

@@ -174,10 +174,10 @@ async def test_memory_belongs_to_an_identity_and_is_not_seen_by_another(
 async def test_memory_of_nobody_is_refused_and_not_shared(
     app: App, space: str, identity: Identity | None, chat: str, noun: str
 ) -> None:
-    said = await app.failure(f"ctx.memory.{space}.Set('k', 1)", identity, chat)
-    assert "not permitted" in said
-    assert f"needs a {noun}" in said
-    assert "'context' memory" in said
+    message = await app.failure(f"ctx.memory.{space}.Set('k', 1)", identity, chat)
+    assert "not permitted" in message
+    assert f"needs a {noun}" in message
+    assert "'context' memory" in message
     code = (
         f"(() => {{ try {{ ctx.memory.{space}.Get('k'); }} catch (error: any) {{ return error.code;"
         " } })()"
@@ -207,7 +207,7 @@ async def test_a_time_to_live_is_in_milliseconds(app: App) -> None:
 
 
 @pytest.mark.parametrize(
-    ("call", "said"),
+    ("call", "message"),
     [
         ("user.Get()", "ctx.memory.user.Get: the key is missing"),
         (
@@ -231,8 +231,8 @@ async def test_a_time_to_live_is_in_milliseconds(app: App) -> None:
         ),
     ],
 )
-async def test_wrong_calls_throw_and_say_what_is_wrong(app: App, call: str, said: str) -> None:
-    assert said in await app.failure(f"ctx.memory.{call}")
+async def test_wrong_calls_throw_and_say_what_is_wrong(app: App, call: str, message: str) -> None:
+    assert message in await app.failure(f"ctx.memory.{call}")
 
 
 async def test_counters_of_many_turns_at_once_lose_nothing(app: App) -> None:

@@ -80,12 +80,12 @@ def test_parts_of_one_chunk_are_told_together(hooks: list[int], automatic: list[
     found.append(SearchResult(type="kb", query="q", source="auto", items=(part(*automatic),)))
     [entry] = pool(found, WEIGHTS).entries
     assert entry.source == "hook"
-    told = {n for n in range(9) if hooks[0] <= n <= hooks[1] or automatic[0] <= n <= automatic[1]}
-    assert [n for n in range(9) if entry.item.content.count(f"Sentence {n}.")] == sorted(told)
+    shown = {n for n in range(9) if hooks[0] <= n <= hooks[1] or automatic[0] <= n <= automatic[1]}
+    assert [n for n in range(9) if entry.item.content.count(f"Sentence {n}.")] == sorted(shown)
     assert all(entry.item.content.count(f"Sentence {n}.") <= 1 for n in range(9))
-    whole = part(min(told), max(told))
+    whole = part(min(shown), max(shown))
     assert entry.item.extent == whole.extent
-    if len(told) == max(told) - min(told) + 1 and max(hooks[0], automatic[0]) <= min(
+    if len(shown) == max(shown) - min(shown) + 1 and max(hooks[0], automatic[0]) <= min(
         hooks[1], automatic[1]
     ):
         assert entry.item.content == whole.content

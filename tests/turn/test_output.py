@@ -75,7 +75,7 @@ async def test_a_message_reaches_the_client_while_the_hook_still_runs(make_app: 
                 if event.type == "message":
                     seen.append(event.message["props"]["content"])
                     assert gate.is_set() == (seen == ["Looking", "Done"])
-                if seen == ["Looking"] and held.asked:
+                if seen == ["Looking"] and held.requests:
                     gate.set()
     assert seen == ["Looking", "Done"]
 
@@ -154,7 +154,7 @@ async def test_a_stream_without_an_end_is_closed_when_its_hook_ends_however_it_e
 
 
 @pytest.mark.parametrize(
-    ("call", "said"),
+    ("call", "expected_message"),
     [
         ("Send()", "ctx.Send: a message must be text or an object, not nothing"),
         ("Send({ props: {} })", "ctx.Send: a message must have a type"),
@@ -189,7 +189,7 @@ async def test_a_stream_without_an_end_is_closed_when_its_hook_ends_however_it_e
     ],
 )
 async def test_a_wrong_call_throws_and_says_what_there_is(
-    make_app: MakeApp, call: str, said: str
+    make_app: MakeApp, call: str, expected_message: str
 ) -> None:
     events = await sending(
         make_app,
@@ -200,7 +200,7 @@ async def test_a_wrong_call_throws_and_says_what_there_is(
     )
     caught = end(events).metadata["caught"]
     assert caught[0] == "TypeError"
-    assert said in caught[1]
+    assert expected_message in caught[1]
     assert len(of(events, "message")) == 2
 
 

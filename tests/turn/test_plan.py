@@ -19,17 +19,17 @@ CONTEXT = CreateReturn(messages=(Message(role="system", content="found"),))
 
 
 @pytest.mark.parametrize(
-    ("asked", "configured", "handled"),
+    ("requested", "configured", "handled"),
     list(itertools.product([True, False, None], [True, False], [True, False])),
 )
 def test_the_request_outranks_the_hook_and_the_hook_outranks_the_assistant(
-    asked: bool | None, configured: bool, handled: bool
+    requested: bool | None, configured: bool, handled: bool
 ) -> None:
     settings = CONFIGURED if configured else PLAIN
-    types = plan(asked, CONTEXT if handled else None, settings, 0, {"kb"}).types
-    if asked is True:
+    types = plan(requested, CONTEXT if handled else None, settings, 0, {"kb"}).types
+    if requested is True:
         assert types == (("web", "kb") if configured else ("kb",))
-    elif asked is False or handled or not configured:
+    elif requested is False or handled or not configured:
         assert types == ()
     else:
         assert types == ("web", "kb")
@@ -61,13 +61,13 @@ def test_a_hook_that_returns_no_messages_has_not_handled_the_search() -> None:
 
 
 def test_every_skip_says_why() -> None:
-    for asked, hook, settings in [
+    for requested, hook, settings in [
         (False, None, CONFIGURED),
         (None, CONTEXT, CONFIGURED),
         (None, None, PLAIN),
         (True, None, PLAIN),
     ]:
-        decided = plan(asked, hook, settings, 0, set())
+        decided = plan(requested, hook, settings, 0, set())
         assert decided.types == ()
         assert decided.reason
 
@@ -83,7 +83,7 @@ def test_a_requests_gaps_are_filled_from_the_settings_and_what_it_says_stands() 
         ("a", "b"),
         False,
     )
-    said = complete(
+    completed = complete(
         SearchRequest(type="kb", query="q", limit=1, threshold=0.0, collections=("c",)), settings
     )
-    assert (said.limit, said.threshold, said.collections) == (1, 0.0, ("c",))
+    assert (completed.limit, completed.threshold, completed.collections) == (1, 0.0, ("c",))

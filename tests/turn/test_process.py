@@ -141,7 +141,7 @@ async def test_records_are_read_under_the_permissions_of_whoever_asks(app: App) 
 
 
 @pytest.mark.parametrize(
-    ("call", "said"),
+    ("call", "message"),
     [
         ("Process('models.prodcut.Get')", "no model 'prodcut' did you mean 'product'?"),
         (
@@ -175,9 +175,9 @@ async def test_records_are_read_under_the_permissions_of_whoever_asks(app: App) 
     ],
 )
 async def test_wrong_queries_and_writes_throw_and_say_what_is_wrong(
-    app: App, call: str, said: str
+    app: App, call: str, message: str
 ) -> None:
-    assert said in (await app.failure(call)).replace("(", "").replace(")", "")
+    assert message in (await app.failure(call)).replace("(", "").replace(")", "")
 
 
 # -------------------------------------------------------------------------------------------- texts
@@ -199,7 +199,7 @@ async def test_texts_are_made_into_something_else(app: App) -> None:
 
 
 @pytest.mark.parametrize(
-    ("call", "said"),
+    ("call", "message"),
     [
         (
             "Process('text.ExtractJSN', 'x')",
@@ -215,8 +215,10 @@ async def test_texts_are_made_into_something_else(app: App) -> None:
         ("Process('models')", "'models' is not offered"),
     ],
 )
-async def test_what_is_not_listed_throws_and_names_what_is(app: App, call: str, said: str) -> None:
-    assert said in (await app.failure(call)).replace("(", "").replace(")", "")
+async def test_what_is_not_listed_throws_and_names_what_is(
+    app: App, call: str, message: str
+) -> None:
+    assert message in (await app.failure(call)).replace("(", "").replace(")", "")
 
 
 def test_every_listed_process_is_described() -> None:

@@ -34,8 +34,8 @@ USER = Message(role="user", content="question")
 def made(
     messages: list[Message], items: list[Item], settings: CitationSettings = CITATION
 ) -> Prompt:
-    told = sources_text(items, settings, Grammar.of(settings.format), "f00d")
-    return build_prompt([], messages, told, instructions(settings))
+    sources = sources_text(items, settings, Grammar.of(settings.format), "f00d")
+    return build_prompt([], messages, sources, instructions(settings))
 
 
 CONVERSATION = [
@@ -50,14 +50,14 @@ def test_the_sources_begin_the_last_user_message_and_the_instructions_are_in_the
     None
 ):
     prompt = made(CONVERSATION, [ITEM])
-    system, *said, last = prompt.messages
-    assert [message.role for message in (system, *said, last)] == [
+    system, *between, last = prompt.messages
+    assert [message.role for message in (system, *between, last)] == [
         "system",
         "user",
         "assistant",
         "user",
     ]
-    assert said == CONVERSATION[1:3]
+    assert between == CONVERSATION[1:3]
     assert last.text == f"{prompt.sources}\n\nquestion"
     assert "such as #ref:a1b2" in prompt.sources
     assert system.text == f"{instructions(CITATION)}\n\nbe kind"
@@ -148,8 +148,8 @@ def test_the_model_sees_a_marker_as_it_is_to_be_written_once_for_each_source(
     assert item.citation_id in block
     assert grammar.pattern.findall(block) == ["a1b2"]
     assert block.count("<source") == block.count("</source>") == 1
-    told = sources_text([item], settings, grammar, "f00dbeef")
-    assert set(grammar.pattern.findall(told)) == {"a1b2"}
+    sources = sources_text([item], settings, grammar, "f00dbeef")
+    assert set(grammar.pattern.findall(sources)) == {"a1b2"}
     assert not grammar.pattern.search(instructions(settings))
 
 

@@ -55,7 +55,7 @@ async def run(
     sources: Mapping[SearchType, Handler] | None = None,
     tools: Sequence[Tool] = (),
     connector: ScriptedConnector | None = None,
-    **asked: Any,
+    **requested: Any,
 ) -> list[Event]:
     model = connector or scripted(*script)
     found: Mapping[SearchType, Handler] = sources or {
@@ -68,7 +68,7 @@ async def run(
             open_host(
                 app, environment={}, sources=found, connectors={"script": model}, tools=tools
             ) as host,
-            host.stream("a", messages, **asked) as events,
+            host.stream("a", messages, **requested) as events,
         ):
             return [event async for event in events]
 
@@ -185,25 +185,25 @@ async def test_all_sources_are_searched_at_the_same_time(make_app: MakeApp) -> N
                     started.add(event.search_type)
                 if started == {"web", "kb"}:
                     gate.set()
-        assert all(source.asked for source in held.values())
+        assert all(source.requests for source in held.values())
 
 
 @pytest.mark.parametrize(
-    ("asked", "expected"), [(True, {"web", "kb"}), (False, set()), (None, {"web", "kb"})]
+    ("requested", "expected"), [(True, {"web", "kb"}), (False, set()), (None, {"web", "kb"})]
 )
 async def test_the_request_decides_whether_to_search(
-    make_app: MakeApp, asked: bool | None, expected: set[str]
+    make_app: MakeApp, requested: bool | None, expected: set[str]
 ) -> None:
-    events = await run(app_with(make_app), search=asked)
+    events = await run(app_with(make_app), search=requested)
     assert {event.search_type for event in of(events, "search_start")} == expected
 
 
 @pytest.mark.parametrize(
-    ("asked", "expected"), [(True, {"kb", "web"}), (False, set()), (None, set())]
+    ("requested", "expected"), [(True, {"kb", "web"}), (False, set()), (None, set())]
 )
 @pytest.mark.parametrize("hook", [False, True])
 async def test_an_assistant_that_says_no_search_is_not_searched_for_unless_the_request_wants_it(
-    make_app: MakeApp, asked: bool | None, expected: set[str], hook: bool
+    make_app: MakeApp, requested: bool | None, expected: set[str], hook: bool
 ) -> None:
     package = (
         '{"name": "A", "connector": "script", "search": false, "kb": {"collections": ["docs"]}}'
@@ -216,7 +216,7 @@ async def test_an_assistant_that_says_no_search_is_not_searched_for_unless_the_r
     app = app_with(make_app, package, index_ts=handled)
     (app / "agent").mkdir()
     (app / "agent/search.yao").write_text('{"web": true, "kb": true}', encoding="utf-8")
-    started = of(await run(app, search=asked), "search_start")
+    started = of(await run(app, search=requested), "search_start")
     assert {event.search_type for event in started if event.source == "auto"} == expected
     assert {event.search_type for event in started if event.source == "hook"} == (
         {"web"} if hook else set()
@@ -253,7 +253,7 @@ async def test_the_sources_reach_the_model_fenced_and_with_instructions(make_app
         connector=model,
         sources={"kb": kb(hostile), "web": CannedSource({"*": ()})},
     )
-    system, user = model.asked[0].messages
+    system, user = model.calls[0].messages
     assert [system.role, user.role] == ["system", "user"]
     assert "&lt;/source&gt;" in user.text
     assert user.text.count("</source>") == 1
@@ -265,13 +265,13 @@ async def test_the_sources_reach_the_model_fenced_and_with_instructions(make_app
 async def test_prompts_come_first_and_the_conversation_is_kept(make_app: MakeApp) -> None:
     model = scripted("ok")
     app = app_with(make_app, prompts_yml="- role: system\n  content: Be brief.\n")
-    said = [
+    conversation = [
         {"role": "user", "content": "a"},
         {"role": "assistant", "content": "b"},
         {"role": "user", "content": "c"},
     ]
-    await run(app, said, connector=model, search=False)
-    assert [message.text for message in model.asked[0].messages] == ["Be brief.", "a", "b", "c"]
+    await run(app, conversation, connector=model, search=False)
+    assert [message.text for message in model.calls[0].messages] == ["Be brief.", "a", "b", "c"]
 
 
 async def test_a_model_that_cuts_its_stream_is_an_error_and_what_had_arrived_is_kept(
@@ -292,7 +292,7 @@ async def test_an_unknown_assistant_is_refused_with_the_nearest_name(make_app: M
 
 
 @pytest.mark.parametrize(
-    ("asked", "said"),
+    ("requested", "expected_message"),
     [
         ({"messages": 5}, r"messages\[0\] must be a mapping, not int"),
         ({"messages": ["x"]}, r"messages\[0\] must be a mapping, not str"),
@@ -302,10 +302,10 @@ async def test_an_unknown_assistant_is_refused_with_the_nearest_name(make_app: M
     ],
 )
 async def test_what_a_program_asks_wrongly_is_refused_before_the_turn_begins(
-    make_app: MakeApp, asked: dict[str, Any], said: str
+    make_app: MakeApp, requested: dict[str, Any], expected_message: str
 ) -> None:
-    with pytest.raises(UsageError, match=said):
-        await run(app_with(make_app), **asked)
+    with pytest.raises(UsageError, match=expected_message):
+        await run(app_with(make_app), **requested)
 
 
 async def test_an_id_that_is_no_text_is_refused(make_app: MakeApp) -> None:
@@ -376,7 +376,7 @@ async def test_tool_calls_are_checked_run_and_fed_back(make_app: MakeApp) -> Non
     assert results[0].result == 3
     assert "wrong arguments: a:" in results[1].error
     assert "did you mean 'add'" in results[2].error
-    assert json.loads(model.asked[1].messages[-2].text) == 3
+    assert json.loads(model.calls[1].messages[-2].text) == 3
     assert end(events).content == "It is 3."
 
 
@@ -403,10 +403,10 @@ async def test_leaving_a_turn_stops_its_searches_before_the_next_line(make_app: 
     ) as host:
         async with host.stream("a", "question") as events:
             async for event in events:
-                if event.type == "search_start" and len(held.asked) == 2:
+                if event.type == "search_start" and len(held.requests) == 2:
                     break
                 await anyio.lowlevel.checkpoint()
-        assert held.cancelled == len(held.asked) > 0
+        assert held.cancelled == len(held.requests) > 0
 
 
 async def test_a_turn_that_takes_too_long_is_ended(make_app: MakeApp) -> None:

@@ -74,12 +74,12 @@ async def turn(
 
 
 def names(model: ScriptedConnector) -> list[str]:
-    return [tool["function"]["name"] for tool in model.asked[0].tools]
+    return [tool["function"]["name"] for tool in model.calls[0].tools]
 
 
-def told(model: ScriptedConnector) -> list[str]:
+def reported(model: ScriptedConnector) -> list[str]:
     """What the model was told of the calls of its first round."""
-    return [message.text for message in model.asked[1].messages if message.role == "tool"]
+    return [message.text for message in model.calls[1].messages if message.role == "tool"]
 
 
 class Where(BaseModel):
@@ -94,7 +94,7 @@ async def test_tools_of_servers_stand_beside_those_of_the_host(served: Served) -
     script = called(("tests__echo", {"text": "hello"}), ("weather", {"city": "Haifa"}))
     events, model = await turn(served(), script, "Done.", tools=[tool])
     assert {"weather", "tests__echo", "tests__search"} <= set(names(model))
-    assert [json.loads(text) for text in told(model)] == [
+    assert [json.loads(text) for text in reported(model)] == [
         {"result": "hello"},
         {"city": "Haifa", "sky": "clear"},
     ]
@@ -169,7 +169,7 @@ async def test_arguments_that_do_not_fit_the_schema_do_not_reach_the_server(serv
         ("tests__echo", {"text": 7}), ("tests__echo", {}), ("tests__echo", "{"), ("tests__ecko", {})
     )
     events, model = await turn(served(), script, "Sorry.")
-    assert [json.loads(text)["error"] for text in told(model)] == [
+    assert [json.loads(text)["error"] for text in reported(model)] == [
         "wrong arguments: text: 7 is not of type 'string'",
         "wrong arguments: arguments: 'text' is a required property",
         "the arguments are not JSON: Expecting property name enclosed in double quotes at column 2",
@@ -179,7 +179,7 @@ async def test_arguments_that_do_not_fit_the_schema_do_not_reach_the_server(serv
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "expected_message"),
     [
         ("[" * 200_000, "the arguments cannot be read: nested too deeply"),
         ('{"text": ' + "9" * 5000 + "}", "the arguments cannot be read: "),
@@ -189,12 +189,12 @@ async def test_arguments_that_do_not_fit_the_schema_do_not_reach_the_server(serv
     ids=["deep", "digits", "surrogate", "list"],
 )
 async def test_arguments_that_nobody_can_read_are_told_to_the_model(
-    served: Served, arguments: str, said: str
+    served: Served, arguments: str, expected_message: str
 ) -> None:
     events, model = await turn(
         served([{"tests": ["echo"]}]), called(("tests__echo", arguments)), "Sorry."
     )
-    assert json.loads(told(model)[0])["error"].startswith(said)
+    assert json.loads(reported(model)[0])["error"].startswith(expected_message)
     assert [event.arguments for event in of(events, "tool_start")] == [{"arguments": arguments}]
     assert all(event.model_dump_json() for event in events)
 
@@ -209,13 +209,13 @@ async def test_text_of_a_tool_that_only_looks_like_json_stays_text(
         served([{"tests": ["plain"]}]), called(("tests__plain", {"text": text})), "Done."
     )
     assert of(events, "tool_result")[0].result == text
-    assert told(model)[0].startswith(text[:60_000])
+    assert reported(model)[0].startswith(text[:60_000])
     assert all(event.model_dump_json() for event in events)
 
 
 async def test_a_tool_that_fails_is_an_error_that_the_model_may_mend(served: Served) -> None:
     events, model = await turn(served(), called(("tests__fail", {"why": "no ink"})), "Sorry.")
-    assert "tool 'fail' of MCP server 'tests' failed" in json.loads(told(model)[0])["error"]
+    assert "tool 'fail' of MCP server 'tests' failed" in json.loads(reported(model)[0])["error"]
     assert ["failed" in event.error for event in of(events, "tool_result")] == [True]
     assert [event.node.status for event in of(events, "trace") if event.node.type == "tool"][
         -1
@@ -234,8 +234,8 @@ async def test_calls_of_a_round_run_at_the_same_time_and_are_told_in_order(serve
     ].at_ms
     assert finished[0] == "tests__plain"
     assert took < 1300, "one after the other would take 1500 ms"
-    assert [json.loads(text) for text in told(model)[:3]] == [{"result": "waited"}] * 3
-    assert told(model)[3] == "quick"
+    assert [json.loads(text) for text in reported(model)[:3]] == [{"result": "waited"}] * 3
+    assert reported(model)[3] == "quick"
 
 
 async def test_a_long_result_is_cut_for_the_model_and_whole_for_everybody_else(
@@ -243,7 +243,7 @@ async def test_a_long_result_is_cut_for_the_model_and_whole_for_everybody_else(
 ) -> None:
     app = served(agent="options:\n  tool_result_kb: 2\n")
     events, model = await turn(app, called(("tests__large", {"megabytes": 0.1})), "Done.")
-    (text,) = told(model)
+    (text,) = reported(model)
     assert text.startswith(
         "x" * 2048 + "\n[cut here: the result has 103 KB, and only the first 2 KB are above]"
     )
@@ -267,7 +267,7 @@ async def test_rounds_of_tool_calls_are_bounded_and_the_last_answer_is_without_t
         "Done.",
     )
     events, model = await turn(app, *script)
-    assert [bool(asked.tools) for asked in model.asked] == [True, True, False]
+    assert [bool(requested.tools) for requested in model.calls] == [True, True, False]
     assert len(of(events, "tool_result")) == 2
     (warning,) = of(events, "warning")
     assert (warning.code, warning.hint) == (
@@ -292,7 +292,7 @@ async def test_a_model_that_asks_for_tools_when_there_are_none_left_is_told_of(
 
 
 @pytest.mark.parametrize(
-    ("servers", "code", "said"),
+    ("servers", "code", "expected_message"),
     [
         (["gone", "tests"], "server_not_configured", "'there-is-no-such-program'"),
         (["tsets", "tests"], "unknown_name", "no MCP server 'tsets'"),
@@ -302,15 +302,15 @@ async def test_a_model_that_asks_for_tools_when_there_are_none_left_is_told_of(
     ],
 )
 async def test_what_cannot_be_had_is_a_warning_and_the_turn_goes_on(
-    served: Served, servers: Any, code: str, said: str
+    served: Served, servers: Any, code: str, expected_message: str
 ) -> None:
     events, model = await turn(
         served(servers), called(("tests__echo", {"text": "still here"})), "Done."
     )
-    assert [(event.code, said in event.message) for event in of(events, "warning")] == [
+    assert [(event.code, expected_message in event.message) for event in of(events, "warning")] == [
         (code, True)
     ]
-    assert json.loads(told(model)[0]) == {"result": "still here"}
+    assert json.loads(reported(model)[0]) == {"result": "still here"}
     assert end(events).content == "Done."
 
 
@@ -407,7 +407,7 @@ async def test_calls_in_order_and_in_parallel_keep_their_order(served: Served) -
 
 
 @pytest.mark.parametrize(
-    ("servers", "call", "said"),
+    ("servers", "call", "expected_message"),
     [
         (
             ["tests"],
@@ -435,14 +435,14 @@ async def test_calls_in_order_and_in_parallel_keep_their_order(served: Served) -
     ],
 )
 async def test_a_hook_uses_only_what_the_package_lists(
-    served: Served, servers: Any, call: str, said: str
+    served: Served, servers: Any, call: str, expected_message: str
 ) -> None:
     caught = await value(
         f"(() => {{ try {{ return ctx.mcp.{call} }} catch (e) {{ return e.message }} }})()",
         served,
         servers,
     )
-    assert said in caught
+    assert expected_message in caught
 
 
 async def test_a_list_that_create_returns_does_not_widen_what_hooks_may_use(served: Served) -> None:
@@ -473,7 +473,10 @@ async def test_a_hook_lists_and_calls_the_tools_of_the_turn(served: Served) -> N
     events, _ = await turn(served([{"tests": ["plain"]}], hook=hook), tools=[tool])
     metadata = end(events).metadata
     assert metadata["names"] == ["weather", "tests__plain"]
-    assert [(said["result"], said["error"]) for said in metadata["said"]] == [
+    assert [
+        (expected_message["result"], expected_message["error"])
+        for expected_message in metadata["said"]
+    ] == [
         ("clear in Haifa", None),
         ("b", None),
         (None, "wrong arguments: text: 1 is not of type 'string'"),
@@ -485,8 +488,13 @@ async def test_what_a_hook_asks_of_a_server_is_in_the_trace_under_the_hook(serve
     hook = "function Create(ctx) { ctx.mcp.CallTool('tests', 'fail', {why: 'x'}); }"
     events, _ = await turn(served(hook=hook))
     nodes = {event.node.id: event.node for event in of(events, "trace")}
-    (asked,) = [node for node in nodes.values() if node.type == "mcp"]
-    assert (asked.label, asked.status, asked.data["server"], nodes[asked.parent].type) == (
+    (requested,) = [node for node in nodes.values() if node.type == "mcp"]
+    assert (
+        requested.label,
+        requested.status,
+        requested.data["server"],
+        nodes[requested.parent].type,
+    ) == (
         "tests.fail",
         "failed",
         "tests",
@@ -518,7 +526,7 @@ async def test_arguments_that_cannot_be_read_are_a_mistake_that_the_model_is_tol
     tool = Tool(name="weather", description="The weather in a city", arguments=Where, run=weather)
     app = make_app({"assistants/a/package.yao": '{"name": "A", "connector": "script"}'})
     events, model = await turn(app, called(("weather", arguments)), "Done.", tools=[tool])
-    assert mistake in json.loads(told(model)[0])["error"]
+    assert mistake in json.loads(reported(model)[0])["error"]
     assert of(events, "tool_start")[0].arguments == {"arguments": arguments}
     assert end(events).content == "Done."
     assert all(json.loads(line(event)) for event in events)
@@ -538,7 +546,7 @@ async def test_a_result_that_json_cannot_hold_is_told_as_one(make_app: MakeApp) 
     tool = Tool(name="weather", description="The weather in a city", arguments=Where, run=weather)
     app = make_app({"assistants/a/package.yao": '{"name": "A", "connector": "script"}'})
     events, model = await turn(app, called(("weather", {"city": "Haifa"})), "Done.", tools=[tool])
-    assert "has no JSON form" in json.loads(told(model)[0])["error"]
+    assert "has no JSON form" in json.loads(reported(model)[0])["error"]
     assert end(events).content == "Done."
 
 
@@ -560,7 +568,7 @@ async def test_what_the_model_says_in_two_rounds_are_two_paragraphs(make_app: Ma
     assert "".join(event.delta for event in of(events, "text")) == end(events).content
     assert [cited.marker for cited in end(events).citations] == ["#ref:nk47"]
     assert [
-        message.content for message in model.asked[3].messages if message.role == "assistant"
+        message.content for message in model.calls[3].messages if message.role == "assistant"
     ] == [
         "Looking #ref:nk47",
         "",
@@ -593,9 +601,11 @@ async def test_a_tool_answers_with_values_of_python_and_may_be_a_plain_function(
     tool = Tool(name="weather", description="", arguments=Where, run=run)
     app = make_app({"assistants/a/package.yao": '{"connector": "script"}'})
     events, model = await turn(app, called(("weather", {"city": "Oslo"})), "Cold.", tools=[tool])
-    said = {"day": "2026-01-02", "degrees": "3.5", "winds": ["Oslo"]}
-    assert [(event.result, event.error) for event in of(events, "tool_result")] == [(said, None)]
-    assert [json.loads(text) for text in told(model)] == [said]
+    expected_message = {"day": "2026-01-02", "degrees": "3.5", "winds": ["Oslo"]}
+    assert [(event.result, event.error) for event in of(events, "tool_result")] == [
+        (expected_message, None)
+    ]
+    assert [json.loads(text) for text in reported(model)] == [expected_message]
     assert (threads[0] == loop) == (kind != "plain")
 
 

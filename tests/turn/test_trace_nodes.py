@@ -119,7 +119,7 @@ async def test_every_node_that_a_hook_made_belongs_to_one_that_exists_and_ended(
 
 
 @pytest.mark.parametrize(
-    ("call", "said"),
+    ("call", "message"),
     [
         (
             "Add('x', 'y')",
@@ -134,13 +134,13 @@ async def test_every_node_that_a_hook_made_belongs_to_one_that_exists_and_ended(
     ],
 )
 async def test_a_wrong_call_throws_and_names_what_is_wrong(
-    make_app: MakeApp, call: str, said: str
+    make_app: MakeApp, call: str, message: str
 ) -> None:
     body = (
         f"try {{ ctx.trace.{call}; }} catch (error) {{ return {{ metadata: {{ caught: error.message"
         " } }; }"
     )
-    assert said in end(await tracing(make_app, body)).metadata["caught"]
+    assert message in end(await tracing(make_app, body)).metadata["caught"]
 
 
 async def test_what_a_node_is_given_may_be_anything(make_app: MakeApp) -> None:

@@ -95,7 +95,7 @@ async def test_a_document_is_a_search_to_the_client_and_reaches_the_model_in_rea
     assert [event.item.title for event in of(events, "search_result")] == [
         item.title for item in PASSAGES
     ]
-    assert [item.title for item in model.asked[0].references] == [item.title for item in PASSAGES]
+    assert [item.title for item in model.calls[0].references] == [item.title for item in PASSAGES]
 
 
 async def test_a_document_that_is_not_there_is_told_as_a_search_that_failed(
@@ -147,7 +147,7 @@ async def test_items_of_a_source_without_keys_are_all_kept(make_app: MakeApp) ->
     assert [cited.title for cited in end(events).citations] == ["one", "two"]
 
 
-def told(content: list[dict[str, Any]]) -> tuple[int, Sequence[str]]:
+def outcome(content: list[dict[str, Any]]) -> tuple[int, Sequence[str]]:
     data = user_data([Message(role="user", content=content)])
     return len(data.searches) + len(data.documents), [str(problem) for problem in data.problems]
 
@@ -155,19 +155,19 @@ def told(content: list[dict[str, Any]]) -> tuple[int, Sequence[str]]:
 @pytest.mark.parametrize("parts", [1, 2, 30])
 def test_of_very_many_sources_the_first_are_searched_and_that_is_said(parts: int) -> None:
     sources = [{"type": "kb_document", "name": f"docs/{n}"} for n in range(60 // parts)]
-    asked, problems = told([{"type": "data", "data": {"sources": sources}}] * parts)
-    assert asked == MOST_SOURCES
+    requested, problems = outcome([{"type": "data", "data": {"sources": sources}}] * parts)
+    assert requested == MOST_SOURCES
     assert len(problems) == 1
     assert f"60 sources, and the first {MOST_SOURCES}" in problems[0]
 
 
 def test_as_many_sources_as_are_allowed_are_no_problem() -> None:
     sources = [{"type": "kb_document", "name": f"docs/{n}"} for n in range(MOST_SOURCES)]
-    assert told([{"type": "data", "data": {"sources": sources}}]) == (MOST_SOURCES, [])
+    assert outcome([{"type": "data", "data": {"sources": sources}}]) == (MOST_SOURCES, [])
 
 
 def test_malformed_parts_are_told_of_once() -> None:
-    assert told([{"type": "data"}, {"type": "data", "data": {"sources": {}}}] * 50)[1] == [
+    assert outcome([{"type": "data"}, {"type": "data", "data": {"sources": {}}}] * 50)[1] == [
         "a data part must hold data.sources, a list of {type, name}"
     ]
 
@@ -191,5 +191,5 @@ async def test_half_a_surrogate_pair_that_a_client_sends_becomes_the_replacement
         messages=[{"role": "user", "content": "pens \ud800"}],
         sources={"kb": source, "web": web()},
     )
-    assert [request.query for request in source.asked] == ["pens \ufffd"]
+    assert [request.query for request in source.requests] == ["pens \ufffd"]
     assert end(events).content

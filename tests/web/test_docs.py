@@ -36,13 +36,13 @@ async def test_the_example_runs_as_it_is_written(make_app: MakeApp) -> None:
             host.stream("news", "Which rivers flow through Berlin?") as stream,
         ):
             events = [event async for event in stream]
-        asked = [parse_qs(urlsplit(each.path).query) for each in server.asked]
+        requested = [parse_qs(urlsplit(each.path).query) for each in server.requests]
     assert not [event for event in events if event.type in ("error", "warning")]
     assert end(events).metadata == {"provider": "searxng", "recent": ["The Spree"]}
     assert [cited.url for cited in end(events).citations] == ["https://spree.example/"]
-    assert [each.get("time_range") for each in asked] == [["week"], None]
-    assert {each["q"][0] for each in asked} == {"-site:example.org rivers flow through Berlin"}
-    assert {each["language"][0] for each in asked} == {"en"}
+    assert [each.get("time_range") for each in requested] == [["week"], None]
+    assert {each["q"][0] for each in requested} == {"-site:example.org rivers flow through Berlin"}
+    assert {each["language"][0] for each in requested} == {"en"}
 
 
 def test_every_setting_is_named() -> None:

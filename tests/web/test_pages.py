@@ -60,8 +60,8 @@ class Reading(Asking):
         return (await self.search(QUESTION)).items[0]
 
     @property
-    def asked(self) -> list[str]:
-        return [asked.path for asked in self.server.asked if asked.path != "/search"]
+    def requests(self) -> list[str]:
+        return [requested.path for requested in self.server.requests if requested.path != "/search"]
 
 
 async def refused(reading: Reading, path: str = "/page") -> str:
@@ -85,8 +85,8 @@ async def test_the_content_of_a_fetched_page_is_its_best_passage(
     assert "Login" not in item.content
     assert (item.status, item.title, item.published) == ("fetched", "/page", "2026-03-01")
     assert reading.warned == []
-    assert reading.asked == ["/robots.txt", "/page"]
-    assert {asked.headers["user-agent"] for asked in server.asked[1:]} == {"groundhook"}
+    assert reading.requests == ["/robots.txt", "/page"]
+    assert {requested.headers["user-agent"] for requested in server.requests[1:]} == {"groundhook"}
 
 
 async def test_only_the_first_pages_are_fetched_and_the_request_sets_their_number(
@@ -97,10 +97,10 @@ async def test_only_the_first_pages_are_fetched_and_the_request_sets_their_numbe
     reading.lists("/page?1", "/page?2", "/page?3")
     found = await reading.search(QUESTION, fetch=2)
     assert [item.status for item in found.items] == ["fetched", "fetched", "listed"]
-    assert reading.asked.count("/robots.txt") == 1
-    server.asked.clear()
+    assert reading.requests.count("/robots.txt") == 1
+    server.requests.clear()
     assert (await reading.search(QUESTION, fetch=0)).items[0].status == "listed"
-    assert reading.asked == []
+    assert reading.requests == []
 
 
 async def test_a_page_at_a_private_address_is_not_fetched(server: Loopback) -> None:
@@ -109,7 +109,7 @@ async def test_a_page_at_a_private_address_is_not_fetched(server: Loopback) -> N
     assert "'127.0.0.1' is a loopback address" in (await refused(reading)).replace(
         "127.0.0.1 is", "'127.0.0.1' is"
     )
-    assert reading.asked == []
+    assert reading.requests == []
 
 
 @pytest.mark.parametrize(
@@ -146,7 +146,7 @@ async def test_robots_txt_is_checked_for_each_redirect(server: Loopback) -> None
     assert (await reading.item()).status == "fetched"
     server.on("/new", Reply(b"", 302, headers={"location": "/private/x"}))
     assert "robots.txt disallows it" in await refused(Reading(server))
-    assert not any("/private" in path for path in reading.asked)
+    assert not any("/private" in path for path in reading.requests)
     server.on("/new", Reply(b"", 302, headers={"location": "/page"}))
     assert "redirects more than 5 times" in await refused(Reading(server))
 
@@ -162,7 +162,7 @@ async def test_robots_txt_is_obeyed_unless_the_setting_is_off(server: Loopback) 
     server.on("/page", Html(PAGE))
     reading = Reading(server)
     assert "search.web.pages.robots" in await refused(reading)
-    assert reading.asked == ["/robots.txt"]
+    assert reading.requests == ["/robots.txt"]
     assert (await Reading(server, robots=False).item()).status == "fetched"
 
 

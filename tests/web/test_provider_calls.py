@@ -36,11 +36,11 @@ class Scripted:
 
     script: list[SourceError | None]
     gate: anyio.Event | None = None
-    asked: list[WebQuery] = field(default_factory=list)
+    requests: list[WebQuery] = field(default_factory=list)
     cancelled: int = 0
 
     async def search(self, ask: WebQuery, /) -> list[WebHit]:
-        self.asked.append(ask)
+        self.requests.append(ask)
         step = self.script.pop(0) if len(self.script) > 1 else self.script[0]
         try:
             if self.gate is not None:
@@ -50,7 +50,7 @@ class Scripted:
             raise
         if step is not None:
             raise step
-        return [WebHit(url=f"https://x.example/{len(self.asked)}")]
+        return [WebHit(url=f"https://x.example/{len(self.requests)}")]
 
 
 @dataclass
@@ -74,18 +74,18 @@ def desk(*script: SourceError | None, gate: anyio.Event | None = None) -> Desk:
     return Desk(ProviderCalls(lambda: now[0]), Scripted(list(script) or [None], gate), now)
 
 
-async def until_asked(provider: Scripted, times: int = 1) -> None:
+async def until_requested(provider: Scripted, times: int = 1) -> None:
     with anyio.fail_after(5):
-        while len(provider.asked) < times:
+        while len(provider.requests) < times:
             await anyio.lowlevel.checkpoint()
 
 
-async def cancel_while_asking(at: Desk, **asked: Any) -> None:
+async def cancel_while_asking(at: Desk, **requested: Any) -> None:
     """Ask, cancel once the provider has the request, and wait until it sees the cancellation."""
-    times = len(at.provider.asked)
+    times = len(at.provider.requests)
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(partial(at.ask, **asked))
-        await until_asked(at.provider, times + 1)
+        tasks.start_soon(partial(at.ask, **requested))
+        await until_requested(at.provider, times + 1)
         tasks.cancel_scope.cancel()
     with anyio.fail_after(5):
         while not at.provider.cancelled:
@@ -179,10 +179,10 @@ async def test_equal_concurrent_requests_make_one_call() -> None:
     async with anyio.create_task_group() as tasks:
         for _ in range(50):
             tasks.start_soon(ask)
-        await until_asked(at.provider)
+        await until_requested(at.provider)
         assert at.provider.gate is not None
         at.provider.gate.set()
-    assert len(at.provider.asked) == 1
+    assert len(at.provider.requests) == 1
     assert sorted({how for _, how in answers}) == ["asked", "joined"]
     assert len(answers) == 50
 
@@ -198,7 +198,7 @@ async def test_a_first_caller_that_is_cancelled_does_not_fail_the_others() -> No
     first, second = anyio.CancelScope(), anyio.CancelScope()
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(one, first)
-        await until_asked(at.provider)
+        await until_requested(at.provider)
         tasks.start_soon(one, second)
         await anyio.lowlevel.checkpoint()
         first.cancel()
@@ -228,11 +228,11 @@ async def test_a_failure_is_raised_by_all_waiting_calls() -> None:
     async with anyio.create_task_group() as tasks:
         for _ in range(3):
             tasks.start_soon(one)
-        await until_asked(at.provider)
+        await until_requested(at.provider)
         assert at.provider.gate is not None
         at.provider.gate.set()
     assert failed == ["yes"] * 3
-    assert len(at.provider.asked) == 1
+    assert len(at.provider.requests) == 1
 
 
 # ------------------------------------------------------------------------------------------ retries
@@ -250,7 +250,7 @@ async def test_a_permanent_failure_is_not_retried(error: SourceError) -> None:
     at = desk(error)
     with pytest.raises(SourceError):
         await at.ask()
-    assert len(at.provider.asked) == 1
+    assert len(at.provider.requests) == 1
 
 
 async def test_a_retry_beyond_the_deadline_is_not_waited_for() -> None:
@@ -259,7 +259,7 @@ async def test_a_retry_beyond_the_deadline_is_not_waited_for() -> None:
     with pytest.raises(SourceRateLimited):
         await at.ask(timeout=2.0)
     assert anyio.current_time() - began < 1
-    assert len(at.provider.asked) == 1
+    assert len(at.provider.requests) == 1
 
 
 async def test_the_deadline_holds_over_all_tries() -> None:
@@ -278,7 +278,7 @@ async def test_a_provider_that_keeps_failing_is_not_called_until_one_trial_succe
             await at.ask(settings=NO_CACHE)
     with pytest.raises(SourceError, match="not called for 10 s after 3 failures in a row: broken"):
         await at.ask(settings=NO_CACHE)
-    assert len(at.provider.asked) == 3
+    assert len(at.provider.requests) == 3
     at.now[0] += 10
     with pytest.raises(SourceError, match=r"^broken"):
         await at.ask(settings=NO_CACHE)
@@ -303,7 +303,7 @@ async def test_after_a_pause_a_single_search_tries_the_provider() -> None:
     at.provider.script, at.provider.gate = [None], anyio.Event()
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(at.ask, "trial", NO_CACHE)
-        await until_asked(at.provider, 2)
+        await until_requested(at.provider, 2)
         with pytest.raises(SourceError, match="is not called"):
             await at.ask("other", settings=NO_CACHE)
         at.provider.gate.set()

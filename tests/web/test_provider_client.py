@@ -68,7 +68,7 @@ async def test_cookies_of_an_answer_are_not_sent_with_the_next_request(server: L
     async with OpenClient(server.url) as client:
         await client.request("GET", "search", timeout=5, params={"q": "a&b=c d+e"})
         await client.request("POST", "search", timeout=5, json={"q": "ä"})
-    first, second = server.asked
+    first, second = server.requests
     assert first.path == "/search?q=a%26b%3Dc+d%2Be"
     assert "cookie" not in second.headers
     assert second.headers["x-key"] == "k"
@@ -104,9 +104,9 @@ async def test_a_cancelled_request_closes_its_connection(server: Loopback) -> No
     async with OpenClient(server.url) as client:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(lambda: client.request("GET", "search", timeout=60))
-            await server.until_asked()
+            await server.until_requested()
             tasks.cancel_scope.cancel()
-        assert await anyio.to_thread.run_sync(server.asked[0].left.wait, 5)
+        assert await anyio.to_thread.run_sync(server.requests[0].left.wait, 5)
 
 
 async def test_a_hundred_concurrent_requests_have_connections_of_their_own(
@@ -116,4 +116,4 @@ async def test_a_hundred_concurrent_requests_have_connections_of_their_own(
     async with OpenClient(server.url) as client, anyio.create_task_group() as tasks:
         for _ in range(100):
             tasks.start_soon(lambda: client.request("GET", "search", timeout=20))
-    assert len(server.asked) == 100
+    assert len(server.requests) == 100

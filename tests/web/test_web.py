@@ -185,9 +185,9 @@ async def test_sites_time_range_and_limit_reach_tavily(server: Loopback) -> None
     await Asking(server, "tavily").search(
         "rivers", sites=["https://www.berlin.example/", "b.example"], timeRange="week", limit=3
     )
-    asked = server.asked[0]
-    assert asked.headers["authorization"] == f"Bearer {key('tvly')}"
-    assert asked.json == {
+    requested = server.requests[0]
+    assert requested.headers["authorization"] == f"Bearer {key('tvly')}"
+    assert requested.json == {
         "query": "rivers",
         "max_results": 3,
         "include_domains": ["berlin.example", "b.example"],
@@ -202,28 +202,28 @@ async def test_sites_time_range_and_limit_reach_serper(server: Loopback) -> None
         "rivers", sites=["berlin.example", "b.example/docs"], time_range="day", limit=3
     )
     await asking.search("rivers", sites=["berlin.example"])
-    assert server.asked[0].headers["x-api-key"] == key("serper")
-    assert server.asked[0].json == {
+    assert server.requests[0].headers["x-api-key"] == key("serper")
+    assert server.requests[0].json == {
         "q": "(site:berlin.example OR site:b.example/docs) rivers",
         "num": 3,
         "tbs": "qdr:d",
     }
-    assert server.asked[1].json == {"q": "site:berlin.example rivers", "num": 10}
+    assert server.requests[1].json == {"q": "site:berlin.example rivers", "num": 10}
 
 
 async def test_sites_time_range_and_language_reach_searxng_which_has_no_limit(
     server: Loopback,
 ) -> None:
     server.on("/search", Json(GOOD["searxng"]))
-    asked: dict[str, Any] = {
+    requested: dict[str, Any] = {
         "sites": ["berlin.example"],
         "exclude_sites": ["b.example"],
         "time_range": "week",
         "language": "de",
     }
-    found = await Asking(server, "searxng").search("rivers", limit=1, **asked)
+    found = await Asking(server, "searxng").search("rivers", limit=1, **requested)
     assert len(found.items) == 1
-    (only,) = server.asked
+    (only,) = server.requests
     assert parse_qs(urlsplit(only.path).query) == {
         "q": ["site:berlin.example -site:b.example rivers"],
         "format": ["json"],
@@ -269,8 +269,8 @@ async def test_excluded_sites_and_language_reach_providers_that_support_them(
     await Asking(server, "tavily", exclude_sites=["y.example"]).search(
         "rivers", exclude_sites=["www.x.example"]
     )
-    assert server.asked[0].json == {"q": "-site:x.example rivers", "num": 10, "hl": "pt-br"}
-    assert server.asked[1].json["exclude_domains"] == ["x.example"]
+    assert server.requests[0].json == {"q": "-site:x.example rivers", "num": 10, "hl": "pt-br"}
+    assert server.requests[1].json["exclude_domains"] == ["x.example"]
 
 
 async def test_an_unsupported_option_is_a_warning(server: Loopback) -> None:
@@ -320,7 +320,7 @@ async def test_a_question_is_searched_as_keywords_and_the_trace_shows_both(
     server.on("/search", Json(GOOD["tavily"]))
     asking = Asking(server)
     await asking.search("Can you tell me which rivers flow through Berlin?")
-    assert server.asked[0].json["query"] == "rivers flow through Berlin"
+    assert server.requests[0].json["query"] == "rivers flow through Berlin"
     assert asking.nodes["keywords"].data["query"] == "rivers flow through Berlin"
     node = asking.nodes["web_search"]
     assert (node.status, node.data["provider"], node.data["results"]) == ("completed", "tavily", 2)
@@ -333,7 +333,7 @@ async def test_a_missing_key_names_the_variable_to_set(server: Loopback, provide
     assert f"{provider.upper()}_API_KEY" in str(caught.value)
     with pytest.raises(SourceNotConfigured, match="MY_KEY"):
         await Asking(server, provider, {}, api_key_env="MY_KEY").search()
-    assert server.asked == []
+    assert server.requests == []
 
 
 async def test_auto_takes_the_first_provider_that_has_a_key(server: Loopback) -> None:
@@ -430,7 +430,7 @@ async def test_a_slow_answer_is_a_timeout_even_if_its_bytes_keep_coming(
     server.on("/search", Json(GOOD[provider]), answer)
     with pytest.raises(SourceTimeout, match=r"0\.5 s"):
         await Asking(server, provider, timeout_ms=500).search(warmed=True)
-    assert await anyio.to_thread.run_sync(server.asked[1].left.wait, 5)
+    assert await anyio.to_thread.run_sync(server.requests[1].left.wait, 5)
 
 
 @pytest.mark.parametrize("provider", PROVIDERS)
@@ -450,9 +450,9 @@ async def test_cancelling_a_search_closes_its_connection(server: Loopback, provi
     server.on("/search", Hang())
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(Asking(server, provider).search)
-        await server.until_asked()
+        await server.until_requested()
         tasks.cancel_scope.cancel()
-    assert await anyio.to_thread.run_sync(server.asked[0].left.wait, 5)
+    assert await anyio.to_thread.run_sync(server.requests[0].left.wait, 5)
 
 
 @pytest.mark.parametrize("provider", PROVIDERS)
@@ -475,10 +475,10 @@ class Scripted:
 
     def __init__(self, answer: Any) -> None:
         self.answer = answer
-        self.asked: list[tuple[str, str, dict[str, Any]]] = []
+        self.requests: list[tuple[str, str, dict[str, Any]]] = []
 
-    async def ask(self, use: Use[Any, Any], doer: str, asked: Any, /, **_: Any) -> Any:
-        self.asked.append((use.name, doer, asked.model_dump(exclude_defaults=True)))
+    async def ask(self, use: Use[Any, Any], doer: str, requested: Any, /, **_: Any) -> Any:
+        self.requests.append((use.name, doer, requested.model_dump(exclude_defaults=True)))
         if isinstance(self.answer, Exception):
             raise DelegateError(f"{use.name} by {doer!r} failed: {self.answer}") from self.answer
         return use.answers.model_validate(self.answer)
@@ -507,7 +507,7 @@ async def test_pages_of_a_delegate_become_items_like_any_others(by: str) -> None
         by,
     )
     wanted = {"query": "rivers Berlin", "limit": 3, "sites": ("a.example",), "language": "de"}
-    assert asking.delegates.asked == [("web", by, wanted)]
+    assert asking.delegates.requests == [("web", by, wanted)]
     asking = Asking(None, "auto")
     asking.uses, asking.delegates = {"web": by}, Scripted(PAGES)
     assert len((await asking.search()).items) == 1  # one of them has no text
@@ -535,7 +535,7 @@ async def test_a_configured_provider_is_not_replaced(server: Loopback) -> None:
     asking.delegates = Scripted(SourceError("it broke"))
     with pytest.raises(SourceError, match="it broke"):
         await asking.search()
-    assert server.asked == []
+    assert server.requests == []
 
 
 async def test_keywords_of_a_delegate_are_searched_for(server: Loopback) -> None:
@@ -549,9 +549,9 @@ async def test_keywords_of_a_delegate_are_searched_for(server: Loopback) -> None
         [{"k": "rivers", "w": 0.9}, {"k": "of", "w": 0.1}, "Berlin", "berlin"]
     )
     await asking.search("What are the rivers of Berlin?")
-    assert server.asked[0].json["query"] == "rivers Berlin"
+    assert server.requests[0].json["query"] == "rivers Berlin"
     assert asking.nodes["keywords"].data["weights"] == [0.9, 1.0]
-    assert asking.delegates.asked[0][2] == {
+    assert asking.delegates.requests[0][2] == {
         "query": "What are the rivers of Berlin?",
         "max_keywords": 2,
     }
@@ -564,4 +564,4 @@ async def test_a_failing_keyword_extractor_does_not_stop_the_search(server: Loop
     assert len((await asking.search("What are the rivers of Berlin?")).items) == 2
     assert "workers.nlp.keyword" in asking.warned[0]
     assert asking.nodes["keywords"].status == "failed"
-    assert server.asked[0].json["query"] == "rivers Berlin"
+    assert server.requests[0].json["query"] == "rivers Berlin"

@@ -17,10 +17,10 @@ class Names:
     """A resolver: `leads[name]` has its answers in order; the last answer repeats."""
 
     leads: dict[str, list[Sequence[str]]] = field(default_factory=dict)
-    asked: list[str] = field(default_factory=list)
+    resolved: list[str] = field(default_factory=list)
 
     async def __call__(self, name: str, port: int) -> Sequence[str]:
-        self.asked.append(name)
+        self.resolved.append(name)
         answers = self.leads.get(name, [[]])
         return answers.pop(0) if len(answers) > 1 else answers[0]
 

@@ -37,7 +37,7 @@ async def test_an_undeclared_host_is_an_error_with_the_entry_to_add(
         ):
             await client.request("GET", "https://api.example.org/")
 
-    assert (server.asked, names.asked) == ([], [])
+    assert (server.requests, names.resolved) == ([], [])
 
 
 async def test_an_undeclared_port_is_an_error(server: Loopback, other: Loopback) -> None:
@@ -45,7 +45,7 @@ async def test_an_undeclared_port_is_an_error(server: Loopback, other: Loopback)
         with pytest.raises(NotPermitted, match=f"on port {other.port}"):
             await client.request("GET", other.url)
 
-    assert other.asked == []
+    assert other.requests == []
 
 
 @pytest.mark.parametrize(
@@ -106,7 +106,9 @@ async def test_a_declared_name_may_resolve_to_a_declared_address(
         with pytest.raises(NotPermitted, match=r"resolves to 127.0.0.1"):
             await client.request("GET", f"http://intranet.example:{server.port}/")
 
-    assert {asked.headers["host"] for asked in server.asked} == {f"intranet.example:{server.port}"}
+    assert {requested.headers["host"] for requested in server.requests} == {
+        f"intranet.example:{server.port}"
+    }
 
 
 async def test_localhost_declared_by_name_is_this_machine(server: Loopback, names: Names) -> None:
@@ -145,7 +147,7 @@ async def test_a_name_is_resolved_once_for_a_connection(server: Loopback, names:
             assert (
                 await client.request("GET", f"http://api.example.org:{server.port}/")
             ).value == "ok"
-        assert names.asked == ["api.example.org"]
+        assert names.resolved == ["api.example.org"]
 
     async with names.client("api.example.org", "127.0.0.1") as client:
         with pytest.raises(NotPermitted, match=r"10\.0\.0\.1"):
@@ -164,11 +166,11 @@ async def test_after_dns_rebinding_the_connection_goes_to_the_checked_address(
             pytest.RaisesExc(Exception, match=r"93\.184\.215\.14"), flatten_subgroups=True
         ):
             await client.request("GET", url)
-        assert names.asked == ["api.example.org"]
+        assert names.resolved == ["api.example.org"]
         with pytest.raises(NotPermitted, match=r"resolves to 127.0.0.1, a loopback address"):
             await client.request("GET", url)
 
-    assert server.asked == []
+    assert server.requests == []
 
 
 @pytest.mark.parametrize(
@@ -214,7 +216,7 @@ async def test_no_spelling_of_a_private_address_is_allowed_by_a_star(
         with pytest.raises((NotPermitted, UsageError)):
             await client.request("GET", f"http://{spelling}:{server.port}/")
 
-    assert server.asked == []
+    assert server.requests == []
 
 
 @pytest.mark.parametrize(
@@ -245,7 +247,7 @@ async def test_no_spelling_of_a_url_reaches_another_host(
         with pytest.raises((NotPermitted, UsageError)):
             await client.request("GET", url.format(inner=f"127.0.0.1:{server.port}"))
 
-    assert (server.asked, names.asked) == ([], [])
+    assert (server.requests, names.resolved) == ([], [])
 
 
 # ---- redirects
@@ -261,7 +263,7 @@ async def test_redirects_are_followed_and_the_answer_has_the_final_url(
         answer = await client.request("GET", f"{server.url}/a")
 
     assert (answer.value, answer.url) == ("there", f"{server.url}/c")
-    assert [asked.path for asked in server.asked] == ["/a", "/b?x=1", "/c"]
+    assert [requested.path for requested in server.requests] == ["/a", "/b?x=1", "/c"]
 
 
 @pytest.mark.parametrize(
@@ -284,7 +286,7 @@ async def test_a_redirect_to_an_undeclared_host_is_an_error(
         ):
             await client.request("GET", server.url)
 
-    assert names.asked == []
+    assert names.resolved == []
 
 
 async def test_a_redirect_to_a_declared_name_with_a_private_address_is_an_error(
@@ -296,7 +298,7 @@ async def test_a_redirect_to_a_declared_name_with_a_private_address_is_an_error(
         with pytest.raises(NotPermitted, match=r"'cdn.example.org' resolves to 127.0.0.1"):
             await client.request("GET", server.url)
 
-    assert other.asked == []
+    assert other.requests == []
 
 
 @pytest.mark.parametrize(
@@ -321,7 +323,7 @@ async def test_the_number_of_redirects_is_limited(server: Loopback) -> None:
     async with GuardedClient(HttpSettings(hosts=("127.0.0.1",), redirects=3)) as client:
         with pytest.raises(SourceError, match=r"redirected more than 3 times"):
             await client.request("GET", server.url)
-    assert len(server.asked) == 4
+    assert len(server.requests) == 4
 
     async with GuardedClient(HttpSettings(hosts=("127.0.0.1",), redirects=0)) as client:
         answer = await client.request("GET", server.url)
@@ -339,10 +341,10 @@ async def test_method_and_body_after_a_redirect_are_those_of_the_fetch_standard(
         await client.request(method, server.url, json=None if method == "GET" else {"a": 1})
 
     becomes_get = status == 303 or (status in (301, 302) and method == "POST")
-    asked = server.asked[1]
-    assert asked.method == ("GET" if becomes_get else method)
-    assert asked.body == (b"" if becomes_get or method == "GET" else b'{"a": 1}')
-    assert ("content-type" in asked.headers) == bool(asked.body)
+    requested = server.requests[1]
+    assert requested.method == ("GET" if becomes_get else method)
+    assert requested.body == (b"" if becomes_get or method == "GET" else b'{"a": 1}')
+    assert ("content-type" in requested.headers) == bool(requested.body)
 
 
 async def test_headers_are_not_sent_to_another_host_after_a_redirect(
@@ -356,12 +358,12 @@ async def test_headers_are_not_sent_to_another_host_after_a_redirect(
     async with GuardedClient(HttpSettings(hosts=("127.0.0.1",))) as client:
         await client.request("GET", f"{server.url}/here", headers=secret)
 
-    here, same, back = (asked.headers for asked in server.asked)
+    here, same, back = (requested.headers for requested in server.requests)
     for name in ("authorization", "cookie", "x-api-key"):
         assert (here[name], same[name]) == (secret[name.title()], secret[name.title()])
-        assert name not in other.asked[0].headers
+        assert name not in other.requests[0].headers
         assert name not in back
-    assert other.asked[0].headers["accept"] == "text/x"
+    assert other.requests[0].headers["accept"] == "text/x"
 
 
 async def test_every_failure_is_a_host_error(server: Loopback, names: Names) -> None:

@@ -31,7 +31,7 @@ async def test_a_json_answer_of_a_declared_host_is_a_value(server: Loopback) -> 
 
     assert (answer.status, answer.value) == (200, {"tea": ["green", "☕"]})
     assert (answer.headers["x-kind"], answer.media_type) == ("leaf", "application/json")
-    assert (server.asked[0].method, server.asked[0].path) == (
+    assert (server.requests[0].method, server.requests[0].path) == (
         "GET",
         "/v1?a=1&q=tea+%26+more&n=2&on=true&l=x&l=y",
     )
@@ -55,14 +55,14 @@ async def test_bodies_are_sent_with_their_type(server: Loopback) -> None:
         await client.request("POST", server.url, body=b"\x00\xff")
         await client.request("POST", server.url)
 
-    assert server.asked[0].json == {"half": "\ud83d", "ü": 1}
-    assert server.asked[0].headers["content-type"] == "application/json"
-    assert (server.asked[1].body, server.asked[1].headers["content-type"]) == (
+    assert server.requests[0].json == {"half": "\ud83d", "ü": 1}
+    assert server.requests[0].headers["content-type"] == "application/json"
+    assert (server.requests[1].body, server.requests[1].headers["content-type"]) == (
         "grün".encode(),
         "text/x; charset=utf-8",
     )
-    assert [asked.body for asked in server.asked[2:]] == [b"\x00\xff", b""]
-    assert "content-type" not in server.asked[2].headers
+    assert [requested.body for requested in server.requests[2:]] == [b"\x00\xff", b""]
+    assert "content-type" not in server.requests[2].headers
 
 
 async def test_headers_of_the_caller_are_sent_beside_our_own(server: Loopback) -> None:
@@ -74,7 +74,7 @@ async def test_headers_of_the_caller_are_sent_beside_our_own(server: Loopback) -
             headers={"Authorization": "Bearer k", "Accept": "application/json", "X-E": "é"},
         )
 
-    sent = server.asked[0].headers
+    sent = server.requests[0].headers
     assert (sent["authorization"], sent["accept"], sent["x-e"]) == (
         "Bearer k",
         "application/json",
@@ -90,7 +90,7 @@ async def test_cookies_are_not_kept(server: Loopback) -> None:
             answer = await client.request("GET", server.url)
 
     assert answer.headers["set-cookie"] == "session=1; Path=/"
-    assert "cookie" not in server.asked[1].headers
+    assert "cookie" not in server.requests[1].headers
 
 
 async def test_proxies_of_the_environment_are_not_used(
@@ -102,7 +102,7 @@ async def test_proxies_of_the_environment_are_not_used(
     async with declared(server) as client:
         assert (await client.request("GET", server.url)).value == "direct"
 
-    assert other.asked == []
+    assert other.requests == []
 
 
 # ---- what an answer holds
@@ -185,7 +185,7 @@ async def test_a_slow_body_exceeds_the_deadline_and_is_closed(server: Loopback) 
         ):
             await client.request("GET", server.url)
 
-        assert await anyio.to_thread.run_sync(server.asked[0].left.wait, 5)
+        assert await anyio.to_thread.run_sync(server.requests[0].left.wait, 5)
 
 
 async def test_the_deadline_holds_for_a_silent_host_or_resolver(server: Loopback) -> None:
@@ -214,24 +214,24 @@ async def test_the_deadline_is_for_all_redirects_together(server: Loopback) -> N
 async def test_a_caller_may_shorten_the_timeout_but_not_extend_it(server: Loopback) -> None:
     server.on("/", Hang())
     async with declared(server, timeout_ms=80) as client:
-        for asked, held in ((20, "20 ms"), (1e9, "80 ms")):
+        for requested, held in ((20, "20 ms"), (1e9, "80 ms")):
             with anyio.fail_after(5), pytest.raises(SourceTimeout, match=held):
-                await client.request("GET", server.url, timeout_ms=asked)
+                await client.request("GET", server.url, timeout_ms=requested)
 
 
 async def test_leaving_the_client_closes_its_connections(server: Loopback) -> None:
     server.on("/", Json({}))
     async with declared(server) as client:
         await client.request("GET", server.url)
-        assert not server.asked[0].left.is_set()
+        assert not server.requests[0].left.is_set()
         server.on("/hang", Hang())
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(client.request, "GET", f"{server.url}/hang")
-            while len(server.asked) < 2:
+            while len(server.requests) < 2:
                 await anyio.lowlevel.checkpoint()
             tasks.cancel_scope.cancel()
 
-        assert await anyio.to_thread.run_sync(server.asked[1].left.wait, 5)
+        assert await anyio.to_thread.run_sync(server.requests[1].left.wait, 5)
 
 
 # ---- what can go wrong
@@ -320,4 +320,4 @@ async def test_an_invalid_request_is_a_usage_error_and_nothing_is_sent(
         with pytest.raises(UsageError):
             await client.request(**arguments)
 
-    assert server.asked == []
+    assert server.requests == []

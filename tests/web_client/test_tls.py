@@ -62,7 +62,7 @@ async def test_the_certificate_of_the_checked_address_must_be_for_the_name(
     assert answer.text == "ok"
     assert encrypted.named == ["api.example.org"]
     assert f"host: api.example.org:{encrypted.port}\r\n" in encrypted.heads[0].lower()
-    assert names.asked == ["api.example.org"]
+    assert names.resolved == ["api.example.org"]
 
 
 async def test_a_certificate_for_another_name_is_rejected(

@@ -20,7 +20,7 @@ import anyio.to_thread
 
 from groundhook.handlers.kb.embedded.folder import folder_of, identity
 from groundhook.handlers.kb.store import (
-    SPEAKS,
+    PROTOCOL,
     Answer,
     Hit,
     Incoming,
@@ -31,7 +31,7 @@ from groundhook.handlers.kb.store import (
     Question,
     Spoken,
     Stored,
-    Told,
+    StoreProgress,
     Usage,
     plain,
     question_out,
@@ -58,7 +58,7 @@ class KBClient:
         self._link: Link | None = None
         self._connecting = anyio.Lock()
         self._tickets = itertools.count(1)
-        self._told: dict[int, Told] = {}
+        self._progress: dict[int, StoreProgress] = {}
 
     async def put(
         self,
@@ -67,7 +67,7 @@ class KBClient:
         /,
         *documents: Incoming,
         reserve_bytes: int = 0,
-        told: Told | None = None,
+        progress: StoreProgress | None = None,
     ) -> list[Outcome]:
         if not documents:
             return []
@@ -81,7 +81,7 @@ class KBClient:
             "documents": sent,
             "reserve_bytes": reserve_bytes,
         }
-        outcomes: list[Outcome] = await self._ask("put", body, told)
+        outcomes: list[Outcome] = await self._ask("put", body, progress)
         return outcomes
 
     async def search(self, collection: str, made: Made, question: Question, /) -> Answer:
@@ -178,10 +178,10 @@ class KBClient:
             after = [page[-1].tenant, page[-1].document]
 
     async def _listed(
-        self, collection: str, tenant: str | None, **asked: Any
+        self, collection: str, tenant: str | None, **listing: Any
     ) -> tuple[Stored, ...]:
         found = await self._ask(
-            "stored", {"collection": collection, "tenant": tenant, "asked": asked}
+            "stored", {"collection": collection, "tenant": tenant, "listing": listing}
         )
         return tuple(Stored(**raw) for raw in found)
 
@@ -213,17 +213,17 @@ class KBClient:
             self._link.close()
             await self._link.closed.wait()
 
-    async def _ask(self, operation: str, body: Any, told: Told | None = None) -> Any:
-        if told is not None:
+    async def _ask(self, operation: str, body: Any, progress: StoreProgress | None = None) -> Any:
+        if progress is not None:
             body = {**body, "ticket": next(self._tickets)}
-            self._told[body["ticket"]] = told
+            self._progress[body["ticket"]] = progress
         try:
-            return await self._twice(operation, body)
+            return await self._call_with_retry(operation, body)
         finally:
-            if told is not None:
-                del self._told[body["ticket"]]
+            if progress is not None:
+                del self._progress[body["ticket"]]
 
-    async def _twice(self, operation: str, body: Any) -> Any:
+    async def _call_with_retry(self, operation: str, body: Any) -> Any:
         for _ in range(2):
             try:
                 return await (await self._linked()).call(operation, body)
@@ -241,8 +241,8 @@ class KBClient:
         )
 
     def _incoming(self, _link: Link, _id: int | None, operation: str, body: Any) -> None:
-        if operation == "stored" and (told := self._told.get(body["ticket"])) is not None:
-            told(body["done"], body["total"])
+        if operation == "stored" and (progress := self._progress.get(body["ticket"])) is not None:
+            progress(body["done"], body["total"])
 
     async def _linked(self) -> Link:
         if self._link is not None and not self._link.closed.is_set():
@@ -256,9 +256,8 @@ class KBClient:
         link = await self._connect()
         with anyio.move_on_after(_PATIENCE_S):
             while link is None:
-                with anyio.CancelScope(
-                    shield=True
-                ):  # a moment; half started it would be nobody's child
+                # Shielded for a moment: a worker that is half started would have no parent.
+                with anyio.CancelScope(shield=True):
                     code = await self._start()
                 if code == _BUSY:
                     # Another worker is about to listen, or about to end.
@@ -278,21 +277,16 @@ class KBClient:
         """A link to the worker that runs, if one does."""
         try:
             address = json.loads((self._folder / "worker.json").read_text(encoding="utf-8"))
-            if (
-                address.get("lock", own := identity((self._folder / "worker.lock").stat())) != own
-            ):  # older workers say none
-                return (
-                    None  # the folder is a copy, and the worker has the one that it was copied from
-                )
+            own = identity((self._folder / "worker.lock").stat())
+            # Another lock: the folder is a copy, and the worker has the original. Older workers
+            # write no lock.
+            if address.get("lock", own) != own:
+                return None
             link = Link(_NAME, self._incoming)
             await asyncio.get_running_loop().create_unix_connection(lambda: link, address["socket"])
-            if (
-                await link.call("hello") != SPEAKS
-            ):  # raises where a process that was just killed still takes connections
-                link.post(
-                    "stop"
-                    # another version of Groundhook started it; what it keeps is on the disk
-                )
+            # The call raises where a process that was just killed still takes connections.
+            if await link.call("hello") != PROTOCOL:
+                link.post("stop")  # another version of Groundhook started it; its data is on disk
                 await link.closed.wait()
                 return None
         except (FileNotFoundError, ConnectionError, NotADirectoryError, ValueError, WorkerDied):

@@ -205,12 +205,12 @@ class Collection:
         copy.path = copy.source  # what is discarded now
         old.close()
 
-    def check(self, asked: Mapping[str, Any]) -> None:
+    def check(self, settings: Mapping[str, Any]) -> None:
         """Raise ConfigError if the collection was made with other settings than these, a `Made` in
         a message."""
-        if asked != self._agreed:  # as a rule they are those of the last question
-            agree(self.id, self.made, Made(**asked))
-            self._agreed = asked
+        if settings != self._agreed:  # as a rule they are those of the last question
+            agree(self.id, self.made, Made(**settings))
+            self._agreed = settings
 
     def declare(self, fields: Mapping[str, str]) -> None:
         """Update the indexes of payload fields to the declared ones. Raises StorageError."""
@@ -308,9 +308,9 @@ class Collection:
             made=self.made,
         )
 
-    def stored(self, tenant: str | None, **asked: Any) -> list[Stored]:
+    def stored(self, tenant: str | None, **listing: Any) -> list[Stored]:
         """List documents, with the arguments of `Manifest.stored`."""
-        return self._manifest.stored(tenant, **asked)
+        return self._manifest.stored(tenant, **listing)
 
     def relocate(self, tenant: str, places: Mapping[str, Sequence[str]]) -> None:
         self._manifest.relocate(tenant, places)

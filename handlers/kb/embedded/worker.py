@@ -40,7 +40,7 @@ from groundhook.handlers.kb.embedded.collection import Collection
 from groundhook.handlers.kb.embedded.folder import folder_of, identity, read_ahead
 from groundhook.handlers.kb.embedded.optimise import Optimiser
 from groundhook.handlers.kb.store import (
-    SPEAKS,
+    PROTOCOL,
     Incoming,
     Made,
     Outcome,
@@ -85,7 +85,7 @@ class Worker:
         if id is None or operation == "stop":
             self.stopped.set()
         elif operation == "hello":
-            link.answer(id, SPEAKS)
+            link.answer(id, PROTOCOL)
         elif operation in self._changes:
             self._tasks.start_soon(self._change, link, id, operation, body)
         else:
@@ -246,7 +246,7 @@ def _relocate(collection: Collection, body: Any) -> Any:
 
 
 def _stored(collection: Collection, body: Any) -> Any:
-    return [plain(stored) for stored in collection.stored(body["tenant"], **body["asked"])]
+    return [plain(stored) for stored in collection.stored(body["tenant"], **body["listing"])]
 
 
 # Requests that are answered at once → how, and the answer where there is no such collection.

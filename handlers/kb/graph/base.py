@@ -32,7 +32,7 @@ from groundhook.handlers.kb.store import (
     Places,
     Question,
     Stored,
-    Told,
+    StoreProgress,
     Usage,
     VectorStore,
 )
@@ -214,12 +214,12 @@ class GraphedStore:
         /,
         *documents: Incoming,
         reserve_bytes: int = 0,
-        told: Told | None = None,
+        progress: StoreProgress | None = None,
     ) -> list[Outcome]:
         extraction = self._extractions.get(collection)
         if extraction is None:
             return await self._store.put(
-                collection, made, *documents, reserve_bytes=reserve_bytes, told=told
+                collection, made, *documents, reserve_bytes=reserve_bytes, progress=progress
             )
         file = self._graphs.file(collection)
         entered = [
@@ -227,7 +227,7 @@ class GraphedStore:
             for document in documents
         ]
         outcomes = await self._store.put(
-            collection, made, *documents, reserve_bytes=reserve_bytes, told=told
+            collection, made, *documents, reserve_bytes=reserve_bytes, progress=progress
         )
 
         def retire() -> None:

@@ -37,7 +37,7 @@ from groundhook.handlers.kb.store import (
     Places,
     Question,
     Stored,
-    Told,
+    StoreProgress,
     Usage,
     agree,
     refuse_too_long,
@@ -76,7 +76,7 @@ class ServerStore:
         /,
         *documents: Incoming,
         reserve_bytes: int = 0,
-        told: Told | None = None,
+        progress: StoreProgress | None = None,
     ) -> list[Outcome]:
         """Store documents. `reserve_bytes` is ignored: the server manages its own disk."""
         refuse_too_long(documents)
@@ -85,13 +85,13 @@ class ServerStore:
         outcomes: list[Outcome] = []
         before, total = 0, sum(len(document.passages) for document in documents)
         for step in steps(documents):
-            tell = None if told is None else partial(_tell, told, before, total)
-            outcomes += await self._put(collection, made, step, tell)
+            counted = None if progress is None else partial(_report, progress, before, total)
+            outcomes += await self._put(collection, made, step, counted)
             before += sum(len(document.passages) for document in step)
         return outcomes
 
     async def _put(
-        self, collection: str, made: Made, step: Sequence[Incoming], tell: Counted | None
+        self, collection: str, made: Made, step: Sequence[Incoming], counted: Counted | None
     ) -> list[Outcome]:
         async with AsyncExitStack() as locks:
             for tenant, document in sorted(
@@ -103,7 +103,7 @@ class ServerStore:
             try:
                 return await Writing(
                     self._link, await self._collections.to_write(collection, made, *step)
-                ).put(step, tell)
+                ).put(step, counted)
             except Refused as exc:
                 if exc.status != 404:
                     raise
@@ -111,7 +111,7 @@ class ServerStore:
             self._collections.forget(collection)
             return await Writing(
                 self._link, await self._collections.to_write(collection, made, *step)
-            ).put(step, tell)
+            ).put(step, counted)
 
     async def search(self, collection: str, made: Made, question: Question, /) -> Answer:
         refuse_without_tenant(collection, made, question.tenant)
@@ -401,8 +401,8 @@ def _too_fast(document: str) -> StorageError:
     )
 
 
-def _tell(told: Told, before: int, total: int, done: int) -> None:
-    told(before + done, total)
+def _report(progress: StoreProgress, before: int, total: int, done: int) -> None:
+    progress(before + done, total)
 
 
 def _listed(stored: Stored) -> tuple[str, str]:

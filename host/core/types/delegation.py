@@ -14,7 +14,7 @@ from pydantic import AliasChoices, BaseModel, ConfigDict, Field, model_validator
 from groundhook.host.core.types.base import Few, Value
 from groundhook.host.core.types.search import SearchType
 
-Asked = TypeVar("Asked", bound=BaseModel)
+Request = TypeVar("Request", bound=BaseModel)
 Answer = TypeVar("Answer", bound=BaseModel)
 TimeRange = Literal["day", "week", "month", "year"]
 

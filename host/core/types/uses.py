@@ -12,13 +12,13 @@ from typing import Any, Generic
 
 from groundhook.host.core.types.delegation import (
     Answer,
-    Asked,
     EntityAnswer,
     EntityAsk,
     KeywordAnswer,
     KeywordAsk,
     QueryAnswer,
     QueryAsk,
+    Request,
     RerankAnswer,
     RerankAsk,
     WebAnswer,
@@ -35,7 +35,7 @@ class JsonReply:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Use(Generic[Asked, Answer]):
+class Use(Generic[Request, Answer]):
     """A step that an assistant or an MCP tool may do.
 
     `asks` and `answers` are the models of its request and answer. `reply` describes the answer to a
@@ -43,7 +43,7 @@ class Use(Generic[Asked, Answer]):
     server's tool for the step."""
 
     name: str
-    asks: type[Asked]
+    asks: type[Request]
     answers: type[Answer]
     reply: str
     schema: Mapping[str, Any]

@@ -63,12 +63,14 @@ async def makes(server: Loopback) -> AsyncIterator[Makes]:
         model: str = "",
         dimensions: int = 0,
         environment: Any = ENVIRONMENT,
-        **said: Any,
+        **fields: Any,
     ) -> Embedder:
         if provider == "openai":
-            said = {"key": environment.get("OPENAI_API_KEY", ""), **said}
+            fields = {"key": environment.get("OPENAI_API_KEY", ""), **fields}
         settings = {
-            provider: EmbedderSettings.model_validate({"host": f"{server.url}/{provider}", **said})
+            provider: EmbedderSettings.model_validate(
+                {"host": f"{server.url}/{provider}", **fields}
+            )
         }
         if provider not in SERVICES:
             settings = {}

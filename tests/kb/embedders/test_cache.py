@@ -34,16 +34,16 @@ class Words:
     provider, model, dimensions = "words", "words", 64
 
     def __init__(self, spec: EmbeddingSpec = SPEC, *, in_context: bool = False) -> None:
-        self.asked: list[str] = []
+        self.texts: list[str] = []
         self.in_context = in_context
         self._inner = HashEmbedder(EmbeddingSpec(provider="hash", dimensions=64))
 
     async def embed_query(self, text: str, /) -> list[float]:
-        self.asked.append(text)
+        self.texts.append(text)
         return await self._inner.embed_query(text)
 
     async def embed_documents(self, texts: Sequence[str], /) -> list[list[float]]:
-        self.asked += texts
+        self.texts += texts
         return await self._inner.embed_documents(texts)
 
     def similarity(self, cosine: float, /) -> float:
@@ -69,10 +69,10 @@ async def test_a_text_is_embedded_once_and_a_question_is_another_text_than_a_doc
     model = CachedEmbedder(inner, cache)
     first = await model.embed_documents(["pear", "moon", "pear"])
     again = await model.embed_documents(["moon", "pear", "sun"])
-    assert inner.asked == ["pear", "moon", "sun"]
+    assert inner.texts == ["pear", "moon", "sun"]
     assert again[:2] == [first[1], first[0]]
     assert await model.embed_query("pear") == first[0]
-    assert inner.asked[3:] == ["pear"]
+    assert inner.texts[3:] == ["pear"]
 
 
 async def test_in_context_a_passage_with_other_neighbours_is_embedded_again(
@@ -83,7 +83,7 @@ async def test_in_context_a_passage_with_other_neighbours_is_embedded_again(
     await model.embed_documents(["pear", "moon"])
     await model.embed_documents(["pear", "moon"])
     await model.embed_documents(["pear", "sun"])
-    assert inner.asked == ["pear", "moon", "pear", "sun"]
+    assert inner.texts == ["pear", "moon", "pear", "sun"]
 
 
 def test_another_process_finds_what_this_one_embedded(cache: VectorCache, path: Path) -> None:
@@ -95,10 +95,12 @@ from tests.kb.embedders.test_cache import Words
 inner = Words()
 cache = VectorCache(pathlib.Path({str(path)!r}), most_bytes=1 << 20)
 anyio.run(CachedEmbedder(inner, cache).embed_documents, ["pear", "moon"])
-print(inner.asked)
+print(inner.texts)
 """
-    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert told.stdout.strip() == "['moon']"
+    result = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    assert result.stdout.strip() == "['moon']"
 
 
 def test_the_cache_stays_within_its_bound_and_keeps_what_was_asked_for_again(path: Path) -> None:
@@ -154,7 +156,7 @@ async def test_a_file_that_is_no_database_is_replaced(
     inner = Words()
     model = CachedEmbedder(inner, cache)
     assert await model.embed_query("pear") == await model.embed_query("pear")
-    assert inner.asked == ["pear"]
+    assert inner.texts == ["pear"]
 
 
 async def test_a_vector_that_was_damaged_is_made_again(cache: VectorCache, path: Path) -> None:
@@ -165,7 +167,7 @@ async def test_a_vector_that_was_damaged_is_made_again(cache: VectorCache, path:
         db.execute("update vectors set vector = substr(vector, 1, 100)")
     db.close()
     assert await model.embed_query("pear") == first
-    assert inner.asked == ["pear", "pear"]
+    assert inner.texts == ["pear", "pear"]
 
 
 async def test_a_cache_that_cannot_be_used_costs_nothing_but_the_time_and_says_so(
@@ -200,7 +202,7 @@ async def test_a_collection_that_is_made_again_is_not_embedded_again_unless_the_
                 "tea.md"
             ]
             await kb.remove("docs", None)
-    assert sum(len(each.asked) for each in made) == 2 * times
+    assert sum(len(each.texts) for each in made) == 2 * times
 
 
 async def test_a_model_that_embeds_in_context_is_given_each_document_whole_and_in_order(

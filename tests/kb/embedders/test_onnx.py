@@ -19,8 +19,8 @@ from groundhook.host.core.types.collection_spec import EmbeddingSpec
 from tests.kb.embedders.make_tiny import HIDDEN, TABLE, WORDS, encoder
 
 
-def model(root: Path, **said: Any) -> Embedder:
-    return own_model(root, EmbeddingSpec(provider="onnx", path="tiny", **said))
+def model(root: Path, **fields: Any) -> Embedder:
+    return own_model(root, EmbeddingSpec(provider="onnx", path="tiny", **fields))
 
 
 def written(path: Path, value: Any) -> None:

@@ -51,8 +51,10 @@ async def test_a_service_gets_the_key_and_the_kind_of_text(
     model = makes(service, query_prefix="query: ", document_prefix="passage: ")
     await model.embed_query("where?")
     await model.embed_documents(["here"])
-    question, document = (asked.json for asked in server.asked)
-    assert {asked.headers["authorization"] for asked in server.asked} == {f"Bearer {key(service)}"}
+    question, document = (requested.json for requested in server.requests)
+    assert {requested.headers["authorization"] for requested in server.requests} == {
+        f"Bearer {key(service)}"
+    }
     if service == "openai":
         assert [question["input"], document["input"]] == [["query: where?"], ["passage: here"]]
         assert "dimensions" not in question
@@ -68,8 +70,8 @@ async def test_a_size_that_was_declared_is_asked_for(
 ) -> None:
     assert len(await makes(service, dimensions=256).embed_query("where?")) == 256
     assert 256 in (
-        server.asked[0].json.get("dimensions"),
-        server.asked[0].json.get("output_dimension"),
+        server.requests[0].json.get("dimensions"),
+        server.requests[0].json.get("output_dimension"),
     )
 
 
@@ -82,7 +84,7 @@ async def test_many_texts_are_cut_into_requests_and_come_back_in_order(
     assert await model.embed_documents(texts) == await makes(
         service, dimensions=512
     ).embed_documents(texts)
-    sizes = [len(asked.json["input"]) for asked in server.asked]
+    sizes = [len(requested.json["input"]) for requested in server.requests]
     assert sorted(sizes) == [1, *[7] * 7, 50]
 
 
@@ -92,8 +94,11 @@ async def test_a_context_model_is_given_the_passages_of_a_document_together(
     model = makes("voyage", model="voyage-context-3")
     await model.embed_documents(["first", "second"])
     await model.embed_query("where?")
-    assert [asked.json["inputs"] for asked in server.asked] == [[["first", "second"]], [["where?"]]]
-    assert {asked.path for asked in server.asked} == {"/voyage/contextualizedembeddings"}
+    assert [requested.json["inputs"] for requested in server.requests] == [
+        [["first", "second"]],
+        [["where?"]],
+    ]
+    assert {requested.path for requested in server.requests} == {"/voyage/contextualizedembeddings"}
 
 
 @given(st.lists(st.text(max_size=60), max_size=30), st.integers(1, 5), st.integers(1, 30))
@@ -128,7 +133,7 @@ async def test_without_a_key_nothing_is_sent_and_the_variable_is_named(
         match=f"'{service}' has no key.*{service.upper()}_API_KEY.*embedders.{service}.key",
     ):
         await model.embed_query("where?")
-    assert server.asked == []
+    assert server.requests == []
 
 
 FAILURES: dict[str, tuple[Any, type[HostError], str]] = {
@@ -227,7 +232,7 @@ async def test_an_answer_that_breaks_off_is_asked_for_again(
 ) -> None:
     server.on(f"/{service}/embeddings", Cut(), ANSWERS[service])
     assert len(await makes(service, dimensions=64).embed_query("where?")) == 64
-    assert len(server.asked) == 2
+    assert len(server.requests) == 2
 
 
 @each
@@ -237,7 +242,7 @@ async def test_a_refusal_that_may_pass_is_tried_again(
 ) -> None:
     server.on(f"/{service}/embeddings", refusal(service, status, retry_after="0"), ANSWERS[service])
     assert len(await makes(service, dimensions=64).embed_query("where?")) == 64
-    assert len(server.asked) == 2
+    assert len(server.requests) == 2
 
 
 @each
@@ -247,7 +252,7 @@ async def test_a_refusal_that_stays_is_not_tried_again(
     server.on(f"/{service}/embeddings", refusal(service, 401), ANSWERS[service])
     with pytest.raises(SourceRefused):
         await makes(service).embed_query("where?")
-    assert len(server.asked) == 1
+    assert len(server.requests) == 1
 
 
 @each
@@ -257,7 +262,7 @@ async def test_a_wait_beyond_the_deadline_is_an_error_at_once(
     server.on(f"/{service}/embeddings", refusal(service, 429, retry_after="3600"), ANSWERS[service])
     with pytest.raises(SourceRateLimited, match="asks to wait 3600 s"):
         await makes(service).embed_documents(["here"])
-    assert len(server.asked) == 1
+    assert len(server.requests) == 1
 
 
 @each
@@ -305,7 +310,7 @@ async def test_an_endpoint_of_ones_own_is_not_sent_the_key_of_openai(
 ) -> None:
     model = makes("openai", key="", model="text-embedding-3-small", dimensions=64)
     await model.embed_query("where?")
-    assert "authorization" not in server.asked[0].headers
+    assert "authorization" not in server.requests[0].headers
 
 
 def test_the_clients_of_services_are_not_imported_before_they_are_used() -> None:
@@ -313,7 +318,7 @@ def test_the_clients_of_services_are_not_imported_before_they_are_used() -> None
 
     code = "import sys, json, groundhook.host.app.host; "
     code += "print(json.dumps(sorted({'voyageai', 'aiohttp', 'httpx2'} & set(sys.modules))))"
-    told = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True
     ).stdout
-    assert json.loads(told) == []
+    assert json.loads(result) == []

@@ -69,7 +69,7 @@ async def ask(
     tenant: str = "",
     query: str = QUESTION,
     limit: int = 4,
-    **said: Any,
+    **more: Any,
 ) -> Found:
     request = SearchRequest(
         type="kb",
@@ -78,9 +78,9 @@ async def ask(
         threshold=0.0,
         limit=limit,
         graph=graph,
-        **said,
+        **more,
     )
-    return await kb.search(request, scope(tenant, said.get("warn")))
+    return await kb.search(request, scope(tenant, more.get("warn")))
 
 
 def ids(found: Found) -> list[str]:
@@ -101,10 +101,10 @@ async def test_a_document_that_only_the_graph_leads_to_joins_and_nodes_say_why(
         (item.score for item in walked.items), reverse=True
     )
     assert walked.graph_nodes is not None
-    told = {node.name: node for node in walked.graph_nodes}
-    assert told["Corliss Archer"].relation == "named in the question"
-    assert told["Shirley Temple"].relation == "Kiss and Tell (film): is a comedy film that stars"
-    assert told["Shirley Temple"].metadata == {"collection": "docs", "passages": 2}
+    nodes = {node.name: node for node in walked.graph_nodes}
+    assert nodes["Corliss Archer"].relation == "named in the question"
+    assert nodes["Shirley Temple"].relation == "Kiss and Tell (film): is a comedy film that stars"
+    assert nodes["Shirley Temple"].metadata == {"collection": "docs", "passages": 2}
     assert all(0 < node.score <= 1 for node in walked.graph_nodes)
 
 
@@ -137,7 +137,7 @@ async def test_a_collection_without_a_graph_says_so_and_answers(
         found = await kb.search(request, scope(warn=warnings))
     assert found.items
     assert found.graph_nodes == ()
-    assert [code for code, _ in warnings.said] == ["no_graph"]
+    assert [code for code, _ in warnings.received] == ["no_graph"]
 
 
 async def test_a_graph_that_is_declared_later_is_made_when_documents_are_added_again(
@@ -171,8 +171,8 @@ async def test_entities_of_replaced_or_removed_documents_are_gone(
         assert "Zelda Quist" not in {node.name for node in (await ask(kb)).graph_nodes or ()}
         await kb.remove("docs", None)
         await kb.add("docs", [write({"film.md": FILM}) / "film.md"])
-        told = {node.name for node in (await ask(kb)).graph_nodes or ()}
-        assert told == {"Kiss and Tell (film)", "Corliss Archer", "Shirley Temple"}
+        nodes = {node.name for node in (await ask(kb)).graph_nodes or ()}
+        assert nodes == {"Kiss and Tell (film)", "Corliss Archer", "Shirley Temple"}
 
 
 async def test_only_entities_of_the_declared_kinds_are_kept_and_a_dictionary_names_more(
@@ -338,17 +338,17 @@ changes = st.lists(
     max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 def test_no_hop_leads_to_another_tenant_whatever_was_added_and_removed(
-    tmp_path_factory: pytest.TempPathFactory, changes: list[Any], asked: str
+    tmp_path_factory: pytest.TempPathFactory, changes: list[Any], requested: str
 ) -> None:
-    async def asked_and_changed() -> None:
+    async def search_and_change() -> None:
         shelf = Shelf()
         store, graphs, _ = graphed(shelf, tmp_path_factory.mktemp("graphs"))
         mine: dict[str, set[str]] = {"acme": set(), "globex": set()}
         for change in changes:
             if len(change) == 3:
-                tenant, id, said = change
-                text = " ".join(f"{name} {tenant.title()}son is here." for name in said)
-                await store.put("docs", MADE, document(tenant, id, text, version=str(said)))
+                tenant, id, names = change
+                text = " ".join(f"{name} {tenant.title()}son is here." for name in names)
+                await store.put("docs", MADE, document(tenant, id, text, version=str(names)))
             else:
                 await store.remove("docs", change[0], [change[1]])
         for (tenant, id), stored in shelf.documents.items():
@@ -356,7 +356,7 @@ def test_no_hop_leads_to_another_tenant_whatever_was_added_and_removed(
         for tenant in mine:
             question = Question(
                 vector=packed([1.0, 0.0]),
-                text=f"{asked} Acmeson Globexson",
+                text=f"{requested} Acmeson Globexson",
                 limit=10,
                 tenant=tenant,
             )
@@ -368,15 +368,15 @@ def test_no_hop_leads_to_another_tenant_whatever_was_added_and_removed(
             assert all(f"{other.title()}son" not in node.name for node in found.nodes)
         graphs.close()
 
-    run(asked_and_changed)
+    run(search_and_change)
 
 
 # ------------------------------------------------------------------------------------------ in step
 
 
 async def question_of(graphs: Graphs, shelf: Shelf, text: str) -> tuple[set[str], set[str]]:
-    asked = Question(vector=packed([1.0, 0.0]), text=text, limit=10, tenant="acme")
-    found = await graphs.reach(shelf, COLLECTION, MADE, asked, Answer(), least_cosine=-1)  # type: ignore[arg-type]
+    requested = Question(vector=packed([1.0, 0.0]), text=text, limit=10, tenant="acme")
+    found = await graphs.reach(shelf, COLLECTION, MADE, requested, Answer(), least_cosine=-1)  # type: ignore[arg-type]
     return {node.name for node in found.nodes}, {hit.passage for hit in found.answer.hits}
 
 
@@ -445,13 +445,13 @@ class Oracle:
 
     def __init__(self, answers: dict[str, Any]) -> None:
         self.answers = answers
-        self.asked: list[tuple[str, Any]] = []
+        self.requests: list[tuple[str, Any]] = []
 
-    async def ask(self, use: Any, doer: str, asked: Any, /, **_: Any) -> Any:
-        self.asked.append((doer, asked))
-        if asked.text not in self.answers:
+    async def ask(self, use: Any, doer: str, requested: Any, /, **_: Any) -> Any:
+        self.requests.append((doer, requested))
+        if requested.text not in self.answers:
             raise DelegateError(f"{use.name} by {doer!r} failed: no usable answer")
-        return EntityAnswer.model_validate(self.answers[asked.text])
+        return EntityAnswer.model_validate(self.answers[requested.text])
 
 
 async def test_an_assistant_names_entities_and_the_rules_step_in_where_it_fails(
@@ -470,21 +470,23 @@ async def test_an_assistant_names_entities_and_the_rules_step_in_where_it_fails(
     )
     await store.put("docs", MADE, document("acme", "a", "about alder"))
     await store.put("docs", MADE, document("acme", "b", "Cedar Hill stands."))
-    assert {(doer, asked.types) for doer, asked in oracle.asked} == {
+    assert {(doer, requested.types) for doer, requested in oracle.requests} == {
         ("workers.names", ("tree", "term"))
     }
     (warning,) = extraction.warnings
     assert "workers.names" in warning
     assert "built-in" in warning
-    asked = Question(vector=packed([1.0, 0.0]), text="what is birch near?", limit=10, tenant="acme")
-    found = await graphs.reach(shelf, COLLECTION, MADE, asked, Answer(), least_cosine=-1)  # type: ignore[arg-type]
-    told = {node.name: node for node in found.nodes}
-    assert (told["alder"].type, told["alder"].description, told["alder"].relation) == (
+    requested = Question(
+        vector=packed([1.0, 0.0]), text="what is birch near?", limit=10, tenant="acme"
+    )
+    found = await graphs.reach(shelf, COLLECTION, MADE, requested, Answer(), least_cosine=-1)  # type: ignore[arg-type]
+    nodes = {node.name: node for node in found.nodes}
+    assert (nodes["alder"].type, nodes["alder"].description, nodes["alder"].relation) == (
         "tree",
         "Grows by water.",
         "grows beside Birch",
     )
-    assert "Oak" not in told
+    assert "Oak" not in nodes
     graphs.close()
 
 
