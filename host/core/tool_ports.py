@@ -6,11 +6,12 @@ They know no engine: built-in toolkits and those of plug-ins use the same ones.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
 from groundhook.host.core.ports import Scope, WebClient
+from groundhook.host.core.sync_source import SyncSource
 from groundhook.host.core.types.collection_queries import (
     CollectionAnswer,
     CollectionDocument,
@@ -53,9 +54,10 @@ class Collections(Protocol):
         *,
         filter: Mapping[str, Any] | None = None,
         owner: Owner = "tenant",
+        tenant: str = "",
     ) -> int:
         """Return the exact number of documents that fulfil the filter; 0 for a collection into
-        which nothing was ever put."""
+        which nothing was ever put. `tenant` counts in a sync only, as in `put`."""
         ...
 
     async def put(
@@ -148,38 +150,6 @@ class ToolScope(Scope):
     collections: Collections
     models: Models
     web: WebClient
-
-
-@dataclass(frozen=True, kw_only=True)
-class SyncBatch:
-    """Documents of one step of a sync.
-
-    `documents` are to be put, by collection as the toolkit's file names it. `position` is text of
-    the source's own, stored after the batch was put: a sync that was interrupted goes on after the
-    last one. `seen` are the ids that this step listed, by collection, whether or not they changed;
-    `total` is the number of documents that the source announces (None: not known). `complete` is
-    True for the last batch of a listing in which every document was listed: only then documents
-    that were not seen may be removed."""
-
-    documents: Mapping[str, Sequence[CollectionDocument]]
-    position: str = ""
-    seen: Mapping[str, Sequence[str]] | None = None
-    total: int | None = None
-    complete: bool = False
-
-
-class SyncSource(Protocol):
-    """Where a toolkit's collections are filled from."""
-
-    @property
-    def collections(self) -> Sequence[str]:
-        """The collections that are filled, as the toolkit's file names them."""
-        ...
-
-    def batches(self, position: str, /, *, full: bool) -> AsyncIterator[SyncBatch]:
-        """Yield the source's documents, after `position` ("": from the beginning). `full`: list
-        everything, even where only changes could be listed. Raises SourceError."""
-        ...
 
 
 class Toolkit(Protocol):

@@ -39,12 +39,14 @@ if TYPE_CHECKING:
     from groundhook.host.core.ports import WebClient as WebClient
     from groundhook.host.core.settings import HttpSettings as HttpSettings
     from groundhook.host.core.settings import RerankSettings as RerankSettings
+    from groundhook.host.core.sync_source import ListedDocuments as ListedDocuments
+    from groundhook.host.core.sync_source import SyncBatch as SyncBatch
+    from groundhook.host.core.sync_source import SyncRecord as SyncRecord
+    from groundhook.host.core.sync_source import SyncSource as SyncSource
     from groundhook.host.core.tool_ports import Collections as Collections
     from groundhook.host.core.tool_ports import ModelReply as ModelReply
     from groundhook.host.core.tool_ports import Models as Models
     from groundhook.host.core.tool_ports import Progress as Progress
-    from groundhook.host.core.tool_ports import SyncBatch as SyncBatch
-    from groundhook.host.core.tool_ports import SyncSource as SyncSource
     from groundhook.host.core.tool_ports import Toolkit as Toolkit
     from groundhook.host.core.tool_ports import ToolScope as ToolScope
     from groundhook.host.core.types.collection_queries import CollectionAnswer as CollectionAnswer
@@ -65,6 +67,7 @@ if TYPE_CHECKING:
     from groundhook.host.core.types.documents import Reader as Reader
     from groundhook.host.core.types.model_spec import ModelSpec as ModelSpec
     from groundhook.host.core.types.search import Item as Item
+    from groundhook.host.core.types.sync import SyncSettings as SyncSettings
     from groundhook.host.core.types.toolkit_spec import ToolkitSettings as ToolkitSettings
     from groundhook.host.core.types.toolkit_spec import ToolkitSpec as ToolkitSpec
     from groundhook.host.core.types.tools import Needs as Needs
@@ -107,13 +110,18 @@ _HOMES = {
         "ToolDelta",
         "WebClient",
     ),
+    "groundhook.host.core.sync_source": (
+        "ListedDocuments",
+        "SyncBatch",
+        "SyncRecord",
+        "SyncSource",
+    ),
+    "groundhook.host.core.types.sync": ("SyncSettings",),
     "groundhook.host.core.tool_ports": (
         "Collections",
         "ModelReply",
         "Models",
         "Progress",
-        "SyncBatch",
-        "SyncSource",
         "ToolScope",
         "Toolkit",
     ),

@@ -1,0 +1,135 @@
+"""The source of a sync: records that are listed part by part, with the documents made of them."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from groundhook.host.core.types.collection_queries import CollectionDocument
+from groundhook.host.core.types.sync import SyncSettings
+
+# By collection as the toolkit's file names it. Documents of a later collection depend on those of
+# the earlier ones, and are removed before them.
+Documents = Mapping[str, Sequence[CollectionDocument]]
+_PAGE = 100
+
+
+@dataclass(frozen=True, kw_only=True)
+class SyncRecord:
+    """A record as its source lists it. `digest` differs whenever the record does. `make` returns
+    its documents; it is called only for records that are new or changed."""
+
+    id: str
+    digest: str
+    make: Callable[[], Documents]
+
+
+@dataclass(frozen=True, kw_only=True)
+class SyncBatch:
+    """A part of a listing. `position` is where the next part begins (opaque; only its source reads
+    it), `total` what the source counts in all, `last`: nothing follows."""
+
+    records: Sequence[SyncRecord]
+    position: str
+    total: int
+    last: bool
+
+
+class SyncSource(Protocol):
+    """Records that are listed part by part, in an order that stays the same."""
+
+    @property
+    def name(self) -> str:
+        """The source as messages name it: `the CKAN portal 'data.example'`."""
+        ...
+
+    @property
+    def noun(self) -> str:
+        """Its records, in the plural: `datasets`."""
+        ...
+
+    @property
+    def settings(self) -> SyncSettings:
+        """How it is synchronised, from the toolkit's file."""
+        ...
+
+    @property
+    def identity(self) -> str:
+        """What tells it from another source: another one is listed from the beginning."""
+        ...
+
+    async def newest(self) -> str:
+        """Return the moment of the latest change, as `read` takes it; "" if the source cannot say:
+        everything is then listed each time. Raises SourceError."""
+        ...
+
+    async def lists_changes(self, since: str, known: int, /) -> bool:
+        """Return whether the source proves that it honours `since`, and still has at least the
+        `known` number of records: if not, everything is listed. Raises SourceError."""
+        ...
+
+    async def read(self, position: str, since: str, /) -> SyncBatch:
+        """Return the part of the listing at `position` ("": the beginning), of everything (`since`
+        "") or of what changed since a moment. Raises SourceError."""
+        ...
+
+
+class ListedDocuments:
+    """A `SyncSource` over documents that are there at once, such as those of a file: each is a
+    record of its own.
+
+    `documents` returns (collection, document) in the same order each time, and raises SourceError
+    or ConfigError. It is called once for each sync."""
+
+    def __init__(
+        self,
+        name: str,
+        noun: str,
+        identity: str,
+        documents: Callable[[], Iterable[tuple[str, CollectionDocument]]],
+        settings: SyncSettings | None = None,
+    ) -> None:
+        self.settings = settings or SyncSettings()
+        self.name = name
+        self.noun = noun
+        self.identity = identity
+        self._documents = documents
+        self._records: list[SyncRecord] = []
+
+    async def newest(self) -> str:
+        """Return "": everything is listed each time."""
+        return ""
+
+    async def lists_changes(self, _: str, __: int, /) -> bool:
+        """Return False."""
+        return False
+
+    async def read(self, position: str, _: str, /) -> SyncBatch:
+        """Return the next documents."""
+        start = int(position or 0)
+        if not start or not self._records:
+            self._records = [_record(*each) for each in self._documents()]
+        end = start + _PAGE
+        return SyncBatch(
+            records=self._records[start:end],
+            position=str(end),
+            total=len(self._records),
+            last=end >= len(self._records),
+        )
+
+
+def digest_of(value: object) -> str:
+    """Return a digest of a value with a JSON form; the order of keys does not matter."""
+    text = json.dumps(value, ensure_ascii=True, sort_keys=True, separators=(",", ":"), default=str)
+    return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
+
+
+def _record(collection: str, document: CollectionDocument) -> SyncRecord:
+    return SyncRecord(
+        id=f"{collection}/{document.tenant}/{document.id}",
+        digest=digest_of(vars(document)),
+        make=lambda: {collection: [document]},
+    )

@@ -1,0 +1,347 @@
+"""Synchronise a toolkit's collections with a source: read its records part by part, put the
+documents of those that are new or changed, remove those that are gone.
+
+A sync that was interrupted anywhere goes on where it stopped. Only changes are read while the
+source proves that it can list them, and everything at least once a day. Records are removed only
+after a complete listing, and never more than a share of them without `force`. Whatever goes wrong,
+the documents of earlier syncs stay searchable.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TypeVar
+
+import anyio.to_thread
+
+from groundhook.host.core.errors import HostError, SourceError, SourceMalformed, UsageError
+from groundhook.host.core.ports import Clock
+from groundhook.host.core.sync_source import Documents, SyncBatch, SyncRecord, SyncSource
+from groundhook.host.core.tool_ports import Collections
+from groundhook.host.core.types.collection_queries import CollectionDocument
+from groundhook.host.core.types.filters import DOCUMENT
+from groundhook.host.core.types.sync import (
+    SyncMode,
+    SyncProgress,
+    SyncReport,
+    SyncStatus,
+)
+from groundhook.host.sync.lock import alone, holder
+from groundhook.host.sync.state import Known, Past, Place, Places, Run, SyncState
+
+EVERYTHING_AFTER = timedelta(hours=24)  # what a source removed shows in complete listings only
+COMPLETE = 0.98  # of the records that a source counts, a complete listing has at least
+FEW = 5  # so many records may go at once, whatever their share
+_AT_ONCE = 500  # ids in one request to the index
+_MOST_NOTES = 5
+
+T = TypeVar("T")
+
+Progress = Callable[[SyncProgress], None]
+
+
+class SyncEngine:
+    """The syncs of an app, with their state in `folder`."""
+
+    def __init__(self, folder: Path, now: Clock) -> None:
+        self._folder = folder
+        self._now = now
+
+    async def status(self, toolkit: str) -> SyncStatus:
+        """Return what is known of a toolkit's syncs. Raises StorageError."""
+
+        def read() -> SyncStatus:
+            with closing(self._state()) as state:
+                return replace(state.status(toolkit), running=holder(self._folder, toolkit))
+
+        return await anyio.to_thread.run_sync(read)
+
+    async def sync(
+        self,
+        toolkit: str,
+        source: SyncSource,
+        collections: Collections,
+        *,
+        full: bool = False,
+        force: bool = False,
+        progress: Progress | None = None,
+    ) -> SyncReport:
+        """Synchronise a toolkit. `full`: list everything from the beginning and put all documents
+        again; `force`: remove what is gone, however much it is. Raises SourceError, StorageError
+        (also if a sync of this toolkit is running), UsageError if too much is gone."""
+        with alone(self._folder, toolkit), closing(self._state()) as state:
+            sync = _Sync(
+                toolkit=toolkit,
+                source=source,
+                collections=collections,
+                state=state,
+                now=self._now,
+                progress=progress,
+                again=full,
+                force=force,
+            )
+            try:
+                return await sync.run()
+            except HostError as exc:
+                await _in_thread(self._enter_failure, state, toolkit, source, exc)
+                raise
+
+    def _state(self) -> SyncState:
+        return SyncState(self._folder / "sync.sqlite")
+
+    def _enter_failure(
+        self, state: SyncState, toolkit: str, source: SyncSource, exc: HostError
+    ) -> None:
+        known = state.count(toolkit)
+        if known and isinstance(exc, SourceError):
+            exc.message += f"; {known:,} {source.noun} of earlier syncs stay searchable"
+        resumable = not isinstance(exc, UsageError)
+        state.fail(toolkit, str(exc), _moment(self._now()), resumable=resumable)
+
+
+@dataclass(kw_only=True)
+class _Sync:
+    """One sync that is running."""
+
+    toolkit: str
+    source: SyncSource
+    collections: Collections
+    state: SyncState
+    now: Clock
+    progress: Progress | None
+    again: bool
+    force: bool
+    report: SyncReport = field(init=False)
+
+    async def run(self) -> SyncReport:
+        past = await _in_thread(self.state.past, self.toolkit)
+        if past.source != self.source.identity:
+            past = Past(source="", watermark="", listed_at="", run=None)
+        resumed = None if self.again else self._resumable(past)
+        run = resumed or await self._begin(past, await self._mode(past))
+        self.report = SyncReport(toolkit=self.toolkit, mode=run.mode, resumed=resumed is not None)
+        total = await self._read_all(run, "" if run.mode == "full" else past.watermark)
+        if run.mode == "full":
+            await self._remove_unseen(run, total)
+        await _in_thread(self.state.succeed, self.toolkit, run, _moment(self.now()))
+        known = await _in_thread(self.state.count, self.toolkit)
+        self.report = replace(self.report, known=known)
+        return self.report
+
+    # ---- what is read
+
+    def _resumable(self, past: Past) -> Run | None:
+        run = past.run
+        if run is None or not run.position or not self._is_recent(run.begun_at):
+            return None
+        return None if self.force and run.mode == "changes" else run
+
+    async def _mode(self, past: Past) -> SyncMode:
+        if self.again or self.force or not past.watermark or not self._is_recent(past.listed_at):
+            return "full"
+        known = await _in_thread(self.state.count, self.toolkit)
+        return "changes" if await self.source.lists_changes(past.watermark, known) else "full"
+
+    async def _begin(self, past: Past, mode: SyncMode) -> Run:
+        # Requested before anything is read: what changes meanwhile is read once more next time.
+        newest = await self.source.newest()
+        at, identity = _moment(self.now()), self.source.identity
+        return await _in_thread(self.state.begin, self.toolkit, identity, mode, newest, at)
+
+    def _is_recent(self, moment: str) -> bool:
+        return bool(moment) and self.now() - datetime.fromisoformat(moment) < EVERYTHING_AFTER
+
+    async def _read_all(self, run: Run, since: str) -> int:
+        """Read and put the listing from the run's position on; return the source's count."""
+        position, done = run.position, await _in_thread(self.state.seen, self.toolkit, run)
+        while True:
+            batch = await self.source.read(position, since)
+            await self._put(run, batch)
+            position = batch.position
+            done += len(batch.records)
+            if self.progress is not None:
+                self.progress(
+                    SyncProgress(
+                        toolkit=self.toolkit,
+                        mode=run.mode,
+                        done=min(done, batch.total),
+                        total=batch.total,
+                    )
+                )
+            if batch.last:
+                return batch.total
+
+    # ---- what is put
+
+    async def _put(self, run: Run, batch: SyncBatch) -> None:
+        """Put the documents of a part's new and changed records, and enter the part as done."""
+        records = {record.id: record for record in batch.records}
+        known = await _in_thread(self.state.known, self.toolkit, records)
+        same = await self._still_there(
+            {
+                id: known[id].documents
+                for id, record in records.items()
+                if not self.again and id in known and known[id].digest == record.digest
+            }
+        )
+        changed = {id: record for id, record in records.items() if id not in same}
+        done = await self._put_changed(run, changed, known) if changed else {}
+        await _in_thread(self.state.keep, self.toolkit, run, done, sorted(same), batch.position)
+        added = sum(id not in known for id in done)
+        self.report = replace(
+            self.report,
+            listed=self.report.listed + len(records),
+            added=self.report.added + added,
+            changed=self.report.changed + len(done) - added,
+            unchanged=self.report.unchanged + len(same),
+        )
+
+    async def _still_there(self, places: Mapping[str, Places]) -> set[str]:
+        """Return the records all of whose documents the index still has: it may have lost some.
+        Where it has, all of the collection's are put again."""
+        owners: defaultdict[Place, dict[str, str]] = defaultdict(dict)
+        for id, documents in places.items():
+            for place, ids in documents.items():
+                owners[place].update(dict.fromkeys(ids, id))
+        there = set(places)
+        for (collection, tenant), owner in owners.items():
+            for part in _parts(list(owner)):
+                found = await self.collections.count(
+                    collection, filter={DOCUMENT: part}, tenant=tenant
+                )
+                if found < len(part):
+                    there -= {owner[id] for id in part}
+        return there
+
+    async def _put_changed(
+        self, run: Run, records: Mapping[str, SyncRecord], known: Mapping[str, Known]
+    ) -> dict[str, Known]:
+        """Put the documents of records, remove those that they no longer have, and return what is
+        known of them now."""
+        made = {id: record.make() for id, record in records.items()}
+        now = {id: _places(documents) for id, documents in made.items()}
+        before = {id: known[id].documents for id in records if id in known}
+        union = {id: _joined(before.get(id, {}), places) for id, places in now.items()}
+        await _in_thread(self.state.expect, self.toolkit, run, union)
+        reasons: dict[tuple[str, str], str] = {}
+        for collection, documents in _by_collection(made).items():
+            report = await self.collections.put(collection, documents)
+            reasons |= {(collection, id): why for id, why in report.failed.items()}
+        gone = {id: _without(before[id], now[id]) for id in before}
+        await self._remove_documents(gone.values(), keep=now.values())
+        return {
+            id: Known(
+                digest="" if self._failed(id, now[id], reasons) else record.digest,
+                documents=now[id],
+            )
+            for id, record in records.items()
+        }
+
+    def _failed(self, id: str, places: Places, reasons: Mapping[tuple[str, str], str]) -> bool:
+        """Note why documents of a record could not be added; return whether any could not."""
+        wrong = [
+            reasons[collection, document]
+            for (collection, _), ids in places.items()
+            for document in ids
+            if (collection, document) in reasons
+        ]
+        if wrong:
+            notes = self.report.notes
+            if len(notes) < _MOST_NOTES:
+                notes = (*notes, f"{id}: {wrong[0]}")
+            self.report = replace(self.report, failed=self.report.failed + 1, notes=notes)
+        return bool(wrong)
+
+    # ---- what is removed
+
+    async def _remove_unseen(self, run: Run, total: int) -> None:
+        """Remove the records that a complete listing did not have. Raises SourceMalformed for a
+        listing that was not complete, UsageError if too many are gone."""
+        seen = await _in_thread(self.state.seen, self.toolkit, run)
+        unseen = await _in_thread(self.state.unseen, self.toolkit, run)
+        if seen < COMPLETE * total:
+            await _in_thread(
+                self.state.fail, self.toolkit, "", _moment(self.now()), resumable=False
+            )
+            raise SourceMalformed(
+                f"{self.source.name} counts {total:,} {self.source.noun} and listed"
+                f" {seen:,}: nothing was removed"
+            )
+        if not unseen:
+            return
+        known = seen + len(unseen)
+        allowed = max(FEW, self.source.settings.remove_at_most * known) if seen else 0
+        if len(unseen) > allowed and not self.force:
+            raise UsageError(
+                f"{self.source.name} lists {seen:,} of {known:,} {self.source.noun}: none of the"
+                f" {len(unseen):,} others was removed",
+                hint=(
+                    f"if they are really gone, `groundhook tools sync {self.toolkit} --force`"
+                    " removes them"
+                ),
+            )
+        for part in _parts(list(unseen)):
+            await self._remove_documents(unseen[id] for id in part)
+            await _in_thread(self.state.forget, self.toolkit, part)
+        self.report = replace(self.report, removed=len(unseen))
+
+    async def _remove_documents(
+        self, places: Iterable[Places], *, keep: Iterable[Places] = ()
+    ) -> None:
+        """Remove documents, those of the last collections first: they depend on the others. A
+        document that has moved to another record is among those to `keep`."""
+        kept = {(place, id) for at in keep for place, ids in at.items() for id in ids}
+        wanted: defaultdict[Place, list[str]] = defaultdict(list)
+        for at in places:
+            for place, ids in at.items():
+                wanted[place] += [id for id in ids if (place, id) not in kept]
+        for (collection, tenant), ids in reversed(wanted.items()):
+            for part in _parts(ids):
+                await self.collections.remove(collection, part, tenant=tenant)
+
+
+def _places(made: Documents) -> dict[Place, list[str]]:
+    places: dict[Place, list[str]] = {}
+    for collection, documents in made.items():
+        for document in documents:
+            places.setdefault((collection, document.tenant), []).append(document.id)
+    return places
+
+
+def _joined(one: Places, other: Places) -> dict[Place, list[str]]:
+    return {
+        place: sorted({*one.get(place, ()), *other.get(place, ())})
+        for place in dict.fromkeys((*one, *other))
+    }
+
+
+def _without(one: Places, other: Places) -> dict[Place, list[str]]:
+    return {
+        place: [id for id in ids if id not in set(other.get(place, ()))]
+        for place, ids in one.items()
+    }
+
+
+def _by_collection(made: Mapping[str, Documents]) -> dict[str, list[CollectionDocument]]:
+    found: defaultdict[str, list[CollectionDocument]] = defaultdict(list)
+    for documents in made.values():
+        for collection, each in documents.items():
+            found[collection] += each
+    return {collection: each for collection, each in found.items() if each}
+
+
+def _parts(ids: Sequence[str]) -> Iterator[list[str]]:
+    return (list(ids[at : at + _AT_ONCE]) for at in range(0, len(ids), _AT_ONCE))
+
+
+def _moment(now: datetime) -> str:
+    return now.astimezone(UTC).isoformat(timespec="seconds")
+
+
+async def _in_thread(call: Callable[..., T], *arguments: object, **options: object) -> T:
+    return await anyio.to_thread.run_sync(lambda: call(*arguments, **options))

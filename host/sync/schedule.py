@@ -1,0 +1,47 @@
+"""Syncs of a host that stays open: each toolkit again when its time has come."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from datetime import datetime, timedelta
+
+import anyio
+
+from groundhook.host.core.errors import HostError
+from groundhook.host.core.ports import Clock
+from groundhook.host.core.types.sync import SyncStatus
+
+
+async def keep_synced(
+    every_s: Mapping[str, int],
+    *,
+    last: Callable[[str], Awaitable[SyncStatus]],
+    sync: Callable[[str], Awaitable[object]],
+    failed: Callable[[str], object],
+    now: Clock,
+) -> None:
+    """Sync toolkits, given with the seconds between two syncs (0: never), until it is cancelled. A
+    sync that fails is passed to `failed` and tried again after the same time."""
+
+    async def keep(toolkit: str, seconds: int) -> None:
+        while True:
+            wait = _until_due(await last(toolkit), seconds, now)
+            await anyio.sleep(wait)
+            try:
+                await sync(toolkit)
+            except HostError as exc:
+                failed(f"the scheduled sync of {toolkit!r} failed: {exc}")
+                await anyio.sleep(seconds)
+
+    async with anyio.create_task_group() as tasks:
+        for toolkit, seconds in every_s.items():
+            if seconds:
+                tasks.start_soon(keep, toolkit, seconds)
+
+
+def _until_due(status: SyncStatus, seconds: int, now: Clock) -> float:
+    """Return the seconds until the next sync."""
+    if not status.succeeded_at:
+        return 0.0
+    due = datetime.fromisoformat(status.succeeded_at) + timedelta(seconds=seconds)
+    return max(0.0, (due - now()).total_seconds())

@@ -1,0 +1,310 @@
+"""The state of syncs in a SQLite file: what is known of each toolkit, its checkpoint, and its
+records with the documents that were made of them.
+
+A record's documents are entered before they are put into the index and removed after they left it,
+so that a process killed in between leaves none that nobody knows of. The file is readable by its
+owner only.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from groundhook.host.core.errors import StorageError
+from groundhook.host.core.types.sync import SyncMode, SyncStatus
+
+VERSION = 1
+BUSY_S = 10.0
+_SCHEMA = f"""
+begin immediate;
+create table if not exists syncs (
+    toolkit text primary key, source text not null default '',
+    watermark text not null default '', listed_at text not null default '',
+    succeeded_at text not null default '', failed_at text not null default '',
+    error text not null default '', run integer not null default 0,
+    mode text not null default '', position text not null default '',
+    begun_at text not null default '', next_watermark text not null default ''
+) without rowid;
+create table if not exists records (
+    toolkit text not null, id text not null, digest text not null, documents text not null,
+    run integer not null, primary key (toolkit, id)
+) without rowid;
+pragma user_version = {VERSION};
+commit;
+"""
+
+Place = tuple[str, str]  # a collection and a tenant
+Places = Mapping[Place, Sequence[str]]  # → ids of documents
+
+
+@dataclass(frozen=True, kw_only=True)
+class Known:
+    """A record that was read before: its digest ("" while its documents are being put), and where
+    its documents are."""
+
+    digest: str
+    documents: Places
+
+
+@dataclass(frozen=True, kw_only=True)
+class Run:
+    """A sync that has begun. `watermark` becomes the toolkit's when it ends."""
+
+    number: int
+    mode: SyncMode
+    position: str
+    begun_at: str
+    watermark: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Past:
+    """What earlier syncs of a toolkit left. `run`: one that was interrupted."""
+
+    source: str
+    watermark: str
+    listed_at: str
+    run: Run | None
+
+
+class SyncState:
+    """The state in the file `path`, created by the first use. Every call is one transaction and
+    raises StorageError. One caller uses it at a time, from any thread, and closes it."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._db: sqlite3.Connection | None = None
+
+    def close(self) -> None:
+        if self._db is not None:
+            self._db.close()
+            self._db = None
+
+    def status(self, toolkit: str) -> SyncStatus:
+        """Return what is known of a toolkit's syncs; `running` is not set."""
+        if not self._path.exists():
+            return SyncStatus(toolkit=toolkit)
+        with self._transaction() as db:
+            found = db.execute(
+                "select succeeded_at, listed_at, failed_at, error, mode from syncs where"
+                " toolkit = ?",
+                [toolkit],
+            ).fetchone()
+            if found is None:
+                return SyncStatus(toolkit=toolkit)
+            succeeded, listed, failed, error, mode = found
+            return SyncStatus(
+                toolkit=toolkit,
+                records=_count(db, toolkit),
+                succeeded_at=succeeded,
+                listed_at=listed,
+                failed_at=failed,
+                error=error,
+                interrupted=bool(mode),
+            )
+
+    def past(self, toolkit: str) -> Past:
+        """Return what the next sync builds on."""
+        with self._transaction() as db:
+            row = db.execute(
+                "select source, watermark, listed_at, run, mode, position, begun_at,"
+                " next_watermark from syncs where toolkit = ?",
+                [toolkit],
+            ).fetchone()
+        if row is None:
+            return Past(source="", watermark="", listed_at="", run=None)
+        source, watermark, listed_at, number, mode, position, begun_at, next_watermark = row
+        run = Run(
+            number=number,
+            mode=mode,
+            position=position,
+            begun_at=begun_at,
+            watermark=next_watermark,
+        )
+        return Past(
+            source=source, watermark=watermark, listed_at=listed_at, run=run if mode else None
+        )
+
+    def begin(self, toolkit: str, source: str, mode: SyncMode, watermark: str, at: str) -> Run:
+        """Enter that a sync begins, in place of an interrupted one."""
+        with self._transaction() as db:
+            db.execute("insert or ignore into syncs (toolkit) values (?)", [toolkit])
+            (number,) = db.execute(
+                "update syncs set run = run + 1, mode = :mode, position = '', begun_at = :at,"
+                " next_watermark = :watermark, source = :source,"
+                " watermark = iif(source = :source, watermark, ''),"
+                " listed_at = iif(source = :source, listed_at, '')"
+                " where toolkit = :toolkit returning run",
+                {
+                    "source": source,
+                    "mode": mode,
+                    "at": at,
+                    "watermark": watermark,
+                    "toolkit": toolkit,
+                },
+            ).fetchone()
+        return Run(number=number, mode=mode, position="", begun_at=at, watermark=watermark)
+
+    def known(self, toolkit: str, ids: Iterable[str]) -> dict[str, Known]:
+        """Return those of the records that are known."""
+        with self._transaction() as db:
+            rows = db.execute(
+                "select id, digest, documents from records where toolkit = ? and id in (select"
+                " value from json_each(?))",
+                [toolkit, json.dumps(list(ids))],
+            ).fetchall()
+        return {
+            id: Known(digest=digest, documents=_loaded(documents)) for id, digest, documents in rows
+        }
+
+    def expect(self, toolkit: str, run: Run, records: Mapping[str, Places]) -> None:
+        """Enter where documents of records are, or will be in a moment; their digests are unknown
+        until `keep`."""
+        self._write(
+            toolkit, run, {id: Known(digest="", documents=at) for id, at in records.items()}
+        )
+
+    def keep(
+        self,
+        toolkit: str,
+        run: Run,
+        records: Mapping[str, Known],
+        same: Sequence[str],
+        position: str,
+    ) -> None:
+        """Enter a part of the listing as done: its changed records, those that are the `same`, and
+        the position of the next part."""
+        with self._transaction() as db:
+            _enter(db, toolkit, run, records)
+            db.execute(
+                "update records set run = ? where toolkit = ? and id in (select value from"
+                " json_each(?))",
+                [run.number, toolkit, json.dumps(list(same))],
+            )
+            db.execute("update syncs set position = ? where toolkit = ?", [position, toolkit])
+
+    def seen(self, toolkit: str, run: Run) -> int:
+        """Return how many records this sync has read."""
+        with self._transaction() as db:
+            return int(
+                db.execute(
+                    "select count(*) from records where toolkit = ? and run = ?",
+                    [toolkit, run.number],
+                ).fetchone()[0]
+            )
+
+    def count(self, toolkit: str) -> int:
+        """Return how many records are known."""
+        with self._transaction() as db:
+            return _count(db, toolkit)
+
+    def unseen(self, toolkit: str, run: Run) -> dict[str, Places]:
+        """Return the records that this sync has not read, with their documents."""
+        with self._transaction() as db:
+            rows = db.execute(
+                "select id, documents from records where toolkit = ? and run != ?",
+                [toolkit, run.number],
+            ).fetchall()
+        return {id: _loaded(documents) for id, documents in rows}
+
+    def forget(self, toolkit: str, ids: Iterable[str]) -> None:
+        """Remove records whose documents are gone."""
+        with self._transaction() as db:
+            db.execute(
+                "delete from records where toolkit = ? and id in (select value from json_each(?))",
+                [toolkit, json.dumps(list(ids))],
+            )
+
+    def succeed(self, toolkit: str, run: Run, at: str) -> None:
+        """Enter that a sync ended well."""
+        with self._transaction() as db:
+            db.execute(
+                "update syncs set succeeded_at = ?, watermark = next_watermark, error = '',"
+                " failed_at = '', mode = '', position = '',"
+                " listed_at = iif(mode = 'full', begun_at, listed_at) where toolkit = ?",
+                [at, toolkit],
+            )
+
+    def fail(self, toolkit: str, error: str, at: str, *, resumable: bool = True) -> None:
+        """Enter why a sync failed; the next one goes on where it stopped, if it can."""
+        with self._transaction() as db:
+            db.execute("insert or ignore into syncs (toolkit) values (?)", [toolkit])
+            db.execute(
+                "update syncs set error = ?, failed_at = ?, mode = iif(?, mode, '') where"
+                " toolkit = ?",
+                [error, at, resumable, toolkit],
+            )
+
+    def _write(self, toolkit: str, run: Run, records: Mapping[str, Known]) -> None:
+        with self._transaction() as db:
+            _enter(db, toolkit, run, records)
+
+    @contextmanager
+    def _transaction(self) -> Iterator[sqlite3.Connection]:
+        try:
+            if self._db is None:
+                self._db = self._connect()
+            self._db.execute("begin immediate")
+            with self._db:
+                yield self._db
+        except sqlite3.Error as exc:
+            raise StorageError(
+                f"the state of syncs {str(self._path)!r} cannot be used: {exc}",
+                hint=(
+                    "the folder must be writable and the disk not full; without the file, the next"
+                    " sync lists everything"
+                ),
+            ) from exc
+
+    def _connect(self) -> sqlite3.Connection:
+        if not self._path.exists():
+            try:
+                os.close(os.open(self._path, os.O_CREAT | os.O_RDWR, 0o600))
+            except OSError as exc:
+                raise sqlite3.OperationalError(exc.strerror or str(exc)) from exc
+        db = sqlite3.connect(
+            self._path, timeout=BUSY_S, isolation_level=None, check_same_thread=False
+        )
+        try:
+            (version,) = db.execute("pragma user_version").fetchone()
+            if version > VERSION:
+                raise sqlite3.DatabaseError("it was written by a newer version of Groundhook")
+            # A power cut may lose the last entries; what they were about is then read once more.
+            db.executescript("pragma journal_mode = wal; pragma synchronous = normal;")
+            if version < VERSION:
+                db.executescript(_SCHEMA)
+        except BaseException:
+            db.close()
+            raise
+        return db
+
+
+def _enter(db: sqlite3.Connection, toolkit: str, run: Run, records: Mapping[str, Known]) -> None:
+    db.executemany(
+        "insert into records (toolkit, id, digest, documents, run) values (?, ?, ?, ?, ?)"
+        " on conflict (toolkit, id) do update set digest = excluded.digest,"
+        " documents = excluded.documents, run = excluded.run",
+        [
+            (toolkit, id, known.digest, _dumped(known.documents), run.number)
+            for id, known in records.items()
+        ],
+    )
+
+
+def _count(db: sqlite3.Connection, toolkit: str) -> int:
+    found = db.execute("select count(*) from records where toolkit = ?", [toolkit]).fetchone()
+    return int(found[0])
+
+
+def _dumped(places: Places) -> str:
+    return json.dumps([[*place, list(ids)] for place, ids in places.items()])
+
+
+def _loaded(text: str) -> dict[Place, list[str]]:
+    return {(collection, tenant): ids for collection, tenant, ids in json.loads(text)}
