@@ -183,7 +183,7 @@ async def test_a_number_that_javascript_does_not_have_cannot_be_handed_over(aren
     assert fate.metadata == {"long": 1, "infinite": 1, "nan": None, "zero": 0}
 
 
-async def test_an_answer_of_a_source_that_is_oversize_ends_the_run_that_asked_for_it(
+async def test_an_oversize_answer_of_a_source_ends_its_run(
     arena: Arena,
 ) -> None:
     fate = await arena.attack(

@@ -150,7 +150,7 @@ def turn_over(make_app: MakeApp, server: Loopback) -> Any:
 
 
 @pytest.mark.parametrize("name", ATTACKS)
-async def test_the_fence_holds_and_the_model_is_told_nothing_that_cannot_be_seen(
+async def test_the_fence_holds_and_the_model_receives_no_invisible_text(
     turn_over: Any, name: str
 ) -> None:
     turn = turn_over(name)

@@ -45,7 +45,7 @@ PACKAGE = {"connector": "extractive", "kb": {"collections": ["notes"]}, "search"
 
 @pytest.mark.parametrize("url", HOSTILE)
 @pytest.mark.parametrize("type", ["web", "kb"])
-async def test_an_address_that_is_none_reaches_no_client_whoever_found_it(
+async def test_an_invalid_address_reaches_no_client_from_any_source(
     make_app: MakeApp, url: str, type: SearchType
 ) -> None:
     item = canned_item("x", type=type).model_copy(update={"url": url})

@@ -66,7 +66,7 @@ CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\ud800-\udfff]")
 
 
 @pytest.mark.parametrize("field", FIELDS)
-async def test_hostile_text_is_harmless_wherever_it_stands(arena: Arena, field: str) -> None:
+async def test_hostile_text_is_harmless_everywhere(arena: Arena, field: str) -> None:
     before = await arena.before()
     arena.write(
         f"{TEXTS} function Create(ctx, messages) {{ const T = TEXTS[+messages[0].content];"

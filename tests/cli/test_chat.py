@@ -109,7 +109,7 @@ def test_what_had_arrived_of_a_cut_answer_is_kept(groundhook: Groundhook) -> Non
     assert ran.out == "Half an\n"
 
 
-def test_a_broken_file_is_told_with_its_place(groundhook: Groundhook, shop: Path) -> None:
+def test_a_broken_file_is_reported_with_its_place(groundhook: Groundhook, shop: Path) -> None:
     (shop / "assistants/shop/package.yao").write_text(
         '{\n  "name": "Shop",\n  "serch": true\n}\n', encoding="utf-8"
     )
@@ -118,7 +118,7 @@ def test_a_broken_file_is_told_with_its_place(groundhook: Groundhook, shop: Path
     assert re.search(r"^error: assistants/shop/package\.yao:3:3: .*'serch'.*'search'", ran.err)
 
 
-def test_a_folder_that_is_no_app_is_told(groundhook: Groundhook, tmp_path: Path) -> None:
+def test_a_folder_that_is_not_an_app_is_reported(groundhook: Groundhook, tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     ran = groundhook("chat", "shop", "hi", "--app", str(tmp_path / "empty"))
     assert (ran.code, ran.out) == (1, "")
@@ -180,9 +180,7 @@ def test_output_that_is_not_unicode_still_comes(groundhook: Groundhook) -> None:
     assert ran.out.startswith('> Searching "products')
 
 
-def test_what_a_client_would_say_beside_the_message_is_said_by_options(
-    groundhook: Groundhook, shop: Path
-) -> None:
+def test_options_set_the_other_fields_of_a_request(groundhook: Groundhook, shop: Path) -> None:
     hook = """
         const Create = (ctx) => { ctx.memory.chat.Set("n", 3); return { search: false, connector: "plain" }; };
         const Next = (ctx) => ({ data: [ctx.chat_id, ctx.locale, ctx.metadata, ctx.memory.chat.Get("n")] });

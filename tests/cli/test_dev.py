@@ -110,7 +110,7 @@ def test_an_interrupt_ends_it_cleanly(hook: Path, shop: Path, stdin: int) -> Non
         assert (running.child.returncode, out, err) == (0, "", "")
 
 
-def test_a_failed_turn_is_told_and_the_next_one_runs(hook: Path, shop: Path) -> None:
+def test_a_failed_turn_is_reported_and_the_next_one_runs(hook: Path, shop: Path) -> None:
     hook.write_text(
         "function Create(ctx, messages) { if (messages[0].content === 'fail') throw new Error('so"
         " be it'); }",

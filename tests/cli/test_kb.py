@@ -119,7 +119,7 @@ def test_a_feed_is_added_filtered_counted_and_removed_as_a_whole(
     )
 
 
-def test_a_file_that_cannot_be_added_is_told_and_the_others_are_there(
+def test_a_file_that_cannot_be_added_is_reported_and_the_others_are_added(
     groundhook: Groundhook, shop: Path
 ) -> None:
     (shop / "docs/empty.md").write_text("", encoding="utf-8")
@@ -164,7 +164,7 @@ def nested_tables(depth: int) -> bytes:
         ("deep.jsonl", b'{"content": "x", "more": ' + b"[" * 100_000 + b"]" * 100_000 + b"}\n"),
     ],
 )
-def test_a_document_nested_too_deeply_is_told_by_its_name_and_the_others_are_there(
+def test_a_document_nested_too_deeply_is_reported_by_name_and_the_others_are_added(
     groundhook: Groundhook, shop: Path, name: str, data: bytes
 ) -> None:
     (shop / "docs" / name).write_bytes(data)
@@ -177,7 +177,7 @@ def test_a_document_nested_too_deeply_is_told_by_its_name_and_the_others_are_the
     assert "it is nested too deeply" in error
 
 
-def test_an_error_of_a_kind_that_no_reader_knows_is_told_with_its_class(
+def test_an_error_of_an_unknown_kind_is_reported_with_its_class(
     groundhook: Groundhook, shop: Path
 ) -> None:
     (shop / "docs/large.md").write_text(
@@ -217,7 +217,7 @@ def test_halves_of_surrogate_pairs_become_a_mark_and_the_rows_beside_them_are_th
     )
 
 
-def test_a_file_whose_name_is_no_text_is_told_and_the_others_are_there(
+def test_a_file_whose_name_is_not_text_is_reported_and_the_others_are_added(
     groundhook: Groundhook, shop: Path
 ) -> None:
     Path(os.fsdecode(os.fsencode(shop / "docs") + b"/caf\xe9.md")).write_text(
@@ -272,7 +272,7 @@ def test_a_number_with_too_many_digits_fails_its_row_alone(
     assert ran.out.startswith("Added 2 documents to notes")
 
 
-def test_a_path_that_is_not_there_is_told(groundhook: Groundhook) -> None:
+def test_a_missing_path_is_reported(groundhook: Groundhook) -> None:
     ran = groundhook("kb", "add", "notes", "nowhere.md")
     assert ran.code == 1
     assert "nowhere.md" in ran.err
@@ -322,9 +322,7 @@ def test_ctrl_c_in_the_middle_of_an_add_leaves_what_can_be_added_again(
     assert len(listed) < 202
 
 
-def test_a_search_follows_the_graph_where_it_is_asked_to(
-    groundhook: Groundhook, shop: Path
-) -> None:
+def test_a_search_follows_the_graph_on_request(groundhook: Groundhook, shop: Path) -> None:
     (shop / "kb/notes.kb.yao").write_text(
         '{"embedding": {"provider": "hash"}, "graph": true}', encoding="utf-8"
     )

@@ -94,7 +94,7 @@ def test_what_belongs_together_lies_above_what_does_not(
     assert found["unrelated"][2] < found["curve"]["middle"] < found["related"][2]
 
 
-def test_the_curve_that_is_told_makes_similarities_mean_what_they_should(
+def test_the_reported_curve_gives_the_intended_similarities(
     groundhook: Groundhook, orchard: Path, service: Loopback
 ) -> None:
     declare(orchard, **SERVICE)
@@ -173,7 +173,7 @@ def test_without_off_topic_questions_of_ones_own_the_built_in_are_measured(
         ),
     ],
 )
-def test_questions_that_cannot_be_used_are_said(
+def test_unusable_questions_are_reported(
     groundhook: Groundhook, orchard: Path, line: str, message: str
 ) -> None:
     declare(orchard, provider="hash")

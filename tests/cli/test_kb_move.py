@@ -141,7 +141,7 @@ def test_an_export_to_what_is_no_file_replaces_nothing(groundhook: Groundhook, s
     assert (shop / "dated.jsonl").read_text(encoding="utf-8") == read
 
 
-def test_a_compressed_file_that_was_damaged_is_told(groundhook: Groundhook, shop: Path) -> None:
+def test_a_damaged_compressed_file_is_reported(groundhook: Groundhook, shop: Path) -> None:
     groundhook("kb", "add", "notes", "docs")
     groundhook("kb", "export", "notes", "notes.jsonl.gz")
     whole = (shop / "notes.jsonl.gz").read_bytes()

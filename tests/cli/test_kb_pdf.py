@@ -66,7 +66,7 @@ def shop(shop: Path) -> Path:
     return shop
 
 
-def test_a_folder_of_pdfs_is_searched_and_the_passage_is_told_with_its_page(
+def test_a_passage_from_a_folder_of_pdfs_is_shown_with_its_page(
     groundhook: Groundhook, shop: Path
 ) -> None:
     added = groundhook("kb", "add", "rules", "papers")

@@ -165,7 +165,7 @@ def test_a_pipeline_for_english_tells_people_from_organisations(
     }
 
 
-def test_a_pipeline_that_is_not_there_is_said_by_check_and_by_add_with_what_to_do(
+def test_check_and_add_report_a_missing_pipeline_with_what_to_do(
     groundhook: Groundhook, shop: Path
 ) -> None:
     declare(shop, "spacy:no_such_pipeline")

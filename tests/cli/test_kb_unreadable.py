@@ -72,7 +72,7 @@ def test_documents_of_a_folder_that_cannot_be_read_now_stay(
     assert listed(groundhook) == ["deep/paper.md", "deep/prices.csv#1", "pens.md"]
 
 
-def test_a_file_in_a_folder_that_may_not_be_entered_is_told(
+def test_a_file_in_an_unreadable_folder_is_reported(
     groundhook: Groundhook, shop: Path, docs: Path
 ) -> None:
     (docs / "deep").chmod(0)
@@ -84,7 +84,7 @@ def test_a_file_in_a_folder_that_may_not_be_entered_is_told(
     assert added.err == "error: 'docs/deep/paper.md' cannot be read: Permission denied\n"
 
 
-def test_a_pipe_and_a_link_that_leads_nowhere_are_told_and_waited_for_by_nobody(
+def test_a_pipe_and_a_dangling_link_are_reported_without_waiting(
     groundhook: Groundhook, docs: Path
 ) -> None:
     os.mkfifo(docs / "pipe.md")
@@ -99,9 +99,7 @@ def test_a_pipe_and_a_link_that_leads_nowhere_are_told_and_waited_for_by_nobody(
     assert listed(groundhook) == ["deep/paper.md", "deep/prices.csv#1", "pens.md"]
 
 
-def test_links_to_folders_are_not_followed_and_that_is_said(
-    groundhook: Groundhook, docs: Path
-) -> None:
+def test_links_to_folders_are_reported_and_not_followed(groundhook: Groundhook, docs: Path) -> None:
     (docs / "again").symlink_to("deep")
     (docs / "round").symlink_to("..")
     added = groundhook("kb", "add", "notes", "docs")

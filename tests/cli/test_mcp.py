@@ -117,7 +117,7 @@ def test_servers_and_what_they_offer_are_listed(app: Path) -> None:
         (["list", "order"], 1, "no MCP server 'order'"),
     ],
 )
-def test_what_goes_wrong_is_said_with_an_exit_code(
+def test_failures_are_reported_with_an_exit_code(
     app: Path, arguments: list[str], code: int, expected_message: str
 ) -> None:
     ran = groundhook(app, "mcp", *arguments)

@@ -69,7 +69,7 @@ def test_pages_that_an_assistant_finds_are_shown_like_any_others(app: Path) -> N
     assert "example.org" not in ran.out
 
 
-def test_what_the_assistant_does_oddly_is_said_once_however_often_it_is_asked(app: Path) -> None:
+def test_an_oddity_of_an_assistant_is_reported_once(app: Path) -> None:
     ran = search(app, "news")
     (warning,) = ran.err.strip().splitlines()
     assert warning.startswith("warning: finder: ")

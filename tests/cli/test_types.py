@@ -39,7 +39,7 @@ def test_types_are_written_with_the_apps_names_and_only_when_they_changed(
     assert again.lines == [{"file": "types/groundhook.d.ts", "written": False}]
 
 
-def test_a_tsconfig_that_is_there_is_left_alone_and_told_of(
+def test_an_existing_tsconfig_is_left_alone_and_reported(
     groundhook: Groundhook, shop: Path
 ) -> None:
     mine = '{ "compilerOptions": { "strict": true } } // mine'

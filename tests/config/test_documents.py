@@ -148,7 +148,9 @@ def test_a_byte_order_mark_and_windows_line_ends_are_no_part_of_the_text() -> No
         ("x.yml", b"a: &a [*a]", "x.yml:1:1: nested too deeply"),
     ],
 )
-def test_what_cannot_be_read_is_said_with_its_place(file: str, text: bytes, message: str) -> None:
+def test_unreadable_files_are_reported_with_their_place(
+    file: str, text: bytes, message: str
+) -> None:
     with pytest.raises(ConfigError) as caught:
         parse_document(text, file)
 

@@ -234,7 +234,7 @@ def test_explaining_names_the_layer_and_the_place_of_every_value_and_shows_no_se
         max_size=4,
     )
 )
-def test_a_layer_that_says_nothing_can_stand_anywhere(texts: list[str]) -> None:
+def test_an_empty_layer_may_come_anywhere(texts: list[str]) -> None:
     layers = [package(text) for text in texts]
     padded = [each for layer in layers for each in (package("{}"), layer)]
 
@@ -285,7 +285,7 @@ def test_a_format_of_citations_may_be_any_sign_that_sets_the_id_off(format: str)
         {"temperature": float("nan")},
     ],
 )
-def test_what_no_model_accepts_is_refused_wherever_it_is_said(wrong: dict[str, float]) -> None:
+def test_an_option_that_no_model_accepts_is_refused_in_every_layer(wrong: dict[str, float]) -> None:
     for model in (
         TurnOptions,
         CreateReturn,

@@ -122,7 +122,7 @@ def test_the_first_spelling_of_a_field_is_its_own_name_so_that_errors_can_be_pla
         assert set(spellings(model).values()) == set(model.model_fields)
 
 
-def test_every_setting_that_holds_for_the_app_can_be_said_in_its_file_and_nowhere_else() -> None:
+def test_every_setting_of_the_app_is_accepted_in_its_file_and_nowhere_else() -> None:
     for name in AppSettings.model_fields.keys() - {"hook_workers"}:
         assert name in AgentFile.model_fields
         assert name not in PackageFile.model_fields
@@ -136,7 +136,7 @@ def test_an_unknown_key_is_placed_and_the_nearest_known_one_named() -> None:
     ]
 
 
-def test_every_problem_of_a_file_is_told_in_the_order_of_the_file() -> None:
+def test_every_problem_of_a_file_is_reported_in_the_order_of_the_file() -> None:
     text = """{
       "conector": "x",
       "search": {
@@ -184,7 +184,7 @@ def test_every_problem_of_a_file_is_told_in_the_order_of_the_file() -> None:
         ),
     ],
 )
-def test_what_a_value_should_be_is_said_in_plain_words(text: str, expected_message: str) -> None:
+def test_the_expected_value_is_reported_in_plain_words(text: str, expected_message: str) -> None:
     assert errors(AgentFile, text, "x.yml") == [expected_message]
 
 

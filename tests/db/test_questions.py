@@ -436,14 +436,14 @@ def test_sort_orders_and_limits_are_read(question: str) -> None:
 
 
 @pytest.mark.parametrize("question", BUILT)
-def test_what_belongs_together_is_asked_together(question: str) -> None:
+def test_related_requests_are_sent_together(question: str) -> None:
     (reading,) = readings(question)
     dsl = reading.dsl.wire()
     assert {key: value for key, value in dsl.items() if key != "orders"} == BUILT[question]
     assert reading.unplaced == ()
 
 
-def test_a_model_whose_figures_explain_every_word_is_asked_before_one_that_is_only_named() -> None:
+def test_a_model_whose_figures_explain_every_word_comes_before_one_that_is_only_named() -> None:
     (reading,) = readings("how much did customers from France spend in total?")
     assert (reading.dsl.model, reading.unplaced) == ("order", ())
     assert [where.wire() for where in reading.dsl.wheres] == [
@@ -479,7 +479,7 @@ def test_a_condition_behind_a_not_that_was_not_understood_is_taken_back() -> Non
     assert [where for where in reading.dsl.wheres if where.field != EVERY_TEXT] == []
 
 
-def test_a_time_is_never_asked_of_a_number() -> None:
+def test_a_time_is_never_compared_with_a_number_field() -> None:
     for reading in readings("stars without yesterday", "product"):
         assert lint(reading.dsl, SHOP) == []
 
@@ -511,7 +511,7 @@ def test_a_quoted_text_is_searched_for_as_it_is_and_counts_as_placed() -> None:
     )
 
 
-def test_a_misspelt_value_is_corrected_and_said() -> None:
+def test_a_misspelt_value_is_corrected_and_reported() -> None:
     (reading,) = readings("samsng phones")
     assert [where.value for where in reading.dsl.wheres] == ["Samsung", "Phones"]
     assert reading.notes == ("'samsng' was read as 'samsung'",)
@@ -522,7 +522,7 @@ def test_a_field_is_never_guessed_from_a_misspelt_word_that_changes_nothing() ->
     assert reading.unplaced == ("statue", "liberty")
 
 
-def test_what_fits_two_models_equally_is_asked_of_both() -> None:
+def test_a_question_that_fits_two_models_equally_searches_both() -> None:
     assert [reading.dsl.model for reading in readings("under $100")] == ["product", "order"]
 
 
@@ -569,9 +569,7 @@ def test_the_word_before_a_value_says_which_of_two_fields_has_it() -> None:
     assert notes == ()
 
 
-def test_a_value_of_two_fields_of_which_none_is_said_is_looked_for_in_both_and_that_is_said() -> (
-    None
-):
+def test_a_value_of_two_unnamed_fields_is_searched_in_both_with_a_note() -> None:
     wheres, notes = flights("flights Oslo")
     either = [
         {"field": "destination", "op": "=", "value": "Oslo"},

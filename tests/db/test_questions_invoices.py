@@ -224,7 +224,7 @@ UNDERSTOOD = {
 
 
 @pytest.mark.parametrize("question", UNDERSTOOD)
-def test_each_condition_is_the_one_that_was_asked_for(question: str) -> None:
+def test_each_condition_is_the_requested_one(question: str) -> None:
     wheres, reading = read(question)
     assert (wheres, reading.unplaced) == (UNDERSTOOD[question], ())
 
@@ -328,12 +328,12 @@ def test_what_is_not_understood_is_no_condition_and_is_reported(question: str) -
     assert (wheres, list(reading.unplaced)) == NOT_UNDERSTOOD[question]
 
 
-def test_what_is_neither_understood_nor_searched_for_is_told_from_what_is() -> None:
+def test_words_neither_understood_nor_searched_are_reported() -> None:
     _, reading = read("products rounder than 10 kg")
     assert (reading.unplaced, reading.left_out) == (("rounder", "10"), ("10",))
 
 
-def test_a_flag_that_is_asked_for_both_ways_is_said() -> None:
+def test_a_flag_requested_both_ways_is_reported() -> None:
     wheres, reading = read("customers who are subscribers and non-subscribers")
     assert (wheres, len(reading.notes)) == ("newsletter = True", 1)
 

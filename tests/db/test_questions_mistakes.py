@@ -175,7 +175,7 @@ def test_persons_are_new_by_the_day_they_joined_and_young_by_their_birth(
     assert (order.field, order.order) == (field, "desc")
 
 
-def test_the_choice_among_two_fields_with_a_value_is_said() -> None:
+def test_the_choice_among_two_fields_with_a_value_is_reported() -> None:
     assert "food" in " ".join(read("trainers in Mountain View", "trainer").notes)
     assert "food" in " ".join(read("Mountain View trainers", "trainer").notes)
 

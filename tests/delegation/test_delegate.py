@@ -44,9 +44,7 @@ PAIRS = [("red pens", 0.9), ("cheap", 0.4)]
     ],
     ids=["json", "fence", "sentence", "list", "more-keys", "other-names"],
 )
-async def test_an_assistants_text_is_its_answer_however_the_json_stands_in_it(
-    turn: Turn, text: str
-) -> None:
+async def test_the_json_in_an_assistants_text_is_its_answer(turn: Turn, text: str) -> None:
     turned = await turn("kw", model=[text])
     assert turned.source.keywords == PAIRS
     assert turned.warnings == []
@@ -62,7 +60,7 @@ async def test_data_of_the_next_hook_is_the_answer_before_the_text(turn: Turn) -
     assert turned.source.keywords == [("cheap", 0), ("red", 1), ("pens", 2)]
 
 
-async def test_it_is_asked_with_one_message_of_json_and_nothing_of_the_conversation(
+async def test_it_receives_one_message_of_json_and_nothing_of_the_conversation(
     turn: Turn,
 ) -> None:
     turned = await turn("kw", model=[json.dumps(GOOD)], identity=Identity(user_id="u1"))
@@ -76,7 +74,7 @@ async def test_it_is_asked_with_one_message_of_json_and_nothing_of_the_conversat
     assert "JSON alone" in wanted["reply"]
 
 
-async def test_its_turn_does_not_search_and_stands_in_the_callers_trace(turn: Turn) -> None:
+async def test_its_turn_does_not_search_and_appears_in_the_callers_trace(turn: Turn) -> None:
     hook = "function Create(ctx) { ctx.Send('hidden'); ctx.trace.Info(ctx.authorized.user_id); }"
     turned = await turn("kw", model=[json.dumps(GOOD)], hook=hook, identity=Identity(user_id="u1"))
     delegate, agent = turned.node("delegate"), turned.node("agent")
@@ -99,7 +97,7 @@ async def test_a_wrong_answer_is_tried_once_more_with_what_was_wrong(turn: Turn)
     assert turned.warnings == []
 
 
-async def test_a_reply_cut_at_its_bound_is_an_error_that_says_so_and_is_not_asked_again(
+async def test_a_reply_cut_at_its_bound_raises_an_error_and_is_not_retried(
     turn: Turn,
 ) -> None:
     cut = {"text": '{"keywords": [{"k": "red"}, {"k": "pe', "finish_reason": "length"}
@@ -137,7 +135,7 @@ async def test_the_schema_of_the_answer_goes_with_the_call_unless_a_hook_reads_t
     assert turned.models["a"].calls[0].reply is None
 
 
-async def test_what_the_caller_finds_wrong_with_an_answer_is_told_as_well(turn: Turn) -> None:
+async def test_the_callers_objection_to_an_answer_is_sent_as_well(turn: Turn) -> None:
     source = AskingSource(
         tries=3,
         wrong=lambda answer: "" if answer.keywords[0].k == "c" else f"not {answer.keywords[0].k!r}",
@@ -187,7 +185,7 @@ async def test_an_answer_that_stays_wrong_is_an_error_that_shows_it(
     ],
     ids=["model", "hook", "unknown", "circle"],
 )
-async def test_a_doer_that_fails_is_an_error_and_is_not_asked_again(
+async def test_a_delegate_that_fails_raises_an_error_and_is_not_retried(
     turn: Turn, doer: str, hook: str, model: list[Any], problem: str
 ) -> None:
     turned = await turn(doer, hook=hook, model=model)
@@ -231,13 +229,13 @@ async def test_an_answer_that_does_not_come_in_time_is_an_error_that_names_the_s
     assert turned.node("agent").data["error"] == "stopped"
 
 
-async def test_what_a_delegated_turn_warns_of_is_told_with_its_name(turn: Turn) -> None:
+async def test_warnings_of_a_delegated_turn_are_reported_with_its_name(turn: Turn) -> None:
     hook = "function Create(ctx) { return { search: false, mesages: [] }; }"
     turned = await turn("kw", model=[json.dumps(GOOD)], hook=hook)
     assert any(warning.startswith("kw: ") and "mesages" in warning for warning in turned.warnings)
 
 
-async def test_what_a_delegated_turn_warns_of_is_told_once_and_not_without_end(turn: Turn) -> None:
+async def test_warnings_of_a_delegated_turn_are_reported_once_and_bounded(turn: Turn) -> None:
     hook = "function Create(ctx) { return { search: false, %s }; }"
     again = await turn("kw", model=["no", json.dumps(GOOD)], hook=hook % "mesages: []")
     assert len([warning for warning in again.warnings if "mesages" in warning]) == 1
@@ -247,7 +245,7 @@ async def test_what_a_delegated_turn_warns_of_is_told_once_and_not_without_end(t
     assert warnings[-1] == "kw has more warnings, which are left out"
 
 
-async def test_steps_outside_of_turns_warn_whoever_asked(make_app: MakeApp) -> None:
+async def test_steps_outside_of_turns_warn_their_caller(make_app: MakeApp) -> None:
     hook = """
     function Create(ctx) { return { search: false, mesages: [] }; }
     function Next(ctx, payload) { return { data: ["pens"] }; }

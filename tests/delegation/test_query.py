@@ -107,7 +107,7 @@ def _text(answer: Any) -> str:
     ],
     ids=["dsl", "list", "alone", "no-model", "fence"],
 )
-async def test_the_query_that_it_writes_is_asked(make_app: MakeApp, answer: Any) -> None:
+async def test_the_query_that_it_writes_is_run(make_app: MakeApp, answer: Any) -> None:
     searched = await search(make_app, answer)
     assert searched.result.error is None
     assert searched.titles == ["Blue", "Red"]
@@ -116,7 +116,9 @@ async def test_the_query_that_it_writes_is_asked(make_app: MakeApp, answer: Any)
     assert searched.warnings == []
 
 
-async def test_it_is_told_the_schema_the_clock_and_what_holds_already(make_app: MakeApp) -> None:
+async def test_it_receives_the_schema_the_time_and_the_conditions_already_set(
+    make_app: MakeApp,
+) -> None:
     wheres = [{"field": "price", "op": "<", "value": 5}]
     searched = await search(
         make_app, {"dsl": PENS}, wheres=wheres, orders=[{"field": "price"}], limit=7
@@ -134,7 +136,7 @@ async def test_it_is_told_the_schema_the_clock_and_what_holds_already(make_app: 
     assert "Hidden" not in json.dumps(wanted)
 
 
-async def test_what_the_caller_said_is_anded_whatever_it_writes(make_app: MakeApp) -> None:
+async def test_the_callers_conditions_are_always_added(make_app: MakeApp) -> None:
     everything = {
         "dsl": {
             "model": "article",
@@ -212,6 +214,6 @@ async def test_one_that_does_not_come_leaves_the_question_to_the_builtin(make_ap
     )
 
 
-async def test_what_it_could_not_place_is_said(make_app: MakeApp) -> None:
+async def test_unplaced_words_are_reported(make_app: MakeApp) -> None:
     searched = await search(make_app, {"dsl": PENS, "warnings": ["'please' is no condition"]})
     assert searched.warnings == ["writer: 'please' is no condition"]

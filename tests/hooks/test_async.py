@@ -213,7 +213,7 @@ UNAWAITED = {
 
 @pytest.mark.parametrize("kind", ["function", "async function"])
 @pytest.mark.parametrize("way", UNAWAITED)
-async def test_an_error_that_nobody_awaits_is_told_with_its_line_and_the_hook_goes_on(
+async def test_an_unawaited_error_is_reported_with_its_line_and_the_hook_goes_on(
     hooks: Hooks, way: str, kind: str
 ) -> None:
     call, place = UNAWAITED[way]
@@ -293,7 +293,7 @@ async def test_promises_of_a_class_of_the_hooks_own_keep_their_class(hooks: Hook
     assert [message.rpartition("threw ")[2] for _, message in services.warnings] == ["lost"]
 
 
-async def test_the_error_of_an_async_timer_is_told(hooks: Hooks) -> None:
+async def test_the_error_of_an_async_timer_is_reported(hooks: Hooks) -> None:
     services = Services()
     source = """\
         async function late() { throw new Error("late"); }
@@ -337,7 +337,7 @@ async def test_a_hook_that_throws_as_well_tells_both(hooks: Hooks) -> None:
     ]
 
 
-async def test_of_many_errors_that_nobody_awaits_ten_are_told_and_the_rest_counted(
+async def test_of_many_unawaited_errors_ten_are_reported_and_the_rest_counted(
     hooks: Hooks,
 ) -> None:
     services = Services()

@@ -147,7 +147,7 @@ def test_closing_ends_a_call_in_flight_and_microtasks_without_end() -> None:
     assert isolate_count() == before
 
 
-def test_the_cpu_clock_stands_still_in_a_call() -> None:
+def test_the_cpu_clock_stops_during_a_call() -> None:
     calls: queue.SimpleQueue[str] = queue.SimpleQueue()
     done: queue.SimpleQueue[Outcome] = queue.SimpleQueue()
     isolate = Isolate(ECHO, calls.put)

@@ -88,7 +88,7 @@ async def test_other_runs_go_on_while_one_crosses_a_limit(hooks: Hooks) -> None:
     assert values == ["held"]
 
 
-async def test_the_clock_stands_still_while_the_host_works(hooks: Hooks) -> None:
+async def test_the_clock_stops_while_the_host_works(hooks: Hooks) -> None:
     async def slow(request: SearchRequest) -> SearchResult:
         await anyio.sleep(0.15)
         return SearchResult(type=request.type, query=request.query)

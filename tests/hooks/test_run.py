@@ -66,7 +66,7 @@ async def test_create_is_found_however_it_is_written(hooks: Hooks, source: str) 
     assert returned.locale == "fr"
 
 
-async def test_ctx_has_every_field_even_when_the_turn_said_nothing(hooks: Hooks) -> None:
+async def test_ctx_has_every_field_even_for_an_empty_turn(hooks: Hooks) -> None:
     fields = await hooks.value("JSON.parse(JSON.stringify(ctx))")
     assert fields["chat_id"] == "c1"
     assert fields["theme"] == ""
@@ -293,7 +293,7 @@ async def test_values_of_that_name_in_another_file_are_nobodys_hooks(hooks: Hook
         ),
     ],
 )
-async def test_a_number_that_json_lacks_is_told_with_its_path_in_a_return(
+async def test_a_returned_number_that_json_lacks_is_reported_with_its_path(
     hooks: Hooks, returned: str, text: str
 ) -> None:
     services = Services()
@@ -303,7 +303,7 @@ async def test_a_number_that_json_lacks_is_told_with_its_path_in_a_return(
     assert text in message
 
 
-async def test_a_number_that_json_lacks_is_told_with_line_and_argument_in_a_call(
+async def test_an_argument_that_json_lacks_is_reported_with_its_line(
     hooks: Hooks,
 ) -> None:
     services = Services()

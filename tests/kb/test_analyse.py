@@ -116,11 +116,11 @@ def test_a_vector_is_sorted_positive_and_always_the_same(text: str, language: st
 
 
 @given(st.text())
-def test_whatever_stands_before_a_word_it_is_found(text: str) -> None:
+def test_a_word_is_found_after_any_character(text: str) -> None:
     assert "e" in Analyser("plain").tokens(text + " é")
 
 
-def test_a_word_said_more_often_weighs_more_and_less_in_a_longer_passage() -> None:
+def test_a_repeated_word_weighs_more_and_less_in_a_longer_passage() -> None:
     analyser = Analyser("english", 50.0)
     question = analyser.question("chain")
     once, twice = analyser.document("a chain of oil"), analyser.document("chain chain oil")

@@ -227,7 +227,7 @@ async def test_a_word_of_one_passage_alone_lifts_it_over_the_threshold(store: Ve
     assert contents(await ask(store, "zebra", least_cosine=0.999_99)) == ["ripe pears"]
 
 
-async def test_what_words_did_is_said(store: VectorStore) -> None:
+async def test_the_effect_of_words_is_reported(store: VectorStore) -> None:
     await store.put("a", MADE, document("one.md", "ripe pears", "green apples"))
     lexical = [(await ask(store, text)).lexical for text in ("pear", "梨", "zebra")]
     assert lexical == ["used", "no match", "no match"]
@@ -288,7 +288,7 @@ async def test_a_document_comes_back_as_it_was_put(store: VectorStore) -> None:
     assert await store.whole("b", [("", "one.md")]) == []
 
 
-async def test_many_documents_are_listed_and_come_back_in_the_order_asked(
+async def test_many_documents_are_listed_and_returned_in_the_requested_order(
     store: VectorStore,
 ) -> None:
     await store.put(
@@ -316,7 +316,7 @@ def normalised(vector: list[float]) -> list[float]:
     return [value / length for value in vector]
 
 
-async def test_hits_bring_their_vectors_when_asked(store: VectorStore) -> None:
+async def test_hits_have_their_vectors_on_request(store: VectorStore) -> None:
     await store.put("a", MADE, document("one.md", "ripe pears"))
     [bare], [full] = (await ask(store)).hits, (await ask(store, vectors=True)).hits
     assert bare.vector == b""

@@ -46,7 +46,7 @@ def cosine(one: list[float], other: list[float]) -> float:
 
 
 @pytest.mark.parametrize("name", EMBEDDERS)
-async def test_vectors_have_the_length_that_was_said(name: str) -> None:
+async def test_vectors_have_the_declared_length(name: str) -> None:
     model = embedder(name)
     vectors = [
         await model.embed_query("pear"),

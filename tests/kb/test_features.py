@@ -208,7 +208,7 @@ async def test_groups_give_few_passages_of_each_document(opens: Opens, write: Wr
     assert sorted(ids(twice)) == sorted([*files, *files])
 
 
-async def test_neighbours_stand_around_a_hit_and_nothing_is_told_twice(
+async def test_neighbours_surround_a_hit_and_nothing_is_repeated(
     opens: Opens, write: Writes
 ) -> None:
     async with opens(spec("docs", chunk=ChunkSpec(size=32, overlap=0))) as kb:

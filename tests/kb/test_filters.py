@@ -257,7 +257,7 @@ def _set(value: Any) -> set[Any]:
         ({"year": list(range(1001))}, r"a filter may have 1000 conditions"),
     ],
 )
-def test_what_is_no_filter_is_told_with_its_place(raw: Any, message: str) -> None:
+def test_an_invalid_filter_is_reported_with_its_place(raw: Any, message: str) -> None:
     with pytest.raises(UsageError, match=message):
         parse_filter(raw)
 
@@ -302,7 +302,7 @@ def test_nested_operators_are_only_so_deep() -> None:
         ({"tag": ""}, r"^filter\.tag: needs a value that is not empty"),
     ],
 )
-def test_a_filter_that_does_not_fit_the_declared_fields_is_told(raw: Any, message: str) -> None:
+def test_a_filter_that_does_not_fit_the_declared_fields_is_refused(raw: Any, message: str) -> None:
     parsed = parse_filter(raw)
     assert parsed is not None
     with pytest.raises(UsageError, match=message):

@@ -139,7 +139,7 @@ def feed(*rows: Any) -> io.BytesIO:
     return io.BytesIO("\n".join(json.dumps(row) for row in rows).encode())
 
 
-async def test_a_feed_adds_and_replaces_and_removes_only_when_asked(opens: Opens) -> None:
+async def test_a_feed_adds_and_replaces_and_removes_only_on_request(opens: Opens) -> None:
     async with opens(spec("docs", fields={"year": FieldSpec(type="integer")})) as kb:
         first = await kb.add(
             "docs",

@@ -117,7 +117,7 @@ def test_between_units_are_blanks_alone(content: str) -> None:
 
 
 @given(st.lists(texts, max_size=3), texts)
-def test_short_chunks_are_told_whole(contents: list[str], question: str) -> None:
+def test_short_chunks_are_quoted_whole(contents: list[str], question: str) -> None:
     assert parts(contents, question, "english", 10_000) == [None] * len(contents)
 
 
@@ -142,7 +142,7 @@ def test_short_chunks_are_told_whole(contents: list[str], question: str) -> None
         ("thai", "ไม่มีอะไรกล่าวไว้ที่นี่ ", "ลูกแพร์สุกมีสีเหลือง ", "ลูกแพร์สุกมีสีอะไร"),
     ],
 )
-def test_the_sentence_with_the_words_of_the_question_is_told_with_what_stands_around_it(
+def test_the_sentence_with_the_words_of_the_question_is_quoted_with_its_context(
     language: str, filler: str, answer: str, question: str
 ) -> None:
     content = filler * 20 + answer + " " * (language != "chinese") + filler * 20
@@ -194,7 +194,7 @@ def place(item: Item) -> Extent:
     return item.extent
 
 
-async def test_an_item_says_where_in_its_document_its_content_stands(
+async def test_an_item_has_the_extent_of_its_content_in_the_document(
     opens: Opens, write: Writes
 ) -> None:
     text = f"Before all of it.\n\n# Cellars\n\n{LONG}\n"
@@ -235,7 +235,7 @@ async def test_the_rest_of_a_table_that_was_cut_is_placed_where_its_rows_stand(
     assert [item for items in found for item in items if place(item).sentences]
 
 
-async def test_parts_are_what_is_told_unless_the_settings_say_otherwise(
+async def test_parts_are_quoted_unless_the_settings_say_otherwise(
     opens: Opens, write: Writes
 ) -> None:
     async with opens(spec("docs", chunk={"size": 400, "overlap": 0})) as kb:
@@ -257,7 +257,7 @@ function Create(ctx) {
 """
 
 
-async def test_settings_and_hooks_say_how_much_is_told_and_citations_say_where_it_stands(
+async def test_settings_and_hooks_choose_the_passage_length_and_citations_have_its_extent(
     make_app: MakeApp,
 ) -> None:
     app = make_app(

@@ -14,7 +14,7 @@ ASKED = st.lists(st.lists(st.integers(0, 12), max_size=6, unique=True), max_size
 
 
 @given(ASKED, st.integers(1, 8))
-def test_points_come_in_the_order_asked_for_whatever_was_forgotten(
+def test_points_come_in_the_requested_order_whatever_was_evicted(
     requested: list[list[int]], most: int
 ) -> None:
     remembered = Remembered(most, lambda ids: {id: str(id) for id in reversed(ids)})

@@ -149,7 +149,7 @@ async def test_a_wrong_key_is_refused_in_these_words(tmp_path: Path, speaks: str
 
 
 @pytest.mark.parametrize("grpc", [False, True])
-async def test_a_server_that_is_not_there_is_said_so(grpc: bool) -> None:
+async def test_an_unreachable_server_is_reported(grpc: bool) -> None:
     async with at("http://127.0.0.1:1", retries=1, prefer_grpc=grpc, grpc_port=2) as store:
         with pytest.raises(
             StorageError, match=r"'http://127\.0\.0\.1:1' cannot be reached.*qdrant\.url"
@@ -168,7 +168,7 @@ async def test_reads_are_tried_again(server: Qdrant, answers: list[Answered]) ->
         assert [hit.content for hit in (await ask(store)).hits] == ["ripe pears"]
 
 
-async def test_a_server_that_wants_to_be_left_alone_is_asked_again_after_that(
+async def test_a_server_is_called_again_after_its_retry_after(
     server: Qdrant,
 ) -> None:
     async with at(server, retries=1) as store:
@@ -306,7 +306,7 @@ async def test_a_put_into_a_collection_that_was_removed_makes_it_again(server: Q
         assert [hit.document for hit in (await ask(other)).hits] == ["two.md"]
 
 
-async def test_how_a_collection_lies_on_the_cluster_is_asked_for(server: Qdrant) -> None:
+async def test_the_layout_of_a_collection_on_the_cluster_is_requested(server: Qdrant) -> None:
     laid = replace(MADE, shards=6, replicas=2, quantisation="scalar", on_disk=True, tenanted=True)
     async with at(server, prefix="app1.") as store:
         await store.put("kb/é x", laid, replace(document(), tenant="t"))
@@ -502,9 +502,7 @@ async def test_a_private_certificate_is_trusted_when_its_authority_is_named(
         ),
     ],
 )
-async def test_settings_that_cannot_be_used_are_said(
-    settings: dict[str, object], message: str
-) -> None:
+async def test_unusable_settings_are_reported(settings: dict[str, object], message: str) -> None:
     url = str(settings["url"])
     async with at(
         url, **{name: value for name, value in settings.items() if name != "url"}
@@ -513,7 +511,7 @@ async def test_settings_that_cannot_be_used_are_said(
             await ask(store)
 
 
-async def test_documents_of_a_folder_are_asked_for_by_it(server: Qdrant) -> None:
+async def test_documents_of_a_folder_are_selected_by_it(server: Qdrant) -> None:
     async with at(server) as store:
         many = [
             replace(document(f"{n}.md"), source=f"/{'ab'[n % 10 == 0]}/{n}.md") for n in range(50)

@@ -159,7 +159,7 @@ async def test_a_worker_killed_after_an_answer_has_lost_nothing(state: Path) -> 
         assert await kb.usage("docs", None) == await kb.usage("never", None)
 
 
-async def test_a_search_in_flight_when_the_worker_dies_is_asked_again(state: Path) -> None:
+async def test_a_search_in_flight_when_the_worker_dies_is_sent_again(state: Path) -> None:
     async with client(state) as kb:
         await kb.put("docs", MADE, document("new"))
         worker_of(state).suspend()

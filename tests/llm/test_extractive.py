@@ -137,9 +137,7 @@ async def test_records_of_a_database_are_one_line_each() -> None:
     assert "__yao" not in text
 
 
-async def test_a_record_is_told_as_its_content_words_it_and_a_figure_with_what_it_was_computed_of() -> (
-    None
-):
+async def test_a_record_is_quoted_as_its_content_and_a_figure_with_its_inputs() -> None:
     phone = Item(
         type="db",
         citation_id="#ref:a1b2",
@@ -192,7 +190,7 @@ The memory of a job is limited, and so is its time. A job that takes more ends w
 """
 
 
-async def test_prose_is_quoted_rather_than_rows_unless_a_value_is_asked_for() -> None:
+async def test_prose_is_quoted_rather_than_rows_unless_the_question_wants_a_value() -> None:
     source = item("a1b2", LIMITS, "Limits")
     prose = (
         "The memory of a job is limited, and so is its time. A job that takes more ends with an"
@@ -260,7 +258,7 @@ async def test_what_only_points_elsewhere_is_not_quoted() -> None:
     )
 
 
-async def test_code_that_is_quoted_keeps_its_lines_and_its_marker_stands_outside_of_it() -> None:
+async def test_quoted_code_keeps_its_lines_and_its_marker_is_outside_of_it() -> None:
     code = "    for city in cities:\n\t    print(city)   # | a |\n\n    - done    with   columns"
     passage = f"The capitals are printed like this:\n\n{code}\nTrains run on rails.\n\nShips sail."
     text = await answer("How are the capitals printed?", [item("a1b2", passage)])
@@ -304,9 +302,7 @@ async def test_sentences_that_stood_apart_are_quoted_apart(between: str) -> None
     }
 
 
-async def test_fenced_code_is_quoted_and_parts_its_announcement_from_what_stands_behind_it() -> (
-    None
-):
+async def test_fenced_code_is_quoted_and_separates_its_lead_from_the_text_after_it() -> None:
     source = item(
         "a1b2",
         "The capital is set like this:\n\n```\ncapital = 1\n```\n\n- Trains run.\n- Ships sail.",

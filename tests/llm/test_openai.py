@@ -77,7 +77,7 @@ async def ask_until_it_fails(spec: ConnectorSpec, kind: type[ModelError]) -> tup
     return "".join(got), caught.value
 
 
-async def test_an_answer_streams_with_its_usage_and_the_request_says_what_was_asked(
+async def test_an_answer_streams_with_its_usage_and_the_request_has_the_options(
     server: Loopback,
 ) -> None:
     server.on(PATH, Sse(answer("Hel", "lo ", "שלום")))
@@ -128,7 +128,7 @@ async def test_an_answer_streams_with_its_usage_and_the_request_says_what_was_as
         ),
     ],
 )
-def test_options_are_sent_as_they_are_said_and_a_bound_of_no_tokens_is_not(
+def test_options_are_sent_unchanged_and_a_bound_of_no_tokens_is_not(
     options: dict[str, Any], requested: dict[str, Any], sent: dict[str, Any]
 ) -> None:
     made = TypeAdapter(ConnectorSpec).validate_python(
@@ -181,7 +181,7 @@ async def test_parallel_tool_calls_without_an_index_stay_apart(server: Loopback)
     ]
 
 
-async def test_an_endpoint_that_cannot_count_tokens_is_asked_again_without_and_remembered(
+async def test_an_endpoint_that_cannot_count_tokens_is_retried_without_and_remembered(
     server: Loopback,
 ) -> None:
     refusal = Json(
@@ -266,7 +266,7 @@ async def test_silence_after_the_last_word_costs_nothing_of_the_answer_and_littl
         b"data: \xff\xfe\n\n",
     ],
 )
-async def test_garbage_in_the_stream_is_said_to_be_garbage_and_what_had_arrived_is_kept(
+async def test_garbage_in_the_stream_raises_and_the_text_before_it_is_kept(
     server: Loopback, garbage: bytes
 ) -> None:
     server.on(PATH, Sse([chunk({"content": "Hel"}), garbage]))
@@ -285,7 +285,7 @@ async def test_an_answer_that_is_no_stream_names_what_came_instead(
     assert "options.host" in error.hint
 
 
-async def test_an_error_inside_the_stream_is_worded_as_the_endpoint_said_it(
+async def test_an_error_inside_the_stream_keeps_the_endpoints_words(
     server: Loopback,
 ) -> None:
     server.on(
@@ -313,7 +313,7 @@ async def test_an_error_inside_the_stream_is_worded_as_the_endpoint_said_it(
         (500, ModelError, "failed (500)"),
     ],
 )
-async def test_every_refusal_says_what_it_is_and_what_the_endpoint_said(
+async def test_every_refusal_has_its_kind_and_the_endpoints_message(
     server: Loopback, status: int, kind: type[ModelError], words: str
 ) -> None:
     server.on(PATH, Json({"error": {"message": "because I can"}}, status))

@@ -77,7 +77,7 @@ async def test_a_refusal_that_asks_for_a_long_wait_is_not_tried_again(server: Lo
     assert len(server.requests) == 1
 
 
-async def test_an_endpoint_that_takes_no_schema_is_asked_without_and_remembered(
+async def test_an_endpoint_that_takes_no_schema_is_retried_without_and_remembered(
     server: Loopback,
 ) -> None:
     refusal = Json({"error": {"message": "response_format json_schema is not supported"}}, 400)

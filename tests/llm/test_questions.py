@@ -55,7 +55,7 @@ def test_a_part_that_points_back_is_about_what_the_first_part_is_about() -> None
         ("When did it open?", True, False),
     ],
 )
-def test_what_is_asked_for_is_a_number_a_value_or_prose(
+def test_a_question_wants_a_number_a_value_or_prose(
     question: str, number: bool, value: bool
 ) -> None:
     (part,) = parts(question)

@@ -108,7 +108,7 @@ async def test_failures_come_after_what_had_arrived() -> None:
     assert text(got) == "Berlin is"
 
 
-async def test_a_call_that_is_not_the_expected_one_is_an_error_that_shows_what_was_said() -> None:
+async def test_an_unexpected_call_raises_an_error_that_shows_its_messages() -> None:
     assert text(await ask(scripted({"expect": "Germany", "text": "yes"}))) == "yes"
     with pytest.raises(ModelError, match="France") as caught:
         await ask(scripted({"expect": ["Germany", "France"], "text": "yes"}))

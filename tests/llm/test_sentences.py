@@ -117,7 +117,7 @@ Half a gigabyte.
     ]
 
 
-def test_rows_know_the_names_of_their_columns_and_code_stands_apart() -> None:
+def test_rows_have_the_names_of_their_columns_and_code_is_separate() -> None:
     content = "It is:\n\n    a = b\n\n| key | value |\n|---|---|\n| one | 1 |\n\n"
     content += "- entry\n\n      below it\n\n```\n  xy:\n  \tz\n```\nEnd."
     found = sentences(content)
@@ -142,7 +142,7 @@ PROSE = st.text(st.sampled_from(list("abcXYZ .?!,;:0123456789\n'\"()。！שלו
 
 
 @given(PROSE)
-def test_every_sentence_stands_in_its_paragraph_and_none_is_lost(paragraph: str) -> None:
+def test_every_sentence_is_in_its_paragraph_and_none_is_lost(paragraph: str) -> None:
     collapsed = re.sub(r"\s+", " ", paragraph).strip()
     parts = split(paragraph)
     position = 0

@@ -151,7 +151,7 @@ def test_what_is_sent_renders_and_nothing_of_it_is_lost(
     assert text.index(SOURCES) < text.rindex("second")
 
 
-def test_sources_stand_where_the_connector_says() -> None:
+def test_sources_are_placed_where_the_connector_says() -> None:
     messages = CONVERSATIONS["conversation"]
     assert f"<user>{SOURCES}\n\nsecond</user>" in rendered("qwen", call(messages))
     assert f"{SOURCES}</system>" in rendered("llama", call(messages))

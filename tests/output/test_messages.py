@@ -154,7 +154,7 @@ def test_what_is_no_message_and_what_was_never_sent_changes_nothing() -> None:
 @given(
     st.lists(EVENTS.map(lambda event: event.model_copy(update={"message_id": "M1"})), max_size=8)
 )
-def test_a_reader_who_is_told_what_is_new_has_read_the_words_that_stand(
+def test_a_reader_who_follows_the_changes_has_read_the_final_words(
     events: Sequence[HookMessage],
 ) -> None:
     read = ""

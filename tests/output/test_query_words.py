@@ -45,7 +45,7 @@ SAID: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("words", SAID)
-def test_a_query_is_said_in_words(words: str) -> None:
+def test_a_query_is_shown_in_words(words: str) -> None:
     assert list(in_words(parse({"model": "product", **SAID[words]}).wire())) == [words]
 
 

@@ -230,7 +230,7 @@ def expected_message(
     )
 
 
-def test_streams_of_a_hook_are_told_line_by_line_and_what_does_not_follow_on_lines_below() -> None:
+def test_streams_of_a_hook_are_shown_line_by_line_and_interruptions_below() -> None:
     events = [
         expected_message("M1", "send", TEXT, streaming=True),
         expected_message(
@@ -369,7 +369,7 @@ def test_a_part_of_a_passage_says_which_sentences_it_is(last: int, expected_mess
     )
 
 
-def test_what_next_returned_stands_apart_from_the_sources() -> None:
+def test_the_data_of_next_is_separate_from_the_sources() -> None:
     cited = Cited(marker="#ref:a1b2", verdict="ok", title="Tea", url="https://example.org/")
     out = Screen().play([StreamEnd(citations=(cited,), data=1)]).out
     assert out == "Sources\n  #ref:a1b2  Tea\n             https://example.org/\n\nData\n1\n"

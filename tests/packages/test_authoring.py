@@ -82,7 +82,7 @@ async def test_a_name_that_the_app_does_not_have_comes_with_those_that_it_has(
     )
 
 
-async def test_a_hook_that_does_not_compile_is_told_of_once(shop: MakeApp) -> None:
+async def test_a_hook_that_does_not_compile_is_reported_once(shop: MakeApp) -> None:
     (problem,) = await problems(shop({"index.ts": "export function Create( { return null; }"}))
     assert (problem.severity, problem.code) == ("error", "hook_syntax")
 
@@ -94,7 +94,7 @@ async def test_files_of_tests_are_checked_as_well(shop: MakeApp) -> None:
     assert problem.message.endswith("Did you mean 'toHaveSearched'?")
 
 
-async def test_a_mistake_in_a_file_of_two_programs_is_told_of_once(shop: MakeApp) -> None:
+async def test_a_mistake_in_a_file_of_two_programs_is_reported_once(shop: MakeApp) -> None:
     files = {
         "tsconfig.json": '{"compilerOptions": {"paths": {"@lib/*": ["./lib/*"]}}}',
         "index.ts": (

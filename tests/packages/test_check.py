@@ -328,7 +328,7 @@ def test_a_server_whose_program_is_not_there_is_a_warning(make_app: MakeApp) -> 
     ]
 
 
-def test_a_collection_is_told_what_is_wrong_with_it_where_it_stands(make_app: MakeApp) -> None:
+def test_a_mistake_in_a_collection_is_reported_with_its_place(make_app: MakeApp) -> None:
     root = make_app(
         {
             "assistants/a/package.yao": "{}",
@@ -445,7 +445,7 @@ def test_who_names_the_entities_of_a_collection_is_looked_up(make_app: MakeApp) 
     ]
 
 
-def test_a_kind_of_entity_that_nothing_is_found_to_be_is_told(make_app: MakeApp) -> None:
+def test_an_entity_type_that_no_rule_finds_is_reported(make_app: MakeApp) -> None:
     root = make_app(
         {
             "agent/agent.yml": "{}",

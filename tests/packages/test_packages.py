@@ -108,7 +108,7 @@ def test_a_folder_without_an_app_is_refused(tmp_path: Path) -> None:
             load_app(folder, {})
 
 
-def test_a_broken_package_stands_beside_a_good_one(make_app: MakeApp) -> None:
+def test_a_broken_package_leaves_a_good_one_usable(make_app: MakeApp) -> None:
     root = make_app(
         {
             "assistants/bad/package.yao": '{\n "name": "Bad"\n "search": {}\n}',
@@ -376,7 +376,9 @@ def test_settings_come_from_the_app_the_package_the_hook_and_the_request(make_ap
     }
 
 
-def test_a_broken_file_of_the_app_is_told_by_whoever_needs_settings(make_app: MakeApp) -> None:
+def test_every_command_that_needs_settings_reports_a_broken_file_of_the_app(
+    make_app: MakeApp,
+) -> None:
     root = make_app(
         {
             "agent/agent.yml": "conector: x\n",
@@ -396,7 +398,7 @@ def test_a_broken_file_of_the_app_is_told_by_whoever_needs_settings(make_app: Ma
         _ = app.settings
 
 
-def test_a_variable_of_the_app_that_is_not_set_is_told_where_the_app_needs_it(
+def test_an_unset_variable_is_reported_where_the_app_needs_it(
     make_app: MakeApp,
 ) -> None:
     root = make_app(

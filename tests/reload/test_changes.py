@@ -40,7 +40,7 @@ async def seen(receive: ObjectReceiveStream[frozenset[Path]], wanted: set[Path])
     return found
 
 
-async def test_written_and_removed_files_are_told(make_app: MakeApp) -> None:
+async def test_written_and_removed_files_are_reported(make_app: MakeApp) -> None:
     app = make_app(APP)
     hook, package = app / "assistants/a/index.ts", app / "assistants/a/package.yao"
     async with watched(app) as receive:
@@ -51,7 +51,7 @@ async def test_written_and_removed_files_are_told(make_app: MakeApp) -> None:
         assert await seen(receive, {hook, package}) == {hook, package}
 
 
-async def test_files_in_folders_that_were_just_made_are_told(make_app: MakeApp) -> None:
+async def test_files_in_new_folders_are_reported(make_app: MakeApp) -> None:
     app = make_app(APP)
     made = [
         app / "assistants/b/package.yao",

@@ -104,7 +104,7 @@ async def test_an_edit_of_an_imported_file_is_an_edit_of_its_package(author: Aut
     assert await author.version() == 6
 
 
-async def test_an_edit_that_nobody_has_told_of_does_not_show(author: Author) -> None:
+async def test_an_edit_without_a_notification_does_not_show(author: Author) -> None:
     (author.app / "assistants/a/index.ts").write_text("nonsense(", encoding="utf-8")
     assert await author.version() == 1
 
@@ -123,7 +123,7 @@ async def test_assistants_come_and_go(author: Author) -> None:
         await author.ask("c")
 
 
-async def test_a_new_assistant_that_is_broken_raises_for_whoever_asks_for_it(
+async def test_a_turn_of_a_new_broken_assistant_raises(
     author: Author,
 ) -> None:
     swap = await author.save(
@@ -185,7 +185,9 @@ async def test_a_model_that_was_declared_later_can_be_searched(author: Author) -
     assert [item.title for item in result.items] == ["Red pen"]
 
 
-async def test_what_is_broken_from_the_start_is_told_and_the_rest_works(make_app: MakeApp) -> None:
+async def test_an_assistant_broken_from_the_start_is_reported_and_the_rest_works(
+    make_app: MakeApp,
+) -> None:
     app = make_app({**FILES, "assistants/a/index.ts": "function Create( {"})
     async with open_host(app, environment={}) as host, host.runtime.hooks.keep_compiler():
         swap = await host.reload()

@@ -59,7 +59,7 @@ async def test_docs_answers_from_the_right_page_and_cites_it(host: Host) -> None
     assert "No language model" in final.content
 
 
-async def test_docs_gives_the_same_ids_in_the_same_order_when_asked_again(host: Host) -> None:
+async def test_docs_gives_the_same_ids_in_the_same_order_for_the_same_question(host: Host) -> None:
     question = "When is automatic search skipped?"
     first, second = end(await ask(host, "docs", question)), end(await ask(host, "docs", question))
     assert first.citations == second.citations

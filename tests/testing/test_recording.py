@@ -126,7 +126,7 @@ async def test_errors_of_real_sources_are_recorded_and_played(run_tests: RunTest
     assert (await rerun(ran.app)).outcome == {"asks": "passed"}
 
 
-async def test_the_clock_stands_where_it_stood_when_the_cassette_was_made(
+async def test_the_clock_is_fixed_to_the_time_of_the_recording(
     run_tests: RunTests,
 ) -> None:
     ran = await run_tests('test("asks", () => { turn("Who?"); });', record=True)
@@ -152,7 +152,7 @@ async def test_the_clock_stands_where_it_stood_when_the_cassette_was_made(
         ('{"cals": []}', "cals"),
     ],
 )
-async def test_a_broken_cassette_is_told_with_its_place(
+async def test_a_broken_cassette_is_reported_with_its_place(
     run_tests: RunTests, text: str, expected_message: str
 ) -> None:
     ran = await run_tests('test("x", () => {});', tests__first_cassette_json=text)
@@ -206,7 +206,7 @@ async def test_errors_come_back_as_what_they_were() -> None:
         assert (type(again), again.message, again.hint) == (type(error), error.message, error.hint)
 
 
-async def test_what_was_asked_of_another_moment_is_another_request(tmp_path: Path) -> None:
+async def test_a_request_at_another_time_is_another_request(tmp_path: Path) -> None:
     kept = Cassette(tmp_path / "x", "x", recording=True)
 
     async def real() -> dict[str, Any]:

@@ -122,7 +122,7 @@ async def test_a_failure_in_a_file_of_the_package_names_that_file_and_who_called
         ),
     ],
 )
-async def test_what_does_not_hold_is_said_in_words(
+async def test_a_failed_expectation_is_reported_in_words(
     run_tests: RunTests, expectation: str, expected: str
 ) -> None:
     ran = await run_tests(
@@ -267,7 +267,7 @@ async def test_a_package_that_is_broken_fails_its_tests_with_the_place(run_tests
     assert "assistants/a/package.yao:1" in ran.why()
 
 
-async def test_assistants_without_tests_and_unknown_ones_are_told(run_tests: RunTests) -> None:
+async def test_assistants_without_tests_and_unknown_ones_are_reported(run_tests: RunTests) -> None:
     with pytest.raises(UnknownName, match="no assistant 'aa'"):
         await run_tests('test("x", () => {});', assistants=("aa",))
     with pytest.raises(UsageError, match="no tests in assistants/b/tests"):
@@ -298,7 +298,7 @@ async def test_hooks_know_nothing_of_what_tests_have(run_tests: RunTests) -> Non
     assert ran.outcome == {"x": "passed"}, ran.why()
 
 
-async def test_a_turn_that_failed_or_warned_is_told_beside_what_did_not_hold(
+async def test_a_failed_or_warned_turn_is_shown_beside_the_failed_expectations(
     run_tests: RunTests,
 ) -> None:
     ran = await run_tests(

@@ -372,7 +372,7 @@ async def test_a_delegation_to_nobody_names_the_nearest(make_app: MakeApp, hook:
     ]
 
 
-async def test_wrong_options_of_a_delegation_are_told(make_app: MakeApp) -> None:
+async def test_wrong_options_of_a_delegation_are_reported(make_app: MakeApp) -> None:
     wrong = (
         "const Create = () => ({ delegate: { agent_id: 'b', options: { temperature: 'hot' } } })"
     )
@@ -387,7 +387,7 @@ async def test_wrong_options_of_a_delegation_are_told(make_app: MakeApp) -> None
 # ------------------------------------------------------------------------------------------- models
 
 
-async def test_a_model_is_asked_with_the_messages_and_options_given(make_app: MakeApp) -> None:
+async def test_a_model_call_sends_the_given_messages_and_options(make_app: MakeApp) -> None:
     hook = """function Create(ctx) {
         const tools = [{ type: "function", function: { name: "t", parameters: {} } }];
         const messages = [{ role: "system", content: "be brief" }, { role: "user", content: "hi" }];
@@ -644,7 +644,7 @@ async def test_stopping_one_of_several_stops_them_all(make_app: MakeApp) -> None
         ),
     ],
 )
-async def test_wrong_arguments_throw_and_nothing_is_asked(
+async def test_wrong_arguments_throw_and_nothing_is_requested(
     make_app: MakeApp, call: str, expected_message: str
 ) -> None:
     hook = f"""function Create(ctx) {{

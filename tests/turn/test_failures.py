@@ -56,7 +56,9 @@ async def test_a_source_that_fails_in_a_task_group_is_an_error_on_its_result(
     assert end(events).content.startswith("Fine #ref:")
 
 
-async def test_a_tool_that_fails_in_a_task_group_is_told_to_the_model(make_app: MakeApp) -> None:
+async def test_the_model_receives_the_error_of_a_tool_that_fails_in_a_task_group(
+    make_app: MakeApp,
+) -> None:
     class Nothing(BaseModel):
         pass
 
@@ -93,7 +95,7 @@ async def test_a_model_that_fails_in_a_task_group_does_not_keep_next_from_runnin
     assert [event.code for event in of(events, "error")] == ["model_unreachable"]
 
 
-async def test_a_source_of_its_own_impatience_is_not_told_as_our_deadline(
+async def test_a_timeout_within_a_source_is_not_reported_as_our_deadline(
     make_app: MakeApp,
 ) -> None:
     class Impatient(CannedSource):
@@ -123,7 +125,7 @@ async def handed_on(make_app: MakeApp, hook: str, other: str, script: Sequence[A
     return await run(app, script=script)
 
 
-async def test_what_another_assistant_had_said_is_kept_when_its_hook_fails(
+async def test_the_text_of_another_assistant_is_kept_when_its_hook_fails(
     make_app: MakeApp,
 ) -> None:
     events = await handed_on(
@@ -145,7 +147,7 @@ async def test_the_end_of_a_turn_holds_all_that_was_streamed_by_whichever_assist
     assert final.metadata == {"from": "a"}
 
 
-async def test_when_model_and_next_both_fail_both_are_told(make_app: MakeApp) -> None:
+async def test_when_model_and_next_both_fail_both_are_reported(make_app: MakeApp) -> None:
     app = app_with(make_app, NO_SEARCH, index_ts="function Next() { throw new Error('boom'); }")
     events = await run(app, script=[{"text": "Half", "cut": True}])
     assert [event.code for event in of(events, "error")] == ["model_truncated", "hook_threw"]
@@ -232,7 +234,7 @@ async def test_a_search_for_a_hook_ends_before_the_hooks_call_so_that_others_kee
     assert "hooks.limits.call_ms" in error
 
 
-async def test_a_search_that_was_asked_for_and_cannot_be_is_said(make_app: MakeApp) -> None:
+async def test_a_requested_search_that_is_impossible_is_reported(make_app: MakeApp) -> None:
     # A web source given to open_host is always ready, so this app has the built-in one.
     events = await run(app_with(make_app, NO_SEARCH), search=True, sources={"kb": kb()})
     assert ["nothing to search" in event.message for event in of(events, "warning")] == [True]
@@ -262,7 +264,7 @@ async def test_another_assistants_collection_is_not_reached_by_its_name(
         assert source.requests == []
 
 
-async def test_the_trace_says_why_each_item_stands_where_it_does_or_was_dropped(
+async def test_the_trace_has_the_reason_for_each_items_rank_or_removal(
     make_app: MakeApp,
 ) -> None:
     package = ASSISTANT.replace('"web": true', '"web": false, "rerank": {"top_n": 1}')
@@ -292,7 +294,9 @@ async def test_a_node_that_was_stopped_says_so_and_no_address(make_app: MakeApp)
     assert failed == {"stopped"}
 
 
-async def test_a_state_folder_that_cannot_be_made_is_said_with_its_path(make_app: MakeApp) -> None:
+async def test_a_state_folder_that_cannot_be_made_is_reported_with_its_path(
+    make_app: MakeApp,
+) -> None:
     app = app_with(make_app, NO_SEARCH)
     (app / ".groundhook").write_text("in the way", encoding="utf-8")
     with pytest.raises(StorageError, match=r"the state folder '.*' cannot be made"):

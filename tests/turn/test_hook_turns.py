@@ -165,7 +165,7 @@ async def test_next_runs_and_sees_the_error_when_the_model_fails(make_app: MakeA
         ("function Create(ctx) { ctx.search.KB('q', {rerank: {topk: 3}}); }", "rerank.topk"),
     ],
 )
-async def test_a_key_that_nothing_reads_is_said_and_never_ignored_in_silence(
+async def test_a_key_that_nothing_reads_is_reported(
     make_app: MakeApp, hook: str, expected_message: str
 ) -> None:
     events = await hooked(make_app, hook)

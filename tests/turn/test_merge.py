@@ -75,7 +75,7 @@ def part(first: int, last: int) -> Item:
     st.tuples(st.integers(0, 8), st.integers(0, 8)).map(sorted),
     st.tuples(st.integers(0, 8), st.integers(0, 8)).map(sorted),
 )
-def test_parts_of_one_chunk_are_told_together(hooks: list[int], automatic: list[int]) -> None:
+def test_parts_of_one_chunk_are_quoted_together(hooks: list[int], automatic: list[int]) -> None:
     found = [SearchResult(type="kb", query="p", source="hook", items=(part(*hooks),))]
     found.append(SearchResult(type="kb", query="q", source="auto", items=(part(*automatic),)))
     [entry] = pool(found, WEIGHTS).entries

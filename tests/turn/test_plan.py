@@ -72,7 +72,7 @@ def test_every_skip_says_why() -> None:
         assert decided.reason
 
 
-def test_a_requests_gaps_are_filled_from_the_settings_and_what_it_says_stands() -> None:
+def test_a_requests_gaps_are_filled_from_the_settings_and_its_own_values_stay() -> None:
     settings = Settings.model_validate(
         {"search": {"kb": {"threshold": 0.4, "max_results": 7}}, "kb": {"collections": ["a", "b"]}}
     )

@@ -131,7 +131,7 @@ async def test_records_come_by_conditions_orders_and_a_limit(app: App) -> None:
     ] == [1, 2, 3]
 
 
-async def test_records_are_read_under_the_permissions_of_whoever_asks(app: App) -> None:
+async def test_records_are_read_under_the_permissions_of_the_request(app: App) -> None:
     assert [row["name"] for row in await app.value("Process('models.note.Get')")] == ["Ann's"]
     assert [row["name"] for row in await app.value("Process('models.note.Get')", BOB)] == ["Bob's"]
     assert await app.value("Process('models.note.Find', 2)") is None

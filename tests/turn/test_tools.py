@@ -116,7 +116,7 @@ async def test_tools_of_servers_stand_beside_those_of_the_host(served: Served) -
     assert end(events).content == "Done."
 
 
-async def test_next_is_told_which_server_a_tool_belongs_to(served: Served) -> None:
+async def test_next_receives_the_server_of_each_tool(served: Served) -> None:
     hook = (
         "function Next(ctx, payload) { return { data: [payload.tools,"
         " payload.completion.tool_calls] }; }"
@@ -188,7 +188,7 @@ async def test_arguments_that_do_not_fit_the_schema_do_not_reach_the_server(serv
     ],
     ids=["deep", "digits", "surrogate", "list"],
 )
-async def test_arguments_that_nobody_can_read_are_told_to_the_model(
+async def test_the_model_receives_an_error_for_arguments_that_are_not_json(
     served: Served, arguments: str, expected_message: str
 ) -> None:
     events, model = await turn(
@@ -222,7 +222,9 @@ async def test_a_tool_that_fails_is_an_error_that_the_model_may_mend(served: Ser
     ] == "failed"
 
 
-async def test_calls_of_a_round_run_at_the_same_time_and_are_told_in_order(served: Served) -> None:
+async def test_calls_of_a_round_run_at_the_same_time_and_are_reported_in_order(
+    served: Served,
+) -> None:
     script = called(
         *(("tests__wait", {"seconds": seconds}) for seconds in (0.6, 0.5, 0.4)),
         ("tests__plain", {"text": "quick"}),
@@ -278,7 +280,7 @@ async def test_rounds_of_tool_calls_are_bounded_and_the_last_answer_is_without_t
     assert end(events).content == "Done."
 
 
-async def test_a_model_that_asks_for_tools_when_there_are_none_left_is_told_of(
+async def test_a_tool_call_after_the_last_round_is_reported(
     served: Served,
 ) -> None:
     app = served(agent="options:\n  tool_rounds: 1\n")
@@ -517,7 +519,7 @@ def deep(levels: int) -> str:
         ('{"a": "\\ud83d"}', "half a surrogate pair"),
     ],
 )
-async def test_arguments_that_cannot_be_read_are_a_mistake_that_the_model_is_told(
+async def test_the_model_receives_an_error_for_unreadable_arguments(
     make_app: MakeApp, arguments: str, mistake: str
 ) -> None:
     async def weather(where: Where) -> str:
@@ -537,7 +539,7 @@ def test_arguments_may_be_nested_a_hundred_levels_deep(levels: int) -> None:
     assert parse_arguments(deep(levels))
 
 
-async def test_a_result_that_json_cannot_hold_is_told_as_one(make_app: MakeApp) -> None:
+async def test_a_result_without_a_json_form_is_reported_as_such(make_app: MakeApp) -> None:
     async def weather(where: Where) -> Any:
         circle: list[Any] = []
         circle.append(circle)

@@ -98,7 +98,7 @@ async def test_a_document_is_a_search_to_the_client_and_reaches_the_model_in_rea
     assert [item.title for item in model.calls[0].references] == [item.title for item in PASSAGES]
 
 
-async def test_a_document_that_is_not_there_is_told_as_a_search_that_failed(
+async def test_a_missing_document_is_reported_as_a_failed_search(
     make_app: MakeApp,
 ) -> None:
     messages = asking(("kb_document", "docs/gone.md"))
@@ -153,7 +153,7 @@ def outcome(content: list[dict[str, Any]]) -> tuple[int, Sequence[str]]:
 
 
 @pytest.mark.parametrize("parts", [1, 2, 30])
-def test_of_very_many_sources_the_first_are_searched_and_that_is_said(parts: int) -> None:
+def test_of_very_many_sources_the_first_are_searched_and_the_rest_reported(parts: int) -> None:
     sources = [{"type": "kb_document", "name": f"docs/{n}"} for n in range(60 // parts)]
     requested, problems = outcome([{"type": "data", "data": {"sources": sources}}] * parts)
     assert requested == MOST_SOURCES
@@ -166,7 +166,7 @@ def test_as_many_sources_as_are_allowed_are_no_problem() -> None:
     assert outcome([{"type": "data", "data": {"sources": sources}}]) == (MOST_SOURCES, [])
 
 
-def test_malformed_parts_are_told_of_once() -> None:
+def test_malformed_parts_are_reported_once() -> None:
     assert outcome([{"type": "data"}, {"type": "data", "data": {"sources": {}}}] * 50)[1] == [
         "a data part must hold data.sources, a list of {type, name}"
     ]

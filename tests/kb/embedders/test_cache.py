@@ -103,7 +103,7 @@ print(inner.texts)
     assert result.stdout.strip() == "['moon']"
 
 
-def test_the_cache_stays_within_its_bound_and_keeps_what_was_asked_for_again(path: Path) -> None:
+def test_the_cache_stays_within_its_bound_and_keeps_repeated_requests(path: Path) -> None:
     most = 400_000
     cache = VectorCache(path, most_bytes=most)
     kept = b"kept"

@@ -65,9 +65,7 @@ async def test_a_service_gets_the_key_and_the_kind_of_text(
 
 
 @each
-async def test_a_size_that_was_declared_is_asked_for(
-    server: Loopback, makes: Makes, service: str
-) -> None:
+async def test_a_declared_size_is_requested(server: Loopback, makes: Makes, service: str) -> None:
     assert len(await makes(service, dimensions=256).embed_query("where?")) == 256
     assert 256 in (
         server.requests[0].json.get("dimensions"),
@@ -227,7 +225,7 @@ async def test_a_service_that_is_not_there_is_named_with_its_address(
 
 
 @each
-async def test_an_answer_that_breaks_off_is_asked_for_again(
+async def test_an_answer_that_breaks_off_is_requested_again(
     server: Loopback, makes: Makes, service: str, capfd: pytest.CaptureFixture[str]
 ) -> None:
     server.on(f"/{service}/embeddings", Cut(), ANSWERS[service])
