@@ -73,7 +73,7 @@ class Isolate:
         self._on_raw: Callable[[Any], None] = self._evaluated
         self._on_done: Callable[[Outcome], None] | None = None
         self._thread = ThreadState()
-        self._gate = threading.Lock()
+        self._lock = threading.Lock()
         self._ended = self._freed = False
         self._waiting = False  # V8's thread waits for an answer
         # a lock as a semaphore, for speed: `reply` or `stop` releases it once for each wait
@@ -81,7 +81,7 @@ class Isolate:
         self._answered.acquire()
         self._task = 0
         self._clock: int | None = None
-        self._since = self._waited = 0.0
+        self._wait_began = self._waited_seconds = 0.0
         self._callback: Any = mr_callback_func(self._from_v8)  # V8 keeps only a pointer to it
         self._context = self._dll.mr_init_context(self._callback)
         with _open_lock:
@@ -109,43 +109,43 @@ class Isolate:
     def cpu_seconds(self) -> float:
         """Return the time that V8's thread has worked; it stops while the host works on a call.
         Where the system has no such clock, it is wall time without the time spent in calls."""
-        with self._gate:
+        with self._lock:
             if self._freed:
                 return 0.0
-            return (self._since if self._waiting else self._now()) - self._waited
+            return (self._wait_began if self._waiting else self._now()) - self._waited_seconds
 
     def limit_heap(self, size: int) -> None:
         """End the evaluation once V8's heap holds more than `size` bytes."""
-        with self._gate:
+        with self._lock:
             if not self._freed:
                 self._dll.mr_set_hard_memory_limit(self._context, size)
 
     def heap_is_full(self) -> bool:
         """Whether the heap limit was reached; also in a microtask, which has no outcome."""
-        with self._gate:
+        with self._lock:
             return not self._freed and bool(self._dll.mr_hard_memory_limit_reached(self._context))
 
     def evaluate(self, code: str, done: Callable[[Outcome], None]) -> None:
         """Start an evaluation and return at once; `done` is called on V8's thread, before the
         microtasks that the code left. One evaluation at a time; none after `stop`."""
-        with self._gate:
+        with self._lock:
             if not self._ended:
                 self._on_done = done
                 self._task = self._evaluate(code)
 
     def reply(self, text: str) -> None:
         """Answer the request that `on_call` received last."""
-        with self._gate:
+        with self._lock:
             if self._waiting:
                 self._waiting = False
-                self._waited += self._now() - self._since
+                self._waited_seconds += self._now() - self._wait_began
                 self._bridge.answer(text.encode("utf-16-le", "surrogatepass"))
                 self._answered.release()
 
     def stop(self) -> None:
         """End the evaluation, and a host call in flight with it. Code that runs as a microtask goes
         on until `close`."""
-        with self._gate:
+        with self._lock:
             if self._ended:
                 return
             self._ended = True
@@ -159,7 +159,7 @@ class Isolate:
         """Stop and free. Waits until V8 has stopped, which takes long only inside a builtin that
         cannot be interrupted."""
         self.stop()
-        with self._gate:
+        with self._lock:
             if self._freed:
                 return
             self._freed = True
@@ -201,11 +201,11 @@ class Isolate:
 
     def _call(self, request: str) -> None:
         """Hand a request to the host and wait until it is answered or the run is ended."""
-        with self._gate:
+        with self._lock:
             if self._ended:
                 self._bridge.stop()
                 return
-            self._since = self._now()
+            self._wait_began = self._now()
             self._waiting = True
         self._on_call(request)
         self._answered.acquire()

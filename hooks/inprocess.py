@@ -17,7 +17,7 @@ import anyio.to_thread
 from groundhook.hooks.compiler import Compiler
 from groundhook.hooks.engine import Outcome
 from groundhook.hooks.leases import Called, Done, EventQueue, Lease, LeaseEvent, LeaseTerms
-from groundhook.hooks.run import Prelude, Run
+from groundhook.hooks.run import HookRun, Prelude
 from groundhook.hooks.script import Transpile
 from groundhook.host.core.errors import HookCrashed
 
@@ -30,10 +30,10 @@ class InProcessLease:
         self._thread = threading.get_ident()
         self._events = EventQueue()
         self._timer: asyncio.TimerHandle | None = None
-        self._run: Run | None = None
+        self._run: HookRun | None = None
 
     async def start(self, prelude: Prelude, terms: LeaseTerms) -> None:
-        self._run = await anyio.to_thread.run_sync(Run, prelude)
+        self._run = await anyio.to_thread.run_sync(HookRun, prelude)
         self._run.begin(terms.setup, terms.heap_mb, terms.cpu_ms, self._report)
 
     def invoke(self, code: str, /) -> None:
@@ -53,7 +53,7 @@ class InProcessLease:
             await anyio.to_thread.run_sync(self._started.close)
 
     @property
-    def _started(self) -> Run:
+    def _started(self) -> HookRun:
         assert self._run is not None
         return self._run
 

@@ -39,7 +39,7 @@ class Prelude:
     lazy_globals: str
 
 
-class Run:
+class HookRun:
     """An isolate with only the prelude in it, so that it can be made ahead; `begin` makes it the
     run of a turn."""
 

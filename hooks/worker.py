@@ -28,7 +28,7 @@ from typing import Any
 from groundhook.hooks import engine
 from groundhook.hooks.compiler import Compiler
 from groundhook.hooks.engine import Outcome
-from groundhook.hooks.run import Prelude, Run
+from groundhook.hooks.run import HookRun, Prelude
 from groundhook.host.core.errors import HookCrashed, HostError
 from groundhook.host.core.workers import ANSWER, HEADER, POST, REFUSAL, describe, pack, unpack
 
@@ -40,7 +40,7 @@ class Worker:
         self._channel = channel
         self._sending = threading.Lock()
         self._prelude = Prelude("", "")
-        self._runs: dict[int, Run] = {}
+        self._runs: dict[int, HookRun] = {}
         self._compiler: Compiler | None = None
         self._keeper = Keeper()
         self._watch_at: float | None = None  # when the clocks are checked next
@@ -97,7 +97,7 @@ class Worker:
             self._keeper.make(self._prelude)  # while the host is busy with the report
 
         try:
-            made = self._runs[run] = self._keeper.take() or Run(self._prelude)
+            made = self._runs[run] = self._keeper.take() or HookRun(self._prelude)
         except HookCrashed as exc:
             report("done", "error", str(exc))
             return
@@ -166,7 +166,7 @@ class Keeper:
         self._changed = threading.Condition()
         self._wanted: Prelude | None = None
         self._making = False
-        self._made: Run | None = None
+        self._made: HookRun | None = None
         self._jobs: deque[Callable[[], None]] = deque()
         threading.Thread(target=self._work, daemon=True).start()
 
@@ -177,7 +177,7 @@ class Keeper:
                 self._wanted = prelude
                 self._changed.notify_all()
 
-    def take(self) -> Run | None:
+    def take(self) -> HookRun | None:
         """Return the isolate that is ready or being made; None when there is neither."""
         with self._changed:
             self._wanted = None
@@ -206,7 +206,7 @@ class Keeper:
     def _make(self, prelude: Prelude) -> None:
         made = None
         with suppress(HookCrashed):  # the next `open` makes one itself and reports the error
-            made = Run(prelude)
+            made = HookRun(prelude)
         with self._changed:
             self._made, self._making = made, False
             self._changed.notify_all()

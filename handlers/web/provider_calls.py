@@ -40,7 +40,7 @@ class ProviderCalls:
         self,
         name: str,
         account: Hashable,
-        provider: WebEngine,
+        engine: WebEngine,
         ask: WebQuery,
         settings: WebSettings,
     ) -> tuple[Hits, How]:
@@ -53,7 +53,7 @@ class ProviderCalls:
 
         async def work() -> Hits:
             hits = await self._call_with_breaker(
-                name, (name, account, ask.timeout), provider, ask, settings
+                name, (name, account, ask.timeout), engine, ask, settings
             )
             if settings.cache.enabled:
                 until = self._clock() + getattr(settings.cache, f"{ask.time_range or 'any'}_s")
@@ -64,7 +64,7 @@ class ProviderCalls:
         return hits, "joined" if joined else "asked"
 
     async def _call_with_breaker(
-        self, name: str, key: Hashable, provider: WebEngine, ask: WebQuery, settings: WebSettings
+        self, name: str, key: Hashable, engine: WebEngine, ask: WebQuery, settings: WebSettings
     ) -> Hits:
         """Call the provider unless its breaker is open. Raises SourceError."""
         before = self._breakers.get(key, Breaker())
@@ -81,7 +81,7 @@ class ProviderCalls:
             # A little before the caller's own deadline, so that the timeout counts as the
             # provider's failure.
             with anyio.fail_after(ask.timeout - min(ask.timeout / 20, 0.1)):
-                hits = await _call_with_retries(provider, ask, settings.retries)
+                hits = await _call_with_retries(engine, ask, settings.retries)
         except TimeoutError as exc:
             self._record_failure(key, settings, timeout_error(name, ask.timeout))
             raise timeout_error(name, ask.timeout) from exc
@@ -115,12 +115,12 @@ class ProviderCalls:
             )
 
 
-async def _call_with_retries(provider: WebEngine, ask: WebQuery, retries: int) -> Hits:
+async def _call_with_retries(engine: WebEngine, ask: WebQuery, retries: int) -> Hits:
     """Call the provider, and again after transient failures if the deadline leaves time for the
     wait."""
     for tried in range(retries):
         try:
-            return tuple(await provider.search(ask))
+            return tuple(await engine.search(ask))
         except SourceError as exc:
             wait = (
                 exc.after if exc.after is not None else BACKOFF * 2**tried * random.uniform(0.5, 1)
@@ -128,7 +128,7 @@ async def _call_with_retries(provider: WebEngine, ask: WebQuery, retries: int) -
             if not exc.again or anyio.current_time() + wait >= anyio.current_effective_deadline():
                 raise
         await anyio.sleep(wait)
-    return tuple(await provider.search(ask))
+    return tuple(await engine.search(ask))
 
 
 def cache_key(ask: WebQuery) -> Hashable:

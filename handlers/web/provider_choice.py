@@ -16,7 +16,7 @@ Closing = Callable[[Callable[[], Awaitable[None]]], object]
 def choose_provider(
     settings: WebSettings,
     environment: Mapping[str, str],
-    types: Registry[WebProvider],
+    providers: Registry[WebProvider],
     closing: Closing,
 ) -> tuple[str, WebAccess]:
     """Return the provider's name and access: the configured provider, or with `auto` the first that
@@ -26,17 +26,17 @@ def choose_provider(
     if settings.host and not followable(settings.host):
         raise SourceNotConfigured("search.web.host is not an http(s) address")
     name = settings.provider
-    if name != "auto" and name not in types:
-        raise UnknownName("web search provider", name, ["auto", *types.names()])
+    if name != "auto" and name not in providers:
+        raise UnknownName("web search provider", name, ["auto", *providers.names()])
     tried: list[str] = []
-    for candidate in [name] if name != "auto" else types:
-        kind = types.get(candidate)
+    for candidate in [name] if name != "auto" else providers:
+        provider = providers.get(candidate)
         own = (
             settings.api_key_env
-            if name != "auto" or _is_key_of(settings.api_key_env, candidate, types)
+            if name != "auto" or _is_key_of(settings.api_key_env, candidate, providers)
             else ""
         )
-        variables = list(dict.fromkeys(filter(None, (own, kind.variable))))
+        variables = list(dict.fromkeys(filter(None, (own, provider.variable))))
         tried += variables
         setting = next(
             (
@@ -46,22 +46,22 @@ def choose_provider(
             ),
             None,
         )
-        access = _access(kind, settings, setting, closing, named=name != "auto")
+        access = _access(provider, settings, setting, closing, named=name != "auto")
         if access is not None:
             return candidate, access
     what = (
         "no web search provider is configured"
         if name == "auto"
-        else f"the web search provider {name!r} has no {_missing(types.get(name))}"
+        else f"the web search provider {name!r} has no {_missing(providers.get(name))}"
     )
-    or_host = "" if name == "auto" or types.get(name).host else ", or search.web.host"
+    or_host = "" if name == "auto" or providers.get(name).host else ", or search.web.host"
     raise SourceNotConfigured(
         what, hint=f"set the environment variable {' or '.join(tried)}{or_host}"
     )
 
 
 def _access(
-    kind: WebProvider,
+    provider: WebProvider,
     settings: WebSettings,
     setting: tuple[str, str] | None,
     closing: Closing,
@@ -72,11 +72,11 @@ def _access(
     environment variable that is set, and its value. A provider with a default address needs a key.
     One without needs an address, from its variable or, if it is configured by name (`named`), from
     the settings. Raises SourceNotConfigured for an address that is not http(s)."""
-    variable, value = setting or (kind.variable, "")
-    if kind.host:
+    variable, value = setting or (provider.variable, "")
+    if provider.host:
         return (
             WebAccess(
-                key=value, variable=variable, host=settings.host or kind.host, closing=closing
+                key=value, variable=variable, host=settings.host or provider.host, closing=closing
             )
             if value
             else None
@@ -89,12 +89,12 @@ def _access(
     return WebAccess(key="", variable=variable, host=host, closing=closing)
 
 
-def _missing(kind: WebProvider) -> str:
+def _missing(provider: WebProvider) -> str:
     """What a provider without access lacks."""
-    return "key" if kind.host else "address"
+    return "key" if provider.host else "address"
 
 
-def _is_key_of(variable: str, candidate: str, types: Registry[WebProvider]) -> bool:
+def _is_key_of(variable: str, candidate: str, providers: Registry[WebProvider]) -> bool:
     """Return whether `api_key_env` applies to this provider when `provider` is `auto`."""
-    named = [name for name in types if name.upper() in variable.upper()]
-    return candidate in named if named else candidate == next(iter(types))
+    named = [name for name in providers if name.upper() in variable.upper()]
+    return candidate in named if named else candidate == next(iter(providers))

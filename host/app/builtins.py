@@ -23,7 +23,9 @@ SERVICES = ("voyage", "openai")  # embedding providers whose settings are in age
 
 
 def register(plugins: Plugins) -> None:
-    plugins.sources.add("web", Source(type="web", make=_web, module="groundhook.handlers.web.base"))
+    plugins.sources.add(
+        "web", Source(type="web", make=_web, module="groundhook.handlers.web.handler")
+    )
     plugins.sources.add("kb", Source(type="kb", make=_kb, module="groundhook.handlers.kb.base"))
     plugins.sources.add("db", Source(type="db", make=_db, module="groundhook.handlers.db.base"))
     plugins.web_providers.add("tavily", _tavily)  # in the order in which `auto` tries them
@@ -75,7 +77,7 @@ def declared(settings: AppSettings) -> Plugin:
 
 
 def _web(context: PluginContext) -> Handler:
-    from groundhook.handlers.web.base import make_web
+    from groundhook.handlers.web.handler import make_web
 
     return make_web(
         context.environment,

@@ -22,12 +22,12 @@ from groundhook.host.search.searcher import run_all
 from groundhook.host.turn.content import DocumentReference, ResourceReference, UserData
 from groundhook.host.turn.grants import Listing
 from groundhook.host.turn.resources import read_resource
-from groundhook.host.turn.run import Run
+from groundhook.host.turn.run import AssistantRun
 
 Job = Callable[[], Awaitable[SearchResult]]
 
 
-async def search_user_data(run: Run, data: UserData) -> None:
+async def search_user_data(run: AssistantRun, data: UserData) -> None:
     """Search the sources that the message refers to. A source that cannot be read is a warning."""
     for problem in data.problems:
         await run.warn(problem)
@@ -41,7 +41,7 @@ async def search_user_data(run: Run, data: UserData) -> None:
             run.results += await run_all(jobs)
 
 
-async def search_automatically(run: Run, created: CreateReturn | None) -> Plan:
+async def search_automatically(run: AssistantRun, created: CreateReturn | None) -> Plan:
     """Plan the automatic searches and run them at the same time, beside reading the resources that
     the assistant lists. Returns the plan."""
     user_results = sum(len(result.items) for result in run.results if result.source == "user")
@@ -67,13 +67,13 @@ async def search_automatically(run: Run, created: CreateReturn | None) -> Plan:
     return decided
 
 
-def _listed_resources(run: Run) -> list[ResourceReference]:
+def _listed_resources(run: AssistantRun) -> list[ResourceReference]:
     """Return the resources that `mcp.servers` lists as sources for every turn."""
     entries = [listed for entry in run.settings.mcp.servers for listed in parse_listed(entry)]
     return [ResourceReference(listed.name, uri) for listed in entries for uri in listed.resources]
 
 
-async def ranked_pool(run: Run) -> Pool:
+async def ranked_pool(run: AssistantRun) -> Pool:
     """Return all results of the turn, merged, reranked and cut."""
     if not any(result.items for result in run.results):
         return Pool()
@@ -85,7 +85,7 @@ async def ranked_pool(run: Run) -> Pool:
     return pooled
 
 
-async def _document(run: Run, reference: DocumentReference) -> SearchResult:
+async def _document(run: AssistantRun, reference: DocumentReference) -> SearchResult:
     """Read a whole document of a collection."""
 
     async def read() -> Found:
@@ -98,7 +98,9 @@ async def _document(run: Run, reference: DocumentReference) -> SearchResult:
     return await _read(run, "document", name, "user", read)
 
 
-async def _resource(run: Run, reference: ResourceReference, source: Source) -> SearchResult:
+async def _resource(
+    run: AssistantRun, reference: ResourceReference, source: Source
+) -> SearchResult:
     """Read a resource of an MCP server."""
     runtime = run.runtime
 
@@ -115,7 +117,7 @@ async def _resource(run: Run, reference: ResourceReference, source: Source) -> S
 
 
 async def _read(
-    run: Run, noun: str, name: str, source: Source, read: Callable[[], Awaitable[Found]]
+    run: AssistantRun, noun: str, name: str, source: Source, read: Callable[[], Awaitable[Found]]
 ) -> SearchResult:
     """Read a source whole, with the events of a search; a failure is a warning as well."""
     id = f"s{next(run.searcher.ids)}"
@@ -159,7 +161,7 @@ async def _read(
 
 
 async def _attempt(
-    run: Run, noun: str, name: str, read: Callable[[], Awaitable[Found]]
+    run: AssistantRun, noun: str, name: str, read: Callable[[], Awaitable[Found]]
 ) -> tuple[Found, HostError | None]:
     """Return what `read` returns within the timeout, or nothing and the error."""
     timeout = run.settings.search.kb.timeout_ms

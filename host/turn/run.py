@@ -37,7 +37,7 @@ MOST_ASSISTANTS = 5  # in a row, each called by the one before, or with its turn
 
 
 @dataclass
-class Run:
+class AssistantRun:
     """The state of one assistant's part of a turn. The steps of the turn write into it in order;
     the values that they put there do not change afterwards."""
 
@@ -71,7 +71,7 @@ class Run:
         *,
         context: RunContext | None = None,
         outbox: Outbox | None = None,
-    ) -> Run:
+    ) -> AssistantRun:
         """Return a run with the settings that are known before the Create hook.
 
         `context` and `outbox` are those of the run that calls this assistant or delegates its turn
@@ -98,7 +98,7 @@ class Run:
             channel=channel,
             ids=ids,
         )
-        return Run(
+        return AssistantRun(
             runtime=runtime,
             request=request,
             package=package,

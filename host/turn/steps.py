@@ -55,7 +55,7 @@ from groundhook.host.turn.prompt import (
     sources_text,
 )
 from groundhook.host.turn.retrieval import ranked_pool, search_automatically, search_user_data
-from groundhook.host.turn.run import Run
+from groundhook.host.turn.run import AssistantRun
 from groundhook.host.turn.services.tools import tools_of
 from groundhook.host.turn.services.turn import TurnServices, hook_options, hook_turn
 
@@ -70,7 +70,7 @@ class _Hooks:
     services: TurnServices
 
 
-async def run_steps(run: Run) -> Delegation | None:
+async def run_steps(run: AssistantRun) -> Delegation | None:
     """Run the steps of `run.package`. Returns the delegation when a hook delegates the turn, else
     None. Raises HostError for whatever ends the turn; a failed model does not raise, its error is
     sent as an event."""
@@ -96,13 +96,13 @@ async def run_steps(run: Run) -> Delegation | None:
     return delegation
 
 
-async def _report_model_error(run: Run, error: HostError | None) -> None:
+async def _report_model_error(run: AssistantRun, error: HostError | None) -> None:
     run.model_failure = str(error) if error else ""
     for event in failures(error) if error else ():
         await run.channel.send(event)
 
 
-async def _search_and_start_servers(run: Run, created: CreateReturn | None) -> Pool:
+async def _search_and_start_servers(run: AssistantRun, created: CreateReturn | None) -> Pool:
     """Search, and return the ranked results. MCP servers with tools start at the same time, since
     both take long."""
     async with AsyncExitStack() as stack:
@@ -113,7 +113,7 @@ async def _search_and_start_servers(run: Run, created: CreateReturn | None) -> P
             return await ranked_pool(run)
 
 
-async def _send_warnings(run: Run) -> None:
+async def _send_warnings(run: AssistantRun) -> None:
     """Send the warnings about the package, and one for each unknown key of the request."""
     for problem in run.package.warnings:
         await run.warn(problem)
@@ -121,7 +121,7 @@ async def _send_warnings(run: Run) -> None:
         await run.channel.send(Warned(code="unknown_key", message=f"the request has an {key}"))
 
 
-async def _create_and_user_data(run: Run, hooks: _Hooks | None) -> CreateReturn | None:
+async def _create_and_user_data(run: AssistantRun, hooks: _Hooks | None) -> CreateReturn | None:
     """Run the Create hook while the user's own data is searched. Raises HookError where
     `hooks.on_error` is `fail`."""
     data = user_data(run.request.messages)
@@ -139,7 +139,7 @@ async def _create_and_user_data(run: Run, hooks: _Hooks | None) -> CreateReturn 
     return created
 
 
-async def _adopt(run: Run, created: CreateReturn) -> None:
+async def _adopt(run: AssistantRun, created: CreateReturn) -> None:
     _refuse_unknown_names(run, created)
     reported = run.unknown
     try:
@@ -159,7 +159,7 @@ async def _adopt(run: Run, created: CreateReturn) -> None:
             )
 
 
-def _refuse_unknown_names(run: Run, created: CreateReturn) -> None:
+def _refuse_unknown_names(run: AssistantRun, created: CreateReturn) -> None:
     """Raise HookReturnInvalid for an unknown connector or prompt preset."""
     try:
         for id in connector_ids(created.connector) if created.connector is not None else ():
@@ -173,7 +173,7 @@ def _refuse_unknown_names(run: Run, created: CreateReturn) -> None:
         ) from None
 
 
-def _prompt(run: Run, created: CreateReturn | None, pooled: Pool) -> Prompt:
+def _prompt(run: AssistantRun, created: CreateReturn | None, pooled: Pool) -> Prompt:
     """Return the prompt for the model: the assistant's prompts, the conversation and the sources.
 
     Messages that Create returned replace the conversation when a user message is among them, else
@@ -209,7 +209,9 @@ def _prompt(run: Run, created: CreateReturn | None, pooled: Pool) -> Prompt:
     return build_prompt([*shared, *own_prompts], conversation, sources, how_to_cite)
 
 
-async def _answer(run: Run, connector: Connector, prompt: Prompt, pooled: Pool) -> HostError | None:
+async def _answer(
+    run: AssistantRun, connector: Connector, prompt: Prompt, pooled: Pool
+) -> HostError | None:
     """Stream the model's answer. Returns the error when the model failed; the text that arrived
     before is sent and kept."""
     options = run.settings.options
@@ -243,7 +245,7 @@ async def _answer(run: Run, connector: Connector, prompt: Prompt, pooled: Pool) 
 
 
 async def _next(
-    run: Run, hooks: _Hooks | None, messages: Sequence[Message], error: HostError | None
+    run: AssistantRun, hooks: _Hooks | None, messages: Sequence[Message], error: HostError | None
 ) -> NextReturn | None:
     """Run the Next hook with the completion or the error. Returns None without a hook."""
     if hooks is None:
@@ -261,7 +263,7 @@ async def _next(
     return returned
 
 
-async def _apply_on_error(run: Run, hook: Awaitable[T]) -> T | None:
+async def _apply_on_error(run: AssistantRun, hook: Awaitable[T]) -> T | None:
     """Return the result of a hook. Under `hooks.on_error: continue` a failed hook is a warning, and
     its result None."""
     try:
@@ -275,7 +277,7 @@ async def _apply_on_error(run: Run, hook: Awaitable[T]) -> T | None:
 
 
 @asynccontextmanager
-async def _open_hooks(run: Run) -> AsyncIterator[_Hooks | None]:
+async def _open_hooks(run: AssistantRun) -> AsyncIterator[_Hooks | None]:
     """Open the hooks of the assistant. Yields None when it has none, and when they cannot be opened
     and `hooks.on_error` is `continue`."""
     async with AsyncExitStack() as stack:
@@ -291,7 +293,7 @@ async def _open_hooks(run: Run) -> AsyncIterator[_Hooks | None]:
 
 
 @contextmanager
-def _timed(run: Run, step: str) -> Iterator[None]:
+def _timed(run: AssistantRun, step: str) -> Iterator[None]:
     began = run.channel.elapsed_ms()
     try:
         yield

@@ -43,7 +43,7 @@ from groundhook.host.core.types.turn import Delegation, TurnOptions
 from groundhook.host.turn.context import EventSink, Request, RunContext, Runtime
 from groundhook.host.turn.open_turns import OpenTurns
 from groundhook.host.turn.outbox import Outbox
-from groundhook.host.turn.run import Run
+from groundhook.host.turn.run import AssistantRun
 from groundhook.host.turn.steps import run_steps
 from groundhook.host.turn.turn_runs import TurnRuns
 
@@ -65,7 +65,7 @@ async def open_turn(
             f"the id of an assistant must be text, not {assistant_id.__class__.__name__}"
         )
     channel = Channel(f"t_{secrets.token_hex(6)}")
-    runs = TurnRuns([Run.begin(runtime, request, channel, call_assistant)])
+    runs = TurnRuns([AssistantRun.begin(runtime, request, channel, call_assistant)])
     with turns.admit(), unwrapped():
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(_run_turn, runs, turns)
@@ -144,7 +144,7 @@ async def _run_assistants(runs: TurnRuns) -> None:
     all with the same channel."""
     while (delegation := await run_steps(runs.current)) is not None:
         delegating = runs.current
-        run = Run.begin(
+        run = AssistantRun.begin(
             delegating.runtime,
             await _delegated_request(delegating, delegation),
             delegating.channel,
@@ -157,7 +157,7 @@ async def _run_assistants(runs: TurnRuns) -> None:
         await run.channel.send(run.start_event())
 
 
-async def _delegated_request(run: Run, delegation: Delegation) -> Request:
+async def _delegated_request(run: AssistantRun, delegation: Delegation) -> Request:
     """Return the request for the assistant that a hook delegates the turn to: that of this run,
     with the messages and options that the hook returned. Raises HookReturnInvalid."""
     merged = {**run.request.options.model_dump(exclude_unset=True), **delegation.options}
@@ -201,7 +201,7 @@ async def call_assistant(
     turn cannot begin.
     """
     channel = Channel(context.turn_id)
-    first = Run.begin(
+    first = AssistantRun.begin(
         context.runtime, request, channel, call_assistant, context=context, outbox=outbox
     )
     runs = TurnRuns([first])

@@ -9,17 +9,17 @@ from typing import Any
 
 from groundhook.host.core.types.events import Cited, StreamEnd
 from groundhook.host.core.types.turn import Usage
-from groundhook.host.turn.run import Run
+from groundhook.host.turn.run import AssistantRun
 
 
 @dataclass
 class TurnRuns:
     """The run under way, which is the last, and the earlier ones that delegated the turn."""
 
-    runs: list[Run]
+    runs: list[AssistantRun]
 
     @property
-    def current(self) -> Run:
+    def current(self) -> AssistantRun:
         return self.runs[-1]
 
     @property

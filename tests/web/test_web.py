@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Iterator, Mapping
+from contextlib import AsyncExitStack
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
@@ -15,7 +16,10 @@ import anyio.lowlevel
 import anyio.to_thread
 import pytest
 
-from groundhook.handlers.web.base import open_web
+from groundhook.handlers.web.handler import make_web
+from groundhook.handlers.web.searxng import SEARXNG
+from groundhook.handlers.web.serper import SERPER
+from groundhook.handlers.web.tavily import TAVILY
 from groundhook.host.core.errors import (
     DelegateError,
     SourceError,
@@ -27,12 +31,14 @@ from groundhook.host.core.errors import (
     UnknownName,
 )
 from groundhook.host.core.ports import Found, NoDelegates, Scope
+from groundhook.host.core.registry import Registry
 from groundhook.host.core.settings import KeywordSettings, SearchSettings, UsesSettings
 from groundhook.host.core.trace import recording
 from groundhook.host.core.types.events import TraceNode
 from groundhook.host.core.types.search import SearchRequest
 from groundhook.host.core.types.turn import Identity
 from groundhook.host.core.types.uses import Use
+from groundhook.host.core.types.web_providers import WebProvider
 from groundhook.host.web_client.clients import open_web_clients
 from tests.keys import key
 from tests.loopback.server import Answer, Cut, Hang, Html, Json, Loopback, Reply, Trickle, serving
@@ -107,6 +113,13 @@ def server() -> Iterator[Loopback]:
         yield server
 
 
+def builtin_providers() -> Registry[WebProvider]:
+    providers: Registry[WebProvider] = Registry("web search provider")
+    for name, provider in {"tavily": TAVILY, "serper": SERPER, "searxng": SEARXNG}.items():
+        providers.add(name, provider)
+    return providers
+
+
 class Asking:
     """Searches as the host does, and records warnings and trace nodes."""
 
@@ -155,10 +168,13 @@ class Asking:
             {"type": "web", "query": query, "limit": 10, **options}
         )
         with recording(lambda node: self.nodes.update({node.type: node})):
-            async with (
-                open_web_clients() as clients,
-                open_web(self.environment, client_of=clients.of) as web,
-            ):
+            async with open_web_clients() as clients, AsyncExitStack() as closing:
+                web = make_web(
+                    self.environment,
+                    builtin_providers(),
+                    client_of=clients.of,
+                    closing=closing.push_async_callback,
+                )
                 if warmed:
                     patient = {"web": self.settings.web.model_copy(update={"timeout_ms": 30_000})}
                     await web.search(

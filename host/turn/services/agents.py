@@ -35,7 +35,7 @@ from groundhook.host.turn.answer import Draft, step
 from groundhook.host.turn.content import question_of
 from groundhook.host.turn.context import Request
 from groundhook.host.turn.outbox import Outbox
-from groundhook.host.turn.run import Run
+from groundhook.host.turn.run import AssistantRun
 
 BUFFERED = 64  # pieces of text that wait for the hook before their writer has to wait
 STOPPED = "stopped"  # finish_reason of an answer that the hook stopped
@@ -81,7 +81,7 @@ class Calls:
     """The calls of one run's hooks. `tasks` is the task group of the running hook: the calls that
     it opened end with it."""
 
-    run: Run
+    run: AssistantRun
     tasks: TaskGroup | None = None
     _open: dict[int, OpenCall] = field(default_factory=dict)
     _made: int = 0

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from groundhook.host.core.types.search import RecordQuery
-from groundhook.host.turn.run import Run
+from groundhook.host.turn.run import AssistantRun
 
 
 @dataclass(frozen=True)
@@ -15,7 +15,7 @@ class TurnRecords:
     """Reads records under the request's identity, with the model names of the assistant's
     searches."""
 
-    run: Run
+    run: AssistantRun
 
     async def get(self, query: RecordQuery, /) -> list[dict[str, Any]]:
         searcher = self.run.searcher

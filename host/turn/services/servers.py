@@ -18,18 +18,18 @@ from groundhook.host.core.types.servers import ServerCalling, ServerMethod, Tool
 from groundhook.host.mcp.shapes import value_of
 from groundhook.host.search.searcher import run_all, run_first
 from groundhook.host.turn.grants import Listing
-from groundhook.host.turn.run import Run
+from groundhook.host.turn.run import AssistantRun
 
 
 @dataclass
 class ServerCalls:
     """The server calls of one run's hooks. `listing` is that of the assistant's configuration."""
 
-    run: Run
+    run: AssistantRun
     listing: Listing
 
     @staticmethod
-    def of(run: Run) -> ServerCalls:
+    def of(run: AssistantRun) -> ServerCalls:
         return ServerCalls(
             run, Listing.of(run.runtime.app, run.package.id, run.settings.mcp.servers)
         )

@@ -16,11 +16,11 @@ from groundhook.host.core.trace import span
 from groundhook.host.core.types.events import Warned
 from groundhook.host.core.types.tools import ToolOutcome
 from groundhook.host.turn.grants import Listing
-from groundhook.host.turn.run import Run
+from groundhook.host.turn.run import AssistantRun
 from groundhook.host.turn.tools import Offer, Toolbox, server_tools
 
 
-async def tools_of(run: Run) -> Toolbox:
+async def tools_of(run: AssistantRun) -> Toolbox:
     """Return the tools of a turn under its current settings."""
     listed = run.settings.mcp.servers
     if not listed:
@@ -34,7 +34,7 @@ async def tools_of(run: Run) -> Toolbox:
         return run.tools[1]
 
 
-async def _fetch(run: Run, listing: Listing) -> Toolbox:
+async def _fetch(run: AssistantRun, listing: Listing) -> Toolbox:
     for problem in listing.problems.values():
         await run.warn(problem)
     wanted = {id: listed.tools for id, listed in listing.servers.items()}
@@ -57,7 +57,7 @@ def _as_warning(error: HostError) -> Warned:
 
 
 async def _warn_of_missing(
-    run: Run, listing: Listing, offers: Sequence[Offer], failed: Mapping[str, HostError]
+    run: AssistantRun, listing: Listing, offers: Sequence[Offer], failed: Mapping[str, HostError]
 ) -> None:
     """Warn of listed tools that a server does not have, and of tools whose name is taken."""
     for id, listed in listing.servers.items():
@@ -77,7 +77,7 @@ async def _warn_of_missing(
 class TurnTools:
     """The tools for the hooks of one run: `host.core.hook_services.HookTools`."""
 
-    run: Run
+    run: AssistantRun
 
     async def offered(self) -> Sequence[Mapping[str, Any]]:
         return [schema["function"] for schema in (await tools_of(self.run)).schemas()]

@@ -19,7 +19,7 @@ from groundhook.host.core.trace import span
 from groundhook.host.core.types.events import Warned
 from groundhook.host.core.types.search import SearchRequest, SearchResult
 from groundhook.host.core.types.turn import TurnOptions
-from groundhook.host.turn.run import Run
+from groundhook.host.turn.run import AssistantRun
 from groundhook.host.turn.services.agents import Calls
 from groundhook.host.turn.services.http import TurnWeb
 from groundhook.host.turn.services.memory import TurnMemory
@@ -32,7 +32,7 @@ from groundhook.host.turn.services.trace import HookNodes
 T = TypeVar("T")
 
 
-def hook_turn(run: Run, script: HookScript, services: TurnServices) -> HookTurn:
+def hook_turn(run: AssistantRun, script: HookScript, services: TurnServices) -> HookTurn:
     """Return the turn in the form that the hook engine takes."""
     options = run.request.options
     context = {
@@ -67,7 +67,7 @@ def hook_options(options: TurnOptions) -> Mapping[str, Any]:
 class TurnServices:
     """The services of one run. Searches of its hooks join the turn's pool."""
 
-    run: Run
+    run: AssistantRun
     output: Output
     trace: HookNodes
     calls: Calls
@@ -75,7 +75,7 @@ class TurnServices:
     tools: TurnTools
 
     @staticmethod
-    def of(run: Run) -> TurnServices:
+    def of(run: AssistantRun) -> TurnServices:
         return TurnServices(
             run,
             Output(run.outbox),

@@ -4,8 +4,7 @@ reads the first pages of the results if configured."""
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 import anyio
@@ -16,9 +15,6 @@ from groundhook.handlers.web.pages import Pages
 from groundhook.handlers.web.provider_calls import ProviderCalls
 from groundhook.handlers.web.provider_choice import Closing, choose_provider
 from groundhook.handlers.web.search_words import search_words
-from groundhook.handlers.web.searxng import SEARXNG
-from groundhook.handlers.web.serper import SERPER
-from groundhook.handlers.web.tavily import TAVILY
 from groundhook.handlers.web.urls import bare
 from groundhook.host.core.errors import (
     DelegateError,
@@ -42,8 +38,6 @@ from groundhook.host.core.types.web_providers import (
     WebQuery,
 )
 
-CLOSING_TIME = 5.0  # seconds allowed for closing connections
-
 # The warning for a provider without an ability that a request needs.
 _UNSUPPORTED: dict[Ability, str] = {
     "sites": "cannot search within sites: results from other sites are removed afterwards",
@@ -51,15 +45,6 @@ _UNSUPPORTED: dict[Ability, str] = {
     "time_range": "cannot search by time: results of any age are shown",
     "language": "cannot search by language: results in any language are shown",
 }
-
-
-def web_providers() -> Registry[WebProvider]:
-    """Return a new registry of the built-in providers, in the order in which `auto` tries them."""
-    providers: Registry[WebProvider] = Registry("web search provider")
-    providers.add("tavily", TAVILY)
-    providers.add("serper", SERPER)
-    providers.add("searxng", SEARXNG)
-    return providers
 
 
 def make_web(
@@ -70,69 +55,44 @@ def make_web(
     closing: Closing,
     readers: Mapping[str, str] | None = None,
     clock: Callable[[], float] = time.monotonic,
-) -> WebSearch:
+) -> WebHandler:
     """Return the web source. API keys are read from `environment`; connections are opened by the
     first search that needs them, and what closes them is passed to `closing`. Pages are fetched
     through `client_of` and parsed in processes with the environment `readers` (None: this process's
     own). `clock` returns the seconds by which cached answers expire."""
     pages = Pages(client_of, readers, clock)
     closing(pages.close)
-    return WebSearch(environment, providers, closing, ProviderCalls(clock), pages)
+    return WebHandler(environment, providers, closing, ProviderCalls(clock), pages)
 
 
-@asynccontextmanager
-async def open_web(
-    environment: Mapping[str, str],
-    providers: Registry[WebProvider] | None = None,
-    *,
-    client_of: ClientOf,
-    readers: Mapping[str, str] | None = None,
-    clock: Callable[[], float] = time.monotonic,
-) -> AsyncIterator[WebSearch]:
-    """The same, closed when the block is left."""
-    closing = AsyncExitStack()
-    try:
-        yield make_web(
-            environment,
-            providers or web_providers(),
-            client_of=client_of,
-            readers=readers,
-            closing=closing.push_async_callback,
-            clock=clock,
-        )
-    finally:
-        with anyio.move_on_after(CLOSING_TIME, shield=True):
-            await closing.aclose()
-
-
-class WebSearch:
+class WebHandler:
     """A `host.core.ports.Handler` for searches of the type `web`."""
 
     def __init__(
         self,
         environment: Mapping[str, str],
-        types: Registry[WebProvider],
+        providers: Registry[WebProvider],
         closing: Closing,
         calls: ProviderCalls,
         pages: Pages,
     ) -> None:
         self._environment = environment
-        self._types = types
+        self._providers = providers
         self._closing = closing
         self._calls = calls
         self._pages = pages
-        self._open: dict[tuple[str, WebAccess], WebEngine] = {}
+        self._engines: dict[tuple[str, WebAccess], WebEngine] = {}
         self._choice: tuple[WebSettings, tuple[str, WebAccess]] | None = None  # the last one
 
     @property
     def providers(self) -> list[str]:
         """The names that `search.web.provider` may have beside `auto`."""
-        return self._types.names()
+        return self._providers.names()
 
     def configured(self, settings: WebSettings, uses: str = "builtin") -> bool:
         """Return whether a search has a provider under these settings and this `uses.web`."""
         if uses != "builtin" or (
-            settings.provider != "auto" and settings.provider not in self._types
+            settings.provider != "auto" and settings.provider not in self._providers
         ):
             return True
         try:
@@ -147,7 +107,7 @@ class WebSearch:
         if self._choice is None or self._choice[0] is not settings:
             self._choice = (
                 settings,
-                choose_provider(settings, self._environment, self._types, self._closing),
+                choose_provider(settings, self._environment, self._providers, self._closing),
             )
         return self._choice[1]
 
@@ -172,7 +132,7 @@ class WebSearch:
         fails, the built-in search replaces it with a warning."""
         settings = scope.settings.web
         name = scope.uses.web if scope.uses.web != "builtin" else settings.provider
-        if name == "auto" or name in self._types:
+        if name == "auto" or name in self._providers:
             return await self._search_by_provider(query, request, scope)
         try:
             return await self._search_by_delegate(name, query, request, scope, until)
@@ -181,7 +141,7 @@ class WebSearch:
                 self._raise_if_unknown(exc, name)
                 raise
             if (
-                settings.provider not in ("auto", *self._types)
+                settings.provider not in ("auto", *self._providers)
                 or not self.configured(settings)
                 or anyio.current_time() >= until
             ):
@@ -193,11 +153,11 @@ class WebSearch:
         """Search with the configured search provider."""
         settings = scope.settings.web
         name, access = self._provider_access(settings)
-        kind = self._types.get(name)
-        ask = await _build_ask(name, kind.max_results, kind.can, query, request, scope)
-        provider = self._provider(name, kind, access)
+        provider = self._providers.get(name)
+        ask = await _build_ask(name, provider.max_results, provider.can, query, request, scope)
+        engine = self._engine(name, provider, access)
         with span("web_search", label=name, provider=name, query=query, limit=ask.limit) as node:
-            hits, how = await self._calls.hits(name, access, provider, ask, settings)
+            hits, how = await self._calls.hits(name, access, engine, ask, settings)
             found = items(hits, ask, scope.now())
             node.data |= {"results": len(found), "dropped": len(hits) - len(found), "answer": how}
         return Found(items=found, provider=name)
@@ -226,13 +186,13 @@ class WebSearch:
         if isinstance(error.__cause__, DelegateError) and isinstance(
             error.__cause__.__cause__, UnknownName
         ):
-            hint = suggestion(name, ["auto", *self._types.names()])
+            hint = suggestion(name, ["auto", *self._providers.names()])
             raise SourceNotConfigured(f"no web search provider {name!r}", hint=hint) from error
 
-    def _provider(self, name: str, kind: WebProvider, access: WebAccess) -> WebEngine:
-        if (name, access) not in self._open:
-            self._open[name, access] = kind.make(access)
-        return self._open[name, access]
+    def _engine(self, name: str, provider: WebProvider, access: WebAccess) -> WebEngine:
+        if (name, access) not in self._engines:
+            self._engines[name, access] = provider.make(access)
+        return self._engines[name, access]
 
 
 async def _build_ask(
