@@ -38,6 +38,8 @@ class CannedSource:
     cancelled: int = 0
 
     async def search(self, request: SearchRequest, scope: Scope, /) -> Found:
+        """Return the items of the query. Raises SourceError for a query that is not in the table,
+        and the error that is in it."""
         self.requests.append(request)
         self.scopes.append(scope)
         try:

@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from groundhook.host.core.errors import DelegateError, RerankError
+from groundhook.host.core.errors import DelegateError, RerankError, UnknownName
+from groundhook.host.core.extras import reranker_hint
 from groundhook.host.core.ports import Ranked, Scope
 from groundhook.host.core.settings import RerankSettings
 from groundhook.host.core.types.delegation import (
@@ -54,6 +55,11 @@ class DelegatedReranker:
                 RERANK, delegate, request, timeout_ms=options.timeout_ms, hint=_TIMEOUT, wrong=wrong
             )
         except DelegateError as exc:
+            if isinstance(unknown := exc.__cause__, UnknownName) and unknown.name == delegate:
+                raise RerankError(
+                    f"no reranker or assistant {delegate!r}",
+                    hint=reranker_hint(delegate, unknown.hint),
+                ) from exc
             raise RerankError(exc.message, hint=exc.hint) from exc
         return ranking(answer, items)
 

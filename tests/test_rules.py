@@ -20,6 +20,7 @@ import pytest
 
 import groundhook
 import groundhook.plugins
+import groundhook.testing
 from groundhook.host.core.extras import MODULES, Extra
 
 ROOT = Path(__file__).parents[1]
@@ -276,7 +277,9 @@ def undocumented(body: list[ast.stmt], path: str) -> Iterator[str]:
                     yield f"{path}.{node.name}: raises {error}"
 
 
-@pytest.mark.parametrize("module", [groundhook, groundhook.plugins], ids=lambda m: m.__name__)
+@pytest.mark.parametrize(
+    "module", [groundhook, groundhook.plugins, groundhook.testing], ids=lambda m: m.__name__
+)
 def test_every_public_name_has_a_docstring_that_names_its_errors(module: ModuleType) -> None:
     found: list[str] = []
     for name in module.__all__:

@@ -23,6 +23,7 @@ from groundhook.host.app.host import Host
 from groundhook.host.app.plugins import (
     HOST,
     PORT_VERSION,
+    Owner,
     Plugin,
     PluginContext,
     Plugins,
@@ -78,7 +79,7 @@ async def open_host(
     """
     registry = Plugins()
     built_in = (HOST, BUILTIN)
-    instances = ("an argument of open_host", _instances(sources or {}, tools))
+    instances = (Owner("an argument of open_host", passed=True), _instances(sources or {}, tools))
     join(registry, [built_in, *installed(), *given(plugins), instances])
     app = _load(Path(path), environment, registry)
     settings = app.settings

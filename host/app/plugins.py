@@ -39,9 +39,28 @@ from groundhook.host.core.types.web_providers import WebProvider
 
 PORT_VERSION = 1  # of what plug-ins register and are given; raised when an old one no longer fits
 GROUP = "groundhook.plugins"  # of entry points
-HOST = "Groundhook itself"  # the owner of the built-in parts
 
 T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Owner:
+    """A plug-in as messages name it. `passed`: a program passes it to `open_host`; otherwise it
+    comes from an installed distribution."""
+
+    name: str
+    passed: bool = False
+
+    def __str__(self) -> str:
+        return self.name
+
+    @property
+    def removal(self) -> str:
+        """How a user removes it."""
+        return "leave it out of `open_host(…)`" if self.passed else "uninstall it"
+
+
+HOST = Owner("Groundhook itself")  # of the built-in parts
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,7 +109,7 @@ class Entries(Generic[T]):
         self.noun = noun
         self._items: dict[str, T] = {}
         self._replacing: set[str] = set()
-        self._owners: dict[str, str] = {}
+        self._owners: dict[str, Owner] = {}
         self._replaced: dict[str, T] = {}
 
     def add(self, name: str, item: T) -> None:
@@ -106,9 +125,9 @@ class Entries(Generic[T]):
 
     def owner(self, name: str) -> str:
         """Which plug-in registered it, as messages name it."""
-        return self._owners.get(name, "")
+        return str(self._owners.get(name, ""))
 
-    def take(self, other: Entries[T], owner: str) -> None:
+    def take(self, other: Entries[T], owner: Owner) -> None:
         """Take over what one plug-in has registered. Raises PluginError where a name is taken, or
         there is nothing to replace."""
         for name, item in other._items.items():
@@ -124,10 +143,9 @@ class Entries(Generic[T]):
             else:
                 taken = before is not None
             if taken:
-                replaceable = before == HOST
                 raise PluginError(
                     f"{owner} and {before} both register the {self.noun} {name!r}",
-                    hint="register it with `replace`" if replaceable else "uninstall one of them",
+                    hint=_apart(owner, before),
                 )
             if before is not None:
                 self._replaced[name] = self._items[name]
@@ -193,7 +211,7 @@ class Plugin:
     name: str = ""
 
 
-def join(every: Plugins, plugins: Iterable[tuple[str, object]]) -> None:
+def join(every: Plugins, plugins: Iterable[tuple[Owner, object]]) -> None:
     """Add everything that plug-ins register. Each comes with its owner, as messages name it. Raises
     PluginError."""
     for owner, plugin in plugins:
@@ -203,11 +221,11 @@ def join(every: Plugins, plugins: Iterable[tuple[str, object]]) -> None:
             getattr(every, kind.name).take(getattr(own, kind.name), owner)
 
 
-def installed() -> Iterator[tuple[str, object]]:
+def installed() -> Iterator[tuple[Owner, object]]:
     """The plug-ins of installed distributions, with their owners. Raises PluginError for one that
     fails to load, and for two of one name."""
     points = sorted(metadata.entry_points(group=GROUP), key=lambda point: point.name)
-    owners: dict[str, str] = {}
+    owners: dict[str, Owner] = {}
     for point in points:
         owner = _owner(point)
         if point.name in owners:
@@ -226,19 +244,29 @@ def installed() -> Iterator[tuple[str, object]]:
         yield owner, plugin
 
 
-def given(plugins: Iterable[object]) -> Iterator[tuple[str, object]]:
+def given(plugins: Iterable[object]) -> Iterator[tuple[Owner, object]]:
     """The plug-ins that a program passes to `open_host`, with their owners."""
     for index, plugin in enumerate(plugins):
         name = plugin.name if isinstance(plugin, Plugin) else ""
-        yield f"the plug-in {name or f'plugins[{index}]'!r}", plugin
+        yield Owner(f"the plug-in {name or f'plugins[{index}]'!r}", passed=True), plugin
 
 
-def _owner(point: metadata.EntryPoint) -> str:
+def _owner(point: metadata.EntryPoint) -> Owner:
     whose = f" of {point.dist.name} {point.dist.version}" if point.dist is not None else ""
-    return f"the plug-in {point.name!r}{whose}"
+    return Owner(f"the plug-in {point.name!r}{whose}")
 
 
-def _register(owner: str, plugin: object, own: Plugins) -> None:
+def _apart(one: Owner, other: Owner) -> str:
+    """What a user does about two plug-ins that register the same."""
+    if HOST in (one, other):
+        return "register it with `replace`"
+    if one.passed == other.passed:
+        return "pass one of them to `open_host`" if one.passed else "uninstall one of them"
+    passed, installed = (one, other) if one.passed else (other, one)
+    return f"leave {passed} out of `open_host(…)`, or uninstall {installed}"
+
+
+def _register(owner: Owner, plugin: object, own: Plugins) -> None:
     if not isinstance(plugin, Plugin):
         raise PluginError(
             f"{owner} is no `groundhook.plugins.Plugin`, but {_kind(plugin)}: it may be written"
@@ -259,7 +287,7 @@ def _register(owner: str, plugin: object, own: Plugins) -> None:
     except Exception as exc:
         raise PluginError(
             f"{owner} cannot be registered: {exc.__class__.__name__}: {exc}",
-            hint="update or uninstall it",
+            hint=f"correct it, or {owner.removal}",
         ) from exc
 
 

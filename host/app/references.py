@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from groundhook.host.config.layers import Layer
 from groundhook.host.config.locations import Path
 from groundhook.host.config.packages import App
 from groundhook.host.core.errors import UnknownName
+from groundhook.host.core.extras import reranker_hint
 from groundhook.host.core.problems import Problem, problems_of
 from groundhook.host.core.settings import DISABLED, UsesSettings
 from groundhook.host.core.types.search import SEARCH_TYPES
@@ -76,6 +77,7 @@ class References:
             "model": app.models,
             "connector": app.connectors,
             "assistant": app.packages,
+            "reranker or assistant": {*self.rerankers, *app.packages},
             "MCP server": app.servers,
             "web search provider": {"auto", *self.providers, *app.packages},
         }
@@ -102,8 +104,16 @@ class References:
                 self.layer.place(path),
                 code="unread",
             )
-        elif not (path[-1] == "rerank" and value in self.rerankers):
+        elif path[-1] == "rerank" and not value.startswith("mcp:"):
+            yield from self._reranker(path, value)
+        else:
             yield from self.doer(path, "assistant", value)
+
+    def _reranker(self, path: Path, name: str) -> Iterator[Problem]:
+        if name in self.rerankers:
+            return
+        for problem in self._unknown(path, "reranker or assistant", name):
+            yield replace(problem, hint=reranker_hint(name, problem.hint))
 
     def _provider(self, path: Path) -> Iterator[Problem]:
         name = self._at(path)

@@ -13,7 +13,7 @@ import anyio.to_thread
 
 from groundhook.host.app.plugins import PluginContext, Source
 from groundhook.host.config.packages import App
-from groundhook.host.core.errors import HostError, PluginError
+from groundhook.host.core.errors import HostError, NotPermitted, PluginError, SourceError
 from groundhook.host.core.ports import (
     Documents,
     FollowsDeclarations,
@@ -96,10 +96,17 @@ class Sources:
         )
 
     async def fetch_document(self, collection: str, document_id: str, scope: Scope, /) -> Found:
-        """Raises SourceError."""
-        able = (source for source in self._all("kb") if isinstance(source, Documents))
-        source = next(able, None) or self.knowledge_base
-        return await source.fetch_document(collection, document_id, scope)
+        """Return the document from the first source that has it. Raises SourceError."""
+        able = [source for source in self._all("kb") if isinstance(source, Documents)]
+        problem: SourceError | None = None
+        for source in able or [self.knowledge_base]:
+            try:
+                return await source.fetch_document(collection, document_id, scope)
+            except NotPermitted:
+                raise
+            except SourceError as exc:
+                problem = problem or exc
+        raise problem or SourceError(f"no source has the document {document_id!r}")
 
     async def records(self, query: RecordQuery, scope: Scope, /) -> list[dict[str, Any]]:
         """Raises SourceError."""

@@ -385,9 +385,9 @@ class WorkerDied(HostError):
 
 
 def suggestion(name: str, known: Sequence[str]) -> str:
-    """Return the hint for an unknown name: the nearest known one, or else the first twelve known
-    names."""
-    near = (
+    """Return the hint for an unknown name: the full id that ends with it, the nearest known name,
+    or else the first twelve known names."""
+    near = [full for full in known if full.endswith(f".{name}")] or (
         difflib.get_close_matches(name, known, n=1, cutoff=0.6) if len(name) <= LONGEST_NAME else []
     )
     if near:

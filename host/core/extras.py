@@ -54,6 +54,9 @@ MODULES: Mapping[Extra, tuple[str, ...]] = {
 }
 
 
+RERANK_PROVIDERS = ("cohere", "voyage", "endpoint", "tei", "onnx")  # of `search.rerank.provider`
+
+
 @contextmanager
 def extra(name: Extra, need: str, error: type[HostError] = ConfigError) -> Iterator[None]:
     """Around an import of what the extra `name` brings. Raises `error` when it is not installed, or
@@ -80,3 +83,13 @@ def lacking(name: Extra) -> str:
 def install(name: Extra) -> str:
     """Return the command that installs an extra."""
     return f"pip install 'groundhook[{name}]'"
+
+
+def reranker_hint(name: str, nearest: str) -> str:
+    """Return what to do about a reranker that nothing has registered: `nearest` is the hint for its
+    name. Names of providers belong into another setting."""
+    if name not in RERANK_PROVIDERS:
+        return f"{nearest}; a plug-in's reranker is known once its package is installed with pip"
+    setting = f'set search.rerank to {{"type": "model", "provider": "{name}"}}'
+    missing = next((each for each in MODULES if each == name and lacking(each)), None)
+    return f"{setting}, and run {install(missing)}" if missing else setting

@@ -285,7 +285,7 @@ class Terminal:
         title = one_line(citation.title) or place
         marker = visible(citation.marker)
         self._line(Styled.assemble("  ", (marker, marker_style("ok", citation.url)), f"  {title}"))
-        if place != title:
+        if place not in ("", title):
             self._line(
                 Styled(
                     f"  {' ' * cell_len(marker)}  {place}",
@@ -367,7 +367,7 @@ def place_of(source: Item | Cited) -> str:
         if part.first == part.last
         else f"sentences {part.first}-{part.last}"
     )
-    return f"{place} ({which} of {part.of})"
+    return f"{place} ({which} of {part.of})".lstrip()
 
 
 def marker_style(verdict: Verdict, url: str) -> Style:

@@ -6,9 +6,9 @@
         async with host.stream("docs", "What is a hook?") as events:
             async for event in events: ...
 
-The names below and those of `groundhook.plugins` and `groundhook.sync` are the public surface;
-every other module may change in any release. Each name is imported when it is first used, so
-`import groundhook` loads nothing else.
+The names below and those of `groundhook.plugins`, `groundhook.testing` and `groundhook.sync` are
+the public surface; every other module may change in any release. Each name is imported when it is
+first used, so `import groundhook` loads nothing else.
 """
 
 from importlib import import_module

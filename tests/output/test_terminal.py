@@ -369,6 +369,11 @@ def test_a_part_of_a_passage_says_which_sentences_it_is(last: int, expected_mess
     )
 
 
+def test_a_source_of_a_plug_in_that_names_no_place_has_no_empty_line_below_its_title() -> None:
+    cited = Cited(marker="#ref:a1b2", verdict="ok", title="tenant", type="kb")
+    assert Screen().play([StreamEnd(citations=(cited,))]).out == "Sources\n  #ref:a1b2  tenant\n"
+
+
 def test_the_data_of_next_is_separate_from_the_sources() -> None:
     cited = Cited(marker="#ref:a1b2", verdict="ok", title="Tea", url="https://example.org/")
     out = Screen().play([StreamEnd(citations=(cited,), data=1)]).out

@@ -24,12 +24,15 @@ with open_host(".", environment={"PAGES_API_KEY": "k"}) as host:
     judged = host.search(kb | {"rerank": {"top_k": 1}}, assistant="a")
     with host.stream("a", "What is a tenant?") as events:
         content = [event.content for event in events if event.type == "stream_end"]
+    with host.stream("b", "Which pens?") as events:
+        metadata = [event.metadata for event in events if event.type == "stream_end"]
     print(json.dumps({
         "reader, embedder": added.counts,
         "source": [item.title for item in joined.items],
         "web_provider": [web.provider, *(item.title for item in web.items)],
         "reranker": [item.title for item in judged.items],
         "connector": content,
+        "records": metadata,
     }))
 """
 
@@ -50,5 +53,6 @@ def test_every_example_is_installed_from_its_wheel_and_used(
         "web_provider": ["pages", "Pears"],
         "reranker": ["today"],
         "connector": ["Echo: What is a tenant?"],
+        "records": [{"pens": [{"id": 1}]}],
     }
     assert "No mistakes" in run([python.parent / "groundhook", "check"], tmp_path)

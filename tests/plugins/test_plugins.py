@@ -31,6 +31,12 @@ APP = {
     ),
     "connectors/echo.conn.yao": '{"type": "echo", "options": {"plugin": {"prefix": "Echo: "}}}',
     "kb/docs.kb.yao": '{"embedding": {"provider": "letters"}}',
+    "models/pen.mod.yao": json.dumps(
+        {"name": "Pen", "table": {"name": "pen"}, "columns": [{"name": "id", "type": "ID"}]}
+    ),
+    "rows/pen.json": '[{"id": 1, "name": "Quill"}, {"id": 2, "user_id": "u2"}]',
+    "assistants/b/package.yao": '{"connector": "echo", "db": ["pen"], "search": false}',
+    "assistants/b/index.ts": "const Create = () => ({ metadata: { pens: Process('models.pen.Get') } });",
     "today.log": "The press stopped.\nIt was oiled.\n",
 }
 
@@ -72,6 +78,24 @@ async def test_every_example_package_works(make_app: MakeApp, examples: list[Plu
                 seen = [event async for event in events]
             assert seen[-1].type == "stream_end"
             assert seen[-1].content == "Echo: What is a tenant?"
+            model, name = app / "models/pen.mod.yao", ', {"name": "name", "type": "string"}]}'
+            for fields in ({"id": 1}, {"id": 1, "name": "Quill"}):
+                async with host.stream("b", "Which pens?") as events:
+                    *_, end = [event async for event in events]
+                assert end.type == "stream_end"
+                assert end.metadata == {"pens": [fields]}
+                model.write_text(APP["models/pen.mod.yao"].replace("]}", name), encoding="utf-8")
+                await host.reload()
+            entry = {
+                "type": "data",
+                "data": {"sources": [{"type": "kb_document", "name": "docs/tenant"}]},
+            }
+            question = [
+                {"role": "user", "content": [entry, {"type": "text", "text": "Who is it?"}]}
+            ]
+            async with host.stream("a", question) as events:
+                found = [event async for event in events if event.type == "search_result"]
+            assert "tenant" in {event.item.title for event in found}
             assert [str(one) for one in await host.check() if one.severity == "error"] == []
 
 
@@ -184,12 +208,83 @@ async def test_two_plug_ins_of_one_name_are_an_error_with_both_distributions(
             pass
 
 
+async def test_two_plug_ins_that_register_the_same_are_an_error_that_says_which_to_remove_and_how(
+    make_app: MakeApp, tmp_path: Path, install: Callable[[str, str, str], None]
+) -> None:
+    install("acme", "wiki", "acme_wiki_with_a_reader:plugin")
+    (tmp_path / "site/acme_wiki_with_a_reader.py").write_text(
+        "from groundhook.plugins import Plugin\n"
+        "plugin = Plugin(lambda every: every.readers.add('.wiki', print), requires=1)\n",
+        encoding="utf-8",
+    )
+
+    def register(plugins: Plugins) -> None:
+        plugins.readers.add(".wiki", lambda data, name: pytest.fail("read"))
+
+    mine, other = (Plugin(register, requires=1, name=name) for name in ("mine", "other"))
+    both = r"leave the plug-in 'mine' out of `open_host.*`, or uninstall the plug-in 'wiki' of acme"
+    with pytest.raises(PluginError, match=both):
+        async with open_host(make_app(APP), environment={}, plugins=[mine]):
+            pass
+    (tmp_path / "site/acme-2.1.dist-info/entry_points.txt").unlink()
+    with pytest.raises(PluginError, match=r"pass one of them to `open_host`") as error:
+        async with open_host(make_app(APP), environment={}, plugins=[mine, other]):
+            pass
+    assert "uninstall" not in str(error.value)
+
+
+async def test_a_reranker_that_no_plug_in_has_is_a_message_that_says_how_to_get_it(
+    make_app: MakeApp,
+) -> None:
+    def reranked_by(name: str) -> str:
+        return json.dumps({"kb": ["docs"], "uses": {"rerank": name}})
+
+    app = make_app(
+        {
+            "kb/docs.kb.yao": '{"embedding": {"provider": "hash"}}',
+            "assistants/a/package.yao": reranked_by("shortest"),
+            "assistants/b/package.yao": reranked_by("cohere"),
+            "assistants/c/package.yao": reranked_by("scoer"),
+        }
+    )
+    warned: list[str] = []
+    sources: dict[str, CannedSource] = {"kb": CannedSource({"*": [canned_item("k")]})}
+    async with open_host(app, environment={}, sources=sources) as host:
+        shortest, cohere, nearly = await host.check()
+        await host.search(
+            {"type": "kb", "query": "q", "collections": ["docs"], "rerank": {"top_k": 1}},
+            assistant="a",
+            warned=lambda event: warned.append(event.message),
+        )
+    assert shortest.message == "no reranker or assistant 'shortest'"
+    assert "known once its package is installed with pip" in shortest.hint
+    assert 'search.rerank to {"type": "model", "provider": "cohere"}' in cohere.hint
+    assert "did you mean 'score'?" in nearly.hint
+    assert "no reranker or assistant 'shortest'" in warned[0]
+    assert "installed with pip" in warned[0]
+
+
+async def test_a_collection_called_by_its_short_name_is_suggested_by_its_full_one(
+    make_app: MakeApp,
+) -> None:
+    app = make_app(
+        {
+            "assistants/helper/package.yao": "{}",
+            "assistants/helper/kb/helper.kb.yao": '{"embedding": {"provider": "hash"}}',
+            **{f"kb/{name}.kb.yao": "{}" for name in ("helped", "helpers")},
+        }
+    )
+    async with open_host(app, environment={}) as host:
+        result = await host.search({"type": "kb", "query": "q", "collections": ["helper"]})
+    assert "did you mean 'agents.helper.helper'?" in str(result.error)
+
+
 def test_a_script_without_an_event_loop_streams_searches_and_checks(
     make_app: MakeApp, examples: list[Plugin]
 ) -> None:
     app = make_app({**APP, "kb/docs.kb.yao": '{"embedding": {"provider": "hash"}}'})
     with open_sync(app, environment={}, plugins=examples) as host:
-        assert host.assistants() == ["a"]
+        assert host.assistants() == ["a", "b"]
         with host.stream("a", "hello", search=False) as events:
             assert [event.type for event in events][-1] == "stream_end"
         with host.stream("a", "hello", search=False) as events:

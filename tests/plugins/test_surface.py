@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 import sys
@@ -10,8 +11,10 @@ from pathlib import Path
 import groundhook
 import groundhook.plugins
 import groundhook.sync
+import groundhook.testing
 from groundhook.host.core import errors
 
+ROOT = Path(__file__).parents[2]
 EVENTS = [
     "CitationSeen",
     "Cited",
@@ -93,6 +96,7 @@ PLUGINS = [
     "PutReport",
     "Ranked",
     "Reader",
+    "RecordQuery",
     "Records",
     "RerankSettings",
     "Reranker",
@@ -133,6 +137,18 @@ def test_a_plug_in_may_rely_on_these_names() -> None:
     assert groundhook.sync.__all__ == ["Host", "open_host"]
 
 
+def test_a_test_of_assistants_may_rely_on_these_names() -> None:
+    names = ["CannedSource", "FileEnd", "Result", "Runner", "canned_item", "open_runner"]
+    assert sorted(groundhook.testing.__all__) == names
+    assert all(hasattr(groundhook.testing, name) for name in names)
+
+
+def test_documents_and_examples_import_public_modules_only() -> None:
+    files = [*(ROOT / "docs").rglob("*.md"), *(ROOT / "docs").rglob("*.py"), ROOT / "README.md"]
+    private = re.compile(r"\b(?:from|import) groundhook\.(?!plugins\b|testing\b|sync\b)")
+    assert [path.name for path in files if private.search(path.read_text("utf-8"))] == []
+
+
 def test_the_methods_of_a_host_that_are_public_are_documented() -> None:
     for host in (groundhook.Host, groundhook.sync.Host):
         for method in ("add_documents", "assistants", "reload", "check", "search", "stream"):
@@ -156,10 +172,10 @@ def test_a_link_that_was_checked_out_as_a_file_is_an_error_that_says_what_to_do(
 
 def test_importing_groundhook_loads_none_of_its_modules() -> None:
     program = (
-        "import sys, groundhook, groundhook.plugins;"
+        "import sys, groundhook, groundhook.plugins, groundhook.testing;"
         " print(sorted(name for name in sys.modules if name.startswith('groundhook.')))"
     )
     done = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, check=True
     )
-    assert done.stdout.strip() == "['groundhook.plugins']"
+    assert done.stdout.strip() == "['groundhook.plugins', 'groundhook.testing']"

@@ -1,6 +1,7 @@
-"""A search source that joins the type kb: entries of a glossary whose term is in the question."""
+"""A search source that joins the type kb: entries of a glossary whose term is in the question. It
+implements `Documents` as well, so a message may refer to an entry as to a document."""
 
-from groundhook import Item, SearchRequest
+from groundhook import Item, SearchRequest, SourceError
 from groundhook.plugins import Found, Plugin, PluginContext, Plugins, Scope, Source
 
 TERMS = {
@@ -13,11 +14,25 @@ class Glossary:
     async def search(self, request: SearchRequest, scope: Scope, /) -> Found:
         """Entries of the terms that the question names."""
         named = [term for term in TERMS if term in request.query.lower()]
-        items = [
-            Item(type="kb", key=f"glossary:{term}", title=term, content=TERMS[term], score=0.9)
-            for term in named
-        ]
+        items = [entry(term, 0.9) for term in named]
         return Found(items=tuple(items[: request.limit]), total=len(items))
+
+    async def fetch_document(self, collection: str, document_id: str, scope: Scope, /) -> Found:
+        """The entry of the term `document_id`, whatever the collection."""
+        if document_id not in TERMS:
+            raise SourceError(f"the glossary has no entry {document_id!r}")
+        return Found(items=(entry(document_id, 1.0),), total=1)
+
+
+def entry(term: str, score: float) -> Item:
+    return Item(
+        type="kb",
+        key=f"glossary:{term}",
+        title=term,
+        content=TERMS[term],
+        score=score,
+        document_id=term,
+    )
 
 
 def make_glossary(_: PluginContext) -> Glossary:
