@@ -137,7 +137,7 @@ def _load(path: Path, environment: Mapping[str, str] | None, registry: Plugins) 
     Raises ConfigError, StorageError."""
     variables = process_environment() if environment is None else environment
     app = load_app(path, variables, frozenset(registry.connectors.names()))
-    join(registry, [("`embedders` of agent/agent.yml", declared(app.settings))])
+    join(registry, [(Owner("`embedders` of agent/agent.yml"), declared(app.settings))])
     _make_state_folder(app.state)
     return app
 

@@ -139,13 +139,13 @@ class Entries(Generic[T]):
                         f"{owner} replaces the {self.noun} {name!r}, which is not there",
                         hint=f"known: {known}",
                     )
-                taken = before != HOST
+                taken = before if before != HOST else None
             else:
-                taken = before is not None
-            if taken:
+                taken = before
+            if taken is not None:
                 raise PluginError(
-                    f"{owner} and {before} both register the {self.noun} {name!r}",
-                    hint=_apart(owner, before),
+                    f"{owner} and {taken} both register the {self.noun} {name!r}",
+                    hint=_apart(owner, taken),
                 )
             if before is not None:
                 self._replaced[name] = self._items[name]

@@ -97,7 +97,7 @@ class Sources:
 
     async def fetch_document(self, collection: str, document_id: str, scope: Scope, /) -> Found:
         """Return the document from the first source that has it. Raises SourceError."""
-        able = [source for source in self._all("kb") if isinstance(source, Documents)]
+        able: list[Documents] = [one for one in self._all("kb") if isinstance(one, Documents)]
         problem: SourceError | None = None
         for source in able or [self.knowledge_base]:
             try:

@@ -248,8 +248,9 @@ async def test_a_reranker_that_no_plug_in_has_is_a_message_that_says_how_to_get_
         }
     )
     warned: list[str] = []
-    sources: dict[str, CannedSource] = {"kb": CannedSource({"*": [canned_item("k")]})}
-    async with open_host(app, environment={}, sources=sources) as host:
+    async with open_host(
+        app, environment={}, sources={"kb": CannedSource({"*": [canned_item("k")]})}
+    ) as host:
         shortest, cohere, nearly = await host.check()
         await host.search(
             {"type": "kb", "query": "q", "collections": ["docs"], "rerank": {"top_k": 1}},
