@@ -311,6 +311,16 @@ declare module "groundhook" {
 
   /** Options of a call of a language model. */
   export interface ModelOptions {
+    top_p?: number | null;
+    presence_penalty?: number | null;
+    frequency_penalty?: number | null;
+    /** Texts that end the answer */
+    stop?: string[];
+    seed?: number | null;
+    /** As the endpoint takes it: {"type": "json_object"}; its type alone works too */
+    response_format?: Record<string, any> | null;
+    /** Such as `low`, `medium` or `high` */
+    reasoning_effort?: string | null;
     temperature?: number | null;
     max_tokens?: number | null;
     max_completion_tokens?: number | null;

@@ -188,8 +188,9 @@
   });
 
   const find = ((name) => {
-    const exported = load(0);
-    const places = [exported, exported.default, modules[0].own, added];
+    const entry = modules.length > 1 && modules[1].serves === name ? 1 : 0;
+    const exported = load(entry);
+    const places = [exported, exported.default, modules[entry].own, added];
     for (let i = 0; i < 4; i++) {
       const hook = places[i]?.[name];
       if (hook !== undefined && hook !== null) return hook;

@@ -62,15 +62,19 @@ class Program:
         )
 
 
-def link_text(modules: Sequence[Module]) -> str:
-    """Return the modules as the JSON list that the prelude's `compile` takes."""
+def link_text(modules: Sequence[Module], entries_count: int = 1) -> str:
+    """Return the modules as the JSON list that the prelude's `compile` takes. The first
+    `entries_count` are those in which the host looks for its functions; of two, the second has
+    Next alone."""
     entries = []
     for index, module in enumerate(modules):
         # The runtime's own module is not a file of the package: its frames must not be taken for
         # one, so that an error is located where the module is used.
         end = AFTER + ("runtime" if module.code == RUNTIME_MODULE else str(index))
-        code = BEFORE + module.code + (PICK if index == 0 else "") + end
+        code = BEFORE + module.code + (PICK if index < entries_count else "") + end
         entries.append({"code": code, "requires": module.requires})
+    if entries_count == 2:
+        entries[1]["serves"] = "Next"
     return json.dumps(entries)
 
 

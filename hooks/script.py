@@ -85,20 +85,21 @@ class _Linking:
         self.seen: list[Path] = []
         self._script = script
         self._root = script.root.resolve()
+        self._entries = [entry.resolve() for entry in script.entries]
         self._cache = cache
         self._transpiling = transpiling
         self._stack = stack
         self._transpile: Transpile | None = None
 
     async def run(self) -> Program:
-        self.seen.append(self._script.entry)
-        entry = self._script.entry.resolve()
-        if not entry.is_file() or not entry.is_relative_to(self._root):
-            raise HookSyntaxError(
-                "the hook is not a file of its package",
-                place=Place(f"{self._script.shown}/{self._script.entry.name}"),
-            )
-        paths, modules = [entry], list[Module]()
+        self.seen += self._script.entries
+        paths, modules = list(self._entries), list[Module]()
+        for entry in self._entries:
+            if not entry.is_file() or not entry.is_relative_to(self._root):
+                raise HookSyntaxError(
+                    "the hook is not a file of its package",
+                    place=Place(f"{self._script.shown}/{entry.name}"),
+                )
         while len(modules) < len(paths):
             path = paths[len(modules)]
             compiled = await self._load(path)
@@ -114,7 +115,7 @@ class _Linking:
                     place=Place(self._shown(path)),
                 )
             modules.append(Module(self._shown(path), compiled.code, compiled.mappings, requires))
-        text = link_text(modules)
+        text = link_text(modules, len(self._entries))
         return Program(tuple(modules), text, json.dumps(text))
 
     async def _load(self, path: Path) -> CompiledFile:
@@ -141,7 +142,7 @@ class _Linking:
                 error["message"],
                 place=Place(self._shown(path), error["line"] + 1, error["column"] + 1),
             )
-        for value in answer["values"] if path == self._script.entry.resolve() else ():
+        for value in answer["values"] if path in self._entries else ():
             raise not_a_function(
                 value["name"],
                 value["kind"],

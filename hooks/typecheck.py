@@ -66,7 +66,7 @@ def _type_errors(scripts: Sequence[HookScript], declarations: str) -> list[HookT
         (folder / "groundhook.d.ts").write_text(declarations, encoding="utf-8")
         errors = []
         for group in _group(scripts):
-            entries = [script.entry.resolve().as_posix() for script in group]
+            entries = [entry.resolve().as_posix() for script in group for entry in script.entries]
             options = {**COMPILER_OPTIONS, "paths": _paths(group[0])}
             config = {"compilerOptions": options, "files": ["groundhook.d.ts", *entries]}
             (folder / "tsconfig.json").write_text(json.dumps(config), encoding="utf-8")

@@ -28,6 +28,7 @@ from groundhook.host.config.layers import Layer, file_layer
 from groundhook.host.config.locations import Path
 from groundhook.host.config.packages import (
     AGENT_FILE,
+    LENIENT,
     PROMPTS_FILE,
     SEARCH_FILE,
     App,
@@ -163,7 +164,9 @@ class _Check:
         document: Document | None = self._attempt(read_document, place.path, place.shown)
         if document is None:
             return
-        checked = check_document(_SPECS[kind], document, self.app.environment)
+        checked = check_document(
+            _SPECS[kind], document, self.app.environment, lenient=_SPECS[kind] in LENIENT
+        )
         self.found.extend(checked.findings())
         if kind == "models":
             self.found.extend(_schema_problems(checked))

@@ -111,12 +111,13 @@ def _tests(app: App, id: str) -> list[HookScript]:
     script = package.hook or HookScript(
         entry=package.folder, root=package.folder, shown=package.shown
     )
-    return [replace(script, entry=path) for path in paths]
+    return [replace(script, entry=path, next_entry=None) for path in paths]
 
 
 def _empty(script: HookScript) -> list[Problem]:
     """A warning for a hook in which there is nothing to run."""
-    code = _NOT_CODE.sub("''", script.entry.read_text(encoding="utf-8-sig"))
+    texts = [entry.read_text(encoding="utf-8-sig") for entry in script.entries]
+    code = _NOT_CODE.sub("''", "\n".join(texts))
     if _HOOK.search(code):
         return []
     near = _NEARLY.search(code)

@@ -34,11 +34,13 @@ _CAPITAL = re.compile(r"(?<=[a-z0-9])([A-Z])")
 
 @dataclass(frozen=True)
 class Stray:
-    """A key that cannot be used, at its path as written."""
+    """A key that cannot be used, at its path as written. `harmless`: it is not the misspelling of
+    a key, so that nothing is lost without it."""
 
     path: Path
     message: str
     hint: str = ""
+    harmless: bool = False
 
 
 @dataclass(frozen=True)
@@ -90,7 +92,7 @@ class _Walk:
         for key, value in raw.items():
             name = names.get(key) or names.get(_CAPITAL.sub(r"_\1", key).lower())
             if name is None:
-                self.strays.append(Stray((*written, key), "unknown key", _hint(model, key)))
+                self.strays.append(_unknown(model, key, (*written, key)))
             elif name in made:
                 other = self.trail[(*path, name)][-1]
                 self.strays.append(
@@ -154,8 +156,24 @@ class _Walk:
         }
 
 
-def _hint(model: type[BaseModel], key: str) -> str:
-    """Return where a key belongs that is valid elsewhere, or the nearest key that is valid here."""
+def _unknown(model: type[BaseModel], key: str, written: Path) -> Stray:
+    """Return the stray for an unknown key: where it belongs when it is valid elsewhere, else the
+    nearest key that is valid here."""
+    elsewhere = _elsewhere(model, key)
+    hint = elsewhere or suggestion(key, sorted(model.model_fields))
+    return Stray(written, "unknown key", hint, not elsewhere and not _is_near_miss(model, key))
+
+
+def _is_near_miss(model: type[BaseModel], key: str) -> bool:
+    """Whether a known key is one or two letters away; in a short one, a single letter."""
+    from rapidfuzz.distance import OSA  # only files with an unknown key need it
+
+    name = _CAPITAL.sub(r"_\1", key).lower()
+    most = 2 if len(name) > 5 else 1 if len(name) > 2 else 0
+    return any(OSA.distance(name, known) <= most for known in spellings(model))
+
+
+def _elsewhere(model: type[BaseModel], key: str) -> str:
     if (key in AppKeys.model_fields and issubclass(model, Settings)) or (
         key == "workers" and model is HookSettings
     ):
@@ -164,7 +182,7 @@ def _hint(model: type[BaseModel], key: str) -> str:
         return "it is ignored: passages are no longer compared with each other; leave it out"
     if key == "search" and model is SearchSettings:
         return "this file holds its keys directly: web, kb, db, …"
-    return suggestion(key, sorted(model.model_fields))
+    return ""
 
 
 def _is_model(kind: Any) -> bool:

@@ -49,6 +49,9 @@ Spec = TypeVar("Spec", bound=Value)
 AGENT_FILE = "agent/agent.yml"
 SEARCH_FILE = "agent/search.yao"
 PROMPTS_FILE = "agent/prompts.yml"
+# Files of which an unknown key is a warning. In those of collections, models and servers it stays an
+# error: there a key may decide who sees what.
+LENIENT: tuple[type[Value], ...] = (PackageFile, AgentFile, SearchSettings, ConnectorSpec)
 _ID = re.compile(r"[\w-]{1,64}(\.[\w-]{1,64}){0,15}")
 
 _OFFLINE = ConnectorSpec(
@@ -171,7 +174,13 @@ class App:
         """Return the hook of an assistant, also where its configuration is broken. Raises
         UnknownName, and ConfigError for a tsconfig.json that cannot be read."""
         found = next((each for each in tree.assistants(self.root) if each.id == id), None)
-        return self.package(id).hook if found is None else _hook(found)
+        if found is None:
+            return self.package(id).hook
+        try:
+            checked = check_package(found, self.environment)
+        except ConfigError:  # the hook of a package that cannot be read is the usual file
+            checked = None
+        return _hook(found, checked)
 
     def package(self, id: str) -> Package:
         """Return an assistant. Raises UnknownName with the nearest names, ConfigError when the
@@ -265,7 +274,7 @@ class App:
     def _file(self, shown: str, model: type[Value]) -> Checked | None:
         path = self.root / shown
         return (
-            check_document(model, read_document(path, shown), self.environment)
+            check_document(model, read_document(path, shown), self.environment, lenient=True)
             if path.is_file()
             else None
         )
@@ -320,7 +329,7 @@ def load_app(
 def check_package(found: tree.Found, environment: Environment) -> Checked:
     """Validate an assistant's `package.yao`. Raises ConfigError when it cannot be read."""
     document = read_document(found.path / tree.PACKAGE, f"{found.shown}/{tree.PACKAGE}")
-    return check_document(PackageFile, document, environment, switch_on=True)
+    return check_document(PackageFile, document, environment, switch_on=True, lenient=True)
 
 
 def load_package(found: tree.Found, root: Path, environment: Environment) -> Package:
@@ -338,6 +347,7 @@ def load_package(found: tree.Found, root: Path, environment: Environment) -> Pac
             errors, lambda: read_prompts(own, f"{found.shown}/{tree.PROMPTS}", environment), ()
         )
         prompts = {**prompts, "default": plain}
+    hook = _collecting(errors, lambda: _hook(found, checked), None)
     raise_all(errors)
     extra = {
         key: value
@@ -356,7 +366,7 @@ def load_package(found: tree.Found, root: Path, environment: Environment) -> Pac
         prompts=prompts.get("default", ()),
         presets=_presets(prompts, found, root, environment),
         locales=_locales(found, root),
-        hook=_hook(found),
+        hook=hook,
         info=extra,
         warnings=(*document.warnings, *_doubled(found, document.data)),
     )
@@ -399,7 +409,8 @@ def _specs(
 
 
 def _spec(model: type[Spec], found: tree.Found, environment: Environment) -> Spec:
-    return read_value(model, read_document(found.path, found.shown), environment, id=found.id)
+    document = read_document(found.path, found.shown)
+    return read_value(model, document, environment, lenient=model in LENIENT, id=found.id)
 
 
 def _connector(found: tree.Found, environment: Environment, types: frozenset[str]) -> ConnectorSpec:
@@ -463,15 +474,35 @@ def _locale(path: Path, shown: str) -> Mapping[str, Any]:
     return data
 
 
-def _hook(found: tree.Found) -> HookScript | None:
-    entries = tree.hooks(found.path)
-    if not entries:
+def _hook(found: tree.Found, checked: Checked | None) -> HookScript | None:
+    """Return the hook of a package: the files that `hooks.create` and `hooks.next` name, else the
+    first of the usual ones. Raises ConfigError for a file that does not exist."""
+    usual = next(iter(tree.hooks(found.path)), None)
+    create, after = (_hook_file(found, checked, name) or usual for name in ("create", "next"))
+    entry = create or after
+    if entry is None:
         return None
     return HookScript(
-        entry=entries[0],
+        entry=entry,
+        next_entry=after if after != entry else None,
         root=found.path,
         shown=found.shown,
         paths=import_paths(found.path, found.shown),
+    )
+
+
+def _hook_file(found: tree.Found, checked: Checked | None, name: str) -> Path | None:
+    written = checked.data.get("hooks", {}).get(name) if checked else None
+    if checked is None or not isinstance(written, str) or not written:
+        return None
+    base = found.path / written
+    for path in (base, *(base.with_name(f"{base.name}.{ending}") for ending in ("ts", "js"))):
+        if path.is_file() and path.resolve().is_relative_to(found.path.resolve()):
+            return path
+    raise ConfigError(
+        f"'hooks.{name}': no file {written!r} in this package",
+        place=checked.place(("hooks", name)),
+        hint="a path below the package's folder, such as src/create.ts",
     )
 
 

@@ -36,6 +36,7 @@ class Checked:
     document: Document
     normal: Normal
     errors: tuple[ConfigError, ...]
+    ignored: tuple[Problem, ...] = ()  # a warning for each unknown key that is not an error
 
     @property
     def data(self) -> Mapping[str, Any]:
@@ -54,16 +55,23 @@ class Checked:
             for problem in problems_of(each.error(), "warning")
         ]
         errors = [problem for error in self.errors for problem in problems_of(error)]
-        return [*self.document.warnings, *errors, *unset]
+        return [*self.document.warnings, *self.ignored, *errors, *unset]
 
 
 def check_document(
-    model: type[BaseModel], document: Document, environment: Environment, *, switch_on: bool = False
+    model: type[BaseModel],
+    document: Document,
+    environment: Environment,
+    *,
+    switch_on: bool = False,
+    lenient: bool = False,
 ) -> Checked:
-    """Validate a document against `model` (see `normalise` for `switch_on`). Never raises; `errors`
-    holds what was found."""
+    """Validate a document against `model` (see `normalise` for `switch_on`). `lenient`: an unknown
+    key is a warning unless it is nearly a known one. Never raises; `errors` holds what was
+    found."""
     normal = normalise(model, expand(document, environment), switch_on=switch_on)
-    errors = [_stray(document, stray) for stray in normal.strays]
+    ignored = [stray for stray in normal.strays if lenient and stray.harmless]
+    errors = [_stray(document, stray) for stray in normal.strays if stray not in ignored]
     try:
         model.model_validate(without_unset(normal.data))
     except ValidationError as exc:
@@ -72,23 +80,34 @@ def check_document(
             (path, message) for path, message in problems(exc) if normal.written(path) not in unset
         ]
         errors += [_wrong(document, normal, path, message, environment) for path, message in wrong]
-    return Checked(document, normal, tuple(sorted(errors, key=_position)))
+    warnings = [
+        problem
+        for stray in ignored
+        for problem in problems_of(_stray(document, stray, ", which nothing reads"), "warning")
+    ]
+    return Checked(document, normal, tuple(sorted(errors, key=_position)), tuple(warnings))
 
 
 def read_value(
-    model: type[Model], document: Document, environment: Environment, **more: Any
+    model: type[Model],
+    document: Document,
+    environment: Environment,
+    *,
+    lenient: bool = False,
+    **more: Any,
 ) -> Model:
-    """Return a document as a `model`; `more` are fields that are not in the file (its id). Raises
-    ConfigError for all problems at once, or for a variable that is not set."""
-    checked = check_document(model, document, environment)
+    """Return a document as a `model` (see `check_document` for `lenient`); `more` are fields that
+    are not in the file (its id). Raises ConfigError for all problems at once, or for a variable
+    that is not set."""
+    checked = check_document(model, document, environment, lenient=lenient)
     need(checked.data)
     raise_all(checked.errors)
     return model.model_validate({**checked.data, **more})
 
 
-def _stray(document: Document, stray: Stray) -> ConfigError:
+def _stray(document: Document, stray: Stray, more: str = "") -> ConfigError:
     message = (
-        f"{stray.message} {dotted(stray.path)!r}"
+        f"{stray.message} {dotted(stray.path)!r}{more}"
         if stray.message == "unknown key"
         else f"{dotted(stray.path)!r}: {stray.message}"
     )

@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class HookScript:
-    """A package's hook: the entry file and the folder that imports must stay inside.
+    """A package's hook: the entry file and the folder that imports must stay inside. With a
+    `next_entry` Next is in that file, and Create alone in `entry`.
 
     `shown` is the folder's name in messages (`assistants/docs`). `paths` are aliases of files, as
     in TypeScript's option of that name: patterns with at most one star, each with paths below the
@@ -29,6 +30,7 @@ class HookScript:
     entry: Path
     root: Path
     shown: str
+    next_entry: Path | None = None
     paths: tuple[tuple[str, tuple[str, ...]], ...] = ()
     revision: int = 0
 
@@ -36,6 +38,11 @@ class HookScript:
     def shown_entry(self) -> str:
         """The entry file's name in messages: `assistants/docs/index.ts`."""
         return f"{self.shown}/{self.entry.relative_to(self.root).as_posix()}"
+
+    @property
+    def entries(self) -> tuple[Path, ...]:
+        """The files in which the host looks for its functions."""
+        return (self.entry,) if self.next_entry is None else (self.entry, self.next_entry)
 
 
 @dataclass(frozen=True, kw_only=True)

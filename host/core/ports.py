@@ -27,6 +27,7 @@ from groundhook.host.core.types.delegation import (
     Request,
 )
 from groundhook.host.core.types.model_spec import ModelSpec
+from groundhook.host.core.types.sampling import Sampling
 from groundhook.host.core.types.search import (
     FacetCount,
     GraphNode,
@@ -247,6 +248,7 @@ class ModelCall:
     temperature: float | None = None
     max_tokens: int | None = None
     max_completion_tokens: int | None = None
+    sampling: Sampling = Sampling()
     reply: JsonReply | None = None
 
 

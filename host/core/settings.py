@@ -25,6 +25,7 @@ from groundhook.host.core.source_settings import (
 )
 from groundhook.host.core.types.base import Value
 from groundhook.host.core.types.markers import usable_format
+from groundhook.host.core.types.sampling import Sampling
 from groundhook.host.core.types.search import RerankOptions, SearchType
 from groundhook.host.core.types.serialisation import VariableName, WebAddress
 from groundhook.host.core.types.servers import parse_listed
@@ -120,9 +121,9 @@ class CitationSettings(Value):
 class WeightSettings(Value):
     """Weights of results by their origin: user data, hook, automatic search."""
 
-    user: float = Field(default=1.0, ge=0, le=1)
-    hook: float = Field(default=0.8, ge=0, le=1)
-    auto: float = Field(default=0.6, ge=0, le=1)
+    user: float = Field(default=1.0, ge=0, le=100)
+    hook: float = Field(default=0.8, ge=0, le=100)
+    auto: float = Field(default=0.6, ge=0, le=100)
 
 
 class SearchOptions(Value):
@@ -142,7 +143,9 @@ class SearchSettings(Sources):
     kb: KBSettings = KBSettings()
     db: DBSettings = DBSettings()
     keyword: KeywordSettings = KeywordSettings()
-    query: QuerySettings = QuerySettings()
+    query: QuerySettings = Field(
+        default=QuerySettings(), validation_alias=AliasChoices("query", "querydsl", "query_dsl")
+    )
     rerank: RerankSettings = RerankSettings()
     citation: CitationSettings = CitationSettings()
     weights: WeightSettings = WeightSettings()
@@ -154,7 +157,9 @@ class UsesSettings(Value):
     switches searches off: all of them (`search`) or those of one type."""
 
     keyword: str = "builtin"
-    query: str = "builtin"
+    query: str = Field(
+        default="builtin", validation_alias=AliasChoices("query", "querydsl", "query_dsl")
+    )
     rerank: str = "builtin"
     web: str = "builtin"
     kb: Literal["builtin", "disabled"] = "builtin"
@@ -197,9 +202,13 @@ class HookSettings(Value):
 
     on_error: Literal["fail", "continue"] = "fail"
     limits: HookLimits = HookLimits()
+    create: str = Field(
+        default="", description="File with Create, such as `src/create.ts`; empty: index.ts"
+    )
+    next: str = Field(default="", description="The same for Next")
 
 
-class ModelSettings(Value):
+class ModelSettings(Sampling):
     """Options of the model; 0 or absent: the model's own default."""
 
     temperature: float | None = Field(default=None, ge=0, le=2)
@@ -241,12 +250,28 @@ def _listable(entry: Any) -> Any:
     return entry
 
 
+class ToolLoop(Value):
+    """How results of tools go back to the model, in the spelling of other packages."""
+
+    tool_loop: bool = Field(
+        default=True,
+        description="`false`: the tools run once, and Next sees their results, not the model",
+    )
+    max_turn: int | None = Field(
+        default=None,
+        ge=0,
+        validation_alias=AliasChoices("max_turn", "max_turns"),
+        description="Rounds of tool calls in one turn, in place of `options.tool_rounds`",
+    )
+
+
 class AvailableServers(Listed):
     """MCP servers of an assistant."""
 
     servers: tuple[Annotated[str | dict[str, Any], BeforeValidator(_listable)], ...] = Field(
         default=(), description='MCP servers: "id", {id: [tools]}, or {server_id, tools, resources}'
     )
+    options: ToolLoop = ToolLoop()
 
 
 class HttpSettings(Listed):

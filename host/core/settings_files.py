@@ -8,6 +8,7 @@ from pydantic import Field
 
 from groundhook.host.core.app_settings import AppKeys
 from groundhook.host.core.settings import HookSettings, Settings
+from groundhook.host.core.types.base import Value
 
 
 class AppHookSettings(HookSettings):
@@ -24,6 +25,17 @@ class AgentFile(Settings, AppKeys):
     hooks: AppHookSettings = AppHookSettings()
 
 
+class ConnectorChoice(Value):
+    """The language models that a client may offer to its users. The host refuses none: a request
+    may name any connector."""
+
+    optional: bool = Field(default=False, description="Whether users may choose")
+    connectors: tuple[str, ...] = Field(default=(), description="Ids to choose from; none: any")
+    filters: tuple[str, ...] = Field(
+        default=(), description="Capabilities that a connector must have, such as `vision`"
+    )
+
+
 class PackageFile(Settings):
     """The content of `package.yao`: settings, the assistant's name and prompts, and texts for
     clients (`Package.info`)."""
@@ -34,6 +46,8 @@ class PackageFile(Settings):
         default=None,
         description="[{role, content}], or {preset: [{role, content}]}; else prompts.yml",
     )
+    connector_options: ConnectorChoice = ConnectorChoice()
+    capabilities: Any = Field(default=None, description="What it can do, for people and clients")
     type: str = ""
     avatar: str = ""
     placeholder: Any = None

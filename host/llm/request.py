@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -10,6 +11,8 @@ from groundhook.host.core.ports import ModelCall
 from groundhook.host.core.types.connector_spec import ConnectorSpec
 from groundhook.host.core.types.turn import Message
 from groundhook.host.llm.layout import arranged
+
+UNSEEN_IMAGE = "[an image, which this model cannot see]"
 
 
 def request(call: ModelCall, spec: ConnectorSpec) -> dict[str, Any]:
@@ -22,10 +25,10 @@ def request(call: ModelCall, spec: ConnectorSpec) -> dict[str, Any]:
     )
     body: dict[str, Any] = {
         "model": options.model,
-        "messages": [_wire(message) for message in messages],
+        "messages": [_wire(message, spec) for message in messages],
         "stream": True,
     }
-    if call.tools:
+    if call.tools and not spec.lacks("tool_calls"):
         body["tools"] = [dict(tool) for tool in call.tools]
     if call.max_tokens is None and call.max_completion_tokens is None:
         limits = {
@@ -41,9 +44,7 @@ def request(call: ModelCall, spec: ConnectorSpec) -> dict[str, Any]:
         del limits["max_tokens"]  # endpoints refuse a request with both
     values = {
         "temperature": call.temperature if call.temperature is not None else options.temperature,
-        "top_p": options.top_p,
-        "stop": list(options.stop) or None,
-        "seed": options.seed,
+        **call.sampling.over(options),
         **{name: limit or None for name, limit in limits.items()},
     }
     return (
@@ -73,13 +74,31 @@ def needs_key(host: str) -> bool:
         return "." in name and not name.endswith((".local", ".localhost", ".internal", ".lan"))
 
 
-def _wire(message: Message) -> dict[str, Any]:
+def visible(parts: Sequence[Mapping[str, Any]], spec: ConnectorSpec) -> list[dict[str, Any]]:
+    """Return the parts that the model can be sent: no data parts, and for one without vision a note
+    in the place of each image. An image whose address is a text becomes OpenAI's object."""
+    made: list[dict[str, Any]] = []
+    for part in parts:
+        kind, image = part.get("type"), part.get("image_url")
+        if kind == "data":
+            continue
+        if kind == "image_url" and spec.lacks("vision"):
+            made.append({"type": "text", "text": UNSEEN_IMAGE})
+        elif kind == "image_url" and isinstance(image, str):
+            made.append({**part, "image_url": {"url": image}})
+        else:
+            made.append(dict(part))
+    return made
+
+
+def _wire(message: Message, spec: ConnectorSpec) -> dict[str, Any]:
     """Return a message for the endpoint, without data parts, which only the host understands. Parts
     that are all text are sent as one text, since templates of small models accept nothing else."""
     wire = message.wire()
     content = wire.get("content")
     if isinstance(content, list):
-        parts = [part for part in content if part.get("type") != "data"]
+        message = message.model_copy(update={"content": visible(content, spec)})
+        parts = [part for part in message.content or () if isinstance(part, dict)]
         plain = all(part.get("type") == "text" for part in parts)
         wire["content"] = message.text if plain else parts
     return wire

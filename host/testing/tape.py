@@ -32,6 +32,7 @@ from groundhook.host.core.ports import (
     ToolDelta,
 )
 from groundhook.host.core.settings import RerankSettings
+from groundhook.host.core.types.sampling import Sampling
 from groundhook.host.core.types.search import GraphNode, Item, SearchRequest, SearchType
 from groundhook.host.core.types.turn import Usage
 from groundhook.host.testing.cassette import Cassette, joined, lines
@@ -289,6 +290,7 @@ def model_call(connector: str, call: ModelCall) -> dict[str, Any]:
         "temperature": call.temperature,
         "max_tokens": call.max_tokens,
         "max_completion_tokens": call.max_completion_tokens,
+        **call.sampling.over(Sampling()),
     }
 
 

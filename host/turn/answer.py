@@ -101,10 +101,11 @@ class Answer:
         *,
         rounds: int,
         result_kb: int,
+        loop: bool = True,
     ) -> None:
         """Stream the answer of a model: request, run the tools that it calls, and request again, at
-        most `rounds` times. The model gets at most `result_kb` KB of each tool result. Raises
-        ModelError."""
+        most `rounds` times; without `loop` never again. The model gets at most `result_kb` KB of
+        each tool result. Raises ModelError."""
         messages = list(call.messages)
         for round in range(rounds + 1):
             last = round == rounds
@@ -122,6 +123,8 @@ class Answer:
                 await self._warn(f"the model called tools that were not run: {names}")
                 return
             messages += await self._run_tools(draft, toolbox, result_kb * 1024)
+            if not loop:
+                return
 
     async def _warn(self, message: str) -> None:
         await self.channel.send(

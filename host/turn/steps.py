@@ -214,7 +214,7 @@ async def _answer(
 ) -> HostError | None:
     """Stream the model's answer. Returns the error when the model failed; the text that arrived
     before is sent and kept."""
-    options = run.settings.options
+    options, loop = run.settings.options, run.settings.mcp.options
     toolbox = await tools_of(run)
     # A Next hook may expect another format than the JSON of a delegated step, and endpoints refuse
     # a schema beside tools.
@@ -228,6 +228,7 @@ async def _answer(
         temperature=options.temperature,
         max_tokens=options.max_tokens,
         max_completion_tokens=options.max_completion_tokens,
+        sampling=options.sampling(),
         reply=run.request.reply if plain else None,
     )
     try:
@@ -236,7 +237,8 @@ async def _answer(
                 connector,
                 call,
                 toolbox,
-                rounds=options.tool_rounds,
+                rounds=options.tool_rounds if loop.max_turn is None else loop.max_turn,
+                loop=loop.tool_loop,
                 result_kb=options.tool_result_kb,
             )
     except HostError as exc:

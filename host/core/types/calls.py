@@ -8,6 +8,7 @@ from pydantic import AliasChoices, Field
 
 from groundhook.host.core.types.base import Value
 from groundhook.host.core.types.events import Cited
+from groundhook.host.core.types.sampling import Sampling
 from groundhook.host.core.types.turn import Message, Usage
 
 
@@ -43,7 +44,7 @@ class AgentOptions(Value):
     )
 
 
-class ModelOptions(Value):
+class ModelOptions(Sampling):
     """Options of a call of a language model."""
 
     temperature: float | None = Field(default=None, ge=0, le=2)

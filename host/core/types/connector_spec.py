@@ -2,15 +2,32 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
 from groundhook.host.core.types.base import Value
+from groundhook.host.core.types.sampling import Sampling
 from groundhook.host.core.types.serialisation import Headers, WebAddress
 
 
-class ConnectorOptions(Value):
+def _named(value: Any) -> Any:
+    return dict.fromkeys(value, True) if isinstance(value, (list, tuple)) else value
+
+
+Capabilities = Annotated[
+    dict[str, Any],
+    BeforeValidator(_named),
+    Field(
+        description=(
+            "What the model can do, {vision, tool_calls, …} or a list; `false`: images are left"
+            " out, no tools are offered"
+        )
+    ),
+]
+
+
+class ConnectorOptions(Sampling):
     """Options of a connector."""
 
     model: str = ""
@@ -39,12 +56,10 @@ class ConnectorOptions(Value):
     max_completion_tokens: int | None = Field(
         default=None, ge=0, description="As `max_tokens`, for models that use this name"
     )
-    top_p: float | None = Field(default=None, ge=0, le=1)
-    stop: tuple[str, ...] = ()
-    seed: int | None = None
     body: dict[str, Any] = Field(
         default={}, description="More keys for each request, for options of one endpoint"
     )
+    capabilities: Capabilities = {}
     script: tuple[Any, ...] = Field(
         default=(), description="Answers of a scripted connector, in order"
     )
@@ -60,3 +75,10 @@ class ConnectorSpec(Value):
         min_length=1, description="`openai`, `extractive`, `scripted`, or the type of a plug-in"
     )
     options: ConnectorOptions = ConnectorOptions()
+    capabilities: Capabilities = {}
+
+    def lacks(self, capability: str) -> bool:
+        """Return whether the file says that the model cannot do something: `vision` (images in
+        messages) or `tool_calls`."""
+        known = {**self.capabilities, **self.options.capabilities}
+        return known.get(capability, True) in (False, None, "")

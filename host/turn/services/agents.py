@@ -202,8 +202,15 @@ class Calls:
     # ---- a model
 
     async def _model(self, ask: ModelAsk, sink: TextSink) -> ModelResult:
+        options = ask.options
         call = ModelCall(
-            messages=ask.messages, question=question_of(ask.messages), **dict(ask.options)
+            messages=ask.messages,
+            question=question_of(ask.messages),
+            tools=options.tools,
+            temperature=options.temperature,
+            max_tokens=options.max_tokens,
+            max_completion_tokens=options.max_completion_tokens,
+            sampling=options.sampling(),
         )
         draft, error = Draft(), ""
         with span("llm", ask.connector, messages=len(ask.messages)) as node:
