@@ -24,6 +24,7 @@ class CitationIndex:
     collections: Mapping[str, CollectionSpec] = field(default_factory=dict)
     _ids: dict[str, str] = field(default_factory=dict)  # key → id
     _items: dict[str, Item] = field(default_factory=dict)  # id → item
+    _numbers: dict[str, int] = field(default_factory=dict)  # id → number for `{index}`
     _formats: dict[str, None] = field(default_factory=dict)  # formats of markers in use, in order
 
     def cite(self, item: Item, **changes: Any) -> Item:
@@ -53,8 +54,10 @@ class CitationIndex:
         return (*WEB, *LOCAL, *declared)
 
     def marker(self, id: str) -> str:
-        """Return the marker of an id in the current format."""
-        return self.format.replace("{id}", id)
+        """Return the marker of an id in the current format. Numbers of `{index}` count the ids in
+        the order in which their markers were first made."""
+        number = self._numbers.setdefault(id, len(self._numbers) + 1)
+        return self.format.replace("{id}", id).replace("{index}", str(number))
 
     def reformat(self, format: str) -> None:
         """Use another format for new markers; ids stay, and markers in earlier formats are still
@@ -67,8 +70,16 @@ class CitationIndex:
         return Grammar.of(*{**self._formats, self.format: None})
 
     def find(self, id: str) -> Item | None:
-        """Return the item of an id, or None; upper and lower case are the same."""
+        """Return the item of an id, or None; upper and lower case are the same. A text of digits is
+        a number of `{index}`: an id has letters."""
+        if id.isdecimal():
+            numbered = next((key for key, n in self._numbers.items() if n == int(id)), "")
+            return self._items.get(numbered) if self._counts else None
         return self._items.get(id.lower())
+
+    @property
+    def _counts(self) -> bool:
+        return any("{index}" in format for format in (*self._formats, self.format))
 
     def _new_id(self, key: str) -> str:
         for length in range(SHORTEST, LONGEST):

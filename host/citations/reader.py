@@ -12,9 +12,14 @@ from functools import lru_cache
 from typing import Literal
 
 from groundhook.host.citations.ids import LONGEST, SHORTEST
+from groundhook.host.core.types.markers import halves
 
 SHORTEST_FENCE = 3  # backticks or tildes that make a fence of code
 DISTINCTIVE = 3  # characters of a marker's prefix from which on it is no ordinary text
+
+
+LONGEST_NUMBER = 3  # digits of `{index}`
+Form = tuple[str, str, bool]  # the text before an id, after it, and whether the id is a number
 
 
 @dataclass(frozen=True)
@@ -94,7 +99,7 @@ class Reading:
 class Grammar:
     """The markers of one `citation.format`, or of several."""
 
-    forms: tuple[tuple[str, str], ...]  # the text before an id, and after it
+    forms: tuple[Form, ...]
     pattern: re.Pattern[str]
 
     @staticmethod
@@ -102,16 +107,8 @@ class Grammar:
     def of(*formats: str) -> Grammar:
         """Return the grammar of these formats."""
         # The longer form first: one may be the beginning of another.
-        forms = sorted(
-            (
-                (before, after)
-                for before, _, after in (format.partition("{id}") for format in formats)
-            ),
-            key=_longest_first,
-        )
-        return Grammar(
-            tuple(forms), re.compile("|".join(_form(before, after) for before, after in forms))
-        )
+        forms = sorted({halves(format) for format in formats}, key=_longest_first)
+        return Grammar(tuple(forms), re.compile("|".join(_form(*form) for form in forms)))
 
     def find(self, text: str, start: int = 0) -> tuple[int, Marker] | None:
         """Return the first marker from `start` on with its position, or None."""
@@ -120,12 +117,12 @@ class Grammar:
 
     def could_begin(self, text: str) -> bool:
         """Return whether `text` may be the beginning of a marker that is not complete yet."""
-        return any(_could_begin(text, before, after) for before, after in self.forms)
+        return any(_could_begin(text, *form) for form in self.forms)
 
     def beginning(self, text: str, start: int = 0) -> int:
         """Return the position from `start` on where an incomplete marker may begin; the length of
         the text if there is none."""
-        reach = max(len(before) + LONGEST + len(after) for before, after in self.forms)
+        reach = max(len(before) + LONGEST + len(after) for before, after, _ in self.forms)
         return next(
             (
                 at
@@ -136,27 +133,29 @@ class Grammar:
         )
 
 
-def _longest_first(form: tuple[str, str]) -> tuple[int, int, tuple[str, str]]:
+def _longest_first(form: Form) -> tuple[int, int, Form]:
     return (-len(form[0]), -len(form[1]), form)
 
 
-def _form(before: str, after: str) -> str:
-    if len(before.strip()) >= DISTINCTIVE:
+def _form(before: str, after: str, numbered: bool) -> str:
+    if numbered:  # `[2024]` is text
+        id = rf"[0-9]{{1,{LONGEST_NUMBER}}}"
+    elif len(before.strip()) >= DISTINCTIVE:
         id = rf"[A-Za-z0-9]{{1,{LONGEST}}}"
     else:  # `[note]` and `[2024]` are text: an id has a letter and a digit
         id = rf"(?=[A-Za-z0-9]*[A-Za-z])(?=[A-Za-z0-9]*[0-9])[A-Za-z0-9]{{{SHORTEST},{LONGEST}}}"
     return re.escape(before) + f"({id})" + (re.escape(after) or "(?![A-Za-z0-9])")
 
 
-def _could_begin(text: str, before: str, after: str) -> bool:
+def _could_begin(text: str, before: str, after: str, numbered: bool) -> bool:
     if len(text) <= len(before):
         return before.startswith(text)
     if not text.startswith(before):
         return False
     body = text[len(before) :]
-    id = re.match(r"[A-Za-z0-9]*", body)
+    id = re.match(r"[0-9]*" if numbered else r"[A-Za-z0-9]*", body)
     assert id is not None
-    if len(id[0]) > LONGEST:
+    if len(id[0]) > (LONGEST_NUMBER if numbered else LONGEST):
         return False
     rest = body[id.end() :]
     return rest == "" or (len(rest) < len(after) and after.startswith(rest))

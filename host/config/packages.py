@@ -49,7 +49,7 @@ Spec = TypeVar("Spec", bound=Value)
 AGENT_FILE = "agent/agent.yml"
 SEARCH_FILE = "agent/search.yao"
 PROMPTS_FILE = "agent/prompts.yml"
-# Files of which an unknown key is a warning. In those of collections, models and servers it stays an
+# Files of which an unknown key is a warning. In those of collections, models and servers it is an
 # error: there a key may decide who sees what.
 LENIENT: tuple[type[Value], ...] = (PackageFile, AgentFile, SearchSettings, ConnectorSpec)
 _ID = re.compile(r"[\w-]{1,64}(\.[\w-]{1,64}){0,15}")

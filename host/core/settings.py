@@ -108,7 +108,8 @@ class CitationSettings(Value):
     """Markers of citations and the instructions to use them."""
 
     format: Annotated[str, AfterValidator(usable_format)] = Field(
-        default="#ref:{id}", description="The marker as the model writes it; must contain {id}"
+        default="#ref:{id}",
+        description="The marker as the model writes it, with {id} or {index}; or `xml`",
     )
     auto_inject_prompt: bool = Field(
         default=True, validation_alias=AliasChoices("auto_inject_prompt", "autoInjectPrompt")

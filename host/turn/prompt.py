@@ -80,7 +80,9 @@ def instructions(settings: CitationSettings) -> str:
         return ""
     if settings.custom_prompt:
         return settings.custom_prompt
-    return _INSTRUCTIONS.replace("{example}", settings.format.replace("{id}", "…"))
+    return _INSTRUCTIONS.replace(
+        "{example}", settings.format.replace("{id}", "…").replace("{index}", "…")
+    )
 
 
 def sources_text(

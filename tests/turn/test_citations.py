@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from itertools import pairwise
 from typing import Any
 
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 from groundhook.host.citations.ids import key_of, short_id
 from groundhook.host.citations.index import CitationIndex
 from groundhook.host.citations.reader import Grammar, Marker, Piece, Plain, Reading, defuse, read
+from groundhook.host.core.types.markers import usable_format
 from groundhook.host.core.types.search import Item
 
 HASH = Grammar.of("#ref:{id}")
@@ -128,6 +130,7 @@ def test_a_format_of_brackets_takes_no_word_and_no_year_for_a_marker(
 
 ROUND = Grammar.of("[{id}][")
 TICKED = Grammar.of("`{id}`")
+NUMBERS = Grammar.of("[{index}]", "#ref:{id}")
 SEVERAL = Grammar.of("[{id}]", "[[{id}]]", "#ref:{id}", "#{id}", "#{id}#")
 # Pieces of fences and markers, so that texts are often nearly one.
 SIGNS = st.sampled_from(
@@ -140,6 +143,7 @@ SIGNS = st.sampled_from(
         "\n",
         "#ref:a1b2",
         "[c3d4]",
+        "[12]",
         "    ",
         "`" * 20,
     ]
@@ -150,7 +154,7 @@ TEXT = st.lists(SIGNS, max_size=40).map("".join)
 @given(
     TEXT,
     st.lists(st.integers(0, 200)),
-    st.sampled_from([HASH, BRACKETS, Grammar.of("<{id}/>"), ROUND, TICKED, SEVERAL]),
+    st.sampled_from([HASH, BRACKETS, Grammar.of("<{id}/>"), ROUND, TICKED, SEVERAL, NUMBERS]),
 )
 def test_any_splitting_of_an_answer_gives_the_same_text_and_the_same_markers(
     text: str, cuts: list[int], grammar: Grammar
@@ -183,7 +187,9 @@ def test_a_long_answer_of_one_fence_is_read_in_no_time() -> None:
 
 @given(
     TEXT,
-    st.sampled_from([("#ref:{id}",), ("[{id}[",), ("[{id}]", "[[{id}]]"), ("#{id}", "#{id}#")]),
+    st.sampled_from(
+        [("#ref:{id}",), ("[{id}[",), ("[{id}]", "[[{id}]]"), ("#{id}", "#{id}#"), ("[{index}]",)]
+    ),
 )
 def test_a_defused_text_holds_no_marker_and_reads_the_same(
     text: str, formats: tuple[str, ...]
@@ -192,6 +198,26 @@ def test_a_defused_text_holds_no_marker_and_reads_the_same(
     defused = defuse(text, grammar)
     assert not grammar.pattern.search(defused)
     assert defused.replace("\u2060", "") == text
+
+
+def test_numbered_markers_count_the_sources_and_leave_other_numbers_alone() -> None:
+    index = CitationIndex(usable_format("[{index}]"))
+    first, second = index.cite(item("a")), index.cite(item("b"))
+    again = index.cite(item("a"))
+    assert [each.citation_id for each in (first, second, again)] == ["[1]", "[2]", "[1]"]
+    answer = "As [1][2] say [2024], but [3] and list[x] and [] do not."
+    assert markers(answer, index.grammar) == ["[1]", "[2]", "[3]"]
+    assert [index.find(id) for id in ("1", "2", "3", "2024")] == [again, second, None, None]
+
+
+def test_xml_names_a_format_and_numbers_need_an_end() -> None:
+    index = CitationIndex(usable_format("xml"))
+    marker = index.cite(item("a")).citation_id
+    assert re.fullmatch(r'<ref id="[a-z2-7]{4}"/>', marker)
+    assert markers(f"So {marker}.", index.grammar) == [marker]
+    for wrong in ("[{index}{id}]", "#{index}", "[index]"):
+        with pytest.raises(ValueError, match=r"must (contain|have)"):
+            usable_format(wrong)
 
 
 def test_markers_that_were_handed_out_in_an_earlier_format_are_still_read() -> None:

@@ -14,16 +14,33 @@ _UNSEEN = re.compile(
 )
 
 
+NAMED_FORMATS = {"xml": '<ref id="{id}"/>'}
+
+
+def halves(format: str) -> tuple[str, str, bool]:
+    """Return the text before and after the id of a format, and whether it has a number in the
+    place of the id (`[{index}]`)."""
+    slot = "{index}" if "{index}" in format else "{id}"
+    before, _, after = format.partition(slot)
+    return before, after, slot == "{index}"
+
+
 def usable_format(value: str) -> str:
-    """Return the format unchanged. Raises ValueError, with a message for the author, for one that
-    cannot be distinguished from text."""
-    if value.count("{id}") != 1:
-        raise ValueError("must contain {id} exactly once, such as '#ref:{id}' or '[{id}]'")
-    before, _, after = value.partition("{id}")
+    """Return the format, `xml` as the one that it names. Raises ValueError, with a message for the
+    author, for one that cannot be distinguished from text."""
+    value = NAMED_FORMATS.get(value, value)
+    if value.count("{id}") + value.count("{index}") != 1:
+        raise ValueError(
+            "must contain {id} or {index} exactly once, such as '#ref:{id}' or '[{index}]', or be"
+            " 'xml'"
+        )
+    before, after, _ = halves(value)
     if not before or before[-1:].isalnum() or before[0].isalnum() or after[:1].isalnum():
         raise ValueError(
             "must begin with a sign before {id}, and have no letter or digit next to {id}"
         )
+    if "{index}" in value and not after and len(before.strip()) < 3:
+        raise ValueError("must have a sign after {index}, such as '[{index}]'")
     if len(value) > LONGEST_FORMAT:
         raise ValueError(f"must have at most {LONGEST_FORMAT} characters")
     if not value.isprintable() or _UNSEEN.search(value):
