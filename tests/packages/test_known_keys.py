@@ -16,9 +16,9 @@ from groundhook.host.core.errors import ConfigError
 from groundhook.host.core.ports import ModelCall
 from groundhook.host.core.types.connector_spec import ConnectorSpec
 from groundhook.host.core.types.sampling import Sampling
+from groundhook.host.core.types.tools import Tool
 from groundhook.host.core.types.turn import Message
 from groundhook.host.llm.request import UNSEEN_IMAGE, request
-from groundhook.host.turn.tools import Tool
 from tests.conftest import MakeApp
 from tests.turn.test_agents import value
 from tests.turn.test_stream import end, of, run, scripted
