@@ -80,7 +80,7 @@ async def test_options_of_the_model_reach_it_from_the_package(make_app: MakeApp)
     package = {"connector": "script", "options": {**SAMPLING, "stop": "END"}}
     model = scripted("Fine.")
     await run(make_app({"assistants/a/package.yao": json.dumps(package)}), connector=model)
-    assert model.asked[0].sampling.over(Sampling()) == SAMPLING
+    assert model.calls[0].sampling.over(Sampling()) == SAMPLING
 
 
 async def test_options_of_the_model_reach_it_from_a_hook(make_app: MakeApp) -> None:
@@ -157,7 +157,7 @@ async def test_the_loop_of_tools_is_as_long_as_the_package_wants(
     )
     model = scripted({"tool_calls": [{"name": "count"}], "times": 0})
     events = await run(app, connector=model, tools=[tool])
-    assert (len(model.asked), end(events).data) == (asked, rounds)
+    assert (len(model.calls), end(events).data) == (asked, rounds)
 
 
 async def test_create_and_next_may_be_in_files_that_the_package_names(make_app: MakeApp) -> None:
