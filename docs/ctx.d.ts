@@ -66,14 +66,84 @@ declare module "groundhook" {
     total_tokens: number;
   }
 
-  /** A tool call of the turn with its result or error. */
+  /** A tool call with its result or its error; the same value at every door. */
   export interface ToolOutcome {
+    /** Id of the call in the turn; empty outside */
     toolcall_id: string;
+    /** The MCP server of the tool; empty: none */
     server: string;
+    /** The owner's name of the tool: `<tool>` */
     tool: string;
     arguments: Record<string, any>;
+    /** The tool's answer as JSON; None on an error */
     result: any;
+    /** Why the call failed; None: it did not */
     error: string | null;
+    /** The name under which the tool was offered */
+    name: string;
+    /** The toolkit of the tool; empty: none */
+    toolkit: string;
+    /** What a model gets of the result, whole */
+    text: string;
+    /** What can be cited of the result, with its citation_id in a turn */
+    items: Item[];
+    warnings: string[];
+    duration_ms: number;
+    /** Why it failed, for programs */
+    code: "" | "wrong_arguments" | "unknown_tool" | "not_permitted" | "not_offered" | "timeout" | "rate_limited" | "unreachable" | "failed";
+  }
+
+  /** One result of a search, immutable. */
+  export interface Item {
+    /** Marker of the item in answers */
+    citation_id: string;
+    type: "web" | "kb" | "db";
+    title: string;
+    /** The passage, snippet or record, as text */
+    content: string;
+    url: string;
+    /** Relevance by the source, 0-1 */
+    score: number;
+    /** Weight of its origin: user, hook or auto */
+    weight: number;
+    /** kb: the document */
+    document_id: string;
+    /** kb: the collection */
+    collection: string;
+    /** kb: place of the content in the document */
+    extent: Extent | null;
+    /** db: the model */
+    model: string;
+    /** db: the primary key */
+    record_id: any;
+    /** db: the record or the figures; kb: fields of the document */
+    data: Record<string, any> | null;
+    /** db: the query of figures (a count, a sum) */
+    query: ComputedBy | null;
+    /** web: date of publication, YYYY-MM-DD; empty: not known */
+    published: string;
+    /** web: `listed`: `content` is the snippet of the search engine; `fetched`: a passage of the page */
+    status: "listed" | "fetched" | null;
+  }
+
+  /** The place of an item's content in its document: characters `start` to `end` of the text, counted from 0. `sentences` is set if the content is a part of a chunk. */
+  export interface Extent {
+    start: number;
+    end: number;
+    sentences: Sentences | null;
+  }
+
+  /** The sentences of a chunk that are an item's content, counted from 1. Rows of tables, entries of lists and lines of code count as sentences. */
+  export interface Sentences {
+    first: number;
+    last: number;
+    of: number;
+  }
+
+  /** The query that computed a figure, and the number of records. */
+  export interface ComputedBy {
+    dsl: Record<string, any>;
+    rows: number;
   }
 
   /** The result of a Create hook. */
@@ -346,59 +416,6 @@ declare module "groundhook" {
     facets: Record<string, FacetCount[]> | null;
     graph_nodes: GraphNode[] | null;
     dsl: Record<string, any> | null;
-  }
-
-  /** One result of a search, immutable. */
-  export interface Item {
-    /** Marker of the item in answers */
-    citation_id: string;
-    type: "web" | "kb" | "db";
-    title: string;
-    /** The passage, snippet or record, as text */
-    content: string;
-    url: string;
-    /** Relevance by the source, 0-1 */
-    score: number;
-    /** Weight of its origin: user, hook or auto */
-    weight: number;
-    /** kb: the document */
-    document_id: string;
-    /** kb: the collection */
-    collection: string;
-    /** kb: place of the content in the document */
-    extent: Extent | null;
-    /** db: the model */
-    model: string;
-    /** db: the primary key */
-    record_id: any;
-    /** db: the record or the figures; kb: fields of the document */
-    data: Record<string, any> | null;
-    /** db: the query of figures (a count, a sum) */
-    query: ComputedBy | null;
-    /** web: date of publication, YYYY-MM-DD; empty: not known */
-    published: string;
-    /** web: `listed`: `content` is the snippet of the search engine; `fetched`: a passage of the page */
-    status: "listed" | "fetched" | null;
-  }
-
-  /** The place of an item's content in its document: characters `start` to `end` of the text, counted from 0. `sentences` is set if the content is a part of a chunk. */
-  export interface Extent {
-    start: number;
-    end: number;
-    sentences: Sentences | null;
-  }
-
-  /** The sentences of a chunk that are an item's content, counted from 1. Rows of tables, entries of lists and lines of code count as sentences. */
-  export interface Sentences {
-    first: number;
-    last: number;
-    of: number;
-  }
-
-  /** The query that computed a figure, and the number of records. */
-  export interface ComputedBy {
-    dsl: Record<string, any>;
-    rows: number;
   }
 
   /** The number of documents with a value. */

@@ -18,10 +18,10 @@ from groundhook.host.config import tree
 from groundhook.host.config.catalogue import Catalogue
 from groundhook.host.config.documents import read_document
 from groundhook.host.config.environment import Environment, need, without_unset
+from groundhook.host.config.hook_files import hook_script
 from groundhook.host.config.layers import Layer, file_layer, hook_layer, request_layer
 from groundhook.host.config.prompts import Prompts, inline_prompts, read_prompts
 from groundhook.host.config.resolve import Explained, Resolved, explain, explain_app, resolve
-from groundhook.host.config.tsconfig import import_paths
 from groundhook.host.config.validate import Checked, check_document, read_value
 from groundhook.host.core.app_settings import AppSettings
 from groundhook.host.core.errors import ConfigError, ConfigErrors, Place, UnknownName, suggestion
@@ -180,7 +180,7 @@ class App:
             checked = check_package(found, self.environment)
         except ConfigError:  # the hook of a package that cannot be read is the usual file
             checked = None
-        return _hook(found, checked)
+        return hook_script(found, checked)
 
     def package(self, id: str) -> Package:
         """Return an assistant. Raises UnknownName with the nearest names, ConfigError when the
@@ -347,7 +347,7 @@ def load_package(found: tree.Found, root: Path, environment: Environment) -> Pac
             errors, lambda: read_prompts(own, f"{found.shown}/{tree.PROMPTS}", environment), ()
         )
         prompts = {**prompts, "default": plain}
-    hook = _collecting(errors, lambda: _hook(found, checked), None)
+    hook = _collecting(errors, lambda: hook_script(found, checked), None)
     raise_all(errors)
     extra = {
         key: value
@@ -472,38 +472,6 @@ def _locales(found: tree.Found, root: Path) -> Catalogue[Mapping[str, Any]]:
 def _locale(path: Path, shown: str) -> Mapping[str, Any]:
     data: Mapping[str, Any] = read_document(path, shown).data
     return data
-
-
-def _hook(found: tree.Found, checked: Checked | None) -> HookScript | None:
-    """Return the hook of a package: the files that `hooks.create` and `hooks.next` name, else the
-    first of the usual ones. Raises ConfigError for a file that does not exist."""
-    usual = next(iter(tree.hooks(found.path)), None)
-    create, after = (_hook_file(found, checked, name) or usual for name in ("create", "next"))
-    entry = create or after
-    if entry is None:
-        return None
-    return HookScript(
-        entry=entry,
-        next_entry=after if after != entry else None,
-        root=found.path,
-        shown=found.shown,
-        paths=import_paths(found.path, found.shown),
-    )
-
-
-def _hook_file(found: tree.Found, checked: Checked | None, name: str) -> Path | None:
-    written = checked.data.get("hooks", {}).get(name) if checked else None
-    if checked is None or not isinstance(written, str) or not written:
-        return None
-    base = found.path / written
-    for path in (base, *(base.with_name(f"{base.name}.{ending}") for ending in ("ts", "js"))):
-        if path.is_file() and path.resolve().is_relative_to(found.path.resolve()):
-            return path
-    raise ConfigError(
-        f"'hooks.{name}': no file {written!r} in this package",
-        place=checked.place(("hooks", name)),
-        hint="a path below the package's folder, such as src/create.ts",
-    )
 
 
 def _doubled(found: tree.Found, values: Mapping[str, Any]) -> Iterable[Problem]:

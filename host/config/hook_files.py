@@ -1,0 +1,43 @@
+"""Which files of a package hold its hook. Reads tsconfig.json, and no script."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from groundhook.host.config import tree
+from groundhook.host.config.tsconfig import import_paths
+from groundhook.host.config.validate import Checked
+from groundhook.host.core.errors import ConfigError
+from groundhook.host.core.hook_engine import HookScript
+
+
+def hook_script(found: tree.Found, checked: Checked | None) -> HookScript | None:
+    """Return the hook of a package: the files that `hooks.create` and `hooks.next` name, else the
+    first of the usual ones. Raises ConfigError for a file that does not exist."""
+    usual = next(iter(tree.hooks(found.path)), None)
+    create, after = (_hook_file(found, checked, name) or usual for name in ("create", "next"))
+    entry = create or after
+    if entry is None:
+        return None
+    return HookScript(
+        entry=entry,
+        next_entry=after if after != entry else None,
+        root=found.path,
+        shown=found.shown,
+        paths=import_paths(found.path, found.shown),
+    )
+
+
+def _hook_file(found: tree.Found, checked: Checked | None, name: str) -> Path | None:
+    written = checked.data.get("hooks", {}).get(name) if checked else None
+    if checked is None or not isinstance(written, str) or not written:
+        return None
+    base = found.path / written
+    for path in (base, *(base.with_name(f"{base.name}.{ending}") for ending in ("ts", "js"))):
+        if path.is_file() and path.resolve().is_relative_to(found.path.resolve()):
+            return path
+    raise ConfigError(
+        f"'hooks.{name}': no file {written!r} in this package",
+        place=checked.place(("hooks", name)),
+        hint="a path below the package's folder, such as src/create.ts",
+    )
