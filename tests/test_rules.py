@@ -53,6 +53,7 @@ DOORS = {
     "voyageai": ("handlers.kb.embedders.voyage", "rerankers.voyage"),
     "cohere": ("rerankers.cohere",),
     "sqlalchemy": ("handlers.db",),
+    "psycopg": ("host.storage.postgresql",),
     "ruamel": ("host.config", "handlers.db.question", "handlers.kb.reading.front_matter"),
     "msgpack": ("host.core.workers",),
     "watchfiles": ("host.app.watching",),
@@ -202,7 +203,7 @@ def test_the_tree_of_the_architecture_names_every_folder() -> None:
 # Declared, and imported by no line: drivers that SQLAlchemy imports, the compiler that lies in
 # dukpy's folder, and a part of lxml that trafilatura's own dependencies ask for under a name that
 # pip before 23.3 does not find.
-BY_NAME = {"asyncmy", "psycopg", "dukpy", "lxml-html-clean"}
+BY_NAME = {"asyncmy", "dukpy", "lxml-html-clean"}
 COMPARED = {"bm25s (not installed)"}  # which bench.retrieval compares with where it is installed
 
 

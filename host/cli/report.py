@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import BaseModel
 
+from groundhook.host.core.json_lines import line
 from groundhook.host.core.types.events import Failed, Warned
-from groundhook.host.output.lines import line
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType

@@ -154,6 +154,20 @@ class MemorySettings(Value):
     )
 
 
+class StoreSettings(Value):
+    """Where conversations are kept."""
+
+    url: str = Field(
+        default="",
+        description=(
+            "PostgreSQL database, such as $ENV.STORE_URL; empty: SQLite under the state folder"
+        ),
+    )
+    busy_ms: int = Field(
+        default=5000, ge=0, description="Longest wait while another process writes to SQLite"
+    )
+
+
 class TurnsSettings(Value):
     """How many turns an open app runs at the same time. Turns of called assistants do not count."""
 
@@ -171,6 +185,7 @@ class AppKeys(Value):
         default={}, description="Embedding services by name"
     )
     memory: MemorySettings = MemorySettings()
+    store: StoreSettings = StoreSettings()
     state: str = Field(
         default=".groundhook",
         min_length=1,

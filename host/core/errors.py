@@ -40,6 +40,7 @@
     │   └── ToolFailed            the tool ran and reported a failure
     ├── IngestError            a document cannot be added
     ├── TooManyTurns           the host has as many turns as it takes
+    ├── ChatBusy               another turn of the chat is under way
     ├── StorageError           disk full, a store that cannot be opened or is in use
     └── WorkerDied             a child process of the host ended during a call
 
@@ -370,6 +371,19 @@ class TooManyTurns(HostError):
     """The host has as many turns, running and waiting, as its settings allow."""
 
     code = "too_many_turns"
+
+
+class ChatBusy(HostError):
+    """Another turn of the chat is under way; `turn_id` is its id."""
+
+    code = "chat_busy"
+
+    def __init__(self, chat_id: str, turn_id: str) -> None:
+        super().__init__(
+            f"another turn of the chat {chat_id!r} is under way",
+            hint="wait for its end, or stop it",
+        )
+        self.turn_id = turn_id
 
 
 class StorageError(HostError):

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, assert_never
 
+from groundhook.host.core import hook_messages
 from groundhook.host.core.types.events import (
     CitationSeen,
     Event,
@@ -33,7 +34,6 @@ from groundhook.host.dialects import openwebui
 from groundhook.host.dialects.fold import Piece
 from groundhook.host.dialects.numbering import CitationStyle, Numbers, shown, unique
 from groundhook.host.dialects.places import address
-from groundhook.host.output import messages
 
 DONE = "[DONE]"
 BROKEN = "the answer broke off"
@@ -54,7 +54,7 @@ class Sent:
     label: str = ""
     annotated: Item | None = None
     open: tuple[tuple[str, openwebui.Status], ...] = ()
-    messages: messages.Messages = field(default_factory=dict)
+    messages: hook_messages.Messages = field(default_factory=dict)
     begun: bool = False
     finish: str = ""
 
@@ -168,12 +168,12 @@ class OpenAIChat:
     def _message(self, state: Sent, event: HookMessage) -> tuple[Sent, Sequence[Piece]]:
         """Send the text that a hook's message adds. A message that was replaced cannot be taken
         back, and one of another type is for clients that know it."""
-        after = messages.step(state.messages, event)
+        after = hook_messages.step(state.messages, event)
         held = replace(state, messages=after)
         now = after.get(event.message_id)
         if now is None or not _is_text(now.message):
             return held, ()
-        text, _ = messages.added_text(state.messages.get(event.message_id), now)
+        text, _ = hook_messages.added_text(state.messages.get(event.message_id), now)
         return self._sent(held, text)
 
     def _opened(

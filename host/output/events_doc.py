@@ -12,6 +12,7 @@ from typing import Any, get_args
 from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 
+from groundhook.host.core.json_lines import line
 from groundhook.host.core.types.events import (
     CitationSeen,
     Cited,
@@ -33,7 +34,6 @@ from groundhook.host.core.types.search import (
     Sentences,
 )
 from groundhook.host.core.types.turn import Usage
-from groundhook.host.output.lines import line
 
 DOCUMENT = Path("docs/events.md")
 COMMON = ("type", "turn_id", "at_ms")

@@ -18,6 +18,7 @@ from rich.console import Console, RenderableType
 from rich.style import Style
 from rich.text import Text as Styled
 
+from groundhook.host.core.hook_messages import Messages, added_text, step
 from groundhook.host.core.types.events import (
     STOPPED,
     CitationSeen,
@@ -40,7 +41,6 @@ from groundhook.host.core.types.events import (
 )
 from groundhook.host.core.types.search import Item, SearchType
 from groundhook.host.output.flow import Flow, Isolates, one_line, shortened, visible
-from groundhook.host.output.messages import Messages, added_text, step
 from groundhook.host.output.tree import duration, trace_tree
 
 Section = Literal["progress", "answer", "message", "sources", "trace"]

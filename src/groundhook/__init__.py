@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from groundhook.host.app.opening import open_host as open_host
     from groundhook.host.app.reload import Swap as Swap
     from groundhook.host.core.audience import for_readers as for_readers
+    from groundhook.host.core.errors import ChatBusy as ChatBusy
     from groundhook.host.core.errors import ConfigError as ConfigError
     from groundhook.host.core.errors import ConfigErrors as ConfigErrors
     from groundhook.host.core.errors import DelegateError as DelegateError
@@ -108,6 +109,7 @@ _HOMES = {
     "groundhook.host.app.reload": ("Swap",),
     "groundhook.host.core.audience": ("for_readers",),
     "groundhook.host.core.errors": (
+        "ChatBusy",
         "ConfigError",
         "ConfigErrors",
         "DelegateError",

@@ -17,13 +17,13 @@ from rich.console import Console
 
 from groundhook import open_host
 from groundhook.handlers.canned import CannedSource, canned_item
+from groundhook.host.core.json_lines import line
 from groundhook.host.core.types.connector_spec import (
     ConnectorOptions,
     ConnectorSpec,
 )
 from groundhook.host.core.types.events import Event, StreamEnd
 from groundhook.host.llm.scripted import ScriptedConnector
-from groundhook.host.output.lines import line
 from groundhook.host.output.terminal import Terminal
 from tests.conftest import MakeApp
 from tests.keys import key

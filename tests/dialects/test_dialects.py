@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from groundhook.host.core.json_lines import line
 from groundhook.host.core.types.events import CitationSeen, Event, StreamEnd, StreamStart, Text
 from groundhook.host.core.types.search import Item
 from groundhook.host.dialects.audience import Audience
@@ -21,7 +22,6 @@ from groundhook.host.dialects.native import Answer, Native, Whole
 from groundhook.host.dialects.openai_chat import DONE, OpenAIChat, completion
 from groundhook.host.dialects.openwebui import answer_task, task_of
 from groundhook.host.dialects.places import address
-from groundhook.host.output.lines import line
 from tests.dialects.logs import HIDDEN, ITEMS, LOGS
 
 PUBLIC = "https://tea.example"

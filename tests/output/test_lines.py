@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from groundhook.host.core.error_events import failures
 from groundhook.host.core.errors import ConfigError, Place
+from groundhook.host.core.json_lines import line
 from groundhook.host.core.types.events import EVENT, SearchFound, StreamEnd, Text, Trace, TraceNode
 from groundhook.host.core.types.search import Item
-from groundhook.host.output.lines import line
 
 JSON = st.recursive(
     st.none()

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 from rich.console import Console
 
+from groundhook.host.core.hook_messages import message_text
 from groundhook.host.core.types.events import (
     STOPPED,
     CitationSeen,
@@ -34,7 +35,6 @@ from groundhook.host.core.types.events import (
     Warned,
 )
 from groundhook.host.core.types.search import Extent, Item, Sentences
-from groundhook.host.output.messages import message_text
 from groundhook.host.output.terminal import Terminal, console, safe_link
 
 HOOKS = Item(

@@ -9,8 +9,8 @@ import pytest
 
 from groundhook import open_host
 from groundhook.handlers.canned import CannedSource
+from groundhook.host.core.hook_messages import fold
 from groundhook.host.core.types.events import Event
-from groundhook.host.output.messages import fold
 from tests.conftest import MakeApp
 from tests.turn.test_hook_turns import hooked
 from tests.turn.test_stream import app_with, end, of, scripted, web

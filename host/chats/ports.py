@@ -1,0 +1,224 @@
+"""The ports of kept conversations, and the values that they take.
+
+Every method takes the owner first; none finds a row by its id alone. What belongs to somebody else
+does not exist: UnknownName. Times are whole milliseconds since 1970. Every method raises
+StorageError.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from groundhook.host.core.types.chats import (
+    Chat,
+    ChatMessage,
+    Feedback,
+    Owner,
+    StoredTurn,
+    TurnState,
+)
+
+
+def chat_id() -> str:
+    """Return a new id of a chat: 128 bits, which cannot be guessed."""
+    return f"c_{secrets.token_hex(16)}"
+
+
+def message_id() -> str:
+    """Return a new id of a message."""
+    return f"m_{secrets.token_hex(12)}"
+
+
+def turn_id() -> str:
+    """Return a new id of a turn."""
+    return f"t_{secrets.token_hex(6)}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Page:
+    """Which chats to list: the last changed first, those after `after`, which is the `next` of the
+    page before. `words`: only chats whose title contains them."""
+
+    limit: int = 50
+    after: str = ""
+    words: str = ""
+    assistant_id: str = ""
+    archived: bool | None = False  # None: both
+
+
+@dataclass(frozen=True, kw_only=True)
+class Listing:
+    """A page of chats. `next` is empty after the last."""
+
+    chats: Sequence[Chat]
+    next: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChatChange:
+    """What to change of a chat; None: not that. `leaf` is any of its messages: the branch that is
+    shown ends there."""
+
+    chat_id: str
+    at: int
+    title: str | None = None
+    leaf: str | None = None
+    archived: bool | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class NewTurn:
+    """A turn that begins. `question` is the message to keep, or the id of one that is kept already,
+    for another answer to it."""
+
+    id: str
+    chat_id: str
+    question: ChatMessage | str
+    answer_id: str
+    worker: str
+    at: int
+    lease_until: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class EndedTurn:
+    """A turn that ended, with its answer. `log`: events that were not appended yet, and the number
+    of the first."""
+
+    id: str
+    answer: ChatMessage
+    state: TurnState
+    at: int
+    first: int = 0
+    log: bytes = b""
+
+
+@dataclass(frozen=True)
+class Marks:
+    """What others have asked of a turn that runs. `lost`: it is not this worker's any more."""
+
+    stop: bool = False
+    lost: bool = False
+
+
+class Chats(Protocol):
+    """The chats of an owner."""
+
+    async def make(self, owner: Owner, chat: Chat, /) -> Chat:
+        """Keep a new chat and return it."""
+        ...
+
+    async def chat(self, owner: Owner, id: str, /) -> Chat:
+        """Return a chat. Raises UnknownName."""
+        ...
+
+    async def list(self, owner: Owner, page: Page, /) -> Listing:
+        """Return a page of the chats. Raises UsageError for an `after` that is none."""
+        ...
+
+    async def change(self, owner: Owner, change: ChatChange, /) -> Chat:
+        """Change a chat and return it. Raises UnknownName, also for the leaf."""
+        ...
+
+    async def delete(self, owner: Owner, id: str, /) -> None:
+        """Remove a chat with all that is kept of it. Raises UnknownName."""
+        ...
+
+
+class Conversations(Protocol):
+    """The messages and turns of chats."""
+
+    async def path(
+        self, owner: Owner, chat: str, leaf: str = "", limit: int | None = None, /
+    ) -> Sequence[ChatMessage]:
+        """Return the messages from the first to `leaf` (empty: the chat's own), at most the newest
+        `limit`. Raises UnknownName."""
+        ...
+
+    async def message(self, owner: Owner, id: str, /) -> ChatMessage:
+        """Return a message. Raises UnknownName."""
+        ...
+
+    async def begin(self, owner: Owner, turn: NewTurn, /) -> StoredTurn:
+        """Keep the question and a turn that runs, in one transaction; the question becomes the leaf
+        of the chat. Raises UnknownName for the chat, the question, or its parent, and ChatBusy
+        while another turn of the chat runs."""
+        ...
+
+    async def undo(self, owner: Owner, turn: str, /) -> None:
+        """Remove a turn that could not be entered, with the question that it brought."""
+        ...
+
+    async def end(self, owner: Owner, turn: EndedTurn, /) -> bool:
+        """Keep the answer, the rest of the log, and that the turn has ended, in one transaction.
+        The answer becomes the leaf if the question still is it. Returns False, and keeps nothing,
+        when the turn has ended already, or its chat was deleted."""
+        ...
+
+    async def turn(self, owner: Owner, id: str, /) -> StoredTurn:
+        """Return a turn. Raises UnknownName."""
+        ...
+
+    async def running(self, owner: Owner, chat: str, /) -> StoredTurn | None:
+        """Return the turn of a chat that runs, or None."""
+        ...
+
+    async def rate(self, owner: Owner, message: str, feedback: Feedback, /) -> None:
+        """Keep what the reader thinks of an answer. Raises UnknownName."""
+        ...
+
+
+class TurnLogs(Protocol):
+    """The events of turns, in blobs of JSON lines, for readers in other processes and after a
+    crash."""
+
+    async def append(
+        self, owner: Owner, turn: str, first: int, body: bytes, lease_until: int, /
+    ) -> Marks:
+        """Append events, the first of which has the number `first`, and renew the lease. An empty
+        `body` renews only."""
+        ...
+
+    async def read(self, owner: Owner, turn: str, after: int = 0, /) -> Sequence[tuple[int, bytes]]:
+        """Return the blobs that hold events with a number above `after`, each with the number of
+        its first event."""
+        ...
+
+    async def stop(self, owner: Owner, turn: str, /) -> bool:
+        """Ask the process that runs a turn to stop it. Returns whether it was running."""
+        ...
+
+
+class Upkeep(Protocol):
+    """What the operator of the host does, across owners."""
+
+    async def every(self, page: Page, /) -> Sequence[tuple[Owner, Chat]]:
+        """Return a page of all chats, the last changed first, each with its owner."""
+        ...
+
+    async def owner_of(self, chat: str, /) -> Owner:
+        """Return the owner of a chat. Raises UnknownName."""
+        ...
+
+    async def lost(self, now: int, lease_until: int, /) -> Sequence[tuple[Owner, StoredTurn]]:
+        """Take over the turns whose lease ended before `now`, and return them; the caller ends
+        them. Each is returned to one caller."""
+        ...
+
+    async def purge(self, *, chats_before: int, logs_before: int) -> Sequence[tuple[Owner, str]]:
+        """Remove the chats that were not changed since one time, and the logs of turns that began
+        before another. Returns the owners and ids of the chats."""
+        ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChatStore:
+    """The ports of one store."""
+
+    chats: Chats
+    conversations: Conversations
+    logs: TurnLogs
+    upkeep: Upkeep

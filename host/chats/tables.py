@@ -1,0 +1,160 @@
+"""The tables of kept conversations, and rows as values."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+from pydantic import ValidationError
+from pydantic_core import from_json
+
+from groundhook.host.core.errors import StorageError, UnknownName
+from groundhook.host.core.json_lines import line
+from groundhook.host.core.types.base import Value, read
+from groundhook.host.core.types.chats import (
+    Chat,
+    ChatMessage,
+    Feedback,
+    KeptAnswer,
+    Owner,
+    StoredTurn,
+)
+from groundhook.host.storage.sql import Part, Row
+
+CHATS = Part(
+    "chats",
+    (
+        """
+        create table chats (
+            id text primary key, owner text not null, assistant_id text not null,
+            title text not null, folded text not null, made_at bigint not null,
+            changed_at bigint not null, leaf text not null, archived bigint not null
+        );
+        create index chats_of_owner on chats (owner, changed_at, id);
+        create index chats_by_change on chats (changed_at);
+        create table messages (
+            id text primary key, owner text not null, chat_id text not null, parent text not null,
+            number bigint not null, role text not null, made_at bigint not null,
+            body blob not null, feedback blob
+        );
+        create unique index messages_of_chat on messages (chat_id, number);
+        create table turns (
+            id text primary key, owner text not null, chat_id text not null,
+            question_id text not null, answer_id text not null, state text not null,
+            worker text not null, lease_until bigint not null, began_at bigint not null,
+            stop bigint not null, brought bigint not null
+        );
+        create unique index one_turn_at_a_time on turns (chat_id)
+            where state = 'running' and chat_id <> '';
+        create index turns_of_chat on turns (chat_id);
+        create index turns_that_run on turns (lease_until) where state = 'running';
+        create index turns_by_begin on turns (began_at);
+        create table logs (
+            turn_id text not null, first bigint not null, last bigint not null,
+            body blob not null, primary key (turn_id, first)
+        );
+        """,
+    ),
+)
+
+CHAT = "id, assistant_id, title, made_at, changed_at, leaf, archived"
+MESSAGE = "m.id, m.chat_id, m.parent, m.role, m.made_at, m.body, m.feedback"
+TURN = "id, chat_id, question_id, answer_id, state, worker, lease_until, began_at"
+TITLE_LENGTH = 60
+
+_ID = re.compile(r"[!-~]{1,100}")
+# What PostgreSQL cannot keep as text: NUL and half of a surrogate pair.
+_UNKEPT = re.compile("[\x00\ud800-\udfff]")
+
+
+class Body(Value):
+    """The part of a message that is kept as JSON."""
+
+    content: str | list[dict[str, Any]] = ""
+    answer: KeptAnswer | None = None
+
+
+def owner_key(owner: Owner) -> str:
+    """Return the text that stands for an owner in every row: ASCII for any ids, and different for
+    ("a", "bc") and ("ab", "c")."""
+    return json.dumps([owner.tenant, owner.user])
+
+
+def owner_in(key: str) -> Owner:
+    """Return the owner of a row."""
+    tenant, user = json.loads(key)
+    return Owner(tenant, user)
+
+
+def known_id(noun: str, id: str) -> str:
+    """Return an id that a caller sent. Raises UnknownName for one that no row can have."""
+    if not _ID.fullmatch(id):
+        raise UnknownName(noun, id[:100], ())
+    return id
+
+
+def title_of(text: str) -> str:
+    """Return the title of a chat whose first question is `text`: its beginning, cut at a word."""
+    line = " ".join(_UNKEPT.sub("", text).split())
+    if len(line) <= TITLE_LENGTH:
+        return line
+    head = line[: TITLE_LENGTH - 1]
+    word, blank, _ = head.rpartition(" ")
+    return f"{word if blank and len(word) > TITLE_LENGTH // 2 else head}…"
+
+
+def kept_text(text: str) -> str:
+    """Return a text without the characters that PostgreSQL cannot keep."""
+    return _UNKEPT.sub("", text)
+
+
+def chat_in(row: Row) -> Chat:
+    id, assistant_id, title, made_at, changed_at, leaf, archived = row
+    return Chat(
+        id=id,
+        assistant_id=assistant_id,
+        title=title,
+        made_at=made_at,
+        changed_at=changed_at,
+        leaf=leaf,
+        archived=bool(archived),
+    )
+
+
+def turn_in(row: Row) -> StoredTurn:
+    names = TURN.split(", ")
+    return StoredTurn(**dict(zip(names, row, strict=True)))
+
+
+def message_in(row: Row, siblings: tuple[str, ...]) -> ChatMessage:
+    """Return a message. Raises StorageError for a body that cannot be read."""
+    id, chat_id, parent, role, made_at, body, feedback = row
+    kept = _value(Body, body, id)
+    return ChatMessage(
+        id=id,
+        chat_id=chat_id,
+        parent=parent,
+        role=role,
+        content=kept.content,
+        answer=kept.answer,
+        made_at=made_at,
+        feedback=_value(Feedback, feedback, id) if feedback is not None else None,
+        siblings=siblings,
+    )
+
+
+def body_of(message: ChatMessage) -> bytes:
+    """Return the part of a message that is kept as JSON. Does not raise for any content."""
+    return line(Body.model_construct(content=message.content, answer=message.answer)).encode()
+
+
+def _value(model: type[Any], body: bytes, id: str) -> Any:
+    try:
+        return model.model_validate_json(body)
+    except ValidationError:
+        pass
+    try:  # kept by a version with other fields
+        return read(model, from_json(body))[0]
+    except ValueError as exc:
+        raise StorageError(f"the message {id!r} was kept by another version, or damaged") from exc

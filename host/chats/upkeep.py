@@ -1,0 +1,71 @@
+"""What the operator of a host does with all chats, in rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from groundhook.host.chats.chats import delete_chat, list_rows
+from groundhook.host.chats.ports import Page
+from groundhook.host.chats.tables import CHAT, TURN, chat_in, known_id, owner_in, turn_in
+from groundhook.host.core.errors import UnknownName
+from groundhook.host.core.types.chats import Chat, Owner, StoredTurn
+from groundhook.host.storage.sql import Sql, Threads
+
+
+class SqlUpkeep:
+    """Implements `ports.Upkeep`."""
+
+    def __init__(self, threads: Threads) -> None:
+        self._threads = threads
+
+    async def every(self, page: Page, /) -> Sequence[tuple[Owner, Chat]]:
+        """Return a page of all chats, the last changed first, each with its owner."""
+        rows = await self._threads.read(lambda sql: list_rows(sql, page, f"owner, {CHAT}"))
+        return [(owner_in(row[0]), chat_in(row[1:])) for row in rows[: page.limit]]
+
+    async def owner_of(self, chat: str, /) -> Owner:
+        """Return the owner of a chat. Raises UnknownName."""
+        known = known_id("chat", chat)
+        rows = await self._threads.read(
+            lambda sql: sql.rows("select owner from chats where id = :id", id=known)
+        )
+        if not rows:
+            raise UnknownName("chat", chat, ())
+        return owner_in(rows[0][0])
+
+    async def lost(self, now: int, lease_until: int, /) -> Sequence[tuple[Owner, StoredTurn]]:
+        """Take over the turns whose lease ended before `now`, and return them."""
+        rows = await self._threads.write(
+            lambda sql: sql.rows(
+                "update turns set lease_until = :until where state = 'running'"
+                f" and lease_until < :now returning owner, {TURN}",
+                until=lease_until,
+                now=now,
+            )
+        )
+        return [(owner_in(row[0]), turn_in(row[1:])) for row in rows]
+
+    async def purge(self, *, chats_before: int, logs_before: int) -> Sequence[tuple[Owner, str]]:
+        """Remove the chats that were not changed since one time, and the logs of turns that began
+        before another. Returns the owners and ids of the chats."""
+
+        def work(sql: Sql) -> list[tuple[Owner, str]]:
+            rows = sql.rows(
+                "select owner, id from chats where changed_at < :before and not exists"
+                " (select 1 from turns where chat_id = chats.id and state = 'running')",
+                before=chats_before,
+            )
+            for _, id in rows:
+                delete_chat(sql, id)
+            sql.change(
+                "delete from logs where turn_id in (select id from turns where began_at < :before"
+                " and state <> 'running')",
+                before=logs_before,
+            )
+            sql.change(
+                "delete from turns where began_at < :before and state <> 'running'",
+                before=logs_before,
+            )
+            return [(owner_in(owner), id) for owner, id in rows]
+
+        return await self._threads.write(work)

@@ -1,0 +1,127 @@
+"""The port of a place where rows are kept: a SQLite file or a PostgreSQL database.
+
+Statements are written once, for both: `:name` for a value, `blob` and `bigint` as types, no
+function that only one of them has. A part of the host (the chats, the memory) declares its tables
+as a `Part`; parts may share a place.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeVar
+
+import anyio
+import anyio.to_thread
+
+from groundhook.host.core.errors import StorageError
+
+Row = tuple[Any, ...]
+Result = TypeVar("Result")
+
+READERS = 4  # threads that read at the same time
+
+VERSIONS = "create table if not exists parts (name text primary key, version bigint not null)"
+
+
+@dataclass(frozen=True)
+class Part:
+    """The tables of one part of the host. `steps` are scripts, statements separated by `;` at the
+    end of a line: each takes the tables one version forward, and is never changed once released.
+    """
+
+    name: str
+    steps: tuple[str, ...]
+
+
+class Sql(Protocol):
+    """Statements inside one transaction."""
+
+    def rows(self, sql: str, /, **values: Any) -> Sequence[Row]:
+        """Run a statement and return its rows."""
+        ...
+
+    def change(self, sql: str, /, **values: Any) -> int:
+        """Run a statement and return the number of rows that it changed."""
+        ...
+
+
+class Storage(Protocol):
+    """A place where rows are kept. Every call blocks, may come from any thread, and raises
+    StorageError. The first use makes the place and its tables."""
+
+    @property
+    def writers(self) -> int:
+        """How many threads may write at the same time."""
+        ...
+
+    def reading(self) -> AbstractContextManager[Sql]:
+        """A transaction that sees one state of the rows."""
+        ...
+
+    def writing(self) -> AbstractContextManager[Sql]:
+        """A transaction that may change rows; committed unless the block raises."""
+        ...
+
+    def close(self) -> None:
+        """Close the connections; those in use are closed when they are returned."""
+        ...
+
+
+class Threads:
+    """Runs transactions of a storage in threads, so that none waits on the event loop."""
+
+    def __init__(self, storage: Storage) -> None:
+        self._storage = storage
+        self._reading = anyio.CapacityLimiter(READERS)
+        self._writing = anyio.CapacityLimiter(storage.writers)
+
+    async def read(self, work: Callable[[Sql], Result]) -> Result:
+        """Return `work` of a transaction that reads. Raises StorageError."""
+
+        def run() -> Result:
+            with self._storage.reading() as sql:
+                return work(sql)
+
+        return await anyio.to_thread.run_sync(run, limiter=self._reading)
+
+    async def write(self, work: Callable[[Sql], Result]) -> Result:
+        """Return `work` of a transaction that may change rows. Raises StorageError."""
+
+        def run() -> Result:
+            with self._storage.writing() as sql:
+                return work(sql)
+
+        return await anyio.to_thread.run_sync(run, limiter=self._writing)
+
+
+def migrate(sql: Sql, parts: Sequence[Part], noun: str) -> None:
+    """Take the tables of each part to its newest version. The transaction must be the only one that
+    migrates. Raises StorageError for tables of a newer version."""
+    run_script(sql, VERSIONS)
+    known: Mapping[str, int] = dict(sql.rows("select name, version from parts"))
+    for part in parts:
+        version = known.get(part.name, 0)
+        if version > len(part.steps):
+            raise StorageError(
+                f"{noun} was written by a newer version of Groundhook"
+                f" ({part.name}: version {version}, this one knows {len(part.steps)})"
+            )
+        for step in part.steps[version:]:
+            run_script(sql, step)
+        if version < len(part.steps):
+            sql.change(
+                "insert into parts (name, version) values (:name, :version)"
+                " on conflict (name) do update set version = excluded.version",
+                name=part.name,
+                version=len(part.steps),
+            )
+
+
+def run_script(sql: Sql, script: str) -> None:
+    """Run the statements of a script in order."""
+    for statement in re.split(r";\s*\n", script.strip().removesuffix(";") + "\n"):
+        if statement.strip():
+            sql.change(statement)
