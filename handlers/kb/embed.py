@@ -57,6 +57,20 @@ class FallsBack(Protocol):
         ...
 
 
+@runtime_checkable
+class EmbedsQuestions(Protocol):
+    """An embedder that embeds several questions faster than one after the other."""
+
+    async def embed_queries(self, texts: Sequence[str], /) -> list[list[float]]: ...
+
+
+async def embed_questions(embedder: Embedder, texts: Sequence[str]) -> list[list[float]]:
+    """Return a vector for each question, together where the embedder can. Raises its errors."""
+    if len(texts) > 1 and isinstance(embedder, EmbedsQuestions):
+        return await embedder.embed_queries(texts)
+    return [await embedder.embed_query(text) for text in texts]
+
+
 def in_context(embedder: Embedder) -> bool:
     return isinstance(embedder, EmbedsInContext) and embedder.in_context
 

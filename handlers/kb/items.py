@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from groundhook.handlers.kb.points import HEADINGS
 from groundhook.handlers.kb.ranking import fusion, passage
-from groundhook.handlers.kb.store import Answer, Hit
+from groundhook.handlers.kb.store import Answer, Hit, Listed
 from groundhook.host.core.ports import Embedder
 from groundhook.host.core.types.base import unvalidated
 from groundhook.host.core.types.collection_spec import CollectionSpec
@@ -62,6 +62,20 @@ def _cut_down(item: Item, part: passage.Part) -> Item:
     sentences = Sentences(first=part.first, last=part.last, of=part.of)
     extent = Extent(start=start, end=max(start, begin + part.end), sentences=sentences)
     return item.model_copy(update={"content": part.text(item.content), "extent": extent})
+
+
+def document(spec: CollectionSpec, listed: Listed) -> Item:
+    """Return an item for a whole document, without its text."""
+    return Item(
+        type="kb",
+        key=f"kb:{spec.id}/{listed.document}",
+        title=listed.title,
+        url=listed.url,
+        score=1.0,
+        document_id=listed.document,
+        collection=spec.id,
+        data=dict(listed.fields) or None,
+    )
 
 
 def item(spec: CollectionSpec, hit: Hit, score: float) -> Item:

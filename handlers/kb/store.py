@@ -27,7 +27,7 @@ _NO_FIELDS: Fields = {}
 
 # The version of the messages between client and worker. Increased when a message changes, and when
 # modules move that a running worker may import later.
-PROTOCOL = "8"
+PROTOCOL = "9"
 
 StoreProgress = Callable[[int, int], None]  # passages stored, passages in all
 Outcome = Literal["added", "replaced"]
@@ -101,6 +101,15 @@ class Stored:
     chunks: int
     bytes: int
     source: str = ""
+
+
+class Listed(NamedTuple):
+    """A document that fulfils a filter, with its payload."""
+
+    document: str
+    title: str
+    url: str
+    fields: Fields
 
 
 class Hit(NamedTuple):
@@ -250,6 +259,16 @@ class VectorStore(Protocol):
         """Count the documents that fulfil `filter` by the values of fields: field → (value,
         documents), the most frequent `limit` first, ties ordered by value. Fields have the type
         keyword, integer or boolean; a field that no document has is left out."""
+        ...
+
+    async def count(self, collection: str, tenant: str | None, filter: Filter | None, /) -> int:
+        """Count the documents that fulfil `filter`; 0 if the collection does not exist."""
+        ...
+
+    async def matching(
+        self, collection: str, tenant: str | None, filter: Filter | None, /
+    ) -> list[Listed]:
+        """Return the documents that fulfil `filter`, ordered by id. Reads no text and no vector."""
         ...
 
     async def whole(

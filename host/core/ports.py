@@ -127,13 +127,15 @@ class Found:
     """The result of a source: items best first, without `citation_id`.
 
     An item's `key` may be empty: it is then derived from its content. `total` counts all matches,
-    exactly or at least (`total_is`); None: not known, the items are counted. `provider` is the
+    exactly or at least (`total_is`); None: not known, the items are counted. `below` counts what
+    was compared and did not reach the threshold. `provider` is the
     service that answered, if the source has a choice. `facets`, `graph_nodes` and `dsl` are those
     of `SearchResult`."""
 
     items: tuple[Item, ...] = ()
     total: int | None = None
     total_is: TotalIs = "exact"
+    below: int = 0
     provider: str = ""
     facets: Mapping[str, tuple[FacetCount, ...]] | None = None
     graph_nodes: tuple[GraphNode, ...] | None = None

@@ -712,6 +712,9 @@ async def test_a_filter_finds_what_fulfils_it(
     answer = await ask(store, made=FIELDS, filter=filter, limit=20)
     assert "".join(sorted({hit.document[0] for hit in answer.hits})) == expected
     assert len(answer.hits) == 2 * len(expected)
+    assert await store.count("a", None, filter) == len(expected)
+    listed = await store.matching("a", None, filter)
+    assert "".join(one.document[0] for one in listed) == expected
 
 
 async def test_hits_have_their_fields_and_facets_count_documents(store: VectorStore) -> None:
@@ -778,6 +781,10 @@ async def test_without_a_tenant_a_collection_that_keeps_them_apart_answers_nothi
         assert await store.passages("a", tenant, {"a.md": None}) == {}
         with pytest.raises(NotPermitted):
             await store.facets("a", tenant, ["tag"], None, 5)
+        with pytest.raises(NotPermitted):
+            await store.count("a", tenant, None)
+        with pytest.raises(NotPermitted):
+            await store.matching("a", tenant, None)
 
 
 async def test_how_rare_a_word_is_depends_on_the_tenant_alone(store: VectorStore) -> None:
@@ -827,6 +834,11 @@ async def test_a_tenant_sees_its_own_on_every_path(
             assert sorted(contents(answer)) == sorted(own.values())
             counted = (await store.facets("a", tenant, ["owner"], filter, 5)).get("owner", [])
             assert counted == ([(tenant, len(own))] if own else [])
+            assert await store.count("a", tenant, filter) == len(own)
+            matching = await store.matching("a", tenant, filter)
+            assert [(one.document, one.fields) for one in matching] == [
+                (name, {"owner": tenant}) for name in sorted(own)
+            ]
         listed = (await store.usage("a", tenant)).documents
         assert {one.document for one in listed} == own.keys()
         for name in ("x.md", "y.md"):

@@ -24,6 +24,7 @@ from groundhook.handlers.kb.store import (
     Answer,
     Hit,
     Incoming,
+    Listed,
     Made,
     Outcome,
     Passage,
@@ -130,6 +131,19 @@ class KBClient:
         return {
             name: [(value, count) for value, count in counted] for name, counted in found.items()
         }
+
+    async def count(self, collection: str, tenant: str | None, filter: Filter | None, /) -> int:
+        among = None if filter is None else dumped(filter)
+        body = {"collection": collection, "tenant": tenant, "filter": among}
+        counted: int = await self._ask("count", body)
+        return counted
+
+    async def matching(
+        self, collection: str, tenant: str | None, filter: Filter | None, /
+    ) -> list[Listed]:
+        among = None if filter is None else dumped(filter)
+        body = {"collection": collection, "tenant": tenant, "filter": among}
+        return [Listed._make(raw) for raw in await self._ask("matching", body)]
 
     async def made(self, collection: str, /) -> Made | None:
         """Read from the disk; starts no worker."""

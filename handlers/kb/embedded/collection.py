@@ -13,6 +13,7 @@ from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from itertools import chain, islice, repeat, starmap
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, Self
 
@@ -29,6 +30,7 @@ from groundhook.handlers.kb.store import (
     Answer,
     Hit,
     Incoming,
+    Listed,
     Made,
     Outcome,
     Places,
@@ -272,6 +274,23 @@ class Collection:
         return self._shard.facets(
             known, tenant=tenant, hidden=self._manifest.hidden, among=among, limit=limit
         )
+
+    def count(self, tenant: str | None, among: Filter | None) -> int:
+        """Count documents."""
+        refuse_without_tenant(self.id, self.made, tenant)
+        hidden = self._manifest.hidden
+        return self._shard.count(tenant=tenant, hidden=hidden, among=among, documents=True)
+
+    def matching(self, tenant: str | None, among: Filter | None) -> list[Listed]:
+        """Return the documents that fulfil a filter, ordered by id."""
+        refuse_without_tenant(self.id, self.made, tenant)
+        found = self._shard.matching(tenant=tenant, hidden=self._manifest.hidden, among=among)
+        shown, types = self._manifest.shown, self.made.fields
+        listed = [
+            Listed(*shown(id >> ORDINALS), points.shown_fields(own, types))
+            for id, own in found.items()
+        ]
+        return sorted(listed, key=attrgetter("document"))
 
     def passages(self, tenant: str, wanted: Places) -> dict[str, tuple[Hit, ...]]:
         """Look up passages of documents by id."""

@@ -272,9 +272,7 @@ class Shard:
     ) -> dict[str, list[tuple[Scalar, int]]]:
         """Count documents by the values of indexed fields: the most frequent `limit` of each."""
         found: dict[str, list[tuple[Scalar, int]]] = {}
-        whole = _filter(
-            tenant, hidden, among, [engine.FieldCondition(FIRST, match=engine.MatchValue(1))]
-        )
+        whole = _filter(tenant, hidden, among, [_FIRST_ONE])
         for name, type in fields.items():
             with _engine_at(self._path):
                 # The engine orders ties arbitrarily: all values are requested, and cut here.
@@ -287,6 +285,35 @@ class Shard:
                 ]
             found[name] = sorted(counted, key=lambda pair: (-pair[1], pair[0]))[:limit]
         return found
+
+    def count(
+        self,
+        *,
+        tenant: str | None,
+        hidden: Collection[int],
+        among: Filter | None,
+        documents: bool = False,
+    ) -> int:
+        """Count passages, or `documents` by their first ones."""
+        wanted = _filter(tenant, hidden, among, [_FIRST_ONE] if documents else [])
+        with _engine_at(self._path):
+            return self._handle.count(engine.CountRequest(exact=True, filter=wanted))
+
+    def matching(
+        self, *, tenant: str | None, hidden: Collection[int], among: Filter | None
+    ) -> dict[int, Mapping[str, Any]]:
+        """Return the payload fields of documents, by their first passages."""
+        wanted, offset = _filter(tenant, hidden, among, [_FIRST_ONE]), None
+        found: dict[int, Mapping[str, Any]] = {}
+        while True:
+            asked = engine.ScrollRequest(
+                offset=offset, limit=_LISTED, filter=wanted, with_payload=["fields"]
+            )
+            with _engine_at(self._path):
+                page, offset = self._handle.scroll(asked)
+            found |= {int(one.id): (one.payload or {}).get("fields", {}) for one in page}
+            if offset is None:
+                return found
 
     def vectors(self, ids: Sequence[int]) -> dict[int, list[float]]:
         with _engine_at(self._path):
@@ -406,10 +433,12 @@ _INDEXES: Mapping[str, Callable[[], Any]] = {
     "float": engine.FloatIndexParams,
     "datetime": engine.DatetimeIndexParams,
 }
+_FIRST_ONE = engine.FieldCondition(FIRST, match=engine.MatchValue(1))
 _EVERY_ONE = engine.SearchParams(
     exact=True
 )  # of a few, without a plan of how to find them, which takes a fifth of the time
 _PAGE = 64  # points copied at a time
+_LISTED = 1000  # documents read at a time
 # Where a filter lets so few passages pass their words are compared one by one, 50 ns each;
 # otherwise the lists of the question's words are read for all passages: of 300,000 in 1.8 ms,
 # against 0.3 ms for 6,000 that a filter lets pass.

@@ -231,6 +231,16 @@ def _facets(collection: Collection, body: Any) -> Any:
     return collection.facets(body["tenant"], body["fields"], among, body["limit"])
 
 
+def _count(collection: Collection, body: Any) -> Any:
+    among = None if body["filter"] is None else loaded(body["filter"])
+    return collection.count(body["tenant"], among)
+
+
+def _matching(collection: Collection, body: Any) -> Any:
+    among = None if body["filter"] is None else loaded(body["filter"])
+    return collection.matching(body["tenant"], among)
+
+
 def _whole(collection: Collection, body: Any) -> Any:
     return [_outgoing(document) for document in collection.whole(body["documents"])]
 
@@ -254,6 +264,8 @@ _READS: Mapping[str, tuple[Callable[[Collection, Any], Any], Any]] = {
     "search": (_search, None),
     "passages": (_passages, {}),
     "facets": (_facets, {}),
+    "count": (_count, 0),
+    "matching": (_matching, []),
     "whole": (_whole, []),
     "usage": (_usage, None),
     "relocate": (_relocate, None),

@@ -13,6 +13,7 @@ import sqlite3
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ from groundhook.handlers.kb.embed import (
     Closes,
     CountsTokens,
     FallsBack,
+    embed_questions,
     estimated_tokens,
     in_context,
 )
@@ -157,10 +159,10 @@ class CachedEmbedder:
         self._model_key = f"{inner.provider}\0{inner.model}\0{inner.dimensions}"
 
     async def embed_query(self, text: str, /) -> list[float]:
-        async def embed(texts: Sequence[str]) -> list[list[float]]:
-            return [await self.inner.embed_query(text) for text in texts]
+        return (await self.embed_queries([text]))[0]
 
-        return (await self._embedded("query", [text], embed))[0]
+    async def embed_queries(self, texts: Sequence[str], /) -> list[list[float]]:
+        return await self._embedded("query", texts, partial(embed_questions, self.inner))
 
     async def embed_documents(self, texts: Sequence[str], /) -> list[list[float]]:
         return await self._embedded("document", texts, self.inner.embed_documents)

@@ -35,6 +35,15 @@ class OnCpu:
         thread, a waiting one never starts."""
         return await asyncio.wrap_future(self._threads.submit(self._query, text))
 
+    async def embed_queries(self, texts: Sequence[str], /) -> list[list[float]]:
+        """Embed questions on every core."""
+        running = [asyncio.wrap_future(self._threads.submit(self._query, text)) for text in texts]
+        try:
+            return [await vector for vector in running]
+        finally:
+            for vector in running:
+                vector.cancel()
+
     async def embed_documents(self, texts: Sequence[str], /) -> list[list[float]]:
         """Embed texts one by one: batches are no faster, and a cancelled add waits only for the
         texts that are running."""

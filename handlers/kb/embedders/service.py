@@ -118,16 +118,22 @@ class ServiceEmbedder:
         self._curve = curve
 
     async def embed_query(self, text: str, /) -> list[float]:
-        return (await self._request([text], "query", self._access.query_s))[0]
+        return (await self.embed_queries([text]))[0]
+
+    async def embed_queries(self, texts: Sequence[str], /) -> Vectors:
+        return await self._embedded(texts, "query", self._access.query_s)
 
     async def embed_documents(self, texts: Sequence[str], /) -> Vectors:
+        return await self._embedded(texts, "document", self._access.batch_s)
+
+    async def _embedded(self, texts: Sequence[str], kind: Kind, budget_s: float) -> Vectors:
         batches = list(batched(texts, self._limits))
         done: dict[int, Vectors] = {}
         waiting = iter(range(len(batches)))
 
         async def embed_next() -> None:
             for index in waiting:
-                done[index] = await self._request(batches[index], "document", self._access.batch_s)
+                done[index] = await self._request(batches[index], kind, budget_s)
 
         with unwrapped():
             async with anyio.create_task_group() as tasks:

@@ -27,6 +27,7 @@ from groundhook.handlers.kb.store import (
     Answer,
     Hit,
     Incoming,
+    Listed,
     Made,
     Outcome,
     Places,
@@ -333,6 +334,14 @@ class GraphedStore:
         /,
     ) -> dict[str, list[tuple[Scalar, int]]]:
         return await self._store.facets(collection, tenant, fields, filter, limit)
+
+    async def count(self, collection: str, tenant: str | None, filter: Filter | None, /) -> int:
+        return await self._store.count(collection, tenant, filter)
+
+    async def matching(
+        self, collection: str, tenant: str | None, filter: Filter | None, /
+    ) -> list[Listed]:
+        return await self._store.matching(collection, tenant, filter)
 
     async def whole(
         self, collection: str, documents: Sequence[tuple[str, str]], /

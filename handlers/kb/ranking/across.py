@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
+from groundhook.handlers.kb.embed import embed_questions
 from groundhook.handlers.kb.language import PLAIN, language_of, main_script, script_of, scripts
 from groundhook.handlers.kb.store import Spoken, packed, unpacked
 from groundhook.host.core.ports import Embedder
@@ -110,9 +111,7 @@ class Across:
     async def _mean(self, embedder: Embedder, language: str) -> Sequence[float]:
         key = (embedder.provider, embedder.model, embedder.dimensions, language)
         if key not in self._means:
-            vectors = [
-                await embedder.embed_query(asked) for asked in _EVERYDAY[language].split("|")
-            ]
+            vectors = await embed_questions(embedder, _EVERYDAY[language].split("|"))
             self._means[key] = [
                 math.fsum(values) / len(vectors) for values in zip(*vectors, strict=True)
             ]

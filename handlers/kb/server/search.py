@@ -1,5 +1,5 @@
 """Searching a collection on a Qdrant server: one request for both rankings, one for what was found,
-and one between them where more passages match than were compared.
+and one between them where more passages match than were compared. Several questions share them.
 
 A document that is replaced during a search is seen whole or not at all: every candidate's version
 is compared with the one in its document's record, and if they differ the search is repeated without
@@ -8,12 +8,13 @@ the version that does not count.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
-from itertools import chain
+from collections.abc import Awaitable, Collection, Generator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from itertools import chain, islice
 from typing import Any
 
-from qdrant_client import models
+from qdrant_client import AsyncQdrantClient, models
 
 from groundhook.handlers.kb import paging, points
 from groundhook.handlers.kb.analyse import Analyser, Sparse
@@ -24,6 +25,8 @@ from groundhook.handlers.kb.server.filter import of_language, of_passages, of_te
 from groundhook.handlers.kb.server.layout import MADE_ID, PLACE, Place, kept_of, made_of, place
 from groundhook.handlers.kb.server.link import ServerLink
 from groundhook.handlers.kb.store import Answer, Hit, Made, Question
+
+_Points = Sequence[models.ScoredPoint]
 
 
 @dataclass
@@ -62,45 +65,98 @@ class Changed(Exception):
     """The collection was rebuilt during the search."""
 
 
+@dataclass(frozen=True)
+class _Found:
+    """What was found for a question: passages with their similarities, best first, versions of
+    documents that were met with their documents' records, and the answer without its hits."""
+
+    page: Mapping[Place, float]
+    met: Mapping[str, str]
+    answer: Answer
+
+
+_Finding = Generator[Sequence[models.QueryRequest], Sequence[_Points], _Found]
+
+
 async def search(
-    link: ServerLink, known: Known, question: Question, without: dict[str, str]
-) -> Answer | None:
-    """Return the answer, or None if the search has to be made again. `without` are versions that
+    link: ServerLink, known: Known, questions: Sequence[Question], without: dict[str, str]
+) -> list[Answer] | None:
+    """Return the answers, or None if the search has to be made again. `without` are versions that
     did not count when they were found, with their documents' records; it is brought up to date.
     Raises Changed."""
+    found = await _together(link, known, [_find(known, one, without) for one in questions])
+    places = {place for one in found for place in one.page}
+    met = {version: record for one in found for version, record in one.met.items()} | without
+    ids = {*met.values(), *(place.point for place in places), MADE_ID}
+    payloads = await _payloads(link, known, ids)
+    if made_of(payloads.get(MADE_ID)) != known.made:
+        raise Changed
+    if _outdated(met, payloads, without):
+        return None
+    if any(place.point not in payloads for place in places):
+        return None
+    with_vectors = [
+        place.point
+        for question, one in zip(questions, found, strict=True)
+        if question.vectors
+        for place in one.page
+    ]
+    vectors = await _vectors(link, known, with_vectors) if with_vectors else {}
+    return [replace(one.answer, hits=_hits(known, one.page, payloads, vectors)) for one in found]
+
+
+async def _together(link: ServerLink, known: Known, searches: Sequence[_Finding]) -> list[_Found]:
+    """Run several searches, whose next queries always share one request."""
+    found: dict[int, _Found] = {}
+    waiting = {number: next(search) for number, search in enumerate(searches)}
+    while waiting:
+        requests = [*chain.from_iterable(waiting.values())]
+        responses = await link.read(partial(_queried, name=known.name, requests=requests))
+        answered = iter(response.points for response in responses)
+        for number, own in list(waiting.items()):
+            try:
+                waiting[number] = searches[number].send([*islice(answered, len(own))])
+            except StopIteration as end:
+                found[number] = end.value
+                del waiting[number]
+    return [found[number] for number in range(len(searches))]
+
+
+def _queried(
+    client: AsyncQdrantClient, *, name: str, requests: Sequence[models.QueryRequest]
+) -> Awaitable[list[models.QueryResponse]]:
+    return client.query_batch_points(name, requests)
+
+
+def _find(known: Known, question: Question, without: Collection[str]) -> _Finding:
+    """Yield queries, receive the points that they find, and return the page."""
     words = Analyser(known.made.language).question(question.text)
     balance = Balance(known.sums) if known.sums else None
     scale = Scale.of(question, balance)
     languages = balance.languages if balance else ("",)
     pool = paging.pool_of(question)
-    ranked, alone = await _rank(link, known, question, words, scale, languages, without)
+    first = yield _rankings(question, words, scale, languages, without)
+    ranked, alone = _ranked(first, len(languages), len(words.indices))
     found = _fused(known, words, scale, ranked, alone, pool)
     enough = {
         place: cosine
         for place, cosine in found.cosines.items()
         if cosine >= question.least_cosine or place in found.sure
     }
-    nearest, whole = await _nearest(link, known, question, scale, ranked, languages, without)
+    nearest, whole = yield from _nearest(question, scale, ranked, languages, without)
     page = paging.page(enough, nearest, question, _document, whole=whole)
-    met = {place.version: place.record for place in (*found.places, *page.found)} | without
-    payloads = await _payloads(
-        link, known, {*met.values(), *(place.point for place in page.found), MADE_ID}
-    )
-    if made_of(payloads.get(MADE_ID)) != known.made:
-        raise Changed
-    if _outdated(met, payloads, without):
-        return None
-    if any(place.point not in payloads for place in page.found):
-        return None
-    return Answer(
-        hits=await _hits(link, known, question, page.found, payloads),
-        candidates=len(found.cosines),
-        below=len(found.cosines) - len(enough),
-        total=page.total,
-        total_is=page.total_is,
-        lexical="used" if any(group.weight for group in found.groups) else "no match",
-        languages=scale.spoken(balance, found.groups),
-        language=known.made.language,
+    return _Found(
+        page.found,
+        {place.version: place.record for place in (*found.places, *page.found)},
+        Answer(
+            candidates=len(found.cosines),
+            below=len(found.cosines) - len(enough),
+            total=page.total,
+            total_is=page.total_is,
+            lexical="used" if any(group.weight for group in found.groups) else "no match",
+            languages=scale.spoken(balance, found.groups),
+            language=known.made.language,
+        ),
     )
 
 
@@ -121,17 +177,13 @@ def _outdated(
     return True
 
 
-async def _hits(
-    link: ServerLink,
+def _hits(
     known: Known,
-    question: Question,
     page: Mapping[Place, float],
     payloads: Mapping[str, Mapping[str, Any]],
+    vectors: Mapping[str, bytes],
 ) -> tuple[Hit, ...]:
-    """Return the passages of a page, with their vectors if the question wants them."""
-    vectors = (
-        await _vectors(link, known, [place.point for place in page]) if question.vectors else {}
-    )
+    """Return the passages of a page."""
     return tuple(
         points.hit(
             payloads[place.point],
@@ -145,15 +197,13 @@ async def _hits(
     )
 
 
-async def _nearest(
-    link: ServerLink,
-    known: Known,
+def _nearest(
     question: Question,
     scale: Scale,
     ranked: Sequence[_Ranked],
     languages: Sequence[str],
     without: Collection[str],
-) -> tuple[dict[Place, float], bool]:
+) -> Generator[Sequence[models.QueryRequest], Sequence[_Points], tuple[dict[Place, float], bool]]:
     """Return the similarities of all passages that reach the threshold by their vectors, and
     whether these are all. Only the languages are searched again whose list was cut off."""
     lists = [
@@ -177,11 +227,11 @@ async def _nearest(
         )
         for at in cut
     ]
-    responses = await link.read(lambda client: client.query_batch_points(known.name, requests))
-    for at, response in zip(cut, responses, strict=True):
-        scores = _scores(response.points)
+    found = yield requests
+    for at, near in zip(cut, found, strict=True):
+        scores = _scores(near)
         nearest |= {each: scale.similar(at, cosine) for each, cosine in scores.items()}
-    return nearest, all(len(response.points) < limit for response in responses)
+    return nearest, all(len(near) < limit for near in found)
 
 
 def _among(
@@ -245,41 +295,41 @@ def _fused(
     )
 
 
-async def _rank(
-    link: ServerLink,
-    known: Known,
+def _rankings(
     question: Question,
     words: Sparse,
     scale: Scale,
     languages: Sequence[str],
-    without: dict[str, str],
-) -> tuple[list[_Ranked], list[dict[Place, float]]]:
-    """What is found among passages of each language, and for each of the question's words the two
-    passages that it finds best. All in one request."""
+    without: Collection[str],
+) -> list[models.QueryRequest]:
+    """Return the queries for passages of each language, and for the two best passages of each of
+    the question's words."""
     requests: list[models.QueryRequest] = []
-    pool = paging.pool_of(question)
     for language in languages:
-        wanted = _among(question, without, language, languages)
         dense = models.QueryRequest(
             query=scale.vector.tolist(),
             using=points.DENSE,
-            filter=wanted,
-            limit=pool,
+            filter=_among(question, without, language, languages),
+            limit=paging.pool_of(question),
             with_payload=PLACE,
         )
         requests += [dense, *(_by_words(dense, words, question.tenant) if words.indices else ())]
-    each = len(requests) // len(languages)
     visible = of_passages(question.tenant, without, None)
-    requests += [
+    return requests + [
         models.QueryRequest(
             **_leg(Sparse([index], [1.0]), visible, 2, question.tenant), with_payload=PLACE
         )
         for index in words.indices
     ]
-    responses = await link.read(lambda client: client.query_batch_points(known.name, requests))
-    found = [response.points for response in responses]
+
+
+def _ranked(
+    found: Sequence[_Points], languages: int, words: int
+) -> tuple[list[_Ranked], list[dict[Place, float]]]:
+    """Return what the queries of `_rankings` found."""
+    each = (len(found) - words) // languages
     ranked = []
-    for start in range(0, each * len(languages), each):
+    for start in range(0, each * languages, each):
         near, *by_words = found[start : start + each]
         best, cosines, very_best = by_words or ([], [], [])
         ranked.append(
@@ -290,7 +340,7 @@ async def _rank(
                 [_tokens(point) for point in very_best],
             )
         )
-    return ranked, [_scores(two) for two in found[each * len(languages) :]]
+    return ranked, [_scores(two) for two in found[each * languages :]]
 
 
 def _by_words(
@@ -325,7 +375,7 @@ def _leg(
     }
 
 
-def _scores(found: Sequence[models.ScoredPoint]) -> dict[Place, float]:
+def _scores(found: _Points) -> dict[Place, float]:
     return {place(point.payload): point.score for point in found}
 
 

