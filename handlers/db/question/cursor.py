@@ -1,5 +1,7 @@
-"""A question being read: what its tokens can mean at each position, the small pieces that rules
-share. Positions are indices of tokens; what takes tokens returns the position after them, or
+"""Reads the tokens of a question: what each can mean at its position, and small pieces that the
+rules share.
+
+A position is an index of a token. A method that takes tokens returns the position after them, or
 None."""
 
 from __future__ import annotations
@@ -37,7 +39,7 @@ M = TypeVar("M", bound=Meaning)
 
 @dataclass(frozen=True)
 class Amount:
-    """A number and the kind its unit says, empty without one; of a unit of measure its `scale`."""
+    """A number with its unit's kind ("" without a unit) and, for a unit of measure, its `scale`."""
 
     value: int | float
     kind: str
@@ -58,17 +60,18 @@ class Cursor:
         self._unnamed = self._relations_unnamed()
 
     def at(self, i: int) -> tuple[tuple[Meaning, ...], int]:
-        """All meanings of the longest phrase at a position, and the position after it."""
+        """Return all meanings of the longest phrase at a position, and the position after it.
+        Meanings of related records whose model the question does not name are left out."""
         found = self._memo.get(i)
         if found is None:
-            meanings, end = self._said(i)
+            meanings, end = self._meanings(i)
             meant = tuple(
                 meaning for meaning in meanings if _relation_of(meaning) not in self._unnamed
             )
             found = self._memo[i] = (meant, end if meant else i)
         return found
 
-    def _said(self, i: int) -> tuple[tuple[Meaning, ...], int]:
+    def _meanings(self, i: int) -> tuple[tuple[Meaning, ...], int]:
         """The same, also of relations that are not named."""
         found = self._raw.get(i)
         if found is None:
@@ -85,12 +88,12 @@ class Cursor:
         return found
 
     def _relations_unnamed(self) -> frozenset[str]:
-        """Relations to many records that the question does not name: of their fields and values it
-        does not speak."""
+        """Return the relations to many records that the question does not name. Their fields and
+        values are never meant."""
         many = {
             relation.name for relation in self.lexicon.schema.relations.values() if relation.many
         }
-        found = [self._said(i)[0] for i in range(len(self.tokens))] if many else []
+        found = [self._meanings(i)[0] for i in range(len(self.tokens))] if many else []
         named = {
             meaning.relation
             for meanings in found
@@ -110,8 +113,8 @@ class Cursor:
         return None
 
     def all(self, i: int, kind: type[M]) -> list[M]:
-        """The meanings of a kind; of fields and values those of what is spoken about come first,
-        then the model's own."""
+        """Return the meanings of a kind. Fields and values of the current topic come first, then
+        the model's own."""
         meanings, end = self.at(i)
         found = [meaning for meaning in meanings if isinstance(meaning, kind)]
         if len(found) < 2 or kind not in (FieldRef, ValueRef):
@@ -144,7 +147,7 @@ class Cursor:
         return i >= len(self.tokens) or (self.tokens[i].kind == "mark" and not self.at(i)[0])
 
     def unknown(self, i: int) -> bool:
-        """A word, number or date that means nothing by itself."""
+        """Return whether a word, number or date has no meaning of its own here."""
         return (
             i < len(self.tokens) and self.tokens[i].kind in ("word", "number") and not self.at(i)[0]
         )
@@ -163,14 +166,14 @@ class Cursor:
         return i
 
     def back(self, i: int) -> int:
-        """Where the phrase begins that stands before a position, past words that carry nothing."""
+        """Return where the phrase before a position begins, skipping filler words."""
         starts = [0]
         while (end := max(self.at(starts[-1])[1], starts[-1] + 1)) < i:
             starts.append(end)
         return next((at for at in reversed(starts) if at == 0 or not self.is_(at, Filler)), 0)
 
     def text(self, start: int, end: int) -> str:
-        """What was typed; the pieces of one compound put together again."""
+        """Return the text as typed; the pieces of a compound are joined again."""
         parts: list[str] = []
         for i in range(start, end):
             joined = i > start and self.typed[i].group == self.typed[i - 1].group
@@ -187,14 +190,14 @@ class Cursor:
         return "".join(parts)
 
     def joint(self, i: int) -> int:
-        """The position after a comma, an "and" or an "or" that stands there; the same position
-        where none does."""
+        """Return the position after a comma, an "and" or an "or" here; the same position without
+        one."""
         at = i + 1 if self.is_mark(i, ",") else i
         return self.at(at)[1] if self.is_(at, And, Or) else at
 
     def act(self, i: int) -> str | None:
-        """The relation to many records of which a word says that there are some: "ordered" of a
-        customer's orders."""
+        """Return the relation to many records that a verb implies: "ordered" implies a customer's
+        orders."""
         word = self.tokens[i].norm if i < len(self.tokens) and self.tokens[i].kind == "word" else ""
         return (
             self.lexicon.acts.get(self.lexicon.vocabulary.root(word))
@@ -205,7 +208,8 @@ class Cursor:
     # ---- numbers
 
     def number(self, i: int) -> tuple[float, bool, int] | None:
-        """A number in digits or as a word: (value, whether it has a currency sign, end)."""
+        """Read a number in digits or as a word. Returns (value, whether it has a currency sign,
+        end)."""
         if i < len(self.tokens) and self.tokens[i].kind == "number":
             return self.tokens[i].number, self.tokens[i].money, i + 1
         if self._minus(i):
@@ -217,7 +221,7 @@ class Cursor:
         return (float(numeral[0].number), False, numeral[1]) if numeral else None
 
     def _minus(self, i: int) -> bool:
-        """Whether a minus sign stands there: with a blank before it and none behind it."""
+        """Return whether the token is a minus sign: a space before it and none after it."""
         if (
             not self.is_mark(i, "-")
             or i + 1 >= len(self.tokens)
@@ -230,7 +234,7 @@ class Cursor:
         )
 
     def whole(self, i: int, most: int) -> tuple[int, int] | None:
-        """A whole number from 1 to `most` without a currency sign."""
+        """Read a whole number from 1 to `most` without a currency sign."""
         number = self.number(i)
         if number is None or number[1] or number[0] != int(number[0]) or not 1 <= number[0] <= most:
             return None
@@ -264,18 +268,19 @@ class Cursor:
         return Amount(whole, kind, end)
 
     def _measure(self, i: int) -> tuple[Measure, int] | None:
-        """A unit that some field of the model is measured in, or can be."""
+        """Return the unit here if some field of the model has, or may have, that unit."""
         found = self.take(i, Measure)
         return found if found and self.lexicon.measured_in(found[0].kind, "") else None
 
     def _counted_so(self, unit: Unit, i: int) -> bool:
-        """Whether a field is called like a unit and of no kind of it: "people" of a population."""
+        """Return whether a field is named like a unit without being of its kind, as "people" of a
+        population."""
         field = self.number_named(i)
         own = self.field_of_kind(unit.kind)
         return field is not None and own is None and unit.kind in ("capacity", "quantity")
 
     def in_unit_of(self, field: Field, amount: Amount) -> int | float:
-        """The amount as a field has it: 1.5 kg are 1500 of a field in grams."""
+        """Return the amount in the unit of a field: 1.5 kg are 1500 for a field in grams."""
         own = self.lexicon.scale_of(field, amount.kind) if amount.scale else None
         value = round(amount.value * amount.scale / own, 6) if own else amount.value
         return int(value) if value == int(value) else value
@@ -283,13 +288,12 @@ class Cursor:
     # ---- fields
 
     def field_of_kind(self, kind: str) -> Field | None:
-        """The number field of a kind: of the relation that is spoken about, else the model's
-        own."""
+        """Return the number field of a kind: of the current topic's relation, else of the model."""
         related = self.lexicon.of_kind(kind, self.about.relation) if self.about.relation else None
         return related or self.lexicon.of_kind(kind)
 
     def number_named(self, i: int) -> Field | None:
-        """The number field that is named at a position."""
+        """Return the number field that is named at a position."""
         return next(
             (
                 reference.field
@@ -300,7 +304,7 @@ class Cursor:
         )
 
     def only_number(self) -> Field | None:
-        """The model's number field, where it has one alone; keys do not count."""
+        """Return the model's number field if it has exactly one; keys do not count."""
         schema = self.lexicon.schema
         numbers = [
             one
@@ -310,23 +314,23 @@ class Cursor:
         return numbers[0] if len(numbers) == 1 else None
 
     def many(self, field: Field) -> bool:
-        """Whether a record has several values of the field, since it is one of several related
+        """Return whether a record can have several values of the field, through a relation to many
         records."""
         relation = self.lexicon.schema.relations.get(field.name.rpartition(".")[0])
         return relation is not None and relation.many
 
     def time_unit(self, i: int) -> bool:
-        """Whether a unit of time stands there that is not the name of a number field."""
+        """Return whether a unit of time is here that is not also the name of a number field."""
         return self.is_(i, DateUnit) and self.number_named(i) is None
 
     def continues(self, i: int) -> bool:
-        """Whether only "and", "or", "but" and the like stand between this position and the
+        """Return whether only words such as "and", "or" and "but" separate this position from the
         condition before it."""
         return i > 0 and self.is_(i - 1, And, Or)
 
 
 def _relation_of(meaning: Meaning) -> str:
-    """The relation that a field or value is reached over; empty for the model's own and for other
+    """Return the relation that leads to a field or value; "" for the model's own and for other
     meanings."""
     return (
         meaning.field.name.rpartition(".")[0] if isinstance(meaning, (FieldRef, ValueRef)) else ""

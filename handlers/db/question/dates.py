@@ -1,4 +1,4 @@
-"""Spans of time: what "last month" or "March 2024" is on a given day. Pure; weeks begin on
+"""Spans of time: what "last month" or "March 2024" means on a given day. Pure; weeks begin on
 Monday."""
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ LONGEST = 10_000  # units; further back there is nothing to find, and dates end
 @dataclass(frozen=True)
 class Span:
     """From `start` (included) to `end` (not included), both with the time zone of `now`.
-    `yearless`: no year was said, and it is the latest that has begun."""
+    `yearless`: the question named no year, and the latest span that has begun is used."""
 
     start: datetime
     end: datetime
@@ -34,7 +34,8 @@ def day(moment: datetime) -> Span:
 
 
 def shifted(moment: datetime, unit: DateUnitName, count: int) -> datetime:
-    """`count` units later; a day that the month does not have becomes its last."""
+    """Return the time `count` units later. A day that the month does not have becomes its last
+    day."""
     count = max(-LONGEST, min(LONGEST, count))
     if unit in ("hour", "day", "week"):
         return (
@@ -99,7 +100,7 @@ def years(now: datetime, first: int, count: int) -> Span:
 
 
 def month(now: datetime, number: int, in_year: int | None) -> Span:
-    """That month of the year; without a year the latest that has begun."""
+    """Return that month of the year; without a year the latest one that has begun."""
     within = in_year or (now.year if number <= now.month else now.year - 1)
     return replace(
         current(midnight(now).replace(year=within, month=number, day=1), "month"),
@@ -108,19 +109,20 @@ def month(now: datetime, number: int, in_year: int | None) -> Span:
 
 
 def nearest(now: datetime, span: Span) -> Span:
-    """A span whose year was not said: a year later where that is nearer."""
+    """Return a span without a year moved to the next year if that is nearer."""
     if not span.yearless or now - span.start < timedelta(days=183):
         return span
     return Span(shifted(span.start, "year", 1), shifted(span.end, "year", 1))
 
 
 def earlier(span: Span, unit: DateUnitName, count: int = 1) -> Span:
-    """The same some weeks or years before."""
+    """Return the same span some weeks or years before."""
     return Span(shifted(span.start, unit, -count), shifted(span.end, unit, -count))
 
 
 def whole_year(now: datetime, kind: str, start: str, end: str) -> int | None:
-    """The year of which these are the ends, as conditions have them."""
+    """Return the year whose first and last moments are these two values of a condition, if they
+    are."""
     near = int(start[:4]) if start[:4].isdecimal() else FIRST_YEAR
     spans = [(number, year(now, number)) for number in (near, near + 1)]
     return next(
@@ -153,7 +155,8 @@ def coming_weekday(now: datetime, number: int) -> Span:
 
 
 def stored(moment: datetime, kind: str) -> str:
-    """A moment as a condition has it: the day for a date, UTC to the second for a moment."""
+    """Format a moment for a condition: the day for a date field, UTC to the second for a
+    timestamp."""
     if kind == "date":
         return moment.date().isoformat()
     utc = moment.astimezone(UTC) if moment.tzinfo else moment

@@ -1,4 +1,4 @@
-"""What the rules of the grammar return, and what the question has become so far."""
+"""The result of a grammar rule, and the state of the question while it is read."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ OPPOSITE = {
 @dataclass(frozen=True)
 class Parsed:
     """What a rule made of some words, and the position after them. `unplaced` are positions of
-    those that became nothing, `idle` of those that only speak about other words."""
+    words that became nothing, `idle` those of words that only qualify other words."""
 
     end: int
     wheres: tuple[Where, ...] = ()
@@ -49,8 +49,8 @@ class Parsed:
 
 @dataclass(frozen=True)
 class About:
-    """The relation that what follows is about, empty for the model itself, and what its records are
-    called."""
+    """The current topic: the relation that the next words are about ("" for the model itself), and
+    the name of its records."""
 
     relation: str
     title: Field | None = None
@@ -65,7 +65,8 @@ def constraint(end: int, name: str, op: str, value: Any = None) -> Parsed:
 
 
 def negation_of(parsed: Parsed, fields: Mapping[str, Field]) -> Parsed:
-    """That not all of these conditions hold; of what has no value none does."""
+    """Return a condition that holds where not all of these hold. A missing value fulfils none of
+    them."""
     against = [opposite for where in parsed.wheres for opposite in _against(where)]
     empty = [
         name
@@ -80,10 +81,10 @@ def negation_of(parsed: Parsed, fields: Mapping[str, Field]) -> Parsed:
 @dataclass
 class Draft:
     """What the rules have made of the question so far. `unplaced`, `excluded` and `idle` are
-    positions: of words that became no condition, of those that were negated, of those that only
-    speak about other words; `alternatives` of every "or" between conditions; `refused`: a "not" was
-    understood that no query can say. `pieces`: for each piece of the question that became
-    conditions, where it begins and ends, and which they are."""
+    positions: of words that became no condition, of negated words, and of words that only qualify
+    other words. `alternatives` are the positions of every "or" between conditions. `refused`: the
+    question has a "not" that no query can express. `pieces`: for each piece of the question that
+    became conditions, its begin, its end and the conditions."""
 
     wheres: list[Where] = field(default_factory=list)
     pieces: list[tuple[int, int, list[Where]]] = field(default_factory=list)
@@ -111,12 +112,14 @@ class Draft:
         before = [there.value for there in self.wheres if there.field == name]
         flag = isinstance(value, bool) and bool(before)
         if flag and value is False and before == [True]:
-            self.notes.append(f"{name!r} was asked for both ways, and only what has it is shown")
+            self.notes.append(
+                f"{name!r} was requested both with and without; records with it are shown"
+            )
         if where not in self.wheres and not flag:
             self.wheres.append(where)
 
     def take(self, parsed: Parsed) -> int:
-        """Add what a rule found, and return the position after it."""
+        """Add what a rule found. Returns the position after it."""
         for where in parsed.wheres:
             self.add(where)
         self.orders += [one for one in parsed.orders if one not in self.orders]
@@ -134,14 +137,14 @@ class Draft:
         return parsed.end
 
     def sort(self, name: str, order: str) -> Order | None:
-        """An order by a field; None where the question says the other way round of it already."""
+        """Return an order by a field; None if the question already has the opposite order."""
         made = Order(field=name, order="asc" if order == "asc" else "desc")
         there = next((one for one in self.orders if one.field == name), None)
         return made if there in (None, made) else None
 
 
 def _against(where: Where) -> list[Where]:
-    """The conditions of which one holds where this one does not."""
+    """Return the conditions of which one holds wherever this one does not."""
     if where.op == "between":
         return [
             Where(field=where.field, op=op, value=value)

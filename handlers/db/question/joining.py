@@ -1,12 +1,11 @@
-"""How the conditions that a question's pieces became belong together. Pure.
+"""Joins the conditions of a question's pieces. Pure.
 
-All must hold, but for those between which the question says "or". That joins the two conditions
-beside it, and what is said before both holds for both ("direct flights to Rome or from Dublin");
-where the model is named again after it, it parts the whole question ("books under $15 or products
-rated above 4.8"). Where a value of the same field is said again with something of its own ("lamps
-under 50 and chairs under 100"), each has what is said with it; and no day is in two months, so that
-those are alternatives too ("in March and April").
-"""
+All must hold, except those with an "or" between them. An "or" joins the two conditions beside it,
+and a condition before both applies to both ("direct flights to Rome or from Dublin"). If the model
+is named again after the "or", it divides the whole question ("books under $15 or products rated
+above 4.8"). If a value of the same field is repeated with a condition of its own ("lamps under 50
+and chairs under 100"), each keeps its own condition. Two separate time spans are alternatives too
+("in March and April"), since no day is in both."""
 
 from __future__ import annotations
 
@@ -22,7 +21,7 @@ Piece = tuple[int, int, list[Where]]
 
 
 def joined(cursor: Cursor, draft: Draft) -> list[Where]:
-    """The conditions of a question, all of which must hold."""
+    """Return the conditions of a question, all of which must hold."""
     apart, beside = [], set()
     for at in draft.alternatives:
         left = [number for number, piece in enumerate(draft.pieces) if piece[1] <= at]
@@ -33,7 +32,7 @@ def joined(cursor: Cursor, draft: Draft) -> list[Where]:
             or any(at < i < draft.pieces[right][0] for i in draft.unplaced)
         ):
             draft.notes.append(
-                f"what stands around {cursor.typed[at].text!r} was not read as alternatives"
+                f"the words around {cursor.typed[at].text!r} were not read as alternatives"
             )
         elif any(cursor.is_(i, ModelRef) for i in range(at + 1, draft.pieces[right][0])):
             apart.append(right)
@@ -63,12 +62,12 @@ def joined(cursor: Cursor, draft: Draft) -> list[Where]:
 
 
 def _repeated(cursor: Cursor, pieces: Sequence[Piece], beside: set[int]) -> list[int]:
-    """Where each of several groups of pieces begins that say a value of one field, and other things
-    besides: those that are joined by "or", or that say something of the same fields. Empty where
-    the question does not speak in such a way."""
-    said = [_value_field(cursor, piece) for piece in pieces]
-    for first, name in enumerate(said):
-        starts = [number for number in range(first, len(pieces)) if name and said[number] == name]
+    """Return where each group of pieces begins if several groups have a value of the same field and
+    a condition of their own. The groups are joined by "or", or have conditions on the same fields.
+    Empty if the question has no such groups."""
+    names = [_value_field(cursor, piece) for piece in pieces]
+    for first, name in enumerate(names):
+        starts = [number for number in range(first, len(pieces)) if name and names[number] == name]
         if len(starts) > 1 and all(one + 1 < other for one, other in pairwise(starts)):
             groups = [pieces[start:end] for start, end in pairwise([*starts, len(pieces)])]
             fields = [
@@ -80,7 +79,7 @@ def _repeated(cursor: Cursor, pieces: Sequence[Piece], beside: set[int]) -> list
 
 
 def _value_field(cursor: Cursor, piece: Piece) -> str:
-    """The text field of which a piece says one value; empty where it says something else."""
+    """Return the text field for which a piece has one value; "" for any other piece."""
     where = piece[2][0]
     known = (
         cursor.lexicon.fields.get(where.field)
@@ -91,8 +90,7 @@ def _value_field(cursor: Cursor, piece: Piece) -> str:
 
 
 def _apart(one: Sequence[Where], other: Sequence[Where]) -> bool:
-    """Whether these are two spans of the same field, from a day to another, that have no day in
-    common."""
+    """Return whether these are two spans of the same date field that have no day in common."""
     spans = [
         {where.op: where for where in wheres if where.group is None} for wheres in (one, other)
     ]
@@ -107,7 +105,7 @@ def _apart(one: Sequence[Where], other: Sequence[Where]) -> bool:
 
 
 def _listed(cursor: Cursor, one: Piece, other: Piece) -> bool:
-    """Whether "and", "or" or a comma joins two pieces, and not "but"."""
+    """Return whether "and", "or" or a comma joins two pieces, and not "but"."""
     between = range(one[1], other[0])
     return any(cursor.is_(i, And, Or) or cursor.is_mark(i, ",") for i in between) and not any(
         cursor.is_(i, But) for i in between
@@ -115,8 +113,8 @@ def _listed(cursor: Cursor, one: Piece, other: Piece) -> bool:
 
 
 def _all(cursor: Cursor, pieces: Sequence[Piece], numbers: range, beside: set[int]) -> list[Where]:
-    """The conditions of some pieces; `beside`: the numbers of those that are alternatives to the
-    one before them."""
+    """Return the conditions of some pieces. `beside` has the numbers of the pieces that are
+    alternatives to the piece before them."""
     groups: list[list[list[Where]]] = []
     for number in numbers:
         if groups and (
@@ -148,7 +146,8 @@ def _any(parts: Sequence[Where]) -> Where:
 
 
 def _merged(cursor: Cursor, wheres: Sequence[Where]) -> list[Where]:
-    """Several values of one text field are alternatives: a brand cannot be Apple and Sony."""
+    """Join several values of one text field as alternatives: a brand cannot be both Apple and
+    Sony."""
     values: dict[str, list[object]] = {}
     for where in wheres:
         if (

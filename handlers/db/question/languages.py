@@ -1,4 +1,4 @@
-"""Which language a question is in: the one of whose words it has most. Pure."""
+"""Detects the language of a question: the one with most of its words. Pure."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ AUTO = "auto"
 
 @lru_cache(maxsize=1024)
 def language_of(question: str) -> str:
-    """The language whose words occur most often in the question; of equals the first, and English
-    is the first of all. A question in an alphabet that only one language is written in is in that
-    one."""
+    """Return the language whose words occur most often in the question; with equal counts the first
+    one, and English is the first of all. An alphabet that belongs to one language decides at
+    once."""
     signs = set(question)
     possible = [one for one in languages() if not (own := alphabet(one)) or own & signs]
     counts = {language: _known(question, vocabulary(language)) for language in possible}
@@ -27,8 +27,8 @@ def language_of(question: str) -> str:
 
 
 def words_for(language: str, question: str) -> Vocabulary:
-    """The words to read a question with; `language` may be `auto`. Raises SourceNotConfigured for
-    one without a file."""
+    """Return the vocabulary for a question; `language` may be `auto`. Raises SourceNotConfigured
+    for a language without a file."""
     return vocabulary(language_of(question) if language == AUTO else language)
 
 

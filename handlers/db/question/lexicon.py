@@ -1,5 +1,5 @@
-"""What a question's phrases mean for one model: the language's words, the model's names and fields,
-the values it has, and the same of the models that it is related to."""
+"""The meanings of phrases for one model: the language's words, the model's names, fields and
+values, and the same for its related models."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ NAME_ENDINGS = (
     "_on",
     "_date",
     "_time",
-)  # of columns: `released_at` is asked about as "released"
+)  # of columns: questions call `released_at` "released"
 SHORTEST_MEANT = 4
 SHORTEST_SPOKEN = 7  # of the language's own words; shorter ones are too near to others
 LONGEST_PIECE = 2  # words of one piece of a list
@@ -44,8 +44,8 @@ Samples = Mapping[str, tuple[str, ...]]
 
 @dataclass(frozen=True)
 class Offer:
-    """A model that a question may be about, the values that it has, and what its records are
-    related to, by relation."""
+    """A model that a question may be about, with samples of its values and, by relation, its
+    related models."""
 
     schema: Schema
     samples: Samples
@@ -54,13 +54,14 @@ class Offer:
 
 @dataclass
 class Lexicon:
-    """Phrases and their meanings for one model. `exact` is looked up with the words as they are,
-    `stems` without their plural endings, `roots` without the endings of any form; `longest` says
-    how many words the phrases beginning with a word have; `words` are those that a misspelt word
-    may have meant; `parts` the words of names, and the fields that have such a name; `names` are
-    values such as "Nice" that are also words of the language, as they are written; `lists` the
-    fields whose values are lists of such; `acts` the roots
-    of what records of a relation to many are called ("order" for "ordered"), and that relation."""
+    """Phrases and their meanings for one model.
+
+    `exact` is looked up with the words as they are, `stems` without plural endings, `roots` without
+    any endings. `longest` has the word count of the longest phrase that begins with a word. `words`
+    are the possible corrections of a misspelt word. `parts` are the words of names, with the fields
+    that have such names. `names` are values such as "Nice" that are also words of the language, in
+    their own spelling. `lists` are the fields whose values are lists. `acts` maps the root of a
+    related model's name ("order" for "ordered") to that relation."""
 
     schema: Schema
     vocabulary: Vocabulary
@@ -78,7 +79,8 @@ class Lexicon:
     _roots: set[str] = field(default_factory=set)
 
     def meanings(self, tokens: Sequence[Token], at: int) -> tuple[tuple[Meaning, ...], int]:
-        """The meanings of the longest phrase that begins at a token, and the position after it."""
+        """Return the meanings of the longest phrase that begins at a token, and the position after
+        it."""
         words, norm = self.vocabulary, tokens[at].norm
         longest = max(
             self.longest.get(key, 0) for key in (norm, words.stem(norm), words.root(norm))
@@ -103,18 +105,18 @@ class Lexicon:
         return (), at
 
     def _than(self, tokens: Sequence[Token], at: int) -> bool:
-        said = self.vocabulary.phrases.get((tokens[at].norm,), ()) if at < len(tokens) else ()
-        return any(isinstance(meaning, Than) for meaning in said)
+        meanings = self.vocabulary.phrases.get((tokens[at].norm,), ()) if at < len(tokens) else ()
+        return any(isinstance(meaning, Than) for meaning in meanings)
 
     def read(self, tokens: Iterable[Token]) -> list[tuple[Token, Token]]:
-        """Each token as typed and as it is looked up: a prefix that the language writes together
-        with its word parted from it, a misspelt word replaced by the one of the model's words that
-        it must have meant, if there is one."""
+        """Return each token as typed and as it is looked up: a prefix that the language attaches to
+        a word is separated from it, and a misspelt word is replaced by the word of the model that
+        it must mean."""
         return [piece for token in tokens for piece in self._pieces(token)]
 
     def of_kind(self, kind: str, relation: str = "") -> Field | None:
-        """The model's number field of a kind; the words of a kind are listed best first.
-        `relation`: of that one."""
+        """Return the number field of a kind, of the model or of `relation`. The words of a kind are
+        listed best first."""
         found = self._of_kind(kind, ("integer", "number"), relation)
         return found[0] if found else None
 
@@ -122,14 +124,15 @@ class Lexicon:
         return self._of_kind(kind, ("integer", "number"), "")
 
     def speaks_of(self, candidate: Field, words: Iterable[str]) -> bool:
-        """Whether one of these words is in its name, label or comment."""
+        """Return whether one of these words is in the field's name, label or comment."""
         return not self._words_of(candidate).isdisjoint(" ".join(phrase_of(word)) for word in words)
 
     def texts_of_kind(self, kind: str) -> list[Field]:
         return self._of_kind(kind, ("text",), "")
 
     def counted_in(self, units: Iterable[str]) -> Field | None:
-        """The model's number field that says such a unit of time in its name, label or comment."""
+        """Return the model's number field that has such a unit of time in its name, label or
+        comment."""
         words = {" ".join(phrase_of(unit)) for unit in units}
         own = [
             candidate
@@ -151,14 +154,14 @@ class Lexicon:
 
     @property
     def of_persons(self) -> bool:
-        """Whether the model's records are persons."""
+        """Return whether the model's records are persons."""
         persons = self.vocabulary.persons
         return any(word in persons for name in self.schema.names for word in phrase_of(name))
 
     @property
     def day_field(self) -> Field | None:
-        """The model's own date: the first that it declares, else when its rows were made. Of
-        persons the day on which they joined comes first, and the day of their birth is none."""
+        """Return the model's main date: the first that it declares, else the creation time of its
+        rows. For persons the day on which they joined comes first; their birthday never counts."""
         dated = [
             candidate
             for candidate in self.schema.fields.values()
@@ -171,20 +174,22 @@ class Lexicon:
 
     @property
     def birth_field(self) -> Field | None:
-        """The date on which a person was born."""
+        """Return the field with the date of birth of a person."""
         dated = [one for one in self.schema.visible if one.kind in ("date", "moment")]
         born = [one for one in dated if self.is_kind(one, "birth")]
         return born[0] if born and self.of_persons else None
 
     def scale_of(self, candidate: Field, kind: str) -> float | None:
-        """The unit that the field's label or comment says, of those of a kind."""
-        said = [self.vocabulary.phrases.get(phrase_of(word)) for word in self._words_of(candidate)]
-        units = (one for found in said for one in found or () if isinstance(one, Measure))
+        """Return the unit of a kind that the field's label or comment names."""
+        meanings = [
+            self.vocabulary.phrases.get(phrase_of(word)) for word in self._words_of(candidate)
+        ]
+        units = (one for found in meanings for one in found or () if isinstance(one, Measure))
         return next((one.scale for one in units if one.kind == kind), None)
 
     def measured_in(self, kind: str, compared: str) -> list[Field]:
-        """The model's number fields with a unit of a kind; those of the kind that is compared come
-        first, and where there are such they are all."""
+        """Return the number fields with a unit of a kind. If some are of the kind `compared`, only
+        those are returned."""
         numbers = [one for one in self.schema.visible if one.kind in ("integer", "number")]
         found = [one for one in numbers if self.scale_of(one, kind) is not None]
         return [one for one in found if self.is_kind(one, compared)] or found
@@ -192,8 +197,8 @@ class Lexicon:
     # ---- making
 
     def add(self, phrase: Phrase, meaning: Meaning, *, plural: bool, forms: bool = False) -> None:
-        """`plural`: the question may say it in the plural where the model does not, and the other
-        way round; `forms`: in any form ("earning" for "earns")."""
+        """Add a phrase. `plural`: the question may use the other grammatical number than the model;
+        `forms`: it may use any form ("earning" for "earns")."""
         if not phrase:
             return
         stem = tuple(map(self.vocabulary.stem, phrase))
@@ -238,8 +243,8 @@ class Lexicon:
         return [(token, token)]
 
     def _same_root(self, token: Token) -> Token:
-        """A word that is known only as a form of another, or what it is a misspelling of: "delaied"
-        of "delayed"."""
+        """Return the token with its misspelling corrected if the meant word has the same root:
+        "delaied" for "delayed"."""
         root = self.vocabulary.root
         if token.norm in self._known or self.vocabulary.stem(token.norm) in self._known:
             return token
@@ -250,8 +255,8 @@ class Lexicon:
         return nearest(word, self.words) or nearest(self.vocabulary.stem(word), self.words)
 
     def _parted(self, token: Token, most: int = 2) -> list[Token]:
-        """The token as prefixes and a word that is known, or a number; empty where it is not
-        that."""
+        """Split a token into prefixes and a known word or a number. Returns an empty result if that
+        is impossible."""
         norm = token.norm
         for prefix, instead in self.vocabulary.file.prefixes.items():
             rest = norm[len(prefix) :]
@@ -294,7 +299,7 @@ class Lexicon:
         )
 
     def _rate(self, candidate: Field) -> bool:
-        """Whether a field is so much for a time, as a "salary per year" is."""
+        """Return whether a field is an amount for a length of time, such as a "salary per year"."""
         words = self._words_of(candidate)
         return any(
             isinstance(one, Per)
@@ -305,8 +310,8 @@ class Lexicon:
     def _words_of(self, candidate: Field) -> set[str]:
         name = candidate.name.rpartition(".")[2]
         phrases = [
-            phrase_of(said)
-            for said in (name.replace("_", " "), candidate.label, *short_pieces(candidate.comment))
+            phrase_of(text)
+            for text in (name.replace("_", " "), candidate.label, *short_pieces(candidate.comment))
         ]
         return {
             *(" ".join(phrase) for phrase in phrases),
@@ -315,7 +320,7 @@ class Lexicon:
 
 
 def lexicon(offer: Offer, words: Vocabulary, others: Iterable[Schema]) -> Lexicon:
-    """The lexicon of one model."""
+    """Return the lexicon of one model."""
     schema = offer.schema
     made = Lexicon(schema, words, dict(schema.fields))
     for name in schema.names:
@@ -360,8 +365,8 @@ def _add_model(made: Lexicon, offer: Offer, path: str) -> None:
 
 
 def _pieces_of(values: Sequence[str]) -> list[str]:
-    """The pieces of values that are lists ("English, Hebrew"); empty where they are not: some have
-    one piece alone, and the pieces come again and again."""
+    """Return the pieces of values that are lists ("English, Hebrew"); empty if they are not lists.
+    In lists, some values have one piece alone, and pieces recur."""
     parted = [[piece.strip() for piece in re.split("[,;|]", value)] for value in values]
     pieces = [piece for each in parted for piece in each if piece]
     several = sum(len(each) > 1 for each in parted)
@@ -391,7 +396,7 @@ def _add_field(made: Lexicon, candidate: Field) -> None:
 
 
 def _add_synonyms(made: Lexicon) -> None:
-    """Other names of a field, where nothing else is called so."""
+    """Add other names of a field that nothing else has."""
     groups = [list(map(phrase_of, group)) for group in made.vocabulary.file.synonyms]
     for group in groups:
         named = [
@@ -407,8 +412,8 @@ def _add_synonyms(made: Lexicon) -> None:
 
 
 def _add_heads(made: Lexicon, schema: Schema) -> None:
-    """The last word of a longer name, such as "inspection" for "next inspection", where it means
-    nothing else."""
+    """Add the last word of a longer name ("inspection" for "next inspection") if it has no other
+    meaning."""
     heads: dict[str, list[Field]] = {}
     keys = {relation.foreign for relation in schema.relations.values()}
     for candidate in schema.visible:
@@ -454,7 +459,8 @@ def _add_value(made: Lexicon, candidate: Field, value: str) -> None:
 
 
 class Lexicons:
-    """Lexicons that were made, kept while the samples they were made of are the current ones."""
+    """A cache of lexicons. An entry is used as long as the samples that it was made from are
+    current."""
 
     KEPT = 64
 

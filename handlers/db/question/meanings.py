@@ -1,4 +1,4 @@
-"""What a phrase of a question can mean: by the language (`vocabulary`) or by the model
+"""The meanings that a phrase of a question can have, by the language (`vocabulary`) or by the model
 (`lexicon`)."""
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class FieldRef(Meaning):
 
 @dataclass(frozen=True)
 class ValueRef(Meaning):
-    """A value that the field has: an option, or one that was sampled."""
+    """A value of the field: an option, or one from the samples."""
 
     field: Field
     value: str
@@ -41,8 +41,7 @@ class ModelRef(Meaning):
 
 @dataclass(frozen=True)
 class RelationRef(Meaning):
-    """A model that records of this one are related to. `title`: its field that names a record best,
-    as this model says it."""
+    """A model with related records. `title` is its title field, as seen from this model."""
 
     relation: str
     title: Field | None
@@ -60,7 +59,7 @@ class OtherModel(Meaning):
 
 @dataclass(frozen=True)
 class FigureWord(Meaning):
-    """Asks for a number over records: "how many", "average"; `kind`: of the fields of that kind, as
+    """Requests a number over records: "how many", "average". `kind`: of the fields of that kind, as
     "revenue" does."""
 
     function: Literal["count", "sum", "avg", "min", "max"]
@@ -69,8 +68,7 @@ class FigureWord(Meaning):
 
 @dataclass(frozen=True)
 class Preposition(Meaning):
-    """Says which of several text fields the value after it belongs to: "from" the origin, "to" the
-    destination."""
+    """Selects the text field of the value after it: "from" the origin, "to" the destination."""
 
     kind: str
 
@@ -83,14 +81,14 @@ class Compare(Meaning):
 
 @dataclass(frozen=True)
 class Postfix(Meaning):
-    """A comparison said after its number."""
+    """A comparison after its number: "100 or more"."""
 
     op: str
 
 
 @dataclass(frozen=True)
 class DatePostfix(Meaning):
-    """A comparison said after its date: "2024 or newer"."""
+    """A comparison after its date: "2024 or newer"."""
 
     relation: str
 
@@ -102,7 +100,7 @@ class Unit(Meaning):
 
 @dataclass(frozen=True)
 class Measure(Meaning):
-    """A unit of a kind, worth `scale` of the smallest one."""
+    """A unit of a kind; `scale` is its size in the smallest unit."""
 
     kind: str
     scale: float
@@ -110,14 +108,15 @@ class Measure(Meaning):
 
 @dataclass(frozen=True)
 class Adjective(Meaning):
-    """ "long", "tall", "good": behind a number of that kind it says which; alone nothing."""
+    """ "long", "tall", "good": after a number of that kind it selects the field; alone it means
+    nothing."""
 
     kind: str
 
 
 @dataclass(frozen=True)
 class HowMuch(Meaning):
-    """ "how long": asks for a number of a kind."""
+    """ "how long": requests a number of a kind."""
 
     kind: str
 
@@ -175,7 +174,7 @@ class Period(Meaning):
 
 @dataclass(frozen=True)
 class PeriodBehind(Meaning):
-    """The same, in a language that says it after the time."""
+    """A `Period` in a language that puts it after the time."""
 
     which: Literal["previous", "rolling", "this", "next"]
 
@@ -227,7 +226,7 @@ class Not(Meaning): ...
 
 
 class But(Meaning):
-    """Behind a question for everything: what is left out."""
+    """After a request for everything: begins the exceptions."""
 
 
 @dataclass(frozen=True)
@@ -268,7 +267,7 @@ class Definite(Meaning): ...
 
 
 class Falls(Meaning):
-    """Between the name of a date and the time: "whose inspection is due next week"."""
+    """Comes between the name of a date and the time: "whose inspection is due next week"."""
 
 
 class Filler(Meaning): ...
@@ -281,18 +280,18 @@ class Having(Filler): ...
 
 
 class Person(Filler):
-    """ "who": a model of persons is meant."""
+    """ "who": a model of persons."""
 
 
 class AskedValue(Filler):
-    """ "what is": the "highest price" behind it is a number and not a record."""
+    """ "what is": the "highest price" after it is a number and not a record."""
 
 
 class Per(Meaning): ...
 
 
 class Than(Filler):
-    """Between a comparative and what is compared with: "heavier than"."""
+    """Comes between a comparative and its object: "heavier than"."""
 
 
 class Each(Per): ...

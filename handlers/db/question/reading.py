@@ -1,9 +1,8 @@
-"""A question to QueryDSL: which of the models offered it is about, its conditions, orders and
-limit, and the words left over.
+"""Translates a question to QueryDSL: the model that it is about, its conditions, orders and limit,
+and the words left over.
 
-Words that could not be placed are never dropped: they become a text search over the model's text
-fields, and are reported. No condition on a field is ever made of a word that is not known.
-"""
+Words that became no condition are never dropped: they become a text search over the model's text
+fields, and are reported. An unknown word never becomes a condition on a field."""
 
 from __future__ import annotations
 
@@ -78,13 +77,13 @@ ABOUT_OTHERS: tuple[type[Meaning], ...] = (
 
 @dataclass(frozen=True)
 class Reading:
-    """A question as a query on one model. `placed`: the words that were understood, `unplaced`:
-    those that became no condition; both in order, as typed, together all of the question;
-    `left_out`: those of the latter that are not searched for either. `notes`: what was read
-    otherwise than typed. `named_at`: where the question names the model, None where it does not.
-    `asks`: whether it asks the model for anything at all; "thank you" does not. `far` counts the
-    conditions on related records; where there are any, `lead` is where the first one on the
-    record's own fields stands. `titled`: whether it names a record by its title."""
+    """A question as a query on one model. `placed` are the words that were understood, `unplaced`
+    those that became no condition; both in order and as typed, together the whole question.
+    `left_out` are those of `unplaced` that are not searched for either. `notes` report words that
+    were read differently than typed. `named_at` is the position of the model's name, None without
+    one. `asks`: whether it requests anything of the model; "thank you" does not. `far` counts the
+    conditions on related records; with any, `lead` is the position of the first condition on the
+    record's own fields. `titled`: whether it names a record by its title."""
 
     dsl: QueryDSL
     placed: tuple[str, ...]
@@ -108,7 +107,7 @@ def read_question(
     now: datetime,
     lexicons: Lexicons | None = None,
 ) -> list[Reading]:
-    """The readings of a question: one for the model that it names or fits best; several where
+    """Return the readings of a question: one for the model that it names or fits best, several if
     models fit equally well."""
     tokens, made = tokens_of(question, words.file.decimal), lexicons or Lexicons()
     moment = now if now.tzinfo else now.replace(tzinfo=UTC)
@@ -118,13 +117,13 @@ def read_question(
         readings.append(read_for(tokens, made.get(offer, words, rest), moment))
     found = _meant(readings)
     if len(question) > LONGEST_QUESTION:
-        said = f"only the first {LONGEST_QUESTION} characters of the question were read"
-        return [replace(one, notes=(*one.notes, said)) for one in found]
+        note = f"only the first {LONGEST_QUESTION} characters of the question were read"
+        return [replace(one, notes=(*one.notes, note)) for one in found]
     return found
 
 
 def read_for(tokens: Sequence[Token], lexicon: Lexicon, now: datetime) -> Reading:
-    """The reading of a question for one model."""
+    """Return the reading of a question for one model."""
     cursor, draft = Cursor(tokens, lexicon, now), Draft()
     i = 0
     while i < len(cursor.tokens):
@@ -151,7 +150,7 @@ def _meant(readings: list[Reading]) -> list[Reading]:
     if named:
         first = min(
             named, key=lambda reading: reading.named_at or 0
-        )  # what is named first is what is asked for
+        )  # the model that is named first is the one that the question wants
         whole = [
             one
             for one in readings
@@ -174,9 +173,9 @@ def _meant(readings: list[Reading]) -> list[Reading]:
 
 
 def _withdraw(cursor: Cursor, draft: Draft) -> None:
-    """Take back the condition behind a "not" that was not understood, since it may say the
-    opposite, and what something was compared with in a way that was not understood: "more expensive
-    than the iPad" is not about the iPad."""
+    """Remove conditions that may be wrong: the one after a "not" that was not understood, which may
+    mean the opposite, and the object of a comparison that was not understood ("more expensive than
+    the iPad" is not about the iPad)."""
     for at in [i for i in draft.unplaced if cursor.is_(i, Not, Compare)]:
         last, negated = cursor.at(at)[1], cursor.is_(at, Not)
         for piece in [piece for piece in draft.pieces if piece[0] >= last]:
@@ -250,8 +249,8 @@ def _finished(cursor: Cursor, draft: Draft) -> Reading:
 def _words(
     cursor: Cursor, draft: Draft, places: Sequence[int]
 ) -> tuple[list[str], list[str], list[str]]:
-    """What to search for, what to report, and what of that is not searched for, of the tokens at
-    these places."""
+    """Return which words of the tokens at these positions to search for, which to report, and which
+    of the reported ones are not searched for."""
     searched: list[str] = []
     reported: list[str] = []
     left_out: list[str] = []
@@ -277,8 +276,8 @@ def _words(
 
 
 def _compared(cursor: Cursor, draft: Draft, i: int) -> bool:
-    """A number that was compared with what is not known: searching for its digits would find
-    anything."""
+    """Return whether a number is compared with something unknown: a search for its digits would
+    find anything."""
     return (i - 1 in draft.idle or cursor.is_(i - 1, Than)) and cursor.number(i) is not None
 
 
@@ -297,8 +296,8 @@ def _note_corrections(cursor: Cursor, draft: Draft, start: int, end: int) -> Non
 
 
 def _implied(cursor: Cursor, wheres: Sequence[Where]) -> list[Order]:
-    """Who asks for what is below a price wants the cheapest first, who asks for what is since a day
-    the newest."""
+    """Return the order that a condition implies: cheapest first below a price, newest first since a
+    day."""
     for where in wheres:
         field = cursor.lexicon.fields.get(where.field)
         if field is None or "." in where.field:

@@ -1,8 +1,7 @@
 """The rules of the grammar, in the order in which they are tried at each position of a question.
 
-A rule returns what it made of the words at a position, or None. It changes nothing:
-the reading adds what it found to the draft (`Draft.take`).
-"""
+A rule returns what it made of the words at a position, or None, and changes nothing; the reading
+adds the result to the draft (`Draft.take`)."""
 
 from __future__ import annotations
 
@@ -75,7 +74,7 @@ Rule = Callable[[Cursor, Draft, int], Parsed | None]
 
 
 def identifier(cursor: Cursor, draft: Draft, i: int) -> Parsed | None:
-    """ "SO-10744" that is no known value: one word to search for, not a word and a number."""
+    """ "SO-10744", when it is no known value: one word to search for, not a word and a number."""
     group, end = cursor.typed[i].group, i
     while end < len(cursor.typed) and cursor.typed[end].group == group:
         end += 1
@@ -114,7 +113,8 @@ def negation(cursor: Cursor, draft: Draft, i: int) -> Parsed | None:
 
 
 def _negated(cursor: Cursor, draft: Draft, i: int) -> Parsed | None:
-    """The opposite of what begins here; `refused` where no query can say it."""
+    """Return the opposite of the condition that begins here; `refused` if no query can express
+    it."""
     for rule in (_compare, _prepositioned, _field_led, _values, _condition):
         found = rule(cursor, draft, i, True)
         if found is not None and _of_some(cursor, found.wheres):
@@ -134,8 +134,8 @@ def _negated(cursor: Cursor, draft: Draft, i: int) -> Parsed | None:
 
 
 def _behind_verb(cursor: Cursor, i: int) -> list[int]:
-    """Where the rest of a negated clause begins, behind a verb that is not known: "not painted in
-    red", "do not last longer than"."""
+    """Return where the rest of a negated clause begins after an unknown verb: "not painted in red",
+    "do not last longer than"."""
     verb = cursor.unknown(i) and cursor.tokens[i].kind == "word"
     rest = cursor.past(i + 1, Filler)
     return (
@@ -144,26 +144,26 @@ def _behind_verb(cursor: Cursor, i: int) -> list[int]:
 
 
 def _of_some(cursor: Cursor, wheres: Sequence[Where]) -> bool:
-    """Whether conditions are on related records of which there are many, and which were not spoken
-    of before: "without overdue invoices" is not the same as with some that are not overdue."""
+    """Return whether conditions are on many related records that are not the current topic:
+    "without overdue invoices" differs from having some that are not overdue."""
     fields = [cursor.lexicon.fields.get(where.field) for where in wheres]
     many = (field for field in fields if field is not None and cursor.many(field))
     return any(not field.name.startswith(f"{cursor.about.relation}.") for field in many)
 
 
 def _goes_on(cursor: Cursor, i: int) -> bool:
-    """Whether more is said of the related records that there are none of: "without orders since
-    March"."""
+    """Return whether further conditions apply to the excluded related records: "without orders
+    since March"."""
     for at in dict.fromkeys((i, cursor.past(i, Filler, Link))):
         ends = [rule(cursor, Draft(), at) for rule in (date_led, compared_date)]
-        said = cursor.is_(at, Compare, Between) or any(end is not None for end in ends)
-        if said or any(cursor.many(one.field) for one in cursor.all(at, ValueRef)[:1]):
+        compared = cursor.is_(at, Compare, Between) or any(end is not None for end in ends)
+        if compared or any(cursor.many(one.field) for one in cursor.all(at, ValueRef)[:1]):
             return True
     return False
 
 
 def _nor_what_follows(cursor: Cursor, draft: Draft, found: Parsed) -> Parsed:
-    """ "not paid or cancelled": of two single words behind a "not" neither holds."""
+    """ "not paid or cancelled": after a "not", neither of two single words holds."""
     while cursor.is_(found.end, Or) and not cursor.is_(found.end, Nor):
         at = cursor.at(found.end)[1]
         more = field_led(cursor, draft, at, True) or values(cursor, at, True)
@@ -196,7 +196,7 @@ def condition(cursor: Cursor, i: int, negated: bool = False) -> Parsed | None:
 
 
 def having(cursor: Cursor, draft: Draft, i: int) -> Parsed | None:
-    """ "with a phone number", "with seats left": of a field that nothing else is said about."""
+    """ "with a phone number", "with seats left": a field without a further condition."""
     word = cursor.take(i, Having)
     named = cursor.take(word[1], FieldRef) if word else None
     if (
@@ -222,8 +222,8 @@ def having(cursor: Cursor, draft: Draft, i: int) -> Parsed | None:
 
 
 def _measure(cursor: Cursor, field: Field) -> bool:
-    """Whether every record has some of it: a price, a length, a year. Of what is counted there may
-    be none."""
+    """Return whether every record has some of it, as of a price, a length or a year. A count can be
+    0."""
     kinds = ("money", "rating", "age", "size", "weight", "duration", "distance", "year")
     return any(cursor.lexicon.is_kind(field, kind) for kind in kinds)
 
@@ -246,8 +246,8 @@ def called(cursor: Cursor, _: Draft, i: int) -> Parsed | None:
 
 
 def part(cursor: Cursor, draft: Draft, i: int) -> Parsed | None:
-    """ "orders of customer Anna", "author Sato": a word of a name that occurs, where it is said
-    whose name it is."""
+    """ "orders of customer Anna", "author Sato": a word from a name, next to the field that it
+    belongs to."""
     fields = cursor.lexicon.parts.get(cursor.tokens[i].norm, ()) if cursor.unknown(i) else ()
     about = cursor.about.relation
     for field in fields:
@@ -261,13 +261,13 @@ def part(cursor: Cursor, draft: Draft, i: int) -> Parsed | None:
 
 
 def containing(cursor: Cursor, _: Draft, i: int) -> Parsed | None:
-    """ "containing rush delivery": the words behind it are searched for."""
+    """ "containing rush delivery": searches for the words after it."""
     word = cursor.take(i, Contains)
     return Parsed(word[1]) if word and literal(cursor, word[1]) is not None else None
 
 
 def quoted(cursor: Cursor, _: Draft, i: int) -> Parsed | None:
-    """A quoted text: a value if the model has it, else searched for as it is."""
+    """A quoted text: a value if the model has it, else it is searched for unchanged."""
     if cursor.tokens[i].kind != "quoted":
         return None
     text = cursor.typed[i].text
@@ -279,13 +279,13 @@ def quoted(cursor: Cursor, _: Draft, i: int) -> Parsed | None:
 
 
 def named(cursor: Cursor, _: Draft, i: int) -> Parsed | None:
-    """The model's name; with a number behind it in the singular, one record: "order 1042"."""
+    """The model's name; a singular with a number after it is one record: "order 1042"."""
     model = cursor.take(i, ModelRef)
     if model is None or _corrected(cursor, i, model[1]):
         return None
     last, schema = cursor.tokens[model[1] - 1].norm, cursor.lexicon.schema
     singular = cursor.lexicon.vocabulary.stem(last) == last
-    # In "customer orders" the second name says what is asked for.
+    # In "customer orders" the second name is the model that the question wants.
     aside = (singular and cursor.is_(model[1], RelationRef, OtherModel)) or (
         i > 0 and cursor.is_(i - 1, Per, SortBy)
     )
@@ -295,7 +295,7 @@ def named(cursor: Cursor, _: Draft, i: int) -> Parsed | None:
 
 
 def _numbered(cursor: Cursor, found: Parsed, key: str) -> Parsed:
-    """The same with the record's number behind it: "order 1042", "invoices of customer 42"."""
+    """The name with the number of a record after it: "order 1042", "invoices of customer 42"."""
     number = _record_number(cursor, found.end)
     if number is None or cursor.lexicon.schema.fields[key].kind != "integer":
         return found
@@ -303,7 +303,7 @@ def _numbered(cursor: Cursor, found: Parsed, key: str) -> Parsed:
 
 
 def _record_number(cursor: Cursor, i: int) -> tuple[int, int] | None:
-    """The number of one record behind the singular of what its model is called, and the position
+    """Return the number of one record after the singular of its model's name, and the position
     after it."""
     last, number = cursor.tokens[i - 1].norm, cursor.whole(i, 10**12)
     if (
@@ -316,8 +316,8 @@ def _record_number(cursor: Cursor, i: int) -> tuple[int, int] | None:
 
 
 def related(cursor: Cursor, _: Draft, i: int) -> Parsed | None:
-    """The name of a model that records are related to: what follows is said of it. With a number
-    behind it in the singular, one record: "invoices of customer 42"."""
+    """The name of a related model: it becomes the current topic. A singular with a number after it
+    is one record: "invoices of customer 42"."""
     relation = cursor.take(i, RelationRef)
     if relation is None or _corrected(cursor, i, relation[1]):
         return None
@@ -327,17 +327,17 @@ def related(cursor: Cursor, _: Draft, i: int) -> Parsed | None:
 
 
 def how_much(cursor: Cursor, _: Draft, i: int) -> Parsed | None:
-    """ "how long is the Ohio": what the records say."""
-    for asked in cursor.all(i, HowMuch):
-        born = cursor.lexicon.birth_field if asked.kind == "age" else None
-        field = cursor.field_of_kind(asked.kind) or born
+    """ "how long is the Ohio": requests the value of a field."""
+    for word in cursor.all(i, HowMuch):
+        born = cursor.lexicon.birth_field if word.kind == "age" else None
+        field = cursor.field_of_kind(word.kind) or born
         if field is not None:
             return Parsed(cursor.at(i)[1], mention=field)
     return None
 
 
 def mentioned(cursor: Cursor, _: Draft, i: int) -> Parsed | None:
-    """A field that nothing is said about: "the price of …"."""
+    """A field without a condition: "the price of …"."""
     field = cursor.take(i, FieldRef)
     if field is None or _corrected(cursor, i, field[1]):
         return None
@@ -350,7 +350,7 @@ def mentioned(cursor: Cursor, _: Draft, i: int) -> Parsed | None:
 
 
 def nothing(cursor: Cursor, draft: Draft, i: int) -> Parsed | None:
-    """Words that carry no condition, and punctuation."""
+    """Words without a condition, and punctuation."""
     if cursor.tokens[i].kind == "mark":
         return Parsed(i + 1)
     alternative = cursor.is_(i, Or) and bool(draft.wheres)
@@ -364,8 +364,8 @@ def nothing(cursor: Cursor, draft: Draft, i: int) -> Parsed | None:
 
 
 def _corrected(cursor: Cursor, start: int, end: int) -> bool:
-    """A misspelt word that would change nothing is better searched for than dropped; the name of a
-    model changes which."""
+    """Return whether a misspelt word was corrected to one that changes nothing: it is searched for
+    instead. The name of a model does change something."""
     wrong = any(cursor.tokens[i].norm != cursor.typed[i].norm for i in range(start, end))
     return wrong and not cursor.is_(start, ModelRef)
 

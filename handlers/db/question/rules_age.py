@@ -1,4 +1,4 @@
-"""Rules for the ages of persons, of whom the date of birth is known."""
+"""Rules for the ages of persons with a known date of birth."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def age_led(cursor: Cursor, _: Draft, i: int) -> Parsed | None:
 
 
 def aged(cursor: Cursor, amount: Amount, word: Compare, negated: bool) -> Parsed | None:
-    """ "members over 60", "trainers younger than 40": of the day of their birth."""
+    """ "members over 60", "trainers younger than 40": a condition on the date of birth."""
     born = cursor.lexicon.birth_field
     if born is None or not _says_age(cursor, amount, word):
         return None
@@ -59,7 +59,7 @@ def aged(cursor: Cursor, amount: Amount, word: Compare, negated: bool) -> Parsed
 
 
 def _says_age(cursor: Cursor, amount: Amount, word: Compare) -> bool:
-    """Whether a number that is compared can be an age, and is nothing else."""
+    """Return whether a compared number can be an age and nothing else."""
     end = amount.end
     counted = cursor.is_(end, *COUNTED) and not cursor.is_(end, DateUnit)
     fits = amount.kind in ("", "age") and word.kind in ("", "age", "date") and word.op in OPPOSITE
@@ -70,7 +70,7 @@ def _says_age(cursor: Cursor, amount: Amount, word: Compare) -> bool:
 
 
 def _ages(op: str, years: int) -> list[tuple[str, int]]:
-    """Conditions on a date of birth, each with the years before today."""
+    """Return conditions on a date of birth, each with its number of years before today."""
     known: dict[str, list[tuple[str, int]]] = {
         ">": [("<=", years + 1)],
         ">=": [("<=", years)],

@@ -1,4 +1,4 @@
-"""Rules for fields that are named, and for values that the model is known to have."""
+"""Rules for named fields, and for values that the model is known to have."""
 
 from __future__ import annotations
 
@@ -55,8 +55,8 @@ def field_led(cursor: Cursor, draft: Draft, i: int, negated: bool) -> Parsed | N
         at = cursor.past(after, Link, Filler) if not cursor.is_(after, Contains) else after
         no = cursor.take(at, Not)
         against = negated != (no is not None)
-        end = said_of(cursor, draft, field, after, against) if no is None else None
-        end = end or said_of(cursor, draft, field, no[1] if no else at, against)
+        end = condition_on(cursor, draft, field, after, against) if no is None else None
+        end = end or condition_on(cursor, draft, field, no[1] if no else at, against)
         end = end or _alone(cursor, field, after, no[1] if no else at, against)
         if end is not None:
             return end
@@ -100,21 +100,21 @@ def values(cursor: Cursor, i: int, negated: bool, of: Field | None = None) -> Pa
 
 
 def _containing(
-    cursor: Cursor, field: Field, pieces: list[str], said: range, negated: bool
+    cursor: Cursor, field: Field, pieces: list[str], words: range, negated: bool
 ) -> tuple[Where, ...]:
-    """That a list contains these, or any of them, or none."""
+    """Return the condition that a list contains these values, any of them, or none."""
     if negated:
         return (Where(field=field.name, op=MATCH_NONE, value=pieces),)
     each = [Where(field=field.name, op="like", value=piece) for piece in pieces]
-    either = len(each) > 1 and any(cursor.is_(at, Or) for at in said)
+    either = len(each) > 1 and any(cursor.is_(at, Or) for at in words)
     return (Where(any_of=tuple(each)),) if either else tuple(each)
 
 
 def _fields_alike(
     cursor: Cursor, found: list[ValueRef], chosen: ValueRef, listed: list[str]
 ) -> list[str]:
-    """Other fields of the same record that have these values too, and of which none is said:
-    "flights Oslo". What is called as the value of another field ("Apple") does not count."""
+    """Return other fields of the same record that have these values too, if the question names none
+    of them: "flights Oslo". A name that is the value of another field ("Apple") does not count."""
     path = chosen.field.name.rpartition(".")[0]
     if chosen.field.options or cursor.lexicon.is_kind(chosen.field, "name"):
         return []
@@ -135,8 +135,7 @@ def excepted(cursor: Cursor, draft: Draft, i: int) -> Parsed | None:
 
 
 def prepositioned(cursor: Cursor, i: int, negated: bool = False) -> Parsed | None:
-    """ "from Oslo", "to Rome": which of several fields the value belongs to is said by the word
-    before it."""
+    """ "from Oslo", "to Rome": the word before a value selects one of several fields."""
     at = cursor.past(cursor.at(i)[1], Filler, most=1) if cursor.is_(i, Preposition) else i
     for word in cursor.all(i, Preposition):
         for field in cursor.lexicon.texts_of_kind(word.kind):
@@ -164,7 +163,7 @@ def _told_apart(cursor: Cursor, names: list[str]) -> bool:
 
 
 def literal(cursor: Cursor, i: int) -> tuple[str, int] | None:
-    """A quoted text, or words that are not known, as they were typed."""
+    """A quoted text, or unknown words, as they were typed."""
     if i < len(cursor.tokens) and cursor.tokens[i].kind == "quoted" and cursor.typed[i].text:
         return cursor.typed[i].text, i + 1
     end = i
@@ -173,8 +172,10 @@ def literal(cursor: Cursor, i: int) -> tuple[str, int] | None:
     return (cursor.text(i, end), end) if end > i else None
 
 
-def said_of(cursor: Cursor, draft: Draft, field: Field, at: int, negated: bool) -> Parsed | None:
-    """What is said about the field at this position."""
+def condition_on(
+    cursor: Cursor, draft: Draft, field: Field, at: int, negated: bool
+) -> Parsed | None:
+    """Return the condition on the field that begins at this position."""
     if field.kind in NUMBERS:
         end = compare(cursor, draft, at, negated, field)
         if end is None and negated:
@@ -212,14 +213,14 @@ def said_of(cursor: Cursor, draft: Draft, field: Field, at: int, negated: bool) 
 
 
 def _unsaid(cursor: Cursor, draft: Draft, field: Field, at: int) -> Parsed | None:
-    """The opposite of what is said about the field at this position."""
-    found = said_of(cursor, draft, field, at, False)
+    """Return the opposite of the condition on the field that begins at this position."""
+    found = condition_on(cursor, draft, field, at, False)
     return negation_of(found, cursor.lexicon.fields) if found is not None else None
 
 
 def _alone(cursor: Cursor, field: Field, after: int, at: int, negated: bool) -> Parsed | None:
-    """A field with nothing but a link behind it: a flag, a sort order, a value not seen before, or
-    the lack of one."""
+    """A field followed by a link word at most: a flag, a sort order, an unknown value, or a missing
+    value."""
     if (direction := cursor.take(after, Direction)) and not cursor.many(field):
         return Parsed(direction[1], orders=(Order(field=field.name, order=direction[0].order),))
     if field.kind == "boolean":
@@ -247,8 +248,7 @@ def _alone(cursor: Cursor, field: Field, after: int, at: int, negated: bool) -> 
 
 
 def happened(cursor: Cursor, field: Field, i: int, end: int) -> bool:
-    """ "discharged patients", "patients who were discharged": of a time that there may be none of,
-    there is one."""
+    """ "discharged patients", "patients who were discharged": an optional time that is set."""
     if not field.nullable or field.kind not in TIMES or "." in field.name:
         return False
     if cursor.is_(end, ModelRef):
@@ -260,14 +260,14 @@ def happened(cursor: Cursor, field: Field, i: int, end: int) -> bool:
 
 
 def lacking(cursor: Cursor, field: Field) -> str | None:
-    """The option that says that there is none: "none", "no"."""
+    """Return the option that means absence: "none", "no"."""
     phrases = cursor.lexicon.vocabulary.phrases
-    said = (
+    absences = (
         option
         for option in field.options
         if any(isinstance(meaning, Not) for meaning in phrases.get(phrase_of(option), ()))
     )
-    return next(said, None)
+    return next(absences, None)
 
 
 def _number(cursor: Cursor, field: Field, at: int) -> Parsed | None:
@@ -287,8 +287,7 @@ def _number(cursor: Cursor, field: Field, at: int) -> Parsed | None:
 
 
 def _option(cursor: Cursor, field: Field, at: int, negated: bool) -> Parsed | None:
-    """ "grade 2", "grade 1 or 2": options that are numbers, of which it is not known which is
-    more."""
+    """ "grade 2", "grade 1 or 2": options that are numbers without a known order."""
     found: list[str] = []
     end = at
     while (
@@ -308,8 +307,8 @@ def _option(cursor: Cursor, field: Field, at: int, negated: bool) -> Parsed | No
     if not found:
         return None
     if postfix := postfixed(cursor, end):
-        said = range(end, postfix[1])
-        return Parsed(postfix[1], unplaced=(end - 1, *said), idle=tuple(said))
+        rest = range(end, postfix[1])
+        return Parsed(postfix[1], unplaced=(end - 1, *rest), idle=tuple(rest))
     many = len(found) > 1
     op = ("not in" if many else "!=") if negated else ("in" if many else "=")
     return constraint(end, field.name, op, found if many else found[0])

@@ -1,4 +1,4 @@
-"""Rules for questions that ask for a number over records: "how many", "average price", "per
+"""Rules for questions that request a number over records: "how many", "average price", "per
 category"."""
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from groundhook.handlers.db.question.meanings import (
     Top,
     ValueRef,
 )
-from groundhook.handlers.db.question.rules_field import said_of
+from groundhook.handlers.db.question.rules_field import condition_on
 from groundhook.handlers.db.question.rules_number import TIMES
 from groundhook.handlers.db.schema import Field
 from groundhook.host.core.types.query_language import Aggregate, Order
@@ -42,7 +42,7 @@ def figure(cursor: Cursor, draft: Draft, i: int) -> Parsed | None:
         return _extreme(cursor, i) or _most(cursor, draft, i)
     end, own = cursor.at(i)[1], _called_so(cursor, i)
     if own is not None and (cursor.is_(end, Compare, Between) or cursor.number(end)):
-        return said_of(cursor, draft, own, end, False)  # "a total of 100"
+        return condition_on(cursor, draft, own, end, False)  # "a total of 100"
     if not any(word.function == "count" for word in words):
         return _computed(cursor, draft, i, own)
     if own is None:
@@ -52,8 +52,8 @@ def figure(cursor: Cursor, draft: Draft, i: int) -> Parsed | None:
 
 
 def _computed(cursor: Cursor, draft: Draft, i: int, own: Field | None) -> Parsed | None:
-    """ "average price", "total of the fines", "revenue"; `own`: the field that is called like the
-    first word."""
+    """ "average price", "total of the fines", "revenue"; `own`: the field named by the first
+    word."""
     words, end = cursor.all(i, FigureWord), cursor.at(i)[1]
     function = next((word for word in words if not word.kind), words[0]).function
     if (earned := _of_kind(cursor, i)) is not None and not cursor.is_(i - 1, SortBy):
@@ -66,16 +66,17 @@ def _computed(cursor: Cursor, draft: Draft, i: int, own: Field | None) -> Parsed
     if named is not None and cursor.number(cursor.past(cursor.at(at)[1], Link)) is None:
         made = (figure_of(function, named.name),)
         return Parsed(cursor.at(at)[1], aggregates=made, named_at=model)
-    said = draft.mention if not draft.aggregates else None  # "the price on average"
-    for whole in (said, _of_records(cursor, at, own, model)):
+    mention = draft.mention if not draft.aggregates else None  # "the price on average"
+    for whole in (mention, _of_records(cursor, at, own, model)):
         if whole is not None and _measured(cursor, whole, function):
             return Parsed(end, aggregates=(figure_of(function, whole.name),))
     return _in_total(cursor, draft, i, at, function)
 
 
 def _towards(cursor: Cursor, at: int) -> tuple[int, int | None, Field | None]:
-    """Past what stands between a figure and its field: where that ends, where the model is named
-    there, and the field of a word that names both ("average revenue", "total amount of")."""
+    """Skip the words between a figure and its field. Returns the position after them, the position
+    of the model's name, and the field of a word that names both ("average revenue", "total amount
+    of")."""
     model = None
     while cursor.is_(at, Filler, Link, FigureWord, ModelRef) and not cursor.is_(at, FieldRef):
         if (named := _of_kind(cursor, at) or _called_so(cursor, at)) is not None:
@@ -144,7 +145,7 @@ def ranked(cursor: Cursor, draft: Draft, i: int) -> Parsed | None:
 
 
 def _ranking(cursor: Cursor, i: int) -> Parsed | None:
-    """The figure that groups are ranked by."""
+    """Return the figure by which groups are ranked."""
     named = [one.field for one in cursor.all(i, FieldRef)]
     paid = next((one for one in named if cursor.lexicon.is_kind(one, "turnover")), None)
     earned = _of_kind(cursor, i) or (paid if paid and _measured(cursor, paid, "sum") else None)
@@ -154,13 +155,13 @@ def _ranking(cursor: Cursor, i: int) -> Parsed | None:
 
 
 def grouped(cursor: Cursor, draft: Draft, i: int) -> Parsed | None:
-    """ "per genre", "by city", "for each airline", "per status and country". What may also sort
-    ("by") groups only where a number is asked for."""
+    """ "per genre", "by city", "for each airline", "per status and country". A word that may also
+    sort ("by") groups only if the question requests a number."""
     places = range(len(cursor.tokens))
-    asked = any(cursor.is_(at, FigureWord) for at in places)
+    requested = any(cursor.is_(at, FigureWord) for at in places)
     ordered = any(cursor.is_(at, OrderWord, Superlative) for at in places)
     clear = not cursor.is_(i, SortBy, Each) and not ordered  # "the newest per author" is no number
-    if not cursor.is_(i, Per, SortBy) or not (asked or clear):
+    if not cursor.is_(i, Per, SortBy) or not (requested or clear):
         return None
     at = cursor.at(i)[1]
     at = at if cursor.is_(at, FieldRef) else cursor.past(at, Filler, most=1)
@@ -178,7 +179,7 @@ def grouped(cursor: Cursor, draft: Draft, i: int) -> Parsed | None:
 
 
 def _counted_or_earned(cursor: Cursor, mention: Field | None) -> Aggregate:
-    """What is computed of each group: the sum in "revenue by city", else how many there are."""
+    """Return the figure of each group: the sum in "revenue by city", else the count."""
     earned = mention is not None and cursor.lexicon.is_kind(mention, "turnover")
     if mention is not None and earned and _measured(cursor, mention, "sum"):
         return figure_of("sum", mention.name)
@@ -186,8 +187,8 @@ def _counted_or_earned(cursor: Cursor, mention: Field | None) -> Aggregate:
 
 
 def _grouping(cursor: Cursor, at: int) -> list[str]:
-    """What is named here and can be grouped by: a field, or related records; empty where nothing
-    is."""
+    """Return the groups that the words here name: a field, or related records; empty for other
+    words."""
     fields = [one.field for one in cursor.all(at, FieldRef) if one.field.kind != "number"]
     named = [field for field in fields if not field.long and not cursor.many(field)]
     related = [
@@ -199,7 +200,7 @@ def _grouping(cursor: Cursor, at: int) -> list[str]:
 
 
 def _each(cursor: Cursor, title: Field) -> list[str]:
-    """What tells related records from each other: two may be called the same."""
+    """Return the fields that tell related records apart: two may have the same name."""
     relation = cursor.lexicon.schema.relations.get(title.name.rpartition(".")[0])
     return [title.name, *([relation.foreign] if relation else [])]
 
@@ -219,9 +220,9 @@ def _count(cursor: Cursor, i: int) -> Parsed | None:
 
 def _extreme(cursor: Cursor, i: int) -> Parsed | None:
     """ "what is the highest fee"; "the doctor with the highest fee" is a record."""
-    asked = cursor.take(i, AskedValue)
-    at = cursor.past(asked[1], Filler, most=1) if asked else i
-    word = cursor.take(at, Superlative) if asked else None
+    question_word = cursor.take(i, AskedValue)
+    at = cursor.past(question_word[1], Filler, most=1) if question_word else i
+    word = cursor.take(at, Superlative) if question_word else None
     if word is None:
         return None
     at = cursor.past(word[1], ModelRef, most=1)
@@ -233,7 +234,7 @@ def _extreme(cursor: Cursor, i: int) -> Parsed | None:
 
 
 def _most(cursor: Cursor, draft: Draft, i: int) -> Parsed | None:
-    """ "which brand has the most products": the group with most records, or with fewest."""
+    """ "which brand has the most products": the group with the most records, or the fewest."""
     word, group = cursor.take(i, Superlative), draft.mention or cursor.about.title
     model = cursor.take(word[1], ModelRef) if word else None
     if word is None or model is None or group is None or cursor.many(group):
@@ -252,8 +253,8 @@ def _most(cursor: Cursor, draft: Draft, i: int) -> Parsed | None:
 
 
 def _called_so(cursor: Cursor, i: int) -> Field | None:
-    """The model's number that is called like the first word of a figure of several: "amount of", of
-    payments with an amount."""
+    """Return the model's number field with the name that begins a figure of several words: "amount
+    of", of payments with an amount."""
     alone, end = cursor.lexicon.meanings(cursor.tokens[i : i + 1], 0)
     if cursor.at(i)[1] - i != 2 or not end:
         return None
@@ -265,8 +266,8 @@ def _called_so(cursor: Cursor, i: int) -> Field | None:
 
 
 def _of_records(cursor: Cursor, i: int, own: Field | None, model: int | None) -> Field | None:
-    """ "total of paid invoices", "average payment": records named where a field would be are sums
-    of money themselves. `model`: where they were named before this position."""
+    """ "total of paid invoices", "average payment": records that are sums of money themselves, in
+    the place of a field. `model`: the position of their name, if it came before."""
     while cursor.is_(i, Filler, Link, ValueRef) and not cursor.is_(i, ModelRef):
         i = cursor.at(i)[1]
     named = model is not None or cursor.is_(i, ModelRef)
@@ -274,7 +275,8 @@ def _of_records(cursor: Cursor, i: int, own: Field | None, model: int | None) ->
 
 
 def _of_kind(cursor: Cursor, i: int) -> Field | None:
-    """The field whose figure a word names by itself; a field that is called so comes first."""
+    """Return the field whose figure a word requests by itself; a field with that name comes
+    first."""
     kinds = [word.kind for word in cursor.all(i, FigureWord) if word.kind]
     behind = cursor.past(cursor.at(i)[1], Link, Filler)
     in_year = cursor.is_(behind - 1, BeforeYear) and not cursor.is_(
@@ -285,12 +287,14 @@ def _of_kind(cursor: Cursor, i: int) -> Field | None:
     if not kinds or compared:
         return None
     if called := [one.field for one in cursor.all(i, FieldRef)]:
-        asked = i == 0 or cursor.is_(cursor.back(i), AskedValue)
+        requested = i == 0 or cursor.is_(cursor.back(i), AskedValue)
         return next(
             (
                 one
                 for one in called
-                if asked and cursor.lexicon.is_kind(one, kinds[0]) and _measured(cursor, one, "sum")
+                if requested
+                and cursor.lexicon.is_kind(one, kinds[0])
+                and _measured(cursor, one, "sum")
             ),
             None,
         )

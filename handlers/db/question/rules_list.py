@@ -1,5 +1,5 @@
-"""Rules for what stands around a number: several of one field ("49, 100 or 249 euros", "price 49 or
-100"), a comparison behind it ("4 or more")."""
+"""Rules for the words around a number: several numbers of one field ("49, 100 or 249 euros", "price
+49 or 100"), a comparison after it ("4 or more")."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from groundhook.handlers.db.schema import Field
 
 
 def amounts(cursor: Cursor, draft: Draft, i: int) -> Parsed | None:
-    """Several numbers, of which the last says what all of them are; "5 in stock"."""
+    """Several numbers, with the unit or field after the last one; "5 in stock"."""
     found = _amounts(cursor, i)
     if len(found) == 1 and not cursor.is_(i - 1, Than):
         return _in_stock(cursor, found[0])
@@ -53,7 +53,7 @@ def _in_stock(cursor: Cursor, amount: Amount) -> Parsed | None:
 
 
 def equal_to(cursor: Cursor, field: Field, amount: Amount) -> Parsed:
-    """That the field has this number or one of those behind it."""
+    """The field has this number or one of those after it."""
     found = [amount, *(_following(cursor, amount.end))]
     while len(found) > 1 and not (
         _plain(cursor, found[-1]) and cursor.number_named(found[-1].end) in (None, field)
@@ -71,7 +71,7 @@ def _amounts(cursor: Cursor, i: int) -> list[Amount]:
 
 
 def _following(cursor: Cursor, i: int) -> list[Amount]:
-    """The amounts that commas, "and" or "or" join to what ends here."""
+    """Return the amounts joined by commas, "and" or "or" to the one that ends here."""
     found: list[Amount] = []
     while (at := cursor.joint(i)) > i and (amount := cursor.amount(at)) is not None:
         found.append(amount)
@@ -80,16 +80,16 @@ def _following(cursor: Cursor, i: int) -> list[Amount]:
 
 
 def _plain(cursor: Cursor, amount: Amount) -> bool:
-    """Whether nothing behind the number makes it a comparison, a length of time or a number of
-    records."""
+    """Return whether nothing after the number makes it a comparison, a length of time or a number
+    of records."""
     return not cursor.is_(amount.end, Postfix, OrderWord) and not (
         cursor.is_(amount.end, DateUnit) and cursor.number_named(amount.end) is None
     )
 
 
 def postfixed(cursor: Cursor, i: int) -> tuple[str, int] | None:
-    """A comparison behind its number: "4 or more", "$100 and above". Before another number it is
-    that one's."""
+    """A comparison after its number: "4 or more", "$100 and above". Before another number it
+    belongs to that one."""
     if postfix := cursor.take(i, Postfix):
         following = (postfix[1], cursor.past(postfix[1], Filler, most=1))  # "… and less than 800"
         return (

@@ -38,7 +38,7 @@ from groundhook.handlers.db.question.meanings import (
 )
 from groundhook.handlers.db.question.rules_age import COUNTED, aged
 from groundhook.handlers.db.question.rules_list import equal_to, postfixed
-from groundhook.handlers.db.question.times import dated, days, duration, said_year, span
+from groundhook.handlers.db.question.times import dated, days, duration, span, year_of
 from groundhook.handlers.db.schema import Field
 from groundhook.host.core.types.query_language import Where
 
@@ -55,8 +55,8 @@ SAYS_MORE: tuple[type[Meaning], ...] = (
 def compare(
     cursor: Cursor, draft: Draft, i: int, negated: bool, of: Field | None = None
 ) -> Parsed | None:
-    """ "under $100", "at least 4 stars", "more than 50 in stock", "minimum rating 4"; `of`: the
-    field, where it was said."""
+    """ "under $100", "at least 4 stars", "more than 50 in stock", "minimum rating 4". `of` is the
+    field that was named before."""
     word = cursor.take(i, Compare)
     if word is None:
         return None
@@ -150,8 +150,8 @@ def _with_postfix(
 
 
 def measured(cursor: Cursor, amount: Amount, kind: str) -> tuple[Field, int] | None:
-    """The field that is measured in the amount's unit, and the position after the unit and an
-    adjective that says which: "1000 km long"."""
+    """Return the field that has the amount's unit, and the position after the unit and an adjective
+    that selects the field: "1000 km long"."""
     adjective = cursor.take(amount.end, Adjective) if amount.scale else None
     known = adjective if adjective and adjective[0].kind else None
     end = known[1] if known else amount.end
@@ -226,7 +226,7 @@ def compared_date(cursor: Cursor, draft: Draft, i: int, of: Field | None = None)
 
 
 def _year_field(cursor: Cursor, end: int) -> Field | None:
-    """Of a year alone ("from 2024"): the number that is one, where the model has it."""
+    """Return the number field for a year alone ("from 2024"), if the model has one."""
     alone = (
         cursor.tokens[end - 1].kind == "number"
         and cursor.tokens[end - 1].norm.isdecimal()
@@ -239,8 +239,8 @@ def _year_field(cursor: Cursor, end: int) -> Field | None:
 def number_field(
     cursor: Cursor, amount: Amount, kind: str, before: Field | None = None
 ) -> tuple[Field, int] | None:
-    """The field that a number is about, and the position after what says so: "€40 a day" is about a
-    price for a day."""
+    """Return the field that a number is about, and the position after the words that name it: "€40
+    a day" is about a price for a day."""
     found = _number_field(cursor, amount, kind, before)
     if found is None:
         return None
@@ -257,22 +257,23 @@ def number_field(
 
 
 def _rated(cursor: Cursor, i: int) -> tuple[Callable[[Field], bool], int] | None:
-    """ "a day", "per month": whether a field is about it, and the position after it."""
+    """ "a day", "per month": return whether a field is an amount for that time, and the position
+    after it."""
     word = i if cursor.is_(i, Per, Single) else None
     unit = cursor.take(cursor.at(i)[1], DateUnit) if word is not None else None
     if unit is None:
         return None
-    said = cursor.lexicon.vocabulary.file.dates
-    words = {*said.units[unit[0].unit], *said.rates.get(unit[0].unit, ())}
+    dates_file = cursor.lexicon.vocabulary.file.dates
+    words = {*dates_file.units[unit[0].unit], *dates_file.rates.get(unit[0].unit, ())}
     return (lambda field: cursor.lexicon.speaks_of(field, words)), unit[1]
 
 
 def _number_field(
     cursor: Cursor, amount: Amount, kind: str, before: Field | None = None
 ) -> tuple[Field, int] | None:
-    """The field that a number is about: the one named behind it, that of its unit, that of the
-    comparison, that of the condition `before` ("under 20 or over 1000"), or a price. None where the
-    word behind it says that it counts something else."""
+    """Return the field that a number is about. In this order: the field named after it, of its
+    unit, of the comparison, of the condition `before` ("under 20 or over 1000"), a price. None if
+    the word after it makes it a count of something else."""
     end = amount.end
     if (stock := cursor.take(end, Condition)) and amount.kind in ("", "quantity"):
         field = cursor.field_of_kind(stock[0].kind)
@@ -296,7 +297,8 @@ def _number_field(
 
 
 def _before(cursor: Cursor, draft: Draft, i: int) -> Field | None:
-    """The field of the condition that "and", "or" or "but" joins to what begins here."""
+    """Return the field of the condition that "and", "or" or "but" joins to the one that begins
+    here."""
     if not cursor.continues(i) or not draft.pieces:
         return None
     return cursor.lexicon.fields.get(draft.pieces[-1][2][-1].field)
@@ -335,7 +337,7 @@ def _about(amount: Amount) -> tuple[Amount, Amount]:
 
 
 def _past_unit(cursor: Cursor, field: Field, i: int) -> int:
-    """The position after the unit of a number whose field is known."""
+    """Return the position after the unit of a number with a known field."""
     named = any(reference.field.name == field.name for reference in cursor.all(i, FieldRef))
     end = cursor.at(i)[1] if named or cursor.is_(i, Unit) else i
     rated = _rated(cursor, end)
@@ -343,16 +345,16 @@ def _past_unit(cursor: Cursor, field: Field, i: int) -> int:
 
 
 def _near(cursor: Cursor, draft: Draft, field: Field, span: Span) -> Span:
-    """The time meant where no year was said: that of a year said before ("in 2025, but not in
-    March"), else of dates that lie ahead the nearest, of others the latest."""
-    year = said_year(cursor, draft, field) if span.yearless else None
+    """Return a time without a year in its most likely year: the year named before ("in 2025, but
+    not in March"), else the nearest for dates in the future, else the latest."""
+    year = year_of(cursor, draft, field) if span.yearless else None
     if year is not None:
         return dates.earlier(span, "year", span.start.year - year)
     return dates.nearest(cursor.now, span) if cursor.lexicon.is_kind(field, "ahead") else span
 
 
 def _tells_time(cursor: Cursor, field: Field) -> bool:
-    """Whether a field is a date, or a number that is a year."""
+    """Return whether a field is a date, or a number that is a year."""
     return field.kind in TIMES or (
         field.kind == "integer" and cursor.lexicon.is_kind(field, "year")
     )
@@ -366,21 +368,22 @@ def _between_dates(cursor: Cursor, draft: Draft, i: int, of: Field | None) -> Pa
     field = of or cursor.lexicon.day_field
     if field and field.kind in TIMES and (found := days(cursor, i)):
         return _within(found[1], field, "during", _near(cursor, draft, field, found[0]))
-    first = span(cursor, i, said=True, year=True)
+    first = span(cursor, i, announced=True, year=True)
     until = cursor.take(first[1], BetweenAnd) if first else None
-    last = span(cursor, until[1], said=True, year=True) if until else None
+    last = span(cursor, until[1], announced=True, year=True) if until else None
     if not (first and last and field and _tells_time(cursor, field)):
         return None
     start, end = (_near(cursor, draft, field, span[0]) for span in (first, last))
     if start.start > end.start:
-        # "from November to February" began a year earlier, "from Friday to Monday" a week.
-        said = any(
+        # "from November to February" began a year earlier, "from Friday to Monday" a
+        # week earlier.
+        has_year = any(
             token.day or dates.FIRST_YEAR <= token.number <= dates.LAST_YEAR
             for token in cursor.tokens[i : first[1]]
         )
         start, end = (
             (end, start)
-            if said
+            if has_year
             else (
                 dates.earlier(start, "week" if cursor.is_(first[1] - 1, Weekday) else "year"),
                 end,
@@ -425,7 +428,7 @@ def _range(field: Field, one: Amount, other: Amount, end: int) -> Parsed:
 
 
 def _within(end: int, field: Field, relation: str, span: Span) -> Parsed:
-    """That the field lies in a span, before or after it; `end`: the position after the words."""
+    """The field lies in a span, before it or after it. `end` is the position after the words."""
     year = field.kind == "integer"
     first, last = (
         at.year if year else dates.stored(at, field.kind) for at in (span.start, span.end)

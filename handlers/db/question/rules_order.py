@@ -54,7 +54,7 @@ def limit(cursor: Cursor, draft: Draft, i: int) -> Parsed | None:
 
 
 def _first_ones(cursor: Cursor, draft: Draft, i: int, number: tuple[int, int]) -> Parsed | None:
-    """ "top 5", "first 3"; "top 3 brands" are no records."""
+    """ "top 5", "first 3"; "top 3 brands" are not records."""
     if _names_text(cursor, number[1]):
         return None
     best = cursor.is_(i, Top) and not _orders(cursor)
@@ -63,8 +63,8 @@ def _first_ones(cursor: Cursor, draft: Draft, i: int, number: tuple[int, int]) -
 
 
 def order_words(cursor: Cursor, draft: Draft, i: int) -> Parsed | None:
-    """ "cheapest", "highest rating", "sorted by price descending", "top products". Of one record
-    ("the cheapest laptop", "who has the highest salary") only that one is asked for."""
+    """ "cheapest", "highest rating", "sorted by price descending", "top products". A singular ("the
+    cheapest laptop", "who has the highest salary") requests one record only."""
     end = cursor.at(i)[1]
     if cursor.is_(end, Than):
         return None  # a comparison, misspelt or not known
@@ -86,7 +86,8 @@ def order_words(cursor: Cursor, draft: Draft, i: int) -> Parsed | None:
 
 
 def _extreme(cursor: Cursor, i: int) -> tuple[Field, Sorting, int] | None:
-    """ "highest payment amount": a field that can be sorted by, how, and the position after it."""
+    """ "highest payment amount": returns a field to sort by, its direction, and the position after
+    it."""
     superlative = cursor.take(i, Superlative)
     if superlative is None:
         return None
@@ -99,7 +100,7 @@ def _extreme(cursor: Cursor, i: int) -> tuple[Field, Sorting, int] | None:
 
 
 def _ordered(draft: Draft, end: int, orders: tuple[Order, ...], *, one: bool) -> Parsed:
-    """An order, and of one record that one alone."""
+    """Return an order; a singular also limits the result to one record."""
     single = draft.limit is None and (draft.singular or one)
     return Parsed(end, orders=orders, limit=1 if single else None)
 
@@ -118,8 +119,8 @@ def _sorting(cursor: Cursor, draft: Draft, i: int) -> Parsed | None:
 
 
 def _beside_model(cursor: Cursor, i: int) -> bool:
-    """Whether the model is named beside a superlative: "the highest payment", "lowest three
-    payments", in Hebrew before it."""
+    """Return whether the model's name is beside a superlative: "the highest payment", "lowest three
+    payments"; in Hebrew before it."""
     number = cursor.whole(cursor.at(i)[1], MOST)
     at = number[1] if number else cursor.at(i)[1]
     while cursor.is_(at, ValueRef) and not cursor.is_(at, ModelRef):  # "the highest cash payment"
@@ -128,13 +129,13 @@ def _beside_model(cursor: Cursor, i: int) -> bool:
 
 
 def _names_text(cursor: Cursor, i: int) -> bool:
-    """Whether a text field is named here, and neither the model nor a value."""
+    """Return whether the words here name a text field, and neither the model nor a value."""
     texts = [one for one in cursor.all(i, FieldRef) if one.field.kind == "text"]
     return bool(texts) and not cursor.is_(i, ModelRef, ValueRef)
 
 
 def _one(cursor: Cursor, i: int) -> bool:
-    """Whether what is named here, with words before it that choose among records, is one record:
+    """Return whether the words here name one record, with words before it that narrow the choice:
     "laptop", "flight"."""
     stem = cursor.lexicon.vocabulary.stem
     while i < len(cursor.tokens) and cursor.is_(
@@ -178,7 +179,8 @@ def _sorted_by(cursor: Cursor, draft: Draft, i: int) -> Parsed | None:
 
 
 def _next_sorted(cursor: Cursor, i: int) -> int | None:
-    """Where the next field to sort by stands: "by city and name", "by city, then name"."""
+    """Return the position of the next field to sort by: "by city and name", "by city, then
+    name"."""
     at = cursor.joint(i)
     after = cursor.at(at)[1]
     if at == i or not cursor.is_(at, FieldRef) or cursor.is_(at, ValueRef):
@@ -196,15 +198,16 @@ def _direction(cursor: Cursor, i: int) -> tuple[str, int] | None:
 
 
 def _usual(cursor: Cursor, field: Field) -> str:
-    """Dates and ratings are read from the newest and the best on, and where the top ones are asked
-    for numbers too."""
+    """Return the usual direction of a field: dates and ratings descend, and so do numbers after
+    "top"."""
     best_first = [cursor.field_of_kind("rating"), cursor.field_of_kind("popularity")]
     top = field.kind in NUMBERS and any(cursor.is_(i, Top) for i in range(len(cursor.tokens)))
     return "desc" if top or field.kind in ("date", "moment") or field in best_first else "asc"
 
 
 def _by_kind(cursor: Cursor, draft: Draft, kinds: tuple[str, ...], order: str) -> tuple[Order, ...]:
-    """The order by the first of these kinds that the model has a field of; empty without one."""
+    """Return the order by the first of these kinds for which the model has a field; empty without
+    one."""
     for kind in kinds:
         days = {"date": cursor.lexicon.day_field, "birth": cursor.lexicon.birth_field}
         field = days[kind] if kind in days else cursor.field_of_kind(kind)
@@ -216,7 +219,7 @@ def _by_kind(cursor: Cursor, draft: Draft, kinds: tuple[str, ...], order: str) -
 
 
 def _orders(cursor: Cursor) -> bool:
-    """Whether the question says an order anywhere: then "top 5" is only a number."""
+    """Return whether the question names an order anywhere: then "top 5" is only a number."""
     return any(cursor.is_(i, OrderWord, SortBy, Superlative) for i in range(len(cursor.tokens)))
 
 
@@ -236,8 +239,8 @@ def _last_records(cursor: Cursor, draft: Draft, at: int, which: set[str]) -> Par
 
 
 def _counts_records(cursor: Cursor, i: int) -> bool:
-    """Whether a number before this position counts records: "5 cheapest", "10 active products", "3
-    laptops"."""
+    """Return whether a number before this position counts records: "5 cheapest", "10 active
+    products", "3 laptops"."""
     at, seen = cursor.past(i, Filler, most=1), False
     while cursor.is_(at, ValueRef, OrderWord, Superlative):
         category = any(

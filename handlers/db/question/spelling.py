@@ -1,4 +1,4 @@
-"""Which known word a misspelt one must have meant. Pure."""
+"""Finds the known word that a misspelt one must mean. Pure."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ ALIKE = 3  # letters that begin a word with two errors
 
 
 def nearest(word: str, words: Sequence[str]) -> str | None:
-    """The word of `words` that is at most one error away (two in a long word) and begins with the
-    same letter; None where there is none, or where two are as near. An error is a letter too many,
-    missing or wrong, or two that are swapped."""
+    """Return the word of `words` that is at most one error away (two in a long word) and begins
+    with the same letter; None if there is none, or if two are equally near. An error is an extra,
+    missing or wrong letter, or two swapped ones."""
     if len(word) < SHORTEST:
         return None
     most = 2 if len(word) >= TWO_ERRORS else 1

@@ -1,8 +1,7 @@
-"""Times in a question: "last month", "since March", "3 weeks ago", "5 March 2024", "the next 7
-days"; and how long something is.
+"""Times in a question ("last month", "since March", "3 weeks ago", "5 March 2024", "the next 7
+days") and lengths of time.
 
-What is said of a time is read at a position of a cursor; the answer has the position after it.
-"""
+Each function reads the time at a position of a cursor and returns it with the position after it."""
 
 from __future__ import annotations
 
@@ -51,14 +50,14 @@ def duration(cursor: Cursor, i: int) -> tuple[int, DateUnitName, int] | None:
 
 def dated(cursor: Cursor, i: int, *, year: bool = False) -> tuple[str, Span, int] | None:
     """A time with the word before it that relates to it: ("since", span, end). `year`: a bare
-    number may be one."""
+    number may be a year."""
     relation = cursor.take(i, DateRelation)
     if relation is None:
-        found = span(cursor, i, said=year, year=year)
+        found = span(cursor, i, announced=year, year=year)
         return ("during", *found) if found else None
     at, year = relation[1], year or cursor.is_(i, BeforeYear)
     for _ in range(3):  # "in the", "since the end of" do not change what is meant
-        found = span(cursor, at, said=True, year=year)
+        found = span(cursor, at, announced=True, year=year)
         if found is not None:
             return (relation[0].relation, *found)
         if not cursor.is_(at, Filler, Link):
@@ -67,9 +66,9 @@ def dated(cursor: Cursor, i: int, *, year: bool = False) -> tuple[str, Span, int
     return None
 
 
-def span(cursor: Cursor, i: int, *, said: bool, year: bool) -> tuple[Span, int] | None:
-    """A time. `said`: a word before it announced one, so that "may" can be a month; `year`: so that
-    2024 can be a year."""
+def span(cursor: Cursor, i: int, *, announced: bool, year: bool) -> tuple[Span, int] | None:
+    """A time. `announced`: a word before it introduces a time, so that "may" can be a month;
+    `year`: a number such as 2024 can be a year."""
     if i >= len(cursor.tokens):
         return None
     token, now = cursor.tokens[i], cursor.now
@@ -83,12 +82,12 @@ def span(cursor: Cursor, i: int, *, said: bool, year: bool) -> tuple[Span, int] 
         or _period_behind(cursor, i)
         or _ago(cursor, i)
         or _quarter(cursor, i)
-        or _month(cursor, i, said=said)
+        or _month(cursor, i, announced=announced)
         or _day_month(cursor, i)
     )
     if found is not None:
         return found
-    if said and not cursor.is_(i - 1, Single) and (weekday := cursor.take(i, Weekday)):
+    if announced and not cursor.is_(i - 1, Single) and (weekday := cursor.take(i, Weekday)):
         return dates.weekday(now, weekday[0].number, before_today=False), weekday[1]
     number = _year(cursor, i) if year or _decade(cursor, i) else None
     if number and _decade(cursor, i):
@@ -159,7 +158,7 @@ def _period(cursor: Cursor, i: int) -> tuple[Span, int] | None:
 
 
 def _period_behind(cursor: Cursor, i: int) -> tuple[Span, int] | None:
-    """Of a language that says "month last" and "3 months last"."""
+    """A period in a language that says "month last" and "3 months last"."""
     length, unit = duration(cursor, i), cursor.take(i, DateUnit)
     counted = length or ((0, unit[0].unit, unit[1]) if unit else None)
     if counted is None:
@@ -216,7 +215,7 @@ def _quarter(cursor: Cursor, i: int) -> tuple[Span, int] | None:
     return dates.quarter(cursor.now, int(norm[1]), year), i + 2 if year else i + 1
 
 
-def _month(cursor: Cursor, i: int, *, said: bool) -> tuple[Span, int] | None:
+def _month(cursor: Cursor, i: int, *, announced: bool) -> tuple[Span, int] | None:
     """ "March", "March 2024", "March 5", "March 5th, 2024"."""
     month = cursor.take(i, Month)
     if month is None:
@@ -226,7 +225,7 @@ def _month(cursor: Cursor, i: int, *, said: bool) -> tuple[Span, int] | None:
         return dates.month(cursor.now, number, year[0]), year[1]
     if day := cursor.whole(end, 31):
         return _on(cursor, day[0], number, _ordinal(cursor, day[1]))
-    if not (said or month[0].clear):
+    if not (announced or month[0].clear):
         return None
     return dates.month(cursor.now, number, _year_ahead(cursor, end)), end
 
@@ -251,7 +250,7 @@ def _on(cursor: Cursor, day: int, month: int, end: int) -> tuple[Span, int] | No
 
 
 def _year_ahead(cursor: Cursor, i: int) -> int | None:
-    """The year of "March or April 2025", which is said behind the last month alone."""
+    """The year of "March or April 2025", where it follows only the last month."""
     while cursor.is_(i, And, Or, BetweenAnd) or cursor.is_mark(i, ","):
         at = cursor.past(
             cursor.at(i)[1] if cursor.at(i)[0] else i + 1, DateRelation, And, Or, most=2
@@ -279,23 +278,23 @@ def _year_behind(cursor: Cursor, i: int) -> tuple[int, int] | None:
     return (year, at + 1) if year and (at == i or not cursor.is_(at + 1, Unit, FieldRef)) else None
 
 
-def said_year(cursor: Cursor, draft: Draft, field: Field) -> int | None:
-    """The year that the question has said of a field."""
+def year_of(cursor: Cursor, draft: Draft, field: Field) -> int | None:
+    """Return the year that the question already set for a field."""
     for _, _, made in draft.pieces:
-        said = {
+        values = {
             where.op: str(where.value)
             for where in made
             if where.group is None and where.field == field.name
         }
-        year = dates.whole_year(cursor.now, field.kind, said.get(">=", ""), said.get("<", ""))
+        year = dates.whole_year(cursor.now, field.kind, values.get(">=", ""), values.get("<", ""))
         if year is not None:
             return year
     return None
 
 
 def days(cursor: Cursor, i: int) -> tuple[Span, int] | None:
-    """ "10 and 20 March", "the 10th to the 20th of March": days of one month, which is said behind
-    the second."""
+    """ "10 and 20 March", "the 10th to the 20th of March": days of one month, which follows the
+    second day."""
     first = cursor.whole(cursor.past(i, Filler, most=1), 31)
     until = cursor.take(_ordinal(cursor, first[1]), BetweenAnd) if first else None
     last = _day_month(cursor, cursor.past(until[1], Filler, most=1)) if until else None

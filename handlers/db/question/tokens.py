@@ -1,9 +1,7 @@
-"""A question's words, numbers, dates, quoted texts and marks. Pure.
+"""Splits a question into words, numbers, dates, quoted texts and marks. Pure.
 
-Words are folded (case, compatibility forms); compounds with hyphens are several tokens of one
-`group`, so that "in-stock" reads as "in stock" and an unknown "usb-c" can still be put together
-again.
-"""
+Words are folded (case, compatibility forms). A compound with hyphens becomes several tokens of one
+`group`, so that "in-stock" reads as "in stock" and an unknown "usb-c" can be joined again."""
 
 from __future__ import annotations
 
@@ -19,7 +17,7 @@ LONGEST_QUESTION = 2000  # characters read; nobody asks a table longer questions
 LONGEST_NUMBER = 15  # digits; longer ones are identifiers, and more than a float holds
 MONTHS, LAST_OF_MONTH = 12, 31
 CURRENCY = "$€£₪¥₹"
-# Within a Hebrew word the quotation mark stands before the last letter of an abbreviation: the
+# Within a Hebrew word the quotation mark comes before the last letter of an abbreviation: the
 # currency ש"ח.
 _PART = r"(?:[א-ת]+[\"״][א-ת]+|\w+(?:['’.&]\w+)*)"
 
@@ -52,8 +50,8 @@ _SPLIT = re.compile(r"^(\d+(?:\.\d+)?)([^\W\d_]+)$")
 
 @dataclass(frozen=True)
 class Token:
-    """One piece of a question. `norm` is what is looked up, `text` what was typed; `group` the word
-    it is a piece of."""
+    """One piece of a question. `norm` is looked up, `text` is as typed; `group` is the number of
+    the word that it is part of."""
 
     kind: TokenKind
     text: str
@@ -65,8 +63,8 @@ class Token:
 
 
 def tokens_of(question: str, decimal: str = ".") -> list[Token]:
-    """The tokens of a question, in order. `decimal`: the sign before decimals; the other of `.` and
-    `,` parts thousands."""
+    """Return the tokens of a question, in order. `decimal` is the decimal sign; the other of `.`
+    and `,` separates thousands."""
     tokens: list[Token] = []
     for match in _SCANNERS[decimal].finditer(question[:LONGEST_QUESTION]):
         tokens += _tokens(match, decimal)
@@ -75,14 +73,14 @@ def tokens_of(question: str, decimal: str = ".") -> list[Token]:
 
 @lru_cache(maxsize=4096)
 def phrase_of(text: str) -> tuple[str, ...]:
-    """The words of a phrase as a question would have them."""
+    """Return the words of a phrase in the form that a question's tokens have."""
     return tuple(token.norm for token in tokens_of(text))
 
 
 @lru_cache(maxsize=4096)
 def folded(text: str) -> str:
-    """Without case, accents, vowel points and compatibility forms: `Sao Paulo` finds `São
-    Paulo`."""
+    """Return the text without case, accents, vowel points and compatibility forms: `Sao Paulo`
+    finds `São Paulo`."""
     plain = text.replace("’", "'").replace("״", '"').casefold()
     if plain.isascii():
         return plain
@@ -109,7 +107,7 @@ def _tokens(match: re.Match[str], decimal: str) -> list[Token]:
 
 
 def _day(text: str) -> date:
-    """Raises ValueError for what is no day, and for what may be two: 03/04/2026 is in March or in
+    """Parse a date. Raises ValueError for an invalid or ambiguous one: 03/04/2026 is in March or in
     April."""
     first, second, third = (int(number) for number in re.split("[./-]", text))
     if first > LAST_OF_MONTH:
@@ -127,7 +125,7 @@ def _number(match: re.Match[str], decimal: str) -> Token:
         decimal = max(".,", key=digits.rindex)
     if decimal == "." and _ROUND.fullmatch(digits):  # nobody means "100.000" to the thousandth
         digits = digits.replace(".", "")
-    elif not _POINT.fullmatch(digits):  # "4.5" is said with a point everywhere
+    elif not _POINT.fullmatch(digits):  # "4.5" has a point in every language
         digits = digits.replace("." if decimal == "," else ",", "").replace(decimal, ".")
     if len(digits) > LONGEST_NUMBER:
         return Token("word", text, folded(text), match.start())

@@ -129,7 +129,7 @@ class DateWords(Value):
 
 
 class LanguageFile(Value):
-    """The keys of a language's file; `en.yml` says what each is for."""
+    """The keys of a language's file; the comments of `en.yml` explain them."""
 
     name: str
     letters: str = ""
@@ -187,7 +187,7 @@ class LanguageFile(Value):
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """A language: `phrases` are what its words mean by themselves, whatever the model."""
+    """A language. `phrases` has the meanings that its words have for every model."""
 
     language: str
     file: LanguageFile
@@ -204,9 +204,9 @@ class Vocabulary:
         return _without(word, self.file.endings, self.file.endings_kept)
 
     def root(self, word: str) -> str:
-        """The word without the endings of any of its forms, which a verb or an adjective shares
-        with its noun: "earning", "earns" and "earned" are "earn". Not a word of the language; only
-        to be compared with another root."""
+        """Return the word without the endings of any form. A verb or an adjective shares it with
+        its noun: "earning", "earns" and "earned" become "earn". It is not a word of the language,
+        and is only compared with other roots."""
         endings, kept = self.file.forms or self.file.endings, self.file.endings_kept
         return _without(_without(word, endings, kept), endings, kept)
 
@@ -222,8 +222,8 @@ def _without(word: str, endings: tuple[tuple[str, str], ...], kept: Words) -> st
 
 @cache
 def vocabulary(language: str) -> Vocabulary:
-    """Raises SourceNotConfigured for a language without a file, ConfigError for a file that is
-    wrong."""
+    """Return the vocabulary of a language. Raises SourceNotConfigured for a language without a
+    file, ConfigError for an invalid file."""
     if language not in languages():
         raise SourceNotConfigured(
             f"questions in {language!r} cannot be read", hint=suggestion(language, languages())
@@ -233,7 +233,7 @@ def vocabulary(language: str) -> Vocabulary:
 
 @cache
 def languages() -> tuple[str, ...]:
-    """The languages that there is a file for; English first."""
+    """Return the languages that have a file, English first."""
     names = (file.name for file in FOLDER.iterdir())
     found = (name.removesuffix(".yml") for name in names if name.endswith(".yml"))
     return tuple(sorted(found, key=lambda name: (name != "en", name)))
@@ -241,14 +241,15 @@ def languages() -> tuple[str, ...]:
 
 @cache
 def alphabet(language: str) -> frozenset[str]:
-    """The letters of a language that has an alphabet of its own, without the rest of its file."""
+    """Return the letters of a language with an alphabet of its own, without reading the rest of its
+    file."""
     text = (FOLDER / f"{language}.yml").read_text(encoding="utf-8")
-    said = re.search(r"^letters: *(\S+)", text, re.MULTILINE)
-    return frozenset(said[1].strip("\"'")) if said else frozenset()
+    letters = re.search(r"^letters: *(\S+)", text, re.MULTILINE)
+    return frozenset(letters[1].strip("\"'")) if letters else frozenset()
 
 
 def made(language: str, raw: Mapping[str, Any]) -> Vocabulary:
-    """A vocabulary from the content of a language's file. Raises ConfigError that names the key."""
+    """Make a vocabulary from the content of a language's file. Raises ConfigError with the key."""
     connectors = {name: tuple(raw.get(name, ())) for name in ("and", "or")}
     try:
         file = LanguageFile.model_validate(
@@ -272,8 +273,8 @@ def made(language: str, raw: Mapping[str, Any]) -> Vocabulary:
     function = {
         word
         for group in (*groups, *file.comparisons.values())
-        for said in group
-        for word in phrase_of(said)
+        for phrase in group
+        for word in phrase_of(phrase)
     }
     single = frozenset(key[0] for key in phrases if len(key) == 1 and len(key[0]) > 1)
     made_of = {key: tuple(value) for key, value in phrases.items()}
@@ -287,7 +288,7 @@ def made(language: str, raw: Mapping[str, Any]) -> Vocabulary:
         file,
         made_of,
         frozenset(function),
-        frozenset(word for said in file.adjectives.values() for word in said),
+        frozenset(word for phrase in file.adjectives.values() for word in phrase),
         single,
         frozenset(file.letters),
         kinds,
