@@ -63,14 +63,14 @@ class Progress:
 
 def installed(progress: Progress) -> tuple[int, list[str]]:
     """Run pip → its exit code and what it printed."""
-    said: list[str] = []
+    output: list[str] = []
     found = 0
     with subprocess.Popen(
         [*PIP, *WHAT], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
     ) as pip:
         assert pip.stdout is not None
         for line in pip.stdout:
-            said.append(line)
+            output.append(line)
             first, _, rest = line.strip().partition(" ")
             found += first == "Collecting"
             if first == "Installing" and rest.startswith("collected"):
@@ -80,15 +80,15 @@ def installed(progress: Progress) -> tuple[int, list[str]]:
                 progress.doing = f"{DOING[first]} {name and name[0]} ({found})"
             elif first in DOING and first != "Installing":
                 progress.doing = f"{DOING[first]} ({found})"
-    return pip.returncode, said
+    return pip.returncode, output
 
 
 def has_pip() -> bool:
     try:
-        asked = subprocess.run([PYTHON, "-c", "import pip"], capture_output=True, check=False)
+        found = subprocess.run([PYTHON, "-c", "import pip"], capture_output=True, check=False)
     except OSError:
         return False
-    return asked.returncode == 0
+    return found.returncode == 0
 
 
 def main() -> int:
@@ -96,7 +96,7 @@ def main() -> int:
         made = (
             has_pip()
             or not (
-                told := subprocess.run(
+                created := subprocess.run(
                     [sys.executable, "-m", "venv", "--clear", VENV],
                     stdout=subprocess.PIPE,
                     stderr=subprocess.STDOUT,
@@ -105,9 +105,9 @@ def main() -> int:
                 )
             ).returncode
         )
-        code, said = installed(progress) if made else (1, [told.stdout])
+        code, output = installed(progress) if made else (1, [created.stdout])
     if code:
-        sys.stderr.writelines(said)
+        sys.stderr.writelines(output)
     if not made:
         sys.stderr.write(
             "The virtual environment cannot be made; on Debian and Ubuntu install python3-venv.\n"

@@ -58,7 +58,7 @@ class Question:
 class Outcome:
     question: Question
     place: int
-    told: bool
+    in_prompt: bool
     answered: bool
     milliseconds: float
 
@@ -79,9 +79,13 @@ async def ask(host: Host, question: Question, *, show: bool) -> Outcome:
                 end = event
     if end is None or not end.content:
         raise SystemExit(f"the turn for {question.question!r} failed")
-    told = any(question.answered(item.content) for item in found[:HANDED_OVER])
+    in_prompt = any(question.answered(item.content) for item in found[:HANDED_OVER])
     outcome = Outcome(
-        question, question.place(found), told, question.answered(end.content), end.timings["model"]
+        question,
+        question.place(found),
+        in_prompt,
+        question.answered(end.content),
+        end.timings["model"],
     )
     if show:
         verdict = (
@@ -101,8 +105,8 @@ def report(name: str, outcomes: list[Outcome]) -> None:
         of,
     )
     figure(
-        f"{name}: the phrase among what the model is told",
-        sum(outcome.told for outcome in outcomes),
+        f"{name}: the phrase among the passages in the prompt",
+        sum(outcome.in_prompt for outcome in outcomes),
         of,
     )
     figure(f"{name}: answer holds the phrase", sum(outcome.answered for outcome in outcomes), of)

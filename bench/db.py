@@ -269,8 +269,8 @@ async def questions(url: str, dialect: str) -> None:
     figure(f"{name}, p95", sorted(times)[int(len(times) * 0.95)], "ms")
     figure(f"{name}, in all", QUESTIONS / whole, "questions/s")
     figure(f"{name}, failed", len(failed), "questions")
-    for said in sorted(set(failed)):
-        sys.stderr.write(f"{said}\n")
+    for failure in sorted(set(failed)):
+        sys.stderr.write(f"{failure}\n")
 
 
 def _noon() -> datetime:

@@ -105,7 +105,7 @@ class Outcome:
     wrong: bool  # without doubt: not right, and no word reported as not understood
     baseline: bool
     milliseconds: list[float]
-    said: str = ""
+    note: str = ""
 
 
 @dataclass
@@ -164,9 +164,9 @@ async def opened(folder: Path, state: Path) -> AsyncIterator[Domain]:
         )
         for spec in models.values():
             for row in rows.execute(f"SELECT * FROM {spec.table.name}").fetchall():
-                said = " ".join(str(value) for value in row if value is not None)
+                note = " ".join(str(value) for value in row if value is not None)
                 rows.execute(
-                    "INSERT INTO temp.texts VALUES (?, ?, ?)", (spec.table.name, row[0], said)
+                    "INSERT INTO temp.texts VALUES (?, ?, ?)", (spec.table.name, row[0], note)
                 )
         yield Domain(models, database, rows, offers_of(models))
         rows.close()
@@ -196,15 +196,15 @@ async def asked(domain: Domain, question: Question, lexicons: Lexicons) -> Outco
     left = [" ".join(reading.unplaced) for reading in readings]
     if question.unplaced:
         right = all(word in words for word in question.unplaced for words in left)
-        said = f"left over: {left}"
+        note = f"left over: {left}"
         return Outcome(
-            question, right, not all(left), not full_text(domain, question, 1), times, said
+            question, right, not all(left), not full_text(domain, question, 1), times, note
         )
     wanted = rounded(domain.rows.execute(question.sql).fetchall())
     found = await domain.search(question.question)
     got = rows_of(found, question, domain.models)
     same = alike(domain, question, got, wanted)
-    said = (
+    note = (
         f"{len(got)} rows instead of {len(wanted)}; left over: {left};"
         f" {json.dumps(found.dsl, ensure_ascii=False)}"
     )
@@ -216,7 +216,7 @@ async def asked(domain: Domain, question: Question, lexicons: Lexicons) -> Outco
         not same and not any(left),
         bool(question.table) and base,
         times,
-        said,
+        note,
     )
 
 
@@ -326,7 +326,7 @@ async def main(*, show: bool, kinds: Sequence[str]) -> None:
                 times += outcome.milliseconds
                 if show and not outcome.right and "aside" not in name:
                     print(
-                        f"✗ {question.kind}: {question.question}\n  {outcome.said}", file=sys.stderr
+                        f"✗ {question.kind}: {question.question}\n  {outcome.note}", file=sys.stderr
                     )
             report(name, tallies)
     figure(

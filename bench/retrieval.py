@@ -361,7 +361,7 @@ class Arguments:
 
 
 def arguments(name: str, *, half: Half = "all") -> Arguments:
-    """Those of a bench of that name, which asks so many of the questions unless told otherwise."""
+    """Parse the command line of the bench `name`; `half` is its default share of the questions."""
     parser = argparse.ArgumentParser(prog=name)
     parser.add_argument("data", nargs="?", type=Path, default=Path("../shared/data"))
     parser.add_argument("--only", action="append", default=[])

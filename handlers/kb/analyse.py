@@ -6,8 +6,8 @@ where prefixes and suffixes are written onto the word, their runs of three lette
 where no spaces part words, and beside those of Chinese and Japanese each character, which may be a
 word by itself. What looks like a code ("AB-1234/x", "search.kb", "C++") is a token whole, and so
 are its parts. No word is left out, but those that questions are made of ("how do I") count less in
-a question: in documents that ask nothing they are rare, and would weigh as much as its topic. What
-stands in a passage's headings counts once more.
+a question: in documents that ask nothing they are rare, and would weigh as much as its topic. Words
+of a passage's headings count once more.
 
 A vector holds the BM25 weight of each token's frequency; the engine multiplies by the inverse
 document frequency (Robertson and Zaragoza: The Probabilistic Relevance Framework, 2009). A
@@ -111,8 +111,8 @@ class Analyser:
         self._weights = weights
 
     def document(self, text: str, headings: str = "") -> Sparse:
-        """The vector of a passage; `headings` are those it stands under, which `text` has as
-        well."""
+        """Return the vector of a passage. `headings` are the headings above it; `text` includes
+        them."""
         weights = self._saturated(text, self.mean_length)
         if headings:
             for index, weight in self._saturated(headings, _USUAL_HEADINGS).items():

@@ -106,7 +106,7 @@ class Balance:
 
     @cached_property
     def languages(self) -> tuple[str, ...]:
-        """Those that are searched one by one; the first stands for all that are not here."""
+        """The languages that are searched one by one; the first also serves all others."""
         often = sorted(self.sums, key=lambda language: (-self.sums[language].passages, language))
         return tuple(
             language

@@ -25,8 +25,7 @@ EmbedderFactory = Callable[[EmbeddingSpec], Embedder]
 
 @runtime_checkable
 class CountsTokens(Protocol):
-    """An embedder that can say how many tokens a text is; for others `estimated_tokens` stands
-    in."""
+    """An embedder that counts the tokens of a text; for others `estimated_tokens` is used."""
 
     def count_tokens(self, text: str, /) -> int: ...
 

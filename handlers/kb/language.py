@@ -206,13 +206,13 @@ def filling_words(language: str) -> frozenset[str]:
     return frozenset(f"{_COMMON.get(language, '')} {_ASKING.get(language, '')}".split())
 
 
-def known_language(asked: str, collection: str) -> str:
-    """`asked` in lower case, which may be "auto". Raises ConfigError for a language without an
-    analyser."""
-    language = asked.lower()
+def known_language(declared: str, collection: str) -> str:
+    """Return `declared` in lower case, which may be "auto". Raises ConfigError for a language
+    without an analyser."""
+    language = declared.lower()
     if language != "auto" and language not in LANGUAGES:
         hint = suggestion(language, ["auto", *sorted(LANGUAGES)])
         raise ConfigError(
-            f"collection {collection!r}: no analyser for language {asked!r}", hint=hint
+            f"collection {collection!r}: no analyser for language {declared!r}", hint=hint
         )
     return language

@@ -184,8 +184,8 @@ class _Check:
             self._collection(place, checked)
 
     def _collection(self, place: tree.Found, checked: Checked) -> None:
-        """What it is made with, and who names its entities: who is asked outside of any assistant,
-        so the full name counts."""
+        """Check the collection's embedder and the delegate that names its entities. The delegate is
+        called outside of any assistant, so it needs its full name."""
         spec = self._attempt(self.app.collections.named, place.id)
         if spec is None:
             return

@@ -146,6 +146,6 @@ def _as_json(result: Result) -> dict[str, Any]:
         "column": result.place.column,
         "place": str(result.place),
         "duration_ms": result.duration_ms,
-        "said": result.console,
+        "console": result.console,
         **wrong,
     }

@@ -69,8 +69,8 @@ def _found_lines(node: TraceNode) -> Iterator[Styled]:
                 f" {own['words']:g})"
                 for name, own in languages.items()
             )
-            asked = one_line(data.get("question") or "unknown")
-            yield Styled(f"question in language: {asked}; passages: {shown}", "dim")
+            language = one_line(data.get("question") or "unknown")
+            yield Styled(f"question in language: {language}; passages: {shown}", "dim")
         elif "languages" in data:
             yield Styled(
                 "languages of passages: unknown; `groundhook kb rebuild` finds them", "dim"

@@ -23,7 +23,7 @@ class Plan:
 
 
 def plan(
-    asked: bool | None,
+    requested: bool | None,
     hook: CreateReturn | None,
     settings: Settings,
     user_results: int,
@@ -31,7 +31,7 @@ def plan(
 ) -> Plan:
     """Decide on automatic search.
 
-    `asked` is the request's `search`, `hook` the result of Create, `user_results` the number of
+    `requested` is the request's `search`, `hook` the result of Create, `user_results` the number of
     items from the user's own data, `usable` the types that can be searched if forced (a provider is
     configured, collections or models exist). Types that `uses` disables are never searched.
     """
@@ -42,9 +42,9 @@ def plan(
     usable = [type for type in usable if type not in disabled]
     if len(disabled) == len(SEARCH_TYPES):
         return Plan(reason=f"uses.{disabled['kb']} is '{DISABLED}'")
-    if asked is False:
+    if requested is False:
         return Plan(reason="the request says search: false")
-    if asked is True:
+    if requested is True:
         types = configured or tuple(type for type in SEARCH_TYPES if type in usable)
         return Plan(
             types,
@@ -53,7 +53,7 @@ def plan(
             else "nothing to search: no collection, model or web provider is configured",
         )
     choice = hook.search if hook else None
-    if refused(asked, hook):
+    if refused(requested, hook):
         return Plan(reason="the Create hook returned search: false")
     if hook and hook.messages and choice is None:
         return Plan(reason="the Create hook returned messages")
@@ -67,11 +67,11 @@ def plan(
     return Plan(configured, "" if configured else "the assistant has no search configuration")
 
 
-def refused(asked: bool | None, hook: CreateReturn | None) -> bool:
+def refused(requested: bool | None, hook: CreateReturn | None) -> bool:
     """Return whether the request, or else the hook, switches automatic search off."""
     choice = hook.search if hook else None
-    if asked is not None:
-        return not asked
+    if requested is not None:
+        return not requested
     return choice is False or (isinstance(choice, SearchChoice) and not choice.need_search)
 
 

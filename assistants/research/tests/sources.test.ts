@@ -41,7 +41,7 @@ test("a source that fails is left out, and the others still answer", () => {
   expect(answer).toHaveCited("Turns");
 });
 
-test("a model that fails is told to the client", () => {
+test("the client receives the error of a failed model", () => {
   const answer = turn("What is a hook?", { searches: { kb: PAGES }, model: [{ error: { code: "refused", message: "no" } }] });
   expect(answer).toHaveFailed({ code: "model_refused" });
   expect(answer).toHaveReturned({ failed: /no/ });

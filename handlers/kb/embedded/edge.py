@@ -257,9 +257,11 @@ class Shard:
             return {}
         among = engine.Filter(must=[engine.HasIdCondition(set(ids))])
         nearest = engine.Query.Nearest(vector, using=DENSE)
-        asked = engine.QueryRequest(limit=len(ids), query=nearest, filter=among, params=_EVERY_ONE)
+        request = engine.QueryRequest(
+            limit=len(ids), query=nearest, filter=among, params=_EVERY_ONE
+        )
         with _engine_at(self._path):
-            return _scores(self._handle.query(asked))
+            return _scores(self._handle.query(request))
 
     def facets(
         self,
@@ -276,12 +278,12 @@ class Shard:
         for name, type in fields.items():
             with _engine_at(self._path):
                 # The engine orders ties arbitrarily: all values are requested, and cut here.
-                asked = engine.FacetRequest(
+                request = engine.FacetRequest(
                     path_of(name), limit=_MOST_VALUES, exact=True, filter=whole
                 )
                 counted = [
                     (shown_value(hit.value, type), hit.count)
-                    for hit in self._handle.facet(asked).hits
+                    for hit in self._handle.facet(request).hits
                 ]
             found[name] = sorted(counted, key=lambda pair: (-pair[1], pair[0]))[:limit]
         return found

@@ -45,8 +45,8 @@ class Remembered(Generic[Read]):
     def forget(self) -> None:
         self._kept.clear()
 
-    def _make_room(self, more: int, asked: Container[int]) -> None:
+    def _make_room(self, more: int, requested: Container[int]) -> None:
         """Drop the points that were read first and are not requested now."""
         excess = max(0, len(self._kept) + more - self._most)
-        for oldest in list(islice((id for id in self._kept if id not in asked), excess)):
+        for oldest in list(islice((id for id in self._kept if id not in requested), excess)):
             del self._kept[oldest]

@@ -85,8 +85,8 @@ def parts(contents: Sequence[str], question: str, language: str, most: int) -> l
     if max(map(estimated_tokens, contents), default=0) <= SPARE * most:
         return [None] * len(contents)
     analyser = Analyser(language)
-    asked = analyser.question(question)
-    wanted = dict(zip(asked.indices, asked.values, strict=True))
+    question_terms = analyser.question(question)
+    wanted = dict(zip(question_terms.indices, question_terms.values, strict=True))
     among = frozenset(wanted)
     words = [[among & unit for unit in _unit_tokens(content, language)] for content in contents]
     seen = Counter(chain.from_iterable(chain.from_iterable(words)))

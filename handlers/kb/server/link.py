@@ -1,12 +1,10 @@
-"""The way to a Qdrant server or cluster: its client, its deadline, what is tried again, and its
-errors in our words.
+"""The connection to a Qdrant server or cluster: its client, deadline, retries and errors.
 
-Reads are tried again when the server could not be reached, was busy or was restarting; writes never
-are: whoever asked decides.
+A read is retried when the server could not be reached, was busy or was restarting. A write is never
+retried here; the caller decides.
 
-Where gRPC is preferred, its port is asked first whether Qdrant is there. As long as it is not, HTTP
-is spoken and a warning logged: nothing but speed is lost, and a port that is closed does not stop
-anybody's search.
+If gRPC is preferred, a request to its port first finds out whether Qdrant answers there. As long as
+it does not, HTTP is used with a warning: it is only slower, and a closed port stops no search.
 """
 
 from __future__ import annotations
@@ -63,7 +61,7 @@ _GRPC_AS_HTTP = {
 
 
 class Refused(StorageError):
-    """The server said no. `status` as in HTTP; 404: there is no such collection, 409: there is one
+    """The server refused. `status` as in HTTP; 404: there is no such collection, 409: there is one
     already. `after_s`: seconds that it wants to be left alone for."""
 
     def __init__(self, status: int, message: str, hint: str = "", *, after_s: float = 0.0) -> None:
@@ -202,7 +200,7 @@ class ServerLink:
         except (httpx.HTTPError, OSError, json.JSONDecodeError) as exc:
             raise self._unreachable(exc) from exc
 
-    def _refused(self, status: int, said: str, *, after_s: float = 0.0) -> StorageError:
+    def _refused(self, status: int, message: str, *, after_s: float = 0.0) -> StorageError:
         place = f"the Qdrant server {self.url!r}"
         if status in (401, 403):
             return Refused(
@@ -210,11 +208,11 @@ class ServerLink:
                 f"{place} refused the key ({status})",
                 hint="see qdrant.api_key in agent/agent.yml",
             )
-        if "already exists" in said:
+        if "already exists" in message:
             status = 409  # older servers call it 400
         if status == 503:
-            return Refused(status, f"{place} is not ready ({status}: {said})")
-        return Refused(status, f"{place} answered {status}: {said}", after_s=after_s)
+            return Refused(status, f"{place} is not ready ({status}: {message})")
+        return Refused(status, f"{place} answered {status}: {message}", after_s=after_s)
 
     def _failed(self, exc: Any) -> StorageError:
         """What a gRPC error says."""
