@@ -35,7 +35,8 @@ from groundhook.host.sync.lock import alone, holder
 from groundhook.host.sync.state import Known, Past, Place, Places, Run, SyncState
 
 EVERYTHING_AFTER = timedelta(hours=24)  # what a source removed shows in complete listings only
-COMPLETE = 0.98  # of the records that a source counts, a complete listing has at least
+MISSING = 0.02  # share of the records that a source counts which a complete listing may lack
+FEW_MISSING = 2  # or so many: records that were added while it was read
 FEW = 5  # so many records may go at once, whatever their share
 _AT_ONCE = 500  # ids in one request to the index
 _MOST_NOTES = 5
@@ -129,8 +130,11 @@ class _Sync:
         if run.mode == "full":
             await self._remove_unseen(run, total)
         await _in_thread(self.state.succeed, self.toolkit, run, _moment(self.now()))
-        known = await _in_thread(self.state.count, self.toolkit)
-        self.report = replace(self.report, known=known)
+        self.report = replace(
+            self.report,
+            listed=await _in_thread(self.state.seen, self.toolkit, run),
+            known=await _in_thread(self.state.count, self.toolkit),
+        )
         return self.report
 
     # ---- what is read
@@ -195,10 +199,9 @@ class _Sync:
         added = sum(id not in known for id in done)
         self.report = replace(
             self.report,
-            listed=self.report.listed + len(records),
             added=self.report.added + added,
             changed=self.report.changed + len(done) - added,
-            unchanged=self.report.unchanged + len(same),
+            unchanged=self.report.unchanged + sum(known[id].run != run.number for id in same),
         )
 
     async def _still_there(self, places: Mapping[str, Places]) -> set[str]:
@@ -263,8 +266,9 @@ class _Sync:
         """Remove the records that a complete listing did not have. Raises SourceMalformed for a
         listing that was not complete, UsageError if too many are gone."""
         seen = await _in_thread(self.state.seen, self.toolkit, run)
-        unseen = await _in_thread(self.state.unseen, self.toolkit, run)
-        if seen < COMPLETE * total:
+        # Where a few are missing, it may be those that the index has and that were overlooked.
+        unseen = await _in_thread(self.state.unseen, self.toolkit, run, twice=seen < total)
+        if total - seen > max(FEW_MISSING, MISSING * total):
             await _in_thread(
                 self.state.fail, self.toolkit, "", _moment(self.now()), resumable=False
             )

@@ -26,6 +26,7 @@ begin immediate;
 create table if not exists syncs (
     toolkit text primary key, source text not null default '',
     watermark text not null default '', listed_at text not null default '',
+    listed_run integer not null default 0,
     succeeded_at text not null default '', failed_at text not null default '',
     error text not null default '', run integer not null default 0,
     mode text not null default '', position text not null default '',
@@ -45,11 +46,12 @@ Places = Mapping[Place, Sequence[str]]  # → ids of documents
 
 @dataclass(frozen=True, kw_only=True)
 class Known:
-    """A record that was read before: its digest ("" while its documents are being put), and where
-    its documents are."""
+    """A record that was read before: its digest ("" while its documents are being put), where its
+    documents are, and the number of the sync that read it last."""
 
     digest: str
     documents: Places
+    run: int = 0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -155,12 +157,13 @@ class SyncState:
         """Return those of the records that are known."""
         with self._transaction() as db:
             rows = db.execute(
-                "select id, digest, documents from records where toolkit = ? and id in (select"
+                "select id, digest, documents, run from records where toolkit = ? and id in (select"
                 " value from json_each(?))",
                 [toolkit, json.dumps(list(ids))],
             ).fetchall()
         return {
-            id: Known(digest=digest, documents=_loaded(documents)) for id, digest, documents in rows
+            id: Known(digest=digest, documents=_loaded(documents), run=last)
+            for id, digest, documents, last in rows
         }
 
     def expect(self, toolkit: str, run: Run, records: Mapping[str, Places]) -> None:
@@ -204,12 +207,14 @@ class SyncState:
         with self._transaction() as db:
             return _count(db, toolkit)
 
-    def unseen(self, toolkit: str, run: Run) -> dict[str, Places]:
-        """Return the records that this sync has not read, with their documents."""
+    def unseen(self, toolkit: str, run: Run, *, twice: bool = False) -> dict[str, Places]:
+        """Return the records that this sync has not read, with their documents. `twice`: those that
+        the last complete listing did not have either."""
+        before = "(select listed_run from syncs where toolkit = :toolkit)" if twice else ":run"
         with self._transaction() as db:
             rows = db.execute(
-                "select id, documents from records where toolkit = ? and run != ?",
-                [toolkit, run.number],
+                f"select id, documents from records where toolkit = :toolkit and run < {before}",
+                {"toolkit": toolkit, "run": run.number},
             ).fetchall()
         return {id: _loaded(documents) for id, documents in rows}
 
@@ -227,7 +232,8 @@ class SyncState:
             db.execute(
                 "update syncs set succeeded_at = ?, watermark = next_watermark, error = '',"
                 " failed_at = '', mode = '', position = '',"
-                " listed_at = iif(mode = 'full', begun_at, listed_at) where toolkit = ?",
+                " listed_at = iif(mode = 'full', begun_at, listed_at),"
+                " listed_run = iif(mode = 'full', run, listed_run) where toolkit = ?",
                 [at, toolkit],
             )
 

@@ -108,10 +108,24 @@ async def test_a_listing_that_is_not_complete_removes_nothing(
 ) -> None:
     await engine.sync("books", portal, shelf)
     del portal.records["b000"]
-    portal.counts = 10
-    with pytest.raises(SourceMalformed, match="counts 10 books and listed 9"):
+    portal.counts = 12
+    with pytest.raises(SourceMalformed, match="counts 12 books and listed 9"):
         await engine.sync("books", portal, shelf)
     assert len(shelf.kept) == 30
+
+
+async def test_where_a_few_are_missing_a_record_is_removed_by_the_second_listing(
+    engine: SyncEngine, shelf: Shelf, portal: Portal
+) -> None:
+    portal.fill(100)
+    portal.dated = False
+    await engine.sync("books", portal, shelf)
+    del portal.records["b000"]
+    portal.counts = 100
+    assert (await engine.sync("books", portal, shelf)).removed == 0
+    assert ("books", "", "b000") in shelf.kept
+    assert (await engine.sync("books", portal, shelf)).removed == 1
+    assert shelf.kept == portal.documents()
 
 
 async def test_a_fault_keeps_what_is_there_and_the_next_sync_goes_on(

@@ -1,0 +1,91 @@
+"""Names that people write in many ways: formats of files, organizations, tags. Pure."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable
+from typing import Any
+from urllib.parse import urlsplit
+
+# Spellings → the format, as `format_key` returns it. Spellings are small, without a leading dot.
+_SPELLINGS: dict[str, tuple[str, ...]] = {
+    "csv": ("text/csv", "application/csv", "text/comma-separated-values", "comma separated values"),
+    "tsv": ("text/tab-separated-values", "tab"),
+    "xls": ("application/vnd.ms-excel", "excel", "ms excel", "microsoft excel"),
+    "xlsx": (
+        "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
+        "excel (xlsx)",
+        "excel 2007",
+    ),
+    "ods": ("application/vnd.oasis.opendocument.spreadsheet", "opendocument spreadsheet"),
+    "doc": ("application/msword", "word", "ms word"),
+    "docx": ("application/vnd.openxmlformats-officedocument.wordprocessingml.document",),
+    "pdf": ("application/pdf", "application/x-pdf", "acrobat"),
+    "json": ("application/json", "text/json"),
+    "jsonl": ("ndjson", "json lines", "application/x-ndjson", "application/jsonl"),
+    "geojson": ("application/geo+json", "application/vnd.geo+json", "geo json", "geo-json"),
+    "xml": ("application/xml", "text/xml"),
+    "rdf": ("application/rdf+xml", "rdf/xml", "rdf+xml"),
+    "ttl": ("turtle", "text/turtle"),
+    "html": ("text/html", "htm", "web page", "website"),
+    "txt": ("text/plain", "text", "plain text"),
+    "kml": ("application/vnd.google-earth.kml+xml",),
+    "kmz": ("application/vnd.google-earth.kmz",),
+    "gml": ("application/gml+xml",),
+    "gpkg": ("application/geopackage+sqlite3", "geopackage"),
+    "shp": ("shapefile", "shape", "esri shapefile", "esri shape file", "shape file", "x-shapefile"),
+    "wms": ("ogc wms", "web map service"),
+    "wfs": ("ogc wfs", "web feature service"),
+    "zip": ("application/zip", "application/x-zip-compressed"),
+    "parquet": ("application/vnd.apache.parquet", "apache parquet"),
+    "api": ("rest api", "web service"),
+}
+_FORMATS = {
+    spelling: key for key, spellings in _SPELLINGS.items() for spelling in (key, *spellings)
+}
+# Words that mean something else more often than a format.
+_NOT_IN_QUESTIONS = {"text", "tab", "word", "shape", "zip", "website", "web page", "doc", "txt"}
+_ASKED = {
+    re.compile(rf"(?<![\w.-]){re.escape(spelling)}(?![\w-])"): key
+    for spelling, key in _FORMATS.items()
+    if "/" not in spelling and spelling not in _NOT_IN_QUESTIONS
+}
+_BLANKS = re.compile(r"\s+")
+
+
+def key(text: str) -> str:
+    """Return a name as it is compared: without differences of case, blanks and width."""
+    folded = unicodedata.normalize("NFKC", text).casefold()
+    return _BLANKS.sub(" ", folded).strip()
+
+
+def keys(texts: Iterable[Any]) -> list[str]:
+    """Return the distinct keys of names, without empty ones."""
+    return list(dict.fromkeys(found for text in texts if (found := key(str(text or "")))))
+
+
+def format_key(text: str) -> str:
+    """Return a format as it is compared: `text/csv`, `.csv` and `CSV ` are `csv`, an unknown one is
+    itself."""
+    plain = key(text).lstrip(".").partition(";")[0].strip()
+    plain = plain.removeprefix("https://publications.europa.eu/resource/authority/file-type/")
+    plain = plain.removeprefix("http://publications.europa.eu/resource/authority/file-type/")
+    plain = plain.removeprefix("https://www.iana.org/assignments/media-types/")
+    return _FORMATS.get(plain, plain)
+
+
+def format_of(resource: dict[str, Any]) -> str:
+    """Return the format of a resource in capitals, as portals show it: as declared, else by its
+    media type or its address; "" if nothing says it."""
+    for name in ("format", "mimetype", "mimetype_inner"):
+        if found := format_key(str(resource.get(name) or "")):
+            return found.upper()
+    ending = urlsplit(str(resource.get("url") or "")).path.rpartition("/")[2].rpartition(".")[2]
+    return _FORMATS[ending.lower()].upper() if ending.lower() in _FORMATS else ""
+
+
+def formats_in(question: str) -> set[str]:
+    """Return the formats that a question names: `csv` of "CSV files about schools"."""
+    text = key(question)
+    return {format for pattern, format in _ASKED.items() if pattern.search(text)}

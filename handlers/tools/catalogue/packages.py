@@ -1,0 +1,197 @@
+"""Packages of CKAN as documents: one for the dataset, one for each of its resources. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from typing import Any
+from urllib.parse import quote, urlsplit
+
+from groundhook.handlers.tools.catalogue.freshness import frequency_of
+from groundhook.handlers.tools.catalogue.names import format_key, format_of, keys
+from groundhook.handlers.tools.catalogue.settings import CatalogueCollections
+from groundhook.host.core.sync_source import SyncRecord, digest_of
+from groundhook.host.core.types.collection_queries import CollectionDocument
+
+LAYOUT = 1  # raised when documents are made differently: all are then made again
+LONGEST_TEXT = 8_000  # characters of a document: about 2,000 tokens
+_MOST_RESOURCES = 40  # whose names are part of a dataset's text
+_PARENT_NOTES = 400  # characters of a dataset's description in the text of its resources
+_UNSTABLE = ("tracking_summary", "score", "index_id", "validated_data_dict")  # differ by request
+
+
+@dataclass(frozen=True, kw_only=True)
+class PackageReader:
+    """Makes documents for the collections of a toolkit. `portal` is the address of the portal ("":
+    a dataset's own), `tenant` the tenant whose documents they are."""
+
+    collections: CatalogueCollections
+    portal: str = ""
+    tenant: str = ""
+
+    def record(self, package: Mapping[str, Any]) -> SyncRecord:
+        """Return a package as a record of a sync."""
+        stable = {name: value for name, value in package.items() if name not in _UNSTABLE}
+        return SyncRecord(
+            id=str(package["id"]),
+            digest=digest_of([LAYOUT, self.portal, self.tenant, stable]),
+            make=lambda: self.documents(package),
+        )
+
+    def documents(self, package: Mapping[str, Any]) -> dict[str, list[CollectionDocument]]:
+        """Return the documents of a package, by collection."""
+        about = _About.of(package)
+        return {
+            self.collections.datasets: [self._dataset(package, about)],
+            self.collections.resources: [
+                self._resource(resource, about) for resource in about.resources
+            ],
+        }
+
+    def _dataset(self, package: Mapping[str, Any], about: _About) -> CollectionDocument:
+        named = [
+            " ".join(filter(None, [_text(each, "name"), format_of(each)]))
+            for each in about.resources[:_MOST_RESOURCES]
+        ]
+        text = _joined(
+            *about.titles,
+            *about.notes,
+            about.organization_title,
+            ", ".join(about.tags),
+            "; ".join(filter(None, named)),
+        )
+        formats = list(dict.fromkeys(filter(None, map(format_of, about.resources))))
+        fields: dict[str, Any] = {
+            "name": about.name,
+            "description": about.notes[0] if about.notes else "",
+            "organization": about.organization,
+            "organization_title": about.organization_title,
+            "organization_keys": about.organization_keys,
+            "tags": about.tags,
+            "tag_keys": keys([*about.tags, *about.tag_names]),
+            "formats": formats,
+            "format_keys": [format_key(format) for format in formats],
+            "modified": _text(package, "metadata_modified") or _text(package, "modified"),
+            "frequency": frequency_of(package),
+        }
+        return CollectionDocument(
+            id=about.id,
+            text=text,
+            title=about.titles[0],
+            url=self._address(package, about),
+            fields={name: value for name, value in fields.items() if value},
+            tenant=self.tenant,
+        )
+
+    def _resource(self, resource: Mapping[str, Any], about: _About) -> CollectionDocument:
+        name = _text(resource, "name") or _file_name(resource) or about.titles[0]
+        description = _text(resource, "description")
+        format = format_of(dict(resource))
+        # The parent's words are what "CSV files about education" is about.
+        text = _joined(
+            name,
+            description,
+            format,
+            *about.titles,
+            *(note[:_PARENT_NOTES] for note in about.notes),
+            about.organization_title,
+            ", ".join(about.tags),
+        )
+        fields: dict[str, Any] = {
+            "name": name,
+            "description": description,
+            "format": format,
+            "format_keys": [format_key(format)] if format else [],
+            "address": _text(resource, "url"),
+            "dataset_id": about.id,
+            "dataset_keys": keys([about.id, about.name]),
+            "dataset_title": about.titles[0],
+        }
+        return CollectionDocument(
+            id=str(resource["id"]),
+            text=text,
+            title=name,
+            url=_linkable(_text(resource, "url")),
+            fields={name: value for name, value in fields.items() if value},
+            tenant=self.tenant,
+        )
+
+    def _address(self, package: Mapping[str, Any], about: _About) -> str:
+        if self.portal:
+            return f"{self.portal}/dataset/{quote(about.name or about.id, safe='')}"
+        return _linkable(_text(package, "url"))
+
+
+@dataclass(frozen=True, kw_only=True)
+class _About:
+    """What a dataset's document and those of its resources have in common. `titles` and `notes`
+    begin with the package's own and go on with translations."""
+
+    id: str
+    name: str
+    titles: Sequence[str]
+    notes: Sequence[str]
+    organization: str
+    organization_title: str
+    organization_keys: Sequence[str]
+    tags: Sequence[str]
+    tag_names: Sequence[str]
+    resources: Sequence[dict[str, Any]]
+
+    @staticmethod
+    def of(package: Mapping[str, Any]) -> _About:
+        given = package.get("organization")
+        organization = given if isinstance(given, Mapping) else {}
+        tags = [tag for tag in package.get("tags") or () if isinstance(tag, Mapping)]
+        id, name = str(package["id"]), _text(package, "name")
+        return _About(
+            id=id,
+            name=name,
+            titles=list(_translated(package, "title")) or [name or id],
+            notes=list(_translated(package, "notes")),
+            organization=_text(organization, "name"),
+            organization_title=_text(organization, "title") or _text(organization, "name"),
+            organization_keys=keys(organization.get(each) for each in ("name", "title", "id")),
+            tags=list(
+                dict.fromkeys(
+                    shown
+                    for tag in tags
+                    if (shown := _text(tag, "display_name") or _text(tag, "name"))
+                )
+            ),
+            tag_names=[_text(tag, "name") for tag in tags],
+            resources=[
+                dict(resource)
+                for resource in package.get("resources") or ()
+                if isinstance(resource, Mapping)
+                and resource.get("id")
+                and resource.get("state", "active") == "active"
+            ],
+        )
+
+
+def _translated(package: Mapping[str, Any], name: str) -> Iterator[str]:
+    """Yield a text and its translations, each once."""
+    own = _text(package, name)
+    more = package.get(f"{name}_translated")
+    others = more.values() if isinstance(more, Mapping) else ()
+    texts = chain([own], (str(each).strip() for each in others if isinstance(each, str)))
+    yield from dict.fromkeys(filter(None, texts))
+
+
+def _text(value: Mapping[str, Any], name: str) -> str:
+    found = value.get(name)
+    return found.replace("\0", " ").strip() if isinstance(found, str) else ""
+
+
+def _joined(*parts: str) -> str:
+    return "\n\n".join(filter(None, parts))[:LONGEST_TEXT]
+
+
+def _file_name(resource: Mapping[str, Any]) -> str:
+    return urlsplit(_text(resource, "url")).path.rpartition("/")[2]
+
+
+def _linkable(address: str) -> str:
+    return address if address.startswith(("http://", "https://")) else ""

@@ -1,0 +1,295 @@
+"""Answer `searchDatasets` and `searchResources` from the collections."""
+
+from __future__ import annotations
+
+import difflib
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from groundhook.handlers.tools.catalogue.answers import (
+    Count,
+    Dataset,
+    DatasetArguments,
+    DatasetsFound,
+    Refinements,
+    Resource,
+    ResourceArguments,
+    ResourcesFound,
+)
+from groundhook.handlers.tools.catalogue.freshness import is_overdue
+from groundhook.handlers.tools.catalogue.names import format_key, formats_in, key
+from groundhook.handlers.tools.catalogue.settings import CatalogueSettings
+from groundhook.host.core.tool_ports import Collections, ToolScope
+from groundhook.host.core.types.collection_queries import (
+    CollectionAnswer,
+    CollectionMatch,
+    CollectionQuery,
+)
+from groundhook.host.core.types.sync import SyncStatus
+
+LONGEST_DESCRIPTION = 600  # characters of a description in an answer
+LIFT = 0.1  # of the score, for a resource whose format the question names
+WINDOW = 50  # results among which such resources are lifted
+_REFINED = 1000  # results that are counted for refinements
+_MOST_COUNTS = 20
+_DATASET_FACETS = ("organization", "tags", "formats")
+
+
+class CatalogueSearch:
+    """The searches of one catalogue. `toolkit` is its name in messages."""
+
+    def __init__(
+        self,
+        settings: CatalogueSettings,
+        toolkit: str,
+        synced: Callable[[], Awaitable[SyncStatus]],
+    ) -> None:
+        self._settings = settings
+        self._toolkit = toolkit
+        self._synced = synced
+
+    async def datasets(self, given: DatasetArguments, scope: ToolScope) -> DatasetsFound:
+        """Search datasets. Raises ValueError without a query and a filter."""
+        tags = [*([given.tag] if given.tag else []), *given.tags]
+        conditions = [
+            *([{"organization_keys": key(given.organization)}] if given.organization else []),
+            *({"tag_keys": key(tag)} for tag in tags),
+        ]
+        _refuse_nothing(given.query, conditions, "organization, tag or tags")
+        query = CollectionQuery(
+            collection=self._settings.collections.datasets,
+            text=given.query or "",
+            filter={"and": conditions} if conditions else None,
+            limit=given.limit or self._settings.limit,
+            offset=given.offset,
+            facets=_DATASET_FACETS if given.refine and not given.query else (),
+            order_by="-modified",
+        )
+        questions = [query]
+        if given.refine and given.query:
+            questions.append(replace(query, limit=_REFINED, offset=0))
+        answer, *wider = await scope.collections.find(questions)
+        status = await self._synced()
+        if not answer.filled:
+            return DatasetsFound(
+                success=False, datasets=[], total=0, message=self._unsynced("datasets", status)
+            )
+        message = ""
+        if not answer.total:
+            named = {
+                "organization": (given.organization, "organization_keys"),
+                **{f"tag {n}": (tag, "tag_keys") for n, tag in enumerate(tags)},
+            }
+            message = await self._why_nothing(scope.collections, query, named, answer)
+        now = scope.now()
+        return DatasetsFound(
+            success=True,
+            datasets=[_dataset(match, now) for match in answer.matches],
+            total=answer.total,
+            totalIs=answer.total_is,
+            asOf=status.succeeded_at,
+            message=message,
+            refinements=_refinements(answer, wider) if given.refine else None,
+        )
+
+    async def resources(self, given: ResourceArguments, scope: ToolScope) -> ResourcesFound:
+        """Search resources. Raises ValueError without a query and a filter."""
+        conditions = [
+            *([{"dataset_keys": key(given.datasetId)}] if given.datasetId else []),
+            *([{"format_keys": format_key(given.format)}] if given.format else []),
+        ]
+        _refuse_nothing(given.query, conditions, "datasetId or format")
+        query = CollectionQuery(
+            collection=self._settings.collections.resources,
+            text=given.query or "",
+            filter={"and": conditions} if conditions else None,
+            limit=given.limit or self._settings.limit,
+            offset=given.offset,
+            order_by="title",
+        )
+        wanted = formats_in(given.query) if given.query and not given.format else set()
+        answer = await (
+            _lifted(scope.collections, query, wanted)
+            if wanted
+            else _first(scope.collections.find([query]))
+        )
+        status = await self._synced()
+        if not answer.filled:
+            return ResourcesFound(
+                success=False, resources=[], total=0, message=self._unsynced("resources", status)
+            )
+        message = ""
+        if not answer.total:
+            named = {
+                "dataset": (given.datasetId, "dataset_keys"),
+                "format": (given.format and format_key(given.format), "format_keys"),
+            }
+            message = await self._why_nothing(scope.collections, query, named, answer)
+        return ResourcesFound(
+            success=True,
+            resources=[_resource(match) for match in answer.matches],
+            total=answer.total,
+            totalIs=answer.total_is,
+            asOf=status.succeeded_at,
+            message=message,
+        )
+
+    def _unsynced(self, noun: str, status: SyncStatus) -> str:
+        last = status.succeeded_at or "never"
+        found = f"; it found no {noun}" if status.succeeded_at else ""
+        return (
+            f"No {noun} are indexed yet: a sync is required (groundhook tools sync"
+            f" {self._toolkit}). Last sync: {last}{found}"
+        )
+
+    async def _why_nothing(
+        self,
+        collections: Collections,
+        query: CollectionQuery,
+        named: Mapping[str, tuple[str | None, str]],
+        answer: CollectionAnswer,
+    ) -> str:
+        """Return why nothing was found: a name that the catalogue does not have, with the nearest
+        one that it has; else what did not reach the threshold."""
+        for noun, (name, field) in named.items():
+            if not name:
+                continue
+            wanted = key(name)
+            if not await collections.count(query.collection, filter={field: wanted}):
+                plain = noun.partition(" ")[0]
+                near = await self._nearest(collections, query, field, wanted)
+                return f"There is no {plain} {name!r}{near}."
+        if answer.below:
+            return f"Nothing is similar enough to the query; {answer.below} results were less so."
+        return "Nothing fulfils all of the filters." if query.filter else ""
+
+    async def _nearest(
+        self, collections: Collections, query: CollectionQuery, field: str, wanted: str
+    ) -> str:
+        """Return the nearest name of a field, as the end of a sentence; "" if none is near."""
+        facets = await collections.find(
+            [CollectionQuery(collection=query.collection, limit=1, facets=(field,))]
+        )
+        known = [str(each.value) for each in facets[0].facets.get(field, ())]
+        near = difflib.get_close_matches(wanted[:100], known, n=1, cutoff=0.6)
+        return f" (did you mean {near[0]!r}?)" if near else ""
+
+
+async def _first(found: Awaitable[list[CollectionAnswer]]) -> CollectionAnswer:
+    return (await found)[0]
+
+
+async def _lifted(
+    collections: Collections, query: CollectionQuery, wanted: set[str]
+) -> CollectionAnswer:
+    """Answer a question that names formats: within each window of results, resources of those
+    formats move up. The windows are the same for every page, so that pages together are the
+    whole."""
+    first = query.offset // WINDOW
+    last = (query.offset + query.limit - 1) // WINDOW
+    answers = await collections.find(
+        [
+            replace(query, limit=WINDOW, offset=number * WINDOW)
+            for number in range(first, last + 1)
+            if number * WINDOW <= _REFINED
+        ]
+    )
+    matches: list[CollectionMatch] = []
+    for answer in answers:
+        matches += _lift(answer.matches, wanted)
+    begin = query.offset - first * WINDOW
+    return replace(answers[0], matches=tuple(matches[begin : begin + query.limit]))
+
+
+def _lift(matches: Sequence[CollectionMatch], wanted: set[str]) -> list[CollectionMatch]:
+    """Return a window of results in the order of their lifted scores, which fall along it."""
+    scored = [
+        (min(1.0, match.score + LIFT) if wanted & _keys(match) else match.score, match)
+        for match in matches
+    ]
+    scored.sort(key=lambda pair: -pair[0])
+    return [replace(match, score=score) for score, match in scored]
+
+
+def _keys(match: CollectionMatch) -> set[str]:
+    return set(_texts(match, "format_keys"))
+
+
+def _refuse_nothing(query: str | None, conditions: Sequence[object], filters: str) -> None:
+    if not query and not conditions:
+        raise ValueError(f"wrong arguments: give a query or a filter ({filters})")
+
+
+def _dataset(match: CollectionMatch, now: Any) -> Dataset:
+    modified, frequency = _text(match, "modified"), _text(match, "frequency")
+    found = Dataset(
+        id=match.id,
+        title=match.title,
+        description=_shortened(_text(match, "description")),
+        organization=_text(match, "organization"),
+        organizationTitle=_text(match, "organization_title"),
+        tags=_texts(match, "tags"),
+        score=match.score,
+        url=match.url,
+        modified=modified,
+        formats=_texts(match, "formats"),
+        frequency=frequency,
+        overdue=is_overdue(modified, frequency, now),
+    )
+    found._key = match.collection
+    return found
+
+
+def _resource(match: CollectionMatch) -> Resource:
+    found = Resource(
+        id=match.id,
+        name=_text(match, "name") or match.title,
+        url=_text(match, "address"),
+        format=_text(match, "format"),
+        description=_shortened(_text(match, "description")),
+        datasetId=_text(match, "dataset_id"),
+        datasetTitle=_text(match, "dataset_title"),
+        score=match.score,
+    )
+    found._key = match.collection
+    return found
+
+
+def _text(match: CollectionMatch, field: str) -> str:
+    value = match.fields.get(field, "")
+    return value if isinstance(value, str) else ""
+
+
+def _texts(match: CollectionMatch, field: str) -> list[str]:
+    value = match.fields.get(field, [])
+    return [str(each) for each in value] if isinstance(value, list) else [str(value)]
+
+
+def _shortened(text: str) -> str:
+    if len(text) <= LONGEST_DESCRIPTION:
+        return text
+    return f"{text[: LONGEST_DESCRIPTION - 1].rstrip()}…"
+
+
+def _refinements(answer: CollectionAnswer, wider: Sequence[CollectionAnswer]) -> Refinements:
+    """Return counts over all results: the facets of a listing, or of what a question found."""
+
+    def counts(field: str) -> list[Count]:
+        if not wider:
+            return [
+                Count(value=str(each.value), count=each.count)
+                for each in answer.facets.get(field, ())[:_MOST_COUNTS]
+            ]
+        return _counted(value for match in wider[0].matches for value in _texts(match, field))
+
+    return Refinements(
+        organizations=counts("organization"), tags=counts("tags"), formats=counts("formats")
+    )
+
+
+def _counted(values: Iterable[str]) -> list[Count]:
+    counter = Counter(value for value in values if value)
+    ordered = sorted(counter.items(), key=lambda pair: (-pair[1], pair[0]))
+    return [Count(value=value, count=count) for value, count in ordered[:_MOST_COUNTS]]
