@@ -33,7 +33,7 @@ import anyio
 from bench.figures import figure
 from groundhook.handlers.db.base import Database, open_database
 from groundhook.handlers.db.question.languages import words_for
-from groundhook.handlers.db.question.lexicon import Lexicons, Offer
+from groundhook.handlers.db.question.lexicons import Lexicons, Offer
 from groundhook.handlers.db.question.reading import Reading, read_question
 from groundhook.handlers.db.schema import Schemas
 from groundhook.host.config.documents import read_document

@@ -23,7 +23,7 @@ from groundhook.handlers.db.linter import checked_with_warnings
 from groundhook.handlers.db.permission import permit_for
 from groundhook.handlers.db.query_warnings import CheckedQuery, query_warnings
 from groundhook.handlers.db.question.languages import words_for
-from groundhook.handlers.db.question.lexicon import Lexicons, Offer
+from groundhook.handlers.db.question.lexicons import Lexicons, Offer
 from groundhook.handlers.db.question.reading import Reading, read_question
 from groundhook.handlers.db.request_query import (
     merge,

@@ -11,19 +11,16 @@ import pytest
 
 from groundhook.handlers.db.question.cursor import Cursor
 from groundhook.handlers.db.question.draft import Draft, Parsed
-from groundhook.handlers.db.question.lexicon import Offer, lexicon
-from groundhook.handlers.db.question.rules import RULES, condition, having, named, negation
+from groundhook.handlers.db.question.lexicons import Offer, build_lexicon
+from groundhook.handlers.db.question.rules import RULES, having
 from groundhook.handlers.db.question.rules_field import field_led, prepositioned, values
 from groundhook.handlers.db.question.rules_figure import figure, figures, grouped, ranked
 from groundhook.handlers.db.question.rules_list import amounts
-from groundhook.handlers.db.question.rules_number import (
-    amount_led,
-    between,
-    compare,
-    compared_date,
-    date_led,
-)
+from groundhook.handlers.db.question.rules_model import named
+from groundhook.handlers.db.question.rules_negation import condition, negation
+from groundhook.handlers.db.question.rules_number import amount_led, between, compare
 from groundhook.handlers.db.question.rules_order import limit, order_words
+from groundhook.handlers.db.question.rules_time import compared_date, date_led
 from groundhook.handlers.db.question.tokens import tokens_of
 from groundhook.handlers.db.question.vocabulary import vocabulary
 from groundhook.handlers.db.schema import Schemas
@@ -48,7 +45,7 @@ Rule = Callable[[Cursor, Draft], Parsed | None]
 
 def cursor_on(words: str) -> Cursor:
     offer = Offer(Schemas({"car": ModelSpec.model_validate(CAR)})["car"], SAMPLES)
-    return Cursor(tokens_of(words), lexicon(offer, vocabulary("en"), []), NOW)
+    return Cursor(tokens_of(words), build_lexicon(offer, vocabulary("en"), []), NOW)
 
 
 def shown(parsed: Parsed | None) -> str:

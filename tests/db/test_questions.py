@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from groundhook.handlers.db.dsl import EVERY_TEXT
 from groundhook.handlers.db.linter import lint
 from groundhook.handlers.db.question.languages import AUTO, language_of, words_for
-from groundhook.handlers.db.question.lexicon import Lexicons, Offer, Samples
+from groundhook.handlers.db.question.lexicons import Lexicons, Offer, Samples
 from groundhook.handlers.db.question.reading import Reading, read_question
 from groundhook.handlers.db.question.tokens import tokens_of
 from groundhook.handlers.db.question.vocabulary import languages, made, vocabulary

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 import pytest
 
 from groundhook.handlers.db.question.languages import words_for
-from groundhook.handlers.db.question.lexicon import Offer
+from groundhook.handlers.db.question.lexicons import Offer
 from groundhook.handlers.db.question.reading import Reading, read_question
 from groundhook.handlers.db.schema import Schemas
 from groundhook.host.core.types.model_spec import ModelSpec

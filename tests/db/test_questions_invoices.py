@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from groundhook.handlers.db.question.languages import AUTO, words_for
-from groundhook.handlers.db.question.lexicon import Lexicons, Offer
+from groundhook.handlers.db.question.lexicons import Lexicons, Offer
 from groundhook.handlers.db.question.reading import Reading, read_question
 from groundhook.handlers.db.question.tokens import LONGEST_QUESTION
 from groundhook.handlers.db.schema import Schemas

@@ -10,7 +10,7 @@ import pytest
 
 from groundhook.handlers.db.base import open_database
 from groundhook.handlers.db.question.languages import words_for
-from groundhook.handlers.db.question.lexicon import Offer
+from groundhook.handlers.db.question.lexicons import Offer
 from groundhook.handlers.db.question.reading import Reading, read_question
 from groundhook.handlers.db.schema import Schemas
 from groundhook.host.core.ports import Scope

@@ -14,7 +14,8 @@ from groundhook.handlers.db.dsl import EVERY_TEXT, MATCH, MATCH_NONE, QueryDSL
 from groundhook.handlers.db.question.cursor import NUMBERS, Cursor
 from groundhook.handlers.db.question.draft import Draft, Parsed
 from groundhook.handlers.db.question.joining import joined
-from groundhook.handlers.db.question.lexicon import Lexicon, Lexicons, Offer
+from groundhook.handlers.db.question.lexicon import Lexicon
+from groundhook.handlers.db.question.lexicons import Lexicons, Offer
 from groundhook.handlers.db.question.meanings import (
     Adjective,
     Ago,

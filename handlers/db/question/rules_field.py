@@ -31,13 +31,8 @@ from groundhook.handlers.db.question.meanings import (
     ValueRef,
 )
 from groundhook.handlers.db.question.rules_list import equal_to, postfixed
-from groundhook.handlers.db.question.rules_number import (
-    TIMES,
-    between,
-    compare,
-    compared_date,
-    date_led,
-)
+from groundhook.handlers.db.question.rules_number import between, compare
+from groundhook.handlers.db.question.rules_time import TIMES, compared_date, date_led
 from groundhook.handlers.db.question.tokens import phrase_of
 from groundhook.handlers.db.schema import Field
 from groundhook.host.core.types.query_language import Order, Where

@@ -26,7 +26,7 @@ from groundhook.handlers.db.question.meanings import (
     ValueRef,
 )
 from groundhook.handlers.db.question.rules_field import condition_on
-from groundhook.handlers.db.question.rules_number import TIMES
+from groundhook.handlers.db.question.rules_time import TIMES
 from groundhook.handlers.db.schema import Field
 from groundhook.host.core.types.query_language import Aggregate, Order
 

@@ -5,44 +5,32 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from groundhook.handlers.db.question import dates
 from groundhook.handlers.db.question.cursor import NUMBERS, Amount, Cursor
-from groundhook.handlers.db.question.dates import Span
 from groundhook.handlers.db.question.draft import OPPOSITE, Draft, Parsed, constraint
 from groundhook.handlers.db.question.meanings import (
     Adjective,
-    Ago,
-    Ahead,
     And,
     Between,
     BetweenAnd,
     Compare,
     Condition,
-    DatePostfix,
     DateUnit,
-    DateUnitName,
     FieldRef,
     Filler,
     Link,
     Meaning,
     ModelRef,
-    Month,
-    Old,
     Per,
-    Period,
     Single,
     Superlative,
     Than,
     Unit,
-    Weekday,
 )
 from groundhook.handlers.db.question.rules_age import COUNTED, aged
 from groundhook.handlers.db.question.rules_list import equal_to, postfixed
-from groundhook.handlers.db.question.times import dated, days, duration, span, year_of
+from groundhook.handlers.db.question.rules_time import between_dates, field_before, lasting
 from groundhook.handlers.db.schema import Field
-from groundhook.host.core.types.query_language import Where
 
-TIMES = ("date", "moment")
 ABOUT, ROUGHLY = "~", 0.1  # how far from a number "about" reaches
 SAYS_MORE: tuple[type[Meaning], ...] = (
     Compare,
@@ -67,7 +55,7 @@ def compare(
     amount = cursor.amount(at)
     if amount is not None and cursor.time_unit(amount.end):
         return (
-            _long(cursor, amount, OPPOSITE[word[0].op] if negated else word[0].op)
+            lasting(cursor, amount, OPPOSITE[word[0].op] if negated else word[0].op)
             if word[0].op in OPPOSITE
             else None
         )
@@ -77,7 +65,7 @@ def compare(
         return old
     found = (of, _past_unit(cursor, of, amount.end)) if of else None
     found = found or measured(cursor, amount, word[0].kind)
-    found = found or number_field(cursor, amount, word[0].kind, _before(cursor, draft, i))
+    found = found or number_field(cursor, amount, word[0].kind, field_before(cursor, draft, i))
     if found is None:
         return None
     amount = replace(amount, value=cursor.in_unit_of(found[0], amount))
@@ -107,7 +95,7 @@ def amount_led(cursor: Cursor, draft: Draft, i: int) -> Parsed | None:
         return None
     if cursor.time_unit(amount.end):
         hours = any(unit.unit == "hour" for unit in cursor.all(amount.end, DateUnit))
-        return _long(cursor, amount, "=") if hours else None
+        return lasting(cursor, amount, "=") if hours else None
     until = cursor.take(amount.end, BetweenAnd)
     upper = cursor.amount(until[1]) if until else None
     named = cursor.number_named(upper.end) if upper else None
@@ -124,7 +112,7 @@ def amount_led(cursor: Cursor, draft: Draft, i: int) -> Parsed | None:
         op, end = more or ("=", after)
         return constraint(end, named.name, op, amount.value)
     if postfix := postfixed(cursor, amount.end):
-        return _with_postfix(cursor, amount, postfix, _before(cursor, draft, i))
+        return _with_postfix(cursor, amount, postfix, field_before(cursor, draft, i))
     field = cursor.field_of_kind(amount.kind) if amount.kind in ("money", "rating") else None
     if field is None or any(cursor.is_(at, Compare, Between) for at in draft.unplaced):
         return None  # a comparison that was not understood may have been of this number
@@ -164,76 +152,7 @@ def between(cursor: Cursor, draft: Draft, i: int, of: Field | None = None) -> Pa
     word = cursor.take(i, Between)
     if word is None:
         return None
-    return _between_dates(cursor, draft, word[1], of) or _between_numbers(
-        cursor, draft, word[1], of
-    )
-
-
-def date_led(cursor: Cursor, draft: Draft, i: int, of: Field | None = None) -> Parsed | None:
-    """ "last month", "since March", "before 2024", "in the last 7 days", "upcoming", "before 1950
-    built"."""
-    if of is not None and not _tells_time(cursor, of):
-        return None
-    if (
-        not cursor.is_(i, Period)
-        and (ahead := cursor.take(i, Ahead))
-        and (day := of or cursor.lexicon.day_field)
-        and day.kind in TIMES
-    ):
-        op = ">=" if ahead[0].future else "<"
-        return constraint(ahead[1], day.name, op, dates.stored(cursor.now, day.kind))
-    earlier = _before(cursor, draft, i)
-    earlier = earlier if earlier and _tells_time(cursor, earlier) else None
-    found = dated(cursor, i, year=of is not None or earlier is not None)
-    if found is None:
-        return None
-    relation, span, end = found
-    behind = [
-        reference.field
-        for reference in cursor.all(end, FieldRef)
-        if _tells_time(cursor, reference.field)
-    ]
-    if of is None and behind and not dated(cursor, cursor.at(end)[1], year=True):
-        of, end = behind[0], cursor.at(end)[1]
-    field = of or earlier or _year_field(cursor, end) or cursor.lexicon.day_field
-    if field is None:
-        return None
-    more = cursor.take(end, DatePostfix) if relation == "during" else None
-    if more is not None:
-        relation, end = more[0].relation, more[1]
-    return _within(end, field, relation, _near(cursor, draft, field, span))
-
-
-def compared_date(cursor: Cursor, draft: Draft, i: int, of: Field | None = None) -> Parsed | None:
-    """ "older than 3 months", "less than a week old", "more than ten years ago"."""
-    word, field = cursor.take(i, Compare), of or cursor.lexicon.day_field
-    born = cursor.lexicon.birth_field
-    length = duration(cursor, word[1]) if word else None
-    if word is None or length is None or field is None or field.kind not in TIMES:
-        return None
-    count, unit, end = length
-    if of is None and born and unit == "year" and not cursor.is_(end, Ago):
-        return aged(cursor, Amount(count, "", end), word[0], False)
-    old = cursor.is_(end, Old, Ago)
-    if word[0].kind != "date" and not old:
-        return None
-    # More than three months old is before a day, newer than three months after it.
-    op = OPPOSITE[word[0].op] if old and word[0].kind != "date" else word[0].op
-    moment = dates.midnight(dates.shifted(cursor.now, unit, -count))
-    end = cursor.at(end)[1] if old else end
-    op = "<" if op.startswith("<") else ">="
-    return constraint(end, field.name, op, dates.stored(moment, field.kind))
-
-
-def _year_field(cursor: Cursor, end: int) -> Field | None:
-    """Return the number field for a year alone ("from 2024"), if the model has one."""
-    alone = (
-        cursor.tokens[end - 1].kind == "number"
-        and cursor.tokens[end - 1].norm.isdecimal()
-        and len(cursor.tokens[end - 1].norm) == 4
-    )
-    before = cursor.is_(end - 2, Month) or (end > 2 and cursor.tokens[end - 2].kind == "number")
-    return cursor.lexicon.of_kind("year") if alone and not before else None
+    return between_dates(cursor, draft, word[1], of) or _between_numbers(cursor, draft, word[1], of)
 
 
 def number_field(
@@ -296,39 +215,6 @@ def _number_field(
     return (field, end) if field else None
 
 
-def _before(cursor: Cursor, draft: Draft, i: int) -> Field | None:
-    """Return the field of the condition that "and", "or" or "but" joins to the one that begins
-    here."""
-    if not cursor.continues(i) or not draft.pieces:
-        return None
-    return cursor.lexicon.fields.get(draft.pieces[-1][2][-1].field)
-
-
-SHORTER: dict[DateUnitName, tuple[DateUnitName | None, int]] = {
-    "hour": (None, 60),  # minutes, which are no unit of dates
-    "day": ("hour", 24),
-    "week": ("day", 7),
-    "year": ("month", 12),
-}
-
-
-def _long(cursor: Cursor, amount: Amount, op: str) -> Parsed | None:
-    """ "longer than 2 hours" of a field in minutes, "more than two weeks" of one in days."""
-    unit = cursor.take(amount.end, DateUnit)
-    if unit is None or cursor.is_(unit[1], Old, Ago):
-        return None
-    file = cursor.lexicon.vocabulary.file
-    name, (shorter, factor) = unit[0].unit, SHORTER.get(unit[0].unit, (unit[0].unit, 1))
-    for words, times in (
-        (file.dates.units[name], 1),
-        (file.dates.units[shorter] if shorter else file.units["duration"], factor),
-    ):
-        field = cursor.lexicon.counted_in(words)
-        if field is not None:
-            return constraint(unit[1], field.name, op, amount.value * times)
-    return None
-
-
 def _about(amount: Amount) -> tuple[Amount, Amount]:
     """ "around $1000": a tenth less and a tenth more."""
     ends = [round(amount.value * share, 4) for share in (1 - ROUGHLY, 1 + ROUGHLY)]
@@ -344,52 +230,8 @@ def _past_unit(cursor: Cursor, field: Field, i: int) -> int:
     return rated[1] if rated and rated[0](field) else end
 
 
-def _near(cursor: Cursor, draft: Draft, field: Field, span: Span) -> Span:
-    """Return a time without a year in its most likely year: the year named before ("in 2025, but
-    not in March"), else the nearest for dates in the future, else the latest."""
-    year = year_of(cursor, draft, field) if span.yearless else None
-    if year is not None:
-        return dates.earlier(span, "year", span.start.year - year)
-    return dates.nearest(cursor.now, span) if cursor.lexicon.is_kind(field, "ahead") else span
-
-
-def _tells_time(cursor: Cursor, field: Field) -> bool:
-    """Return whether a field is a date, or a number that is a year."""
-    return field.kind in TIMES or (
-        field.kind == "integer" and cursor.lexicon.is_kind(field, "year")
-    )
-
-
 def _says_more(cursor: Cursor, i: int) -> bool:
     return cursor.number(i) is not None or cursor.is_(i, *SAYS_MORE)
-
-
-def _between_dates(cursor: Cursor, draft: Draft, i: int, of: Field | None) -> Parsed | None:
-    field = of or cursor.lexicon.day_field
-    if field and field.kind in TIMES and (found := days(cursor, i)):
-        return _within(found[1], field, "during", _near(cursor, draft, field, found[0]))
-    first = span(cursor, i, announced=True, year=True)
-    until = cursor.take(first[1], BetweenAnd) if first else None
-    last = span(cursor, until[1], announced=True, year=True) if until else None
-    if not (first and last and field and _tells_time(cursor, field)):
-        return None
-    start, end = (_near(cursor, draft, field, span[0]) for span in (first, last))
-    if start.start > end.start:
-        # "from November to February" began a year earlier, "from Friday to Monday" a
-        # week earlier.
-        has_year = any(
-            token.day or dates.FIRST_YEAR <= token.number <= dates.LAST_YEAR
-            for token in cursor.tokens[i : first[1]]
-        )
-        start, end = (
-            (end, start)
-            if has_year
-            else (
-                dates.earlier(start, "week" if cursor.is_(first[1] - 1, Weekday) else "year"),
-                end,
-            )
-        )
-    return _within(last[1], field, "during", Span(start.start, end.end))
 
 
 def _between_numbers(cursor: Cursor, draft: Draft, i: int, of: Field | None) -> Parsed | None:
@@ -425,21 +267,3 @@ def _between_numbers(cursor: Cursor, draft: Draft, i: int, of: Field | None) -> 
 
 def _range(field: Field, one: Amount, other: Amount, end: int) -> Parsed:
     return constraint(end, field.name, "between", sorted((one.value, other.value)))
-
-
-def _within(end: int, field: Field, relation: str, span: Span) -> Parsed:
-    """The field lies in a span, before it or after it. `end` is the position after the words."""
-    year = field.kind == "integer"
-    first, last = (
-        at.year if year else dates.stored(at, field.kind) for at in (span.start, span.end)
-    )
-    since, until = (
-        Where(field=field.name, op=op, value=value) for op, value in ((">=", first), ("<", last))
-    )
-    wheres = {
-        "before": (Where(field=field.name, op="<", value=first),),
-        "until": (until,),
-        "after": (Where(field=field.name, op=">=", value=last),),
-        "during": (since, until),
-    }
-    return Parsed(end, wheres.get(relation, (since,)))

@@ -1,0 +1,115 @@
+"""The keys of a language's file, `<language>.yml`."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from groundhook.host.core.types.base import Value
+
+Words = tuple[str, ...]
+
+
+class OrderEntry(Value):
+    kinds: Words
+    order: Literal["asc", "desc"]
+    words: Words
+
+
+class ConditionEntry(Value):
+    kind: str
+    op: str
+    value: Any
+    words: Words
+
+
+class DateWords(Value):
+    nouns: Words = ()
+    since: Words
+    after: Words
+    before: Words
+    until: Words
+    during: Words
+    previous: Words
+    rolling: Words
+    counted: Words = ()
+    definite: Words = ()
+    this: Words
+    next: Words
+    previous_behind: Words = ()
+    rolling_behind: Words = ()
+    this_behind: Words = ()
+    next_behind: Words = ()
+    ago: Words
+    with_year: Words
+    old: Words
+    after_date: dict[Literal["since", "until"], Words] = {}
+    falls: Words = ()
+    rates: dict[Literal["hour", "day", "week", "month", "quarter", "year"], Words] = {}
+    today: Words
+    yesterday: Words
+    tomorrow: Words
+    upcoming: Words = ()
+    past: Words = ()
+    units: dict[Literal["hour", "day", "week", "month", "quarter", "year"], Words]
+    months: tuple[Words, ...]
+    weekdays: tuple[Words, ...]
+    unclear: Words = ()
+    ordinals: Words = ()
+    decades: Words = ()
+
+
+class LanguageFile(Value):
+    """The keys of a language's file; the comments of `en.yml` explain them."""
+
+    name: str
+    letters: str = ""
+    decimal: Literal[".", ","] = "."
+    endings: tuple[tuple[str, str], ...] = ()
+    endings_kept: Words = ()
+    forms: tuple[tuple[str, str], ...] = ()
+    adverbs: Words = ()
+    prefixes: dict[str, str] = {}
+    kinds: dict[str, Words]
+    persons: Words = ()
+    synonyms: tuple[Words, ...] = ()
+    prepositions: dict[str, Words] = {}
+    figures: dict[Literal["count", "sum", "avg", "min", "max"], Words]
+    figures_of: dict[str, dict[Literal["sum"], Words]] = {}
+    per: Words
+    each: Words = ()
+    different: Words = ()
+    asked_values: Words = ()
+    who: Words = ()
+    units: dict[str, Words]
+    measures: dict[str, dict[float, Words]] = {}
+    adjectives: dict[str, Words] = {}
+    how_much: dict[str, Words] = {}
+    comparisons: dict[str, Words]
+    comparisons_of: dict[str, dict[str, Words]]
+    than: Words = ()
+    after_number: dict[str, Words]
+    between: Words
+    between_and: Words
+    superlatives: dict[Literal["asc", "desc"], Words]
+    orders: tuple[OrderEntry, ...]
+    sort_by: Words
+    directions: dict[Literal["asc", "desc"], Words]
+    top: Words
+    first: Words
+    conditions: tuple[ConditionEntry, ...]
+    having: Words = ()
+    negations: Words
+    nor: Words = ()
+    but: Words = ()
+    yes: Words
+    no: Words
+    links: Words
+    equals: Words
+    contains: Words
+    called: Words
+    numerals: dict[str, int]
+    single: Words
+    multipliers: dict[str, int]
+    dates: DateWords
+    everything: Words
+    fillers: Words

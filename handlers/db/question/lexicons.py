@@ -1,0 +1,215 @@
+"""Builds the lexicon of a model from its names, fields and sampled values, and caches lexicons."""
+
+from __future__ import annotations
+
+import re
+from collections import OrderedDict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from threading import Lock
+
+from groundhook.handlers.db.question.lexicon import SHORTEST_MEANT, Lexicon
+from groundhook.handlers.db.question.meanings import (
+    FieldRef,
+    ModelRef,
+    OtherModel,
+    RelationRef,
+    ValueRef,
+)
+from groundhook.handlers.db.question.tokens import phrase_of
+from groundhook.handlers.db.question.vocabulary import Vocabulary
+from groundhook.handlers.db.schema import Field, Schema, short_pieces
+
+NAME_ENDINGS = (
+    "_at",
+    "_on",
+    "_date",
+    "_time",
+)  # of columns: questions call `released_at` "released"
+
+LONGEST_PIECE = 2  # words of one piece of a list
+
+LONGEST_NAME = 4  # words of what a person or a thing is called
+
+Samples = Mapping[str, tuple[str, ...]]
+
+
+@dataclass(frozen=True)
+class Offer:
+    """A model that a question may be about, with samples of its values and, by relation, its
+    related models."""
+
+    schema: Schema
+    samples: Samples
+    related: Mapping[str, Offer] = field(default_factory=dict)
+
+
+def build_lexicon(offer: Offer, words: Vocabulary, others: Iterable[Schema]) -> Lexicon:
+    """Return the lexicon of one model."""
+    schema = offer.schema
+    made = Lexicon(schema, words, dict(schema.fields))
+    for name in schema.names:
+        made.add(phrase_of(name), ModelRef(), plural=True)
+    _add_model(made, offer, "")
+    for relation, related in offer.related.items():
+        title = related.schema.fields.get(related.schema.title)
+        reference = RelationRef(
+            relation, replace(title, name=f"{relation}.{title.name}") if title else None
+        )
+        for name in (relation.replace("_", " "), *related.schema.names):
+            made.add(phrase_of(name), reference, plural=True)
+            if schema.relations[relation].many and len(phrase_of(name)) == 1:
+                made.acts[words.root(phrase_of(name)[0])] = relation
+        _add_model(made, related, f"{relation}.")
+    _add_synonyms(made)
+    _add_heads(made, schema)
+    near = {related.schema.id for related in offer.related.values()}
+    for other in others:
+        for name in other.names:
+            if phrase_of(name) not in made.exact and other.id not in near:
+                made.add(phrase_of(name), OtherModel(other.id), plural=True)
+    made.close()
+    return made
+
+
+def _add_model(made: Lexicon, offer: Offer, path: str) -> None:
+    schema = offer.schema
+    for candidate in schema.fields.values():
+        if path and (candidate.hidden or candidate.name == schema.key):
+            continue
+        here = replace(candidate, name=path + candidate.name)
+        made.fields[here.name] = here
+        _add_field(made, here)
+    # Titles last: where a brand and a product share their name, the brand is meant.
+    for name in sorted(offer.samples, key=lambda name: name == schema.title):
+        if path + name in made.fields:
+            pieces = _pieces_of(offer.samples[name])
+            made.lists.update({path + name} if pieces else ())
+            for value in pieces or offer.samples[name]:
+                _add_value(made, made.fields[path + name], value)
+
+
+def _pieces_of(values: Sequence[str]) -> list[str]:
+    """Return the pieces of values that are lists ("English, Hebrew"); empty if they are not lists.
+    In lists, some values have one piece alone, and pieces recur."""
+    parted = [[piece.strip() for piece in re.split("[,;|]", value)] for value in values]
+    pieces = [piece for each in parted for piece in each if piece]
+    several = sum(len(each) > 1 for each in parted)
+    known = dict.fromkeys(pieces)
+    short = all(len(piece.split()) <= LONGEST_PIECE for piece in known)
+    return list(known) if several > 1 and short and len(known) * 2 <= len(pieces) else []
+
+
+def _add_field(made: Lexicon, candidate: Field) -> None:
+    own = candidate.name.rpartition(".")[2]
+    if own.startswith("__"):
+        return
+    names = [candidate.label, own.replace("_", " "), *short_pieces(candidate.comment)]
+    names += [own.removesuffix(end).replace("_", " ") for end in NAME_ENDINGS if own.endswith(end)]
+    if candidate.kind in ("date", "moment"):
+        names += [
+            f"{name} {noun}"
+            for name in filter(None, names)
+            for noun in made.vocabulary.file.dates.nouns
+        ]
+    for name in names:
+        made.add(phrase_of(name), FieldRef(candidate), plural=True, forms=True)
+    for option in candidate.options:
+        _add_value(made, candidate, option)
+        for ending in made.vocabulary.file.adverbs:
+            made.add(phrase_of(option + ending), ValueRef(candidate, option), plural=False)
+
+
+def _add_synonyms(made: Lexicon) -> None:
+    """Add other names of a field that nothing else has."""
+    groups = [list(map(phrase_of, group)) for group in made.vocabulary.file.synonyms]
+    for group in groups:
+        named = [
+            meaning
+            for phrase in group
+            for meaning in made.exact.get(phrase, ())
+            if isinstance(meaning, FieldRef)
+        ]
+        for phrase in group:
+            if phrase not in made.exact:
+                for meaning in dict.fromkeys(named):
+                    made.add(phrase, meaning, plural=True)
+
+
+def _add_heads(made: Lexicon, schema: Schema) -> None:
+    """Add the last word of a longer name ("inspection" for "next inspection") if it has no other
+    meaning."""
+    heads: dict[str, list[Field]] = {}
+    keys = {relation.foreign for relation in schema.relations.values()}
+    for candidate in schema.visible:
+        if (
+            candidate.kind not in ("integer", "number", "date", "moment")
+            or candidate.name == schema.key
+        ):
+            continue
+        for name in (candidate.label, *short_pieces(candidate.comment)):
+            if candidate.name in keys:
+                continue
+            words = [word for word in phrase_of(name) if (word,) not in made.vocabulary.phrases]
+            if len(phrase_of(name)) > 1 and words and len(words[-1]) >= SHORTEST_MEANT:
+                heads.setdefault(made.vocabulary.stem(words[-1]), []).append(candidate)
+    for word, fields in heads.items():
+        if len(set(fields)) == 1 and (word,) not in made.exact and (word,) not in made.stems:
+            made.add((word,), FieldRef(fields[0]), plural=True)
+
+
+def _add_value(made: Lexicon, candidate: Field, value: str) -> None:
+    phrase = phrase_of(value.replace("_", " "))
+    # A value that is a word such as "in", or a mere number or letter, would be found in questions
+    # that do not mean it.
+    code = len(phrase) > 1 and any(
+        word.isdecimal() and len(word) > 2 for word in phrase
+    )  # "SO-10744"
+    function = made.vocabulary.function_words
+    if not candidate.options:
+        function |= made.vocabulary.adjectives  # no town is meant by "nice", but by "Nice"
+    chosen = len(phrase) > 1 and bool(candidate.options)  # "no-show", "on time"
+    if len(phrase) == 1 and len(phrase[0]) > 2 and phrase[0] in function and value[:1].isupper():
+        made.names.setdefault(value, []).append(ValueRef(candidate, value))
+    if not (code or chosen) and all(
+        word in function or word.replace(".", "").isdecimal() or len(word) < 2 for word in phrase
+    ):
+        return
+    if made.is_kind(candidate, "name") and 1 < len(phrase) <= LONGEST_NAME:
+        for word in phrase:
+            there = made.parts.setdefault(word, [])
+            if len(word) > 2 and candidate not in there:
+                there.append(candidate)
+    made.add(phrase, ValueRef(candidate, value), plural=made.is_category(candidate))
+
+
+class Lexicons:
+    """A cache of lexicons. An entry is used as long as the samples that it was made from are
+    current."""
+
+    KEPT = 64
+
+    def __init__(self) -> None:
+        self._made: OrderedDict[tuple[object, ...], tuple[Offer, Lexicon]] = OrderedDict()
+        self._lock = Lock()  # questions are read in threads
+
+    def get(self, offer: Offer, words: Vocabulary, others: Sequence[Schema]) -> Lexicon:
+        samples = (offer.samples, *(related.samples for related in offer.related.values()))
+        key = (
+            offer.schema.id,
+            words.language,
+            *(other.id for other in others),
+            *offer.related,
+            *map(id, samples),
+        )
+        with self._lock:
+            kept = self._made.get(key)
+            if kept is None:
+                # The offer is held with its lexicon, so the ids of its samples are theirs for as
+                # long as they are in the key.
+                kept = (offer, build_lexicon(offer, words, others))
+                self._made[key] = kept
+            self._made.move_to_end(key)
+            while len(self._made) > self.KEPT:
+                self._made.popitem(last=False)
+            return kept[1]

@@ -1,0 +1,164 @@
+"""Rules for negations: "not from Apple", "without orders". The `…_rule` functions give the rules
+that can be negated one signature."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from groundhook.handlers.db.question.cursor import Cursor
+from groundhook.handlers.db.question.draft import (
+    OPPOSITE,
+    Draft,
+    Parsed,
+    constraint,
+    negation_of,
+)
+from groundhook.handlers.db.question.meanings import (
+    Between,
+    Compare,
+    Condition,
+    FieldRef,
+    Filler,
+    Link,
+    Nor,
+    Not,
+    Or,
+    Preposition,
+    RelationRef,
+    ValueRef,
+)
+from groundhook.handlers.db.question.rules_field import (
+    field_led,
+    prepositioned,
+    values,
+)
+from groundhook.handlers.db.question.rules_number import between, compare
+from groundhook.handlers.db.question.rules_time import compared_date, date_led
+from groundhook.host.core.types.query_language import Where
+
+
+def negation(cursor: Cursor, draft: Draft, i: int) -> Parsed | None:
+    """ "not from Apple", "except discontinued ones", "without a description", "not more than 50",
+    "neither paid nor sent"."""
+    again = cursor.is_(i, Nor) and any(cursor.is_(at, Not) for at in range(i))
+    if not (cursor.is_(i, Not) or again):
+        return None
+    direct = cursor.at(i)[1]
+    later = cursor.past(direct, Filler, Link)
+    governed = _behind_verb(cursor, later)
+    for at in dict.fromkeys((direct, later, *governed)):
+        found = _negated(cursor, draft, at)
+        if found is not None and found.refused:
+            return replace(
+                found, end=direct, unplaced=(*range(i, direct),), idle=(*range(i, direct),)
+            )
+        if found is not None:
+            verb = (later,) if at in governed else ()
+            return replace(found, unplaced=verb, idle=verb)
+    if later < len(cursor.tokens) and cursor.unknown(later) and cursor.tokens[later].kind == "word":
+        return Parsed(later + 1, excluded=(later,))
+    return None
+
+
+def _negated(cursor: Cursor, draft: Draft, i: int) -> Parsed | None:
+    """Return the opposite of the condition that begins here; `refused` if no query can express
+    it."""
+    for rule in (compare_rule, preposition_rule, field_rule, values_rule, condition_rule):
+        found = rule(cursor, draft, i, True)
+        if found is not None and _of_some(cursor, found.wheres):
+            return Parsed(i, refused=True)
+        if found is not None:
+            return (
+                _nor_what_follows(cursor, draft, found) if found.end == cursor.at(i)[1] else found
+            )
+    if (within := _not_within(cursor, draft, i)) is not None:
+        return within
+    if cursor.is_(i, RelationRef) and _goes_on(cursor, cursor.at(i)[1]):
+        return Parsed(i, refused=True)
+    if related := cursor.take(i, RelationRef):  # "customers without orders"
+        return constraint(related[1], related[0].relation, "null")
+    act = cursor.act(i)  # "customers who never ordered"
+    return constraint(i + 1, act, "null") if act else None
+
+
+def _behind_verb(cursor: Cursor, i: int) -> list[int]:
+    """Return where the rest of a negated clause begins after an unknown verb: "not painted in red",
+    "do not last longer than"."""
+    verb = cursor.unknown(i) and cursor.tokens[i].kind == "word"
+    rest = cursor.past(i + 1, Filler)
+    return (
+        [i + 1, rest] if verb and (rest > i + 1 or cursor.is_(rest, Compare, Preposition)) else []
+    )
+
+
+def _of_some(cursor: Cursor, wheres: Sequence[Where]) -> bool:
+    """Return whether conditions are on many related records that are not the current topic:
+    "without overdue invoices" differs from having some that are not overdue."""
+    fields = [cursor.lexicon.fields.get(where.field) for where in wheres]
+    many = (field for field in fields if field is not None and cursor.many(field))
+    return any(not field.name.startswith(f"{cursor.about.relation}.") for field in many)
+
+
+def _goes_on(cursor: Cursor, i: int) -> bool:
+    """Return whether further conditions apply to the excluded related records: "without orders
+    since March"."""
+    for at in dict.fromkeys((i, cursor.past(i, Filler, Link))):
+        ends = [rule(cursor, Draft(), at) for rule in (date_led, compared_date)]
+        compared = cursor.is_(at, Compare, Between) or any(end is not None for end in ends)
+        if compared or any(cursor.many(one.field) for one in cursor.all(at, ValueRef)[:1]):
+            return True
+    return False
+
+
+def _nor_what_follows(cursor: Cursor, draft: Draft, found: Parsed) -> Parsed:
+    """ "not paid or cancelled": after a "not", neither of two single words holds."""
+    while cursor.is_(found.end, Or) and not cursor.is_(found.end, Nor):
+        at = cursor.at(found.end)[1]
+        more = field_led(cursor, draft, at, True) or values(cursor, at, True)
+        if more is None or more.end != cursor.at(at)[1]:
+            break
+        found = replace(found, end=more.end, wheres=(*found.wheres, *more.wheres))
+    return found
+
+
+def _not_within(cursor: Cursor, draft: Draft, i: int) -> Parsed | None:
+    """ "not between 50 and 100", "not in October", "price not between 50 and 100", "not older than
+    a month"."""
+    field = draft.mention if cursor.is_(i - 2, FieldRef) else None
+    for rule in (between, compared_date, date_led):
+        found = rule(cursor, draft, i, field) or rule(cursor, draft, i)
+        if found and all(where.op in (*OPPOSITE, "between") for where in found.wheres):
+            return negation_of(found, cursor.lexicon.fields)
+    return None
+
+
+def condition(cursor: Cursor, i: int, negated: bool = False) -> Parsed | None:
+    """ "in stock", "sold out"."""
+    opposite = {">": "=", "=": ">"}
+    for found in cursor.all(i, Condition):
+        field = cursor.field_of_kind(found.kind)
+        if field is not None:
+            op = opposite[found.op] if negated else found.op
+            return constraint(cursor.at(i)[1], field.name, op, found.value)
+    return None
+
+
+def values_rule(cursor: Cursor, _: Draft, i: int, negated: bool = False) -> Parsed | None:
+    return values(cursor, i, negated)
+
+
+def preposition_rule(cursor: Cursor, _: Draft, i: int, negated: bool = False) -> Parsed | None:
+    return prepositioned(cursor, i, negated)
+
+
+def compare_rule(cursor: Cursor, draft: Draft, i: int, negated: bool = False) -> Parsed | None:
+    return compare(cursor, draft, i, negated)
+
+
+def field_rule(cursor: Cursor, draft: Draft, i: int, negated: bool = False) -> Parsed | None:
+    return field_led(cursor, draft, i, negated)
+
+
+def condition_rule(cursor: Cursor, _: Draft, i: int, negated: bool = False) -> Parsed | None:
+    return condition(cursor, i, negated)
