@@ -38,10 +38,11 @@ import qdrant_edge as engine
 from bench.figures import figure
 from bench.made_up import DIMENSIONS, TENANTS, Asked, answered, documents, stray
 from groundhook.handlers.kb.analyse import Analyser
-from groundhook.handlers.kb.base import KnowledgeBase, open_kb
+from groundhook.handlers.kb.base import KnowledgeBase
 from groundhook.handlers.kb.embed import EmbedderFactory
 from groundhook.handlers.kb.embedded.client import KBClient
 from groundhook.handlers.kb.embedded.folder import Folder, folder_of
+from groundhook.handlers.kb.opening import open_kb
 from groundhook.handlers.kb.paging import POOL
 from groundhook.handlers.kb.store import Incoming, Made
 from groundhook.host.core.app_settings import KBStorageSettings

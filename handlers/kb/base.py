@@ -1,23 +1,18 @@
 """The knowledge base as one object: search, read a document, add, list and remove documents.
 
-`open_kb` starts and loads nothing. The worker process and the embedding models start with the first
-request, and the readers are imported when documents are added: most processes only search.
-"""
+It starts and loads nothing by itself. The worker process and the embedding models start with the
+first request, and the readers are imported when documents are added: most processes only search."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, BinaryIO
 
-import anyio
-
 from groundhook.handlers.kb.declared import made_with, tenant_of
 from groundhook.handlers.kb.embed import Closes, EmbedderFactory, HashEmbedder
-from groundhook.handlers.kb.embedded.client import KBClient
 from groundhook.handlers.kb.embedders.cached import CachedEmbedder, VectorCache
 from groundhook.handlers.kb.graph.base import GraphedStore, Graphs
 from groundhook.handlers.kb.handler import KBHandler
@@ -27,10 +22,8 @@ from groundhook.handlers.kb.reading.readers import READERS
 from groundhook.handlers.kb.store import Made, Stored, VectorStore, agree
 from groundhook.host.core.app_settings import (
     KBStorageSettings,
-    QdrantSettings,
 )
 from groundhook.host.core.errors import ConfigError, HostError, UnknownName, UsageError
-from groundhook.host.core.extras import extra
 from groundhook.host.core.ports import Delegates, Embedder, Found, NoDelegates, Scope
 from groundhook.host.core.registry import Registry, by_end
 from groundhook.host.core.types.collection_spec import (
@@ -46,7 +39,6 @@ if TYPE_CHECKING:
     from groundhook.handlers.kb.graph.extract import Extraction
     from groundhook.handlers.kb.ingest.batching import TransferProgress
     from groundhook.handlers.kb.ingest.report import AddReport, Progress
-    from groundhook.handlers.kb.server.store import ServerStore
     from groundhook.handlers.kb.transfer import Transfer, Transferred
 
 
@@ -406,57 +398,3 @@ def _extraction(spec: CollectionSpec, delegates: Delegates) -> Extraction:
     from groundhook.handlers.kb.graph.extract import Extraction
 
     return Extraction(spec=spec.entities, language=spec.analyser.language, delegates=delegates)
-
-
-def make_kb(
-    state: Path,
-    collections: Mapping[str, CollectionSpec],
-    embedders: Registry[EmbedderFactory],
-    storage: KBStorageSettings,
-    qdrant: QdrantSettings | None = None,
-    readers: Mapping[str, Reader] = READERS,
-) -> KnowledgeBase:
-    """Return the knowledge base of a state folder, or of a Qdrant server if `qdrant` has a URL.
-    Close it with `aclose`."""
-    return KnowledgeBase(
-        opened_store(state, storage, qdrant),
-        collections,
-        embedders,
-        storage,
-        Graphs(state / "graphs"),
-        VectorCache(state / "embeddings.sqlite", most_bytes=storage.vector_cache_mb << 20)
-        if storage.vector_cache_mb
-        else None,
-        readers,
-    )
-
-
-@asynccontextmanager
-async def open_kb(
-    state: Path,
-    collections: Mapping[str, CollectionSpec],
-    embedders: Registry[EmbedderFactory],
-    storage: KBStorageSettings,
-    qdrant: QdrantSettings | None = None,
-) -> AsyncIterator[KnowledgeBase]:
-    """Open a knowledge base as `make_kb` does, and close it when the block is left."""
-    kb = make_kb(state, collections, embedders, storage, qdrant)
-    try:
-        yield kb
-    finally:
-        with anyio.CancelScope(shield=True), anyio.move_on_after(2):
-            await kb.aclose()
-
-
-def opened_store(
-    state: Path, storage: KBStorageSettings, qdrant: QdrantSettings | None = None
-) -> KBClient | ServerStore:
-    """Return a store that connects with its first request."""
-    if qdrant is None or not qdrant.url:
-        return KBClient(state, idle_s=storage.idle_s)
-    with extra("qdrant", "a knowledge base on a Qdrant server"):
-        # its client takes a second to import
-        from groundhook.handlers.kb.server.link import ServerLink
-        from groundhook.handlers.kb.server.store import ServerStore
-
-    return ServerStore(ServerLink(qdrant), qdrant.prefix)

@@ -26,7 +26,7 @@ def register(plugins: Plugins) -> None:
     plugins.sources.add(
         "web", Source(type="web", make=_web, module="groundhook.handlers.web.handler")
     )
-    plugins.sources.add("kb", Source(type="kb", make=_kb, module="groundhook.handlers.kb.base"))
+    plugins.sources.add("kb", Source(type="kb", make=_kb, module="groundhook.handlers.kb.opening"))
     plugins.sources.add("db", Source(type="db", make=_db, module="groundhook.handlers.db.base"))
     plugins.web_providers.add("tavily", _tavily)  # in the order in which `auto` tries them
     plugins.web_providers.add("serper", _serper)
@@ -92,7 +92,7 @@ def _web(context: PluginContext) -> Handler:
 
 
 def _kb(context: PluginContext) -> Handler:
-    from groundhook.handlers.kb.base import make_kb
+    from groundhook.handlers.kb.opening import make_kb
 
     embedders = Registry[Callable[[EmbeddingSpec], Embedder]]("embedding provider")
     for name, make in context.plugins.embedders.items():

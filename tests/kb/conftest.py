@@ -10,10 +10,11 @@ from typing import Any
 
 import pytest
 
-from groundhook.handlers.kb.base import KnowledgeBase, open_kb
+from groundhook.handlers.kb.base import KnowledgeBase
 from groundhook.handlers.kb.embed import EmbedderFactory, HashEmbedder
 from groundhook.handlers.kb.embedded.client import KBClient
 from groundhook.handlers.kb.embedders.builtin import builtin
+from groundhook.handlers.kb.opening import open_kb
 from groundhook.host.core.app_settings import KBStorageSettings
 from groundhook.host.core.ports import Found, Scope
 from groundhook.host.core.registry import Registry

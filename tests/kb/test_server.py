@@ -15,7 +15,7 @@ import anyio.abc
 import pytest
 import trustme
 
-from groundhook.handlers.kb.base import open_kb
+from groundhook.handlers.kb.opening import open_kb
 from groundhook.handlers.kb.server.layout import alias
 from groundhook.handlers.kb.server.link import ServerLink
 from groundhook.handlers.kb.server.store import ServerStore

@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
-from groundhook.handlers.kb.base import KnowledgeBase, open_kb
+from groundhook.handlers.kb.base import KnowledgeBase
 from groundhook.handlers.kb.embed import HashEmbedder
+from groundhook.handlers.kb.opening import open_kb
 from groundhook.host.core.app_settings import KBStorageSettings, QdrantSettings
 from groundhook.host.core.errors import ConfigError, NotPermitted, SourceNotConfigured, UsageError
 from groundhook.host.core.types.collection_spec import EmbeddingSpec, FieldSpec

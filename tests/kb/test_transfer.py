@@ -16,8 +16,9 @@ from typing import Any
 import anyio
 import pytest
 
-from groundhook.handlers.kb.base import KnowledgeBase, open_kb
+from groundhook.handlers.kb.base import KnowledgeBase
 from groundhook.handlers.kb.ingest.throttle import CORES
+from groundhook.handlers.kb.opening import open_kb
 from groundhook.host.core.app_settings import (
     KBStorageSettings,
     QdrantSettings,
@@ -151,7 +152,7 @@ def there(path: Path) -> bool:
 REBUILDER = """
 import anyio, sys
 from pathlib import Path
-from groundhook.handlers.kb.base import open_kb
+from groundhook.handlers.kb.opening import open_kb
 from tests.kb.conftest import providers, spec
 from tests.kb.test_transfer import SMALL, TOGETHER
 from groundhook.host.core.app_settings import KBStorageSettings

@@ -376,7 +376,7 @@ def _workers(state: Path) -> list[int]:
 ADDER = """
 import anyio, sys
 from pathlib import Path
-from groundhook.handlers.kb.base import open_kb
+from groundhook.handlers.kb.opening import open_kb
 from tests.kb.conftest import providers, spec
 from groundhook.host.core.app_settings import KBStorageSettings
 

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from groundhook.handlers.kb.base import KnowledgeBase, open_kb
+from groundhook.handlers.kb.base import KnowledgeBase
+from groundhook.handlers.kb.opening import open_kb
 from groundhook.host.core.app_settings import (
     KBStorageSettings,
     QdrantSettings,
