@@ -139,7 +139,8 @@ def _status_error(provider: str, variable: str, reply: Reply) -> SourceError:
     if status in PLAN_USED_UP or (status == 400 and "credit" in reason.lower()):
         return SourceRateLimited(f"the plan's quota at {provider!r} is used up ({status}){reason}")
     if 300 <= status < 400:
-        where = reply.headers.get("location", "another address")[:200]
+        # Without its query, in which a provider may repeat the key.
+        where = reply.headers.get("location", "another address").partition("?")[0][:200]
         return SourceError(
             f"{provider!r} redirects ({status}) to {where!r}, which is not followed",
             hint=_HOST_HINT,

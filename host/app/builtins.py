@@ -30,6 +30,7 @@ def register(plugins: Plugins) -> None:
     plugins.sources.add("db", Source(type="db", make=_db, module="groundhook.handlers.db.base"))
     plugins.web_providers.add("tavily", _tavily)  # in the order in which `auto` tries them
     plugins.web_providers.add("serper", _serper)
+    plugins.web_providers.add("serpapi", _serpapi)
     plugins.web_providers.add("searxng", _searxng)
     plugins.rerankers.add("score", _score)
     plugins.rerankers.add("model", _model)
@@ -134,6 +135,12 @@ def _serper(_: PluginContext) -> WebProvider:
     from groundhook.handlers.web.serper import SERPER
 
     return SERPER
+
+
+def _serpapi(_: PluginContext) -> WebProvider:
+    from groundhook.handlers.web.serpapi import SERPAPI
+
+    return SERPAPI
 
 
 def _searxng(_: PluginContext) -> WebProvider:

@@ -18,6 +18,7 @@ import pytest
 
 from groundhook.handlers.web.handler import make_web
 from groundhook.handlers.web.searxng import SEARXNG
+from groundhook.handlers.web.serpapi import SERPAPI
 from groundhook.handlers.web.serper import SERPER
 from groundhook.handlers.web.tavily import TAVILY
 from groundhook.host.core.errors import (
@@ -43,9 +44,13 @@ from groundhook.host.web_client.clients import open_web_clients
 from tests.keys import key
 from tests.loopback.server import Answer, Cut, Hang, Html, Json, Loopback, Reply, Trickle, serving
 
-PROVIDERS = ("tavily", "serper", "searxng")
-KEYED = ("tavily", "serper")
-KEYS = {"TAVILY_API_KEY": key("tvly"), "SERPER_API_KEY": key("serper")}
+PROVIDERS = ("tavily", "serper", "serpapi", "searxng")
+KEYED = ("tavily", "serper", "serpapi")
+KEYS = {
+    "TAVILY_API_KEY": key("tvly"),
+    "SERPER_API_KEY": key("serper"),
+    "SERPAPI_API_KEY": key("serpapi"),
+}
 GOOD: dict[str, dict[str, Any]] = {
     "tavily": {
         "query": "x",
@@ -87,6 +92,30 @@ GOOD: dict[str, dict[str, Any]] = {
         ],
         "unresponsive_engines": [["bing", "timeout"]],
     },
+    "serpapi": {
+        "search_metadata": {"id": "6750", "status": "Success", "total_time_taken": 0.87},
+        "search_parameters": {"engine": "google", "q": "x", "device": "desktop"},
+        "search_information": {"organic_results_state": "Results for exact spelling"},
+        "organic_results": [
+            {
+                "position": 1,
+                "title": "Spree &amp; co",
+                "link": "https://www.berlin.example/?utm_source=t",
+                "displayed_link": "https://www.berlin.example",
+                "snippet": "Berlin lies on the Spree.",
+                "snippet_highlighted_words": ["Spree"],
+                "source": "berlin.example",
+            },
+            {
+                "position": 2,
+                "title": "Museums",
+                "link": "https://museum.example/a",
+                "snippet": "Many.",
+                "date": "Oct 31, 2026",
+            },
+        ],
+        "pagination": {"current": 1},
+    },
     "serper": {
         "organic": [
             {
@@ -115,7 +144,7 @@ def server() -> Iterator[Loopback]:
 
 def builtin_providers() -> Registry[WebProvider]:
     providers: Registry[WebProvider] = Registry("web search provider")
-    for name, provider in {"tavily": TAVILY, "serper": SERPER, "searxng": SEARXNG}.items():
+    for name, provider in zip(PROVIDERS, (TAVILY, SERPER, SERPAPI, SEARXNG), strict=True):
         providers.add(name, provider)
     return providers
 
@@ -225,6 +254,54 @@ async def test_sites_time_range_and_limit_reach_serper(server: Loopback) -> None
         "tbs": "qdr:d",
     }
     assert server.requests[1].json == {"q": "site:berlin.example rivers", "num": 10}
+
+
+async def test_sites_time_range_limit_and_language_reach_serpapi(server: Loopback) -> None:
+    server.on("/search", Json(GOOD["serpapi"]))
+    await Asking(server, "serpapi").search(
+        "rivers", sites=["berlin.example"], time_range="week", limit=3, language="pt-BR"
+    )
+    (only,) = server.requests
+    assert parse_qs(urlsplit(only.path).query) == {
+        "engine": ["google"],
+        "output": ["json"],
+        "q": ["site:berlin.example rivers"],
+        "num": ["3"],
+        "tbs": ["qdr:w"],
+        "hl": ["pt-br"],
+        "api_key": [key("serpapi")],
+    }
+
+
+async def test_serpapi_tells_nothing_found_from_a_search_that_failed(server: Loopback) -> None:
+    nothing = {
+        "search_metadata": {"status": "Success"},
+        "search_information": {"organic_results_state": "Fully empty", "total_results": 0},
+        "error": "Google hasn't returned any results for this query.",
+    }
+    server.on("/search", Json(nothing))
+    assert (await Asking(server, "serpapi").search()).items == ()
+    failed = {"search_metadata": {"status": "Error"}, "error": "We couldn't get valid results."}
+    server.on("/search", Json(failed))
+    with pytest.raises(SourceError, match="the search failed at 'serpapi': We couldn't"):
+        await Asking(server, "serpapi").search()
+    server.on("/search", Json({"error": "Invalid API key."}, 401))
+    with pytest.raises(SourceRefused, match=r"refused the key \(401\): Invalid API key"):
+        await Asking(server, "serpapi").search()
+
+
+async def test_boxes_of_serpapi_come_first(server: Loopback) -> None:
+    box = {"type": "organic_result", "link": "https://spree.example", "answer": "400 km"}
+    graph = {
+        "title": "Spree",
+        "description": "A river.",
+        "source": {"name": "Wiki", "link": "https://wiki.example/Spree"},
+    }
+    answer = {**GOOD["serpapi"], "answer_box": box, "knowledge_graph": graph}
+    server.on("/search", Json(answer))
+    items = (await Asking(server, "serpapi").search()).items
+    assert {item.content for item in items[:2]} == {"400 km", "A river."}
+    assert len(items) == 4
 
 
 async def test_sites_time_range_and_language_reach_searxng_which_has_no_limit(
@@ -365,7 +442,7 @@ async def test_auto_takes_the_first_provider_that_has_a_key(server: Loopback) ->
     assert await taken({"MY_SERPER_KEY": "s"}, api_key_env="MY_SERPER_KEY") == "serper"
     assert await taken({"SEARCH_KEY": "s"}, api_key_env="SEARCH_KEY") == "tavily"
     with pytest.raises(
-        SourceNotConfigured, match="TAVILY_API_KEY or SERPER_API_KEY or SEARXNG_URL"
+        SourceNotConfigured, match="TAVILY_API_KEY or SERPER_API_KEY or SERPAPI_API_KEY or"
     ):
         await taken({})
 
@@ -405,7 +482,11 @@ async def test_auto_takes_the_first_provider_that_has_a_key(server: Loopback) ->
         (Html(), SourceMalformed, "text/html that is not JSON"),
         (Json({}), SourceMalformed, "without a list"),
         (Json([]), SourceMalformed, "not an object"),
-        (Json({"results": [1], "organic": [1]}), SourceMalformed, "not objects"),
+        (
+            Json({"results": [1], "organic": [1], "organic_results": [1]}),
+            SourceMalformed,
+            "not objects",
+        ),
         (Cut(b'{"results": ['), SourceError, "cannot be reached"),
         (Cut(), SourceError, "cannot be reached"),
         (
