@@ -19,6 +19,7 @@ from groundhook.handlers.kb.graph.extract import (
     unknown_kinds,
 )
 from groundhook.handlers.kb.graph.names import KINDS
+from groundhook.host.app.prompt_checks import wrong_shared_variables, wrong_variables
 from groundhook.host.app.references import References
 from groundhook.host.app.value_checks import wrong_for_all, wrong_rows, wrong_together, wrong_values
 from groundhook.host.config import tree
@@ -124,6 +125,7 @@ class _Check:
                     file_layer("global", value, under="search" if name == "search_file" else ""), ""
                 )
                 self.found.extend(wrong_for_all(value))
+        self.found.extend(wrong_shared_variables(self.app))
 
     def _package(self, place: tree.Found) -> None:
         package = self._attempt(self.app.packages.named, place.id)
@@ -153,6 +155,7 @@ class _Check:
             self._attempt(package.presets.named, name)
         for name in package.locales:
             self._attempt(package.locales.named, name)
+        self.found.extend(wrong_variables(package, self.app.root))
 
     def _names(self, layer: Layer, owner: str) -> None:
         self.found.extend(

@@ -52,6 +52,13 @@ class Document:
         where `path` does not exist."""
         return self._place(self._index.offset(path, of))
 
+    def place_of_text(self, path: Path, part: str) -> Place:
+        """Return where `part` is written in the text at `path`; the text's own place where it is
+        written otherwise (by an escape)."""
+        start = self._index.offset(path, "value")
+        found = self.text.find(part, start)
+        return self._place(found if found >= 0 else start)
+
     def at(self, path: Path, absent: Any = None) -> Any:
         """Return the value at `path` as it is written, or `absent`."""
         value = self.data

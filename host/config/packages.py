@@ -20,6 +20,7 @@ from groundhook.host.config.documents import read_document
 from groundhook.host.config.environment import Environment, need, without_unset
 from groundhook.host.config.hook_files import hook_script
 from groundhook.host.config.layers import Layer, file_layer, hook_layer, request_layer
+from groundhook.host.config.locales import read_locales
 from groundhook.host.config.prompts import Prompts, inline_prompts, read_prompts
 from groundhook.host.config.resolve import Explained, Resolved, explain, explain_app, resolve
 from groundhook.host.config.validate import Checked, check_document, read_value
@@ -168,7 +169,9 @@ class App:
         """The prompts before those of every assistant (`agent/prompts.yml`, optional). Raises
         ConfigError."""
         path = self.root / PROMPTS_FILE
-        return read_prompts(path, PROMPTS_FILE, self.environment) if path.is_file() else ()
+        if not path.is_file():
+            return ()
+        return read_prompts(path, PROMPTS_FILE, self.environment, path.parent)
 
     def hook(self, id: str) -> HookScript | None:
         """Return the hook of an assistant, also where its configuration is broken. Raises
@@ -339,12 +342,14 @@ def load_package(found: tree.Found, root: Path, environment: Environment) -> Pac
     document = checked.document
     errors = list(checked.errors)
     prompts: Mapping[str, Prompts] = _collecting(
-        errors, lambda: inline_prompts(document, environment), {}
+        errors, lambda: inline_prompts(document, environment, found.path), {}
     )
     own = found.path / tree.PROMPTS
     if own.is_file() and "default" not in prompts:
         plain: Prompts = _collecting(
-            errors, lambda: read_prompts(own, f"{found.shown}/{tree.PROMPTS}", environment), ()
+            errors,
+            lambda: read_prompts(own, f"{found.shown}/{tree.PROMPTS}", environment, found.path),
+            (),
         )
         prompts = {**prompts, "default": plain}
     hook = _collecting(errors, lambda: hook_script(found, checked), None)
@@ -365,7 +370,7 @@ def load_package(found: tree.Found, root: Path, environment: Environment) -> Pac
         layer=file_layer("assistant", checked),
         prompts=prompts.get("default", ()),
         presets=_presets(prompts, found, root, environment),
-        locales=_locales(found, root),
+        locales=read_locales(found.path / "locales", root),
         hook=hook,
         info=extra,
         warnings=(*document.warnings, *_doubled(found, document.data)),
@@ -454,24 +459,11 @@ def _presets(
     inline: Mapping[str, Prompts], found: tree.Found, root: Path, environment: Environment
 ) -> Catalogue[Prompts]:
     loaders: dict[str, Callable[[], Prompts]] = {
-        each.id: partial(read_prompts, each.path, each.shown, environment)
+        each.id: partial(read_prompts, each.path, each.shown, environment, found.path)
         for each in tree.presets(found.path, root)
     }
     loaders.update({name: partial(inline.__getitem__, name) for name in inline})
     return Catalogue("prompt preset", loaders)
-
-
-def _locales(found: tree.Found, root: Path) -> Catalogue[Mapping[str, Any]]:
-    folder = found.path / "locales"
-    paths = sorted(folder.glob("*.yml")) if folder.is_dir() else []
-    return Catalogue(
-        "locale", {path.stem: partial(_locale, path, tree.shown(path, root)) for path in paths}
-    )
-
-
-def _locale(path: Path, shown: str) -> Mapping[str, Any]:
-    data: Mapping[str, Any] = read_document(path, shown).data
-    return data
 
 
 def _doubled(found: tree.Found, values: Mapping[str, Any]) -> Iterable[Problem]:

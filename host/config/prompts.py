@@ -12,6 +12,7 @@ from groundhook.host.config.documents import Document, read_document
 from groundhook.host.config.environment import Environment
 from groundhook.host.config.locations import Node, Parsed
 from groundhook.host.config.validate import read_value
+from groundhook.host.config.variables import with_assets
 from groundhook.host.core.types.base import Value
 from groundhook.host.core.types.turn import Message
 
@@ -32,19 +33,23 @@ class _Presets(Value):
     prompts: dict[str, tuple[Prompt, ...]]
 
 
-def read_prompts(path: Path, shown: str, environment: Environment) -> Prompts:
-    """Read a file with a list of {role, content}. Raises ConfigError."""
+def read_prompts(path: Path, shown: str, environment: Environment, folder: Path) -> Prompts:
+    """Read a file with a list of {role, content}. `folder` is that of the package, in which
+    `assets/` is. Raises ConfigError."""
     document = read_document(path, shown, top="list")
     parsed = document.parsed
     around = Parsed(
         {"prompts": document.data}, lambda: Node(0, 0, {"prompts": parsed.index()}), parsed.repeated
     )
     return _messages(
-        read_value(_List, replace(document, data=around.data, parsed=around), environment).prompts
+        read_value(_List, replace(document, data=around.data, parsed=around), environment).prompts,
+        folder,
     )
 
 
-def inline_prompts(document: Document, environment: Environment) -> Mapping[str, Prompts]:
+def inline_prompts(
+    document: Document, environment: Environment, folder: Path
+) -> Mapping[str, Prompts]:
     """Return the `prompts` of a package.yao by preset; a list without a name is `default`. Raises
     ConfigError."""
     written = document.data.get("prompts")
@@ -55,11 +60,12 @@ def inline_prompts(document: Document, environment: Environment) -> Mapping[str,
     alone = replace(document, data={"prompts": written})
     if isinstance(written, Mapping):
         presets = read_value(_Presets, alone, environment).prompts
-        return {name: _messages(prompts) for name, prompts in presets.items()}
-    return {"default": _messages(read_value(_List, alone, environment).prompts)}
+        return {name: _messages(prompts, folder) for name, prompts in presets.items()}
+    return {"default": _messages(read_value(_List, alone, environment).prompts, folder)}
 
 
-def _messages(prompts: tuple[Prompt, ...]) -> Prompts:
+def _messages(prompts: tuple[Prompt, ...], folder: Path) -> Prompts:
     return tuple(
-        Message(role=prompt.role, content=prompt.content, name=prompt.name) for prompt in prompts
+        Message(role=prompt.role, content=with_assets(prompt.content, folder), name=prompt.name)
+        for prompt in prompts
     )

@@ -54,6 +54,7 @@ from groundhook.host.turn.prompt import (
     quotable,
     sources_text,
 )
+from groundhook.host.turn.prompt_values import fill_prompts
 from groundhook.host.turn.retrieval import ranked_pool, search_automatically, search_user_data
 from groundhook.host.turn.run import AssistantRun
 from groundhook.host.turn.services.tools import tools_of
@@ -206,7 +207,8 @@ def _prompt(run: AssistantRun, created: CreateReturn | None, pooled: Pool) -> Pr
         failed = all(result.error for result in run.results)
         sources = SEARCH_FAILED if failed else NOTHING_FOUND
     how_to_cite = instructions(citation) if sources else ""
-    return build_prompt([*shared, *own_prompts], conversation, sources, how_to_cite)
+    prompts = fill_prompts(run, [*shared, *own_prompts])
+    return build_prompt(prompts, conversation, sources, how_to_cite)
 
 
 async def _answer(

@@ -1,0 +1,183 @@
+"""Variables in prompts: `$SYS.DATE`, `$CTX.LOCALE`, `{{ name }}` of the locales, `@assets/file.md`.
+
+Assets are read with the prompts. The others are filled in each turn. Values from outside the
+package cannot carry instructions: one that is more than a short name is written as a JSON string
+in one line. What is of this form and has no value stays as it is written; `groundhook check` warns.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from groundhook.host.config.documents import Document, read_document
+from groundhook.host.core.errors import ConfigError, Place, suggestion
+from groundhook.host.core.problems import Problem
+
+_MOMENT = {
+    "DATETIME": "%Y-%m-%d %H:%M:%S",
+    "DATE": "%Y-%m-%d",
+    "TIME": "%H:%M:%S",
+    "TIMEZONE": "%Z",
+    "WEEKDAY": "%A",
+    "YEAR": "%Y",
+    "MONTH": "%m",
+    "DAY": "%d",
+    "HOUR": "%H",
+    "MINUTE": "%M",
+    "SECOND": "%S",
+}
+SYS = frozenset((*_MOMENT, "TIMESTAMP"))
+CTX = frozenset(
+    (
+        "ASSISTANT_ID",
+        "ASSISTANT_NAME",
+        "ASSISTANT_DESCRIPTION",
+        "CHAT_ID",
+        "USER_ID",
+        "TEAM_ID",
+        "TENANT_ID",
+        "LOCALE",
+        "THEME",
+        "ROUTE",
+        "REFERER",
+        "CLIENT_TYPE",
+        "CLIENT_IP",
+    )
+)
+METADATA = "METADATA."  # $CTX.METADATA.<key>: a text or a number of the request's metadata
+
+_VARIABLE = re.compile(
+    r"\$(?P<group>SYS|CTX)\.(?P<name>METADATA\.[\w-]+|[A-Za-z_]\w*)|\{\{\s*(?P<text>[\w.-]+)\s*\}\}"
+)
+_ASSET = re.compile(r"@assets/(?P<path>[\w./-]*\w)")
+_NAME = re.compile(r"[\w.@:/+-]{0,64}")
+LONGEST_VALUE = 200  # characters of a value from outside
+LARGEST_ASSET = 1024 * 1024  # bytes
+
+Texts = Mapping[str, Any]  # of one locale; a value may be a mapping of texts
+
+
+@dataclass(frozen=True)
+class Values:
+    """The values of the variables in one turn. `context` are those of `$CTX`, `texts` those of the
+    locale."""
+
+    now: datetime
+    context: Mapping[str, Any]
+    texts: Texts
+
+    def fill(self, text: str) -> str:
+        """Return a text with its variables replaced, each once: a value is never read again."""
+        return _VARIABLE.sub(self._value, text) if "$" in text or "{{" in text else text
+
+    def _value(self, match: re.Match[str]) -> str:
+        if match["text"]:
+            found = text_at(self.texts, match["text"])
+            return match[0] if found is None else found
+        if match["group"] == "SYS":
+            return _moment(self.now, match["name"]) or match[0]
+        value = self.context.get(match["name"])
+        return match[0] if value is None else as_data(value)
+
+
+def text_at(texts: Texts, key: str) -> str | None:
+    """Return the text of a key, which may be dotted (`chat.title`)."""
+    value: Any = texts.get(key)
+    if value is None:
+        value = texts
+        for step in key.split("."):
+            value = value.get(step) if isinstance(value, Mapping) else None
+    return str(value) if isinstance(value, (str, int, float)) else None
+
+
+def as_data(value: Any) -> str:
+    """Return a value from outside for a prompt: a short name as it is, anything else as a JSON
+    string in one line, without invisible characters and with `<`, `>` and `&` escaped."""
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    if _NAME.fullmatch(text):
+        return text
+    shown = " ".join("".join(c if c.isprintable() else " " for c in text).split())
+    cut = shown if len(shown) <= LONGEST_VALUE else f"{shown[:LONGEST_VALUE]}…"
+    quoted = json.dumps(cut, ensure_ascii=False)
+    return quoted.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+
+
+def with_assets(text: str, folder: Path) -> str:
+    """Return a text with each `@assets/…` replaced by that file below `folder`; one that cannot be
+    read stays as it is written."""
+
+    def content(match: re.Match[str]) -> str:
+        found = _read_asset(folder, match["path"])
+        return match[0] if found is None else found
+
+    return _ASSET.sub(content, text) if "@assets/" in text else text
+
+
+def unfilled(
+    document: Document, path: tuple[str | int, ...], folder: Path, texts: Texts | None
+) -> Iterator[Problem]:
+    """Yield a warning, with its line, for each variable in the texts below `path` of a document
+    that nothing fills. `texts` has the keys of all locales; None: not known."""
+    value = document.at(path)
+    if isinstance(value, (dict, list)):
+        steps = value if isinstance(value, dict) else range(len(value))
+        for step in steps:
+            yield from unfilled(document, (*path, step), folder, texts)
+    if not isinstance(value, str):
+        return
+    for match in _VARIABLE.finditer(value):
+        hint = _missing(match, texts)
+        if hint:
+            place = document.place_of_text(path, match[0])
+            yield Problem("warning", f"nothing fills {match[0]!r}", place, hint)
+    for match in _ASSET.finditer(value):
+        if _read_asset(folder, match["path"]) is None:
+            place = document.place_of_text(path, match[0])
+            message = f"there is no text file {match[0]!r}"
+            yield Problem("warning", message, place, "assets/ is a folder of the package")
+
+
+def _missing(match: re.Match[str], texts: Texts | None) -> str:
+    name = match["name"] or ""
+    if match["group"] == "SYS":
+        return "" if name in SYS else suggestion(name, sorted(SYS))
+    if match["group"] == "CTX":
+        known = name in CTX or name.startswith(METADATA)
+        return "" if known else suggestion(name, sorted(CTX))
+    if texts is None or text_at(texts, match["text"]) is not None:
+        return ""
+    return suggestion(match["text"], sorted(texts)) if texts else "the package has no locales"
+
+
+def _moment(now: datetime, name: str) -> str:
+    if name == "TIMESTAMP":
+        return str(int(now.timestamp()))
+    return now.strftime(_MOMENT[name]) if name in _MOMENT else ""
+
+
+def _read_asset(folder: Path, name: str) -> str | None:
+    root = folder.resolve() / "assets"
+    path = (root / name).resolve()
+    try:
+        if not path.is_relative_to(root) or path.stat().st_size > LARGEST_ASSET:
+            return None
+        return path.read_text(encoding="utf-8-sig").rstrip("\n")
+    except (OSError, UnicodeDecodeError, ValueError):
+        return None
+
+
+def all_texts(folder: Path) -> Texts:
+    """Return the texts of every locale below `folder` as one mapping, for its keys."""
+    made: dict[str, Any] = {}
+    for path in sorted(folder.glob("*.yml")) if folder.is_dir() else ():
+        try:
+            made.update(read_document(path, Place(path.name).file).data)
+        except ConfigError:
+            continue  # which the check of the locales reports
+    return made
