@@ -1,23 +1,20 @@
 """Entries in a SQLite file that several processes may use at once.
 
-The file is created by the first use. Each change is one transaction that takes the write lock
-before it reads (`begin immediate`), so that no increment is lost; readers never wait (write-ahead
-log). Each change also deletes a few expired entries. A power cut may lose the last changes but does
-not damage the file (`synchronous = normal`).
+Each change is one transaction, so that no increment is lost, and also deletes a few expired
+entries.
 """
 
 from __future__ import annotations
 
 import sqlite3
-import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from groundhook.host.core.app_settings import MemorySettings
-from groundhook.host.core.errors import StorageError, UsageError
+from groundhook.host.core.errors import StorageError
 from groundhook.host.memory.entries import Number, Stored, add_numbers, encode, full_error
+from groundhook.host.storage.sqlite_file import SqliteFile
 
 VERSION = 1
 SWEEP_LIMIT = 32  # expired entries deleted by one change
@@ -34,41 +31,30 @@ pragma user_version = {VERSION};
 commit;
 """
 _ALIVE = "(expires is null or expires > :at)"
-_HINTS = {
-    sqlite3.SQLITE_FULL: "free disk space",
-    sqlite3.SQLITE_IOERR: "check whether the disk is full or damaged",
-    sqlite3.SQLITE_BUSY: "another process has locked it; memory.busy_ms sets how long to wait",
-    sqlite3.SQLITE_CORRUPT: "restore it from a copy, or move it away to start with an empty memory",
-    sqlite3.SQLITE_NOTADB: "restore it from a copy, or move it away to start with an empty memory",
-    sqlite3.SQLITE_READONLY: "the file and its folder must be writable",
-    sqlite3.SQLITE_CANTOPEN: "the file and its folder must be writable",
-}
 
 
 class FileEntries:
-    """Entries in the file `path`. Thread-safe; each call has a connection of its own from a pool.
-    Every call raises StorageError."""
+    """Entries in the file `path`. Thread-safe. Every call raises StorageError."""
 
     def __init__(self, path: Path, limits: MemorySettings) -> None:
-        self._path = path
+        self._name = f"the memory {str(path)!r}"
         self._limits = limits
-        self._idle: list[sqlite3.Connection] = []
-        self._lock = threading.Lock()
-        self._writing = threading.Lock()
-        self._closed = False
+        self._file = SqliteFile(
+            path,
+            self._name,
+            self._prepare,
+            busy_ms=limits.busy_ms,
+            hint_busy="another process has locked it; memory.busy_ms sets how long to wait",
+        )
 
     def close(self) -> None:
         """Close the idle connections; those in use are closed when they are returned."""
-        with self._lock:
-            self._closed = True
-            idle, self._idle = self._idle, []
-        for connection in idle:
-            connection.close()
+        self._file.close()
 
     # ---- Entries
 
     def get(self, space: str, key: str, at: int, /) -> bytes | None:
-        with self._connection() as db:
+        with self._file.connection() as db:
             stored = _find(db, space, key, at)
         return stored.value if stored else None
 
@@ -83,7 +69,7 @@ class FileEntries:
         return stored.value if stored else None
 
     def keys(self, space: str, at: int, /) -> list[str]:
-        with self._connection() as db:
+        with self._file.connection() as db:
             sql = f"select key from entries where space = :space and {_ALIVE} order by key"
             return [key for (key,) in db.execute(sql, {"space": space, "at": at})]
 
@@ -100,7 +86,7 @@ class FileEntries:
             self._write(db, space, key, Stored(encode(key, total, self._limits), old.expires), at)
         return total
 
-    # ---- transactions and connections
+    # ---- transactions
 
     def _write(self, db: sqlite3.Connection, space: str, key: str, stored: Stored, at: int) -> None:
         if _find(db, space, key, at) is None and _is_full(db, space, at, self._limits.keys):
@@ -114,96 +100,18 @@ class FileEntries:
     @contextmanager
     def _transaction(self, at: int) -> Iterator[sqlite3.Connection]:
         """A transaction with the write lock, committed unless the block raises."""
-        # SQLite polls for a lock with growing pauses; a lock between our own threads is faster.
-        with self._writing, self._connection() as db:
-            db.execute("begin immediate")
-            with db:
-                ended = "select id from entries where expires <= ? order by expires limit ?"
-                db.execute(f"delete from entries where id in ({ended})", [at, SWEEP_LIMIT])
-                yield db
-
-    @contextmanager
-    def _connection(self) -> Iterator[sqlite3.Connection]:
-        """A connection for the block. After a failure it is closed and not reused."""
-        with self._translated_errors():
-            db = self._borrow() or self._open()
-            reusable = False
-            try:
-                yield db
-                reusable = True
-            except UsageError:
-                reusable = True
-                raise
-            finally:
-                self._give_back(db, reusable)
-
-    def _borrow(self) -> sqlite3.Connection | None:
-        with self._lock:
-            if self._closed:
-                raise StorageError(f"the memory {str(self._path)!r} is closed")
-            return self._idle.pop() if self._idle else None
-
-    def _give_back(self, db: sqlite3.Connection, reusable: bool) -> None:
-        with self._lock:
-            if reusable and not self._closed:
-                self._idle.append(db)
-                return
-        db.close()
-
-    def _open(self) -> sqlite3.Connection:
-        self._path.parent.mkdir(parents=True, exist_ok=True)
-        # Memories are private to the owner; SQLite gives its other files the same mode.
-        self._path.touch(mode=0o600)
-        db = sqlite3.connect(
-            self._path,
-            timeout=self._limits.busy_ms / 1000,
-            isolation_level=None,
-            check_same_thread=False,
-        )
-        try:
-            self._prepare(db)
-        except (sqlite3.Error, StorageError):
-            db.close()
-            raise
-        return db
+        with self._file.writing() as db:
+            ended = "select id from entries where expires <= ? order by expires limit ?"
+            db.execute(f"delete from entries where id in ({ended})", [at, SWEEP_LIMIT])
+            yield db
 
     def _prepare(self, db: sqlite3.Connection) -> None:
         (version,) = db.execute("pragma user_version").fetchone()
         if version > VERSION:
-            raise StorageError(
-                f"the memory {str(self._path)!r} was written by a newer version of Groundhook"
-            )
+            raise StorageError(f"{self._name} was written by a newer version of Groundhook")
         if version < VERSION:
-            self._enable_wal(db)
+            self._file.enable_wal(db)
             db.executescript(_SCHEMA)
-        db.execute("pragma synchronous = normal")
-
-    def _enable_wal(self, db: sqlite3.Connection) -> None:
-        """Switch the file to write-ahead logging. SQLite does not wait for the lock that this
-        needs, so it is retried; processes that start together would fail otherwise."""
-        deadline = time.monotonic() + self._limits.busy_ms / 1000
-        while True:
-            try:
-                db.execute("pragma journal_mode = wal")
-                return
-            except sqlite3.OperationalError as exc:
-                if _primary_code(exc) != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
-                    raise
-            time.sleep(0.005)
-
-    @contextmanager
-    def _translated_errors(self) -> Iterator[None]:
-        try:
-            yield
-        except (sqlite3.Error, OSError) as exc:
-            hint = (
-                _HINTS.get(_primary_code(exc), "")
-                if isinstance(exc, sqlite3.Error)
-                else _HINTS[sqlite3.SQLITE_CANTOPEN]
-            )
-            raise StorageError(
-                f"the memory {str(self._path)!r} cannot be used: {exc}", hint=hint
-            ) from exc
 
 
 def _find(db: sqlite3.Connection, space: str, key: str, at: int) -> Stored | None:
@@ -222,9 +130,3 @@ def _is_full(db: sqlite3.Connection, space: str, at: int, limit: int) -> bool:
     # The first count needs the index alone; the second looks at every entry.
     (count,) = db.execute("select count(*) from entries where space = ?", [space]).fetchone()
     return bool(count >= limit and _count(db, space, at) >= limit)
-
-
-def _primary_code(exc: sqlite3.Error) -> int:
-    """Return SQLite's primary result code (https://sqlite.org/rescode.html) from the extended
-    one."""
-    return int(getattr(exc, "sqlite_errorcode", 0)) & 0xFF

@@ -1,66 +1,41 @@
-"""Rows in a SQLite file that several processes may use at once.
-
-The file is created by the first use. A transaction that writes takes the write lock before it
-reads (`begin immediate`), so that no change is lost; readers never wait (write-ahead log). A power
-cut may lose the last changes but does not damage the file (`synchronous = normal`).
-"""
+"""Rows in a SQLite file that several processes may use at once."""
 
 from __future__ import annotations
 
 import sqlite3
-import threading
-import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from groundhook.host.core.errors import HostError, StorageError
 from groundhook.host.storage.sql import Part, Row, migrate
-
-_HINTS = {
-    sqlite3.SQLITE_FULL: "free disk space",
-    sqlite3.SQLITE_IOERR: "check whether the disk is full or damaged",
-    sqlite3.SQLITE_BUSY: "another process has locked it for too long",
-    sqlite3.SQLITE_CORRUPT: "restore it from a copy, or move it away to begin with an empty one",
-    sqlite3.SQLITE_NOTADB: "restore it from a copy, or move it away to begin with an empty one",
-    sqlite3.SQLITE_READONLY: "the file and its folder must be writable",
-    sqlite3.SQLITE_CANTOPEN: "the file and its folder must be writable",
-}
+from groundhook.host.storage.sqlite_file import SqliteFile
 
 
 class SqliteStorage:
-    """Rows in the file `path`. `noun` names it in errors: "the chats"; `hint_busy` says what to do
-    about another process that holds the lock for longer than `busy_ms`."""
+    """Rows in the file `path`. `noun` names it in errors: "the chats"; `hint_busy` is the advice
+    when another process holds the lock for longer than `busy_ms`."""
 
     writers = 1  # SQLite has one writer at a time; more threads would wait for each other
 
     def __init__(
         self, path: Path, parts: Sequence[Part], *, noun: str, busy_ms: int, hint_busy: str = ""
     ) -> None:
-        self._path = path
         self._parts = tuple(parts)
         self._name = f"{noun} {str(path)!r}"
-        self._busy_s = busy_ms / 1000
-        self._hints = {**_HINTS, **({sqlite3.SQLITE_BUSY: hint_busy} if hint_busy else {})}
-        self._idle: list[sqlite3.Connection] = []
-        self._lock = threading.Lock()
-        self._writing = threading.Lock()
-        self._closed = False
+        self._file = SqliteFile(
+            path, self._name, self._prepare, busy_ms=busy_ms, hint_busy=hint_busy
+        )
         self._ready = False
 
     def close(self) -> None:
         """Close the idle connections; those in use are closed when they are returned."""
-        with self._lock:
-            self._closed = True
-            idle, self._idle = self._idle, []
-        for connection in idle:
-            connection.close()
+        self._file.close()
 
     @contextmanager
     def reading(self) -> Iterator[_Statements]:
         """A transaction that sees one state of the rows."""
-        with self._connection() as db:
+        with self._file.connection() as db:
             db.execute("begin")
             try:
                 yield _Statements(db)
@@ -70,87 +45,16 @@ class SqliteStorage:
     @contextmanager
     def writing(self) -> Iterator[_Statements]:
         """A transaction with the write lock, committed unless the block raises."""
-        # SQLite polls for a lock with growing pauses; a lock between our own threads is faster.
-        with self._writing, self._connection() as db:
-            db.execute("begin immediate")
-            with db:
-                yield _Statements(db)
-
-    @contextmanager
-    def _connection(self) -> Iterator[sqlite3.Connection]:
-        """A connection for the block. After a failure it is closed and not reused."""
-        with self._translated_errors():
-            db = self._borrow() or self._open()
-            reusable = False
-            try:
-                yield db
-                reusable = True
-            except HostError:
-                reusable = True
-                raise
-            finally:
-                self._give_back(db, reusable)
-
-    def _borrow(self) -> sqlite3.Connection | None:
-        with self._lock:
-            if self._closed:
-                raise StorageError(f"{self._name} is closed")
-            return self._idle.pop() if self._idle else None
-
-    def _give_back(self, db: sqlite3.Connection, reusable: bool) -> None:
-        with self._lock:
-            if reusable and not self._closed:
-                self._idle.append(db)
-                return
-        db.close()
-
-    def _open(self) -> sqlite3.Connection:
-        self._path.parent.mkdir(parents=True, exist_ok=True)
-        # What is kept is private to the owner; SQLite gives its other files the same mode.
-        self._path.touch(mode=0o600)
-        db = sqlite3.connect(
-            self._path, timeout=self._busy_s, isolation_level=None, check_same_thread=False
-        )
-        try:
-            self._prepare(db)
-        except (sqlite3.Error, StorageError):
-            db.close()
-            raise
-        return db
+        with self._file.writing() as db:
+            yield _Statements(db)
 
     def _prepare(self, db: sqlite3.Connection) -> None:
         if not self._ready:
-            self._enable_wal(db)
+            self._file.enable_wal(db)
             db.execute("begin immediate")
             with db:
                 migrate(_Statements(db), self._parts, self._name)
             self._ready = True
-        db.execute("pragma synchronous = normal")
-
-    def _enable_wal(self, db: sqlite3.Connection) -> None:
-        """Switch the file to write-ahead logging. SQLite does not wait for the lock that this
-        needs, so it is retried; processes that start together would fail otherwise."""
-        deadline = time.monotonic() + self._busy_s
-        while True:
-            try:
-                db.execute("pragma journal_mode = wal")
-                return
-            except sqlite3.OperationalError as exc:
-                if _primary_code(exc) != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
-                    raise
-            time.sleep(0.005)
-
-    @contextmanager
-    def _translated_errors(self) -> Iterator[None]:
-        try:
-            yield
-        except (sqlite3.Error, OSError) as exc:
-            hint = (
-                self._hints.get(_primary_code(exc), "")
-                if isinstance(exc, sqlite3.Error)
-                else self._hints[sqlite3.SQLITE_CANTOPEN]
-            )
-            raise StorageError(f"{self._name} cannot be used: {exc}", hint=hint) from exc
 
 
 class _Statements:
@@ -162,9 +66,3 @@ class _Statements:
 
     def change(self, sql: str, /, **values: Any) -> int:
         return self._db.execute(sql, values).rowcount
-
-
-def _primary_code(exc: sqlite3.Error) -> int:
-    """Return SQLite's primary result code (https://sqlite.org/rescode.html) from the extended
-    one."""
-    return int(getattr(exc, "sqlite_errorcode", 0)) & 0xFF

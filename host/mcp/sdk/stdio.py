@@ -20,7 +20,25 @@ from groundhook.host.mcp.shapes import answered_id
 Streams = tuple[Any, Any]
 
 
-class _Incoming:
+class _NoClose:
+    """A stream that the SDK enters and closes without effect: `open_program` stops the program."""
+
+    async def aclose(self) -> None:
+        """Do nothing."""
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        exc: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        return None
+
+
+class _Incoming(_NoClose):
     """The stream from which the SDK receives messages: the lines of a program."""
 
     def __init__(self, program: Program, evidence: Evidence) -> None:
@@ -59,22 +77,8 @@ class _Incoming:
         except anyio.EndOfStream:
             raise StopAsyncIteration from None
 
-    async def aclose(self) -> None:
-        """Do nothing: `open_program` stops the program."""
 
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        exc: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        return None
-
-
-class _Outgoing:
+class _Outgoing(_NoClose):
     """The stream to which the SDK sends messages: lines to a program."""
 
     def __init__(self, program: Program) -> None:
@@ -84,20 +88,6 @@ class _Outgoing:
         await self._program.write(
             item.message.model_dump_json(by_alias=True, exclude_unset=True).encode()
         )
-
-    async def aclose(self) -> None:
-        """Do nothing: `open_program` stops the program."""
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        exc: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        return None
 
 
 @asynccontextmanager
