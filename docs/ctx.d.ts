@@ -454,7 +454,7 @@ declare module "groundhook" {
   export interface Cited {
     /** The marker as in the text */
     marker: string;
-    verdict: "ok" | "unknown";
+    verdict: "ok" | "earlier" | "unknown";
     title: string;
     url: string;
     type: "web" | "kb" | "db" | null;

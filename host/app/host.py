@@ -6,27 +6,27 @@ Made by `host.app.opening.open_host`; everything that was started ends with it.
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import anyio
-from pydantic import ValidationError
 
 from groundhook.host.app.connectors import Connectors
 from groundhook.host.app.plugins import Plugins
 from groundhook.host.app.reload import Reloads, Swap
+from groundhook.host.app.requests import conversation, turn_options, validated
 from groundhook.host.app.sources import Sources
 from groundhook.host.citations.index import CitationIndex
 from groundhook.host.config.packages import App
 from groundhook.host.config.resolve import Explained
 from groundhook.host.core.channel import Channel
-from groundhook.host.core.errors import ConfigError, HostError, UsageError
+from groundhook.host.core.errors import ConfigError, HostError
 from groundhook.host.core.ports import Delegates, Warn
 from groundhook.host.core.problems import Problem
 from groundhook.host.core.settings import Settings
-from groundhook.host.core.types.base import dotted, problems, read, well_formed
 from groundhook.host.core.types.events import Event, Warned
 from groundhook.host.core.types.search import SearchRequest, SearchResult
 from groundhook.host.core.types.turn import Identity, Message, TurnOptions
@@ -40,6 +40,8 @@ if TYPE_CHECKING:
     from groundhook.handlers.db.base import Database
     from groundhook.handlers.kb.base import KnowledgeBase
     from groundhook.handlers.kb.ingest.report import AddReport, Progress
+    from groundhook.host.app.conversations import Conversations, OpenChat
+    from groundhook.host.chats.ports import ChatStore
 
 
 @dataclass(kw_only=True, eq=False)
@@ -50,6 +52,7 @@ class Host:
     sources: Sources
     plugins: Plugins
     turns: OpenTurns
+    open_chats: Callable[[], ChatStore]
     _reloads: Reloads = field(default_factory=Reloads)
     _reloading: anyio.Lock = field(default_factory=anyio.Lock)
 
@@ -86,22 +89,41 @@ class Host:
         `messages` is the conversation or one user message. With several `connector`s the next one
         answers when one cannot be reached. Entering raises UnknownName and ConfigError; later
         failures are `error` events."""
-        given = (
-            options.model_dump(exclude_unset=True)
-            if isinstance(options, TurnOptions)
-            else dict(options or {})
-        )
-        overrides = {"search": search, "connector": connector}
         request = Request(
             assistant_id=assistant_id,
             messages=conversation(messages),
-            options=_valid(
-                TurnOptions,
-                {**given, **{key: value for key, value in overrides.items() if value is not None}},
-            ),
-            identity=_valid(Identity, identity or {}, "identity"),
+            options=turn_options(search, connector, options),
+            identity=validated(Identity, identity or {}, "identity"),
         )
         return open_turn(self.runtime, self.turns, request)
+
+    @asynccontextmanager
+    async def chat(
+        self,
+        assistant_id: str,
+        *,
+        identity: Identity | Mapping[str, Any] | None = None,
+        chat_id: str | None = None,
+        create: bool = False,
+    ) -> AsyncIterator[OpenChat]:
+        """Open a conversation that is kept: a new one, or the one with this id. It belongs to the
+        tenant and user of `identity`. `create`: begin one with this id if there is none. Raises
+        UnknownName, ConfigError, UsageError and StorageError."""
+        owner = validated(Identity, identity or {}, "identity")
+        yield await self.conversations.opened(assistant_id, owner, chat_id, create=create)
+
+    @cached_property
+    def chats(self) -> ChatStore:
+        """The store of the conversations that are kept; it is opened by the first use."""
+        return self.open_chats()
+
+    @cached_property
+    def conversations(self) -> Conversations:
+        """The conversations that are kept."""
+        # Imported here because turns outside of conversations do not need it.
+        from groundhook.host.app.conversations import Conversations
+
+        return Conversations(self.chats, lambda: self.runtime, self.turns)
 
     async def search(
         self,
@@ -114,7 +136,7 @@ class Host:
         """One search outside a turn, with an assistant's settings and names or the app's. A search
         that fails is a result with `error`; `warned` is called with every warning. Raises
         UsageError for an invalid request, UnknownName for the assistant."""
-        valid = _valid(SearchRequest, request)
+        valid = validated(SearchRequest, request)
         self.turns.refuse_if_closed()
         settings = self.settings(assistant)
         channel = Channel("search")
@@ -123,7 +145,7 @@ class Host:
         owner = Request(
             assistant_id=assistant or "",
             messages=(),
-            identity=_valid(Identity, identity or {}, "identity"),
+            identity=validated(Identity, identity or {}, "identity"),
         )
         searcher = Searcher(
             plugins=self.runtime.plugins,
@@ -173,7 +195,7 @@ class Host:
         owner = Request(
             assistant_id=assistant or "",
             messages=(),
-            identity=_valid(Identity, identity or {}, "identity"),
+            identity=validated(Identity, identity or {}, "identity"),
         )
         return search_scope(
             context, owner, self.settings(assistant), call_assistant, warn
@@ -266,35 +288,3 @@ def _warner(warned: Callable[[Warned], object] | None) -> Warn:
 
 def _severity(error: HostError) -> Literal["error", "warning"]:
     return "error" if isinstance(error, ConfigError) else "warning"
-
-
-def conversation(messages: str | Sequence[Message | Mapping[str, Any]]) -> tuple[Message, ...]:
-    """Return messages from text, mappings or messages, or a single one of them. Raises
-    UsageError."""
-    raw: Any = {"role": "user", "content": messages} if isinstance(messages, str) else messages
-    every = raw if isinstance(raw, (list, tuple)) else [raw]
-    return tuple(
-        _valid(Message, message, f"messages[{index}]") for index, message in enumerate(every)
-    )
-
-
-def _valid(model: type[Any], raw: Any, path: str = "") -> Any:
-    if isinstance(raw, model):
-        return raw
-    if not isinstance(raw, Mapping):
-        raise UsageError(
-            f"{path or model.__name__} must be a mapping, not {raw.__class__.__name__}"
-        )
-    try:
-        value, unknown = read(model, well_formed(raw))
-    except RecursionError:
-        raise UsageError(f"{path or model.__name__} is nested too deeply") from None
-    except ValidationError as exc:
-        step, message = problems(exc)[0]
-        where = ".".join(part for part in (path, dotted(step)) if part)
-        raise UsageError(f"{where or model.__name__}: {message}") from None
-    if unknown:
-        raise UsageError(
-            f"{path}{'.' if path else ''}{unknown[0].path}: unknown key", hint=unknown[0].hint
-        )
-    return value

@@ -8,10 +8,11 @@ async with open_host("path/to/app") as host:
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from contextlib import AsyncExitStack, ExitStack, asynccontextmanager, suppress
 from datetime import datetime
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import anyio
 
@@ -49,6 +50,9 @@ from groundhook.host.turn.context import Fixed, Runtime
 from groundhook.host.turn.open_turns import OpenTurns
 from groundhook.host.turn.tools import Toolbox
 from groundhook.host.web_client.clients import open_web_clients
+
+if TYPE_CHECKING:
+    from groundhook.host.chats.ports import ChatStore
 
 CLOSING_TIME = 5.0  # seconds that the parts of plug-ins get to close
 
@@ -125,11 +129,12 @@ async def open_host(
             web_configured=made.web_configured,
             fixed=Fixed(clock=now is not None, seed=seed),
         )
+        chats = partial(_open_chats, stack.enter_context(ExitStack()), app)
         turns = OpenTurns(settings.turns.at_once, settings.turns.queue)
         stack.push_async_callback(turns.close)
         if tune_gc:
             stack.enter_context(frozen_heap())
-        yield Host(runtime=runtime, sources=made, plugins=registry, turns=turns)
+        yield Host(runtime=runtime, sources=made, plugins=registry, turns=turns, open_chats=chats)
 
 
 def _load(path: Path, environment: Mapping[str, str] | None, registry: Plugins) -> App:
@@ -140,6 +145,18 @@ def _load(path: Path, environment: Mapping[str, str] | None, registry: Plugins) 
     join(registry, [(Owner("`embedders` of agent/agent.yml"), declared(app.settings))])
     _make_state_folder(app.state)
     return app
+
+
+def _open_chats(stack: ExitStack, app: App) -> ChatStore:
+    """Open the store of the conversations that are kept, until the stack is closed."""
+    # Imported here because turns outside of conversations do not need it.
+    from groundhook.host.chats.store import chat_store
+    from groundhook.host.chats.tables import CHATS
+    from groundhook.host.storage.opening import open_storage
+
+    file = app.state / "chats.sqlite"
+    opened = open_storage(app.settings.store, file, [CHATS], noun="the chats")
+    return chat_store(stack.enter_context(opened))
 
 
 def _context(

@@ -8,6 +8,7 @@ from groundhook.host.chats.ports import ChatChange, Listing, Page
 from groundhook.host.chats.tables import (
     CHAT,
     chat_in,
+    is_id,
     kept_text,
     known_id,
     owner_key,
@@ -27,17 +28,25 @@ class SqlChats:
         self._threads = threads
 
     async def make(self, owner: Owner, chat: Chat, /) -> Chat:
-        """Keep a new chat and return it."""
+        """Keep a new chat and return it. Raises UsageError for an id that the owner uses."""
         title = kept_text(chat.title)
+        if not is_id(chat.id):
+            raise UsageError(
+                f"{chat.id[:100]!r} cannot be the id of a chat",
+                hint="an id has 1 to 100 visible characters of ASCII",
+            )
 
         def work(sql: Sql) -> None:
-            sql.change(
+            made = sql.change(
                 f"insert into chats (owner, folded, {CHAT}) values (:owner, :folded, :id,"
-                " :assistant_id, :title, :made_at, :changed_at, :leaf, :archived)",
+                " :assistant_id, :title, :made_at, :changed_at, :leaf, :archived)"
+                " on conflict (owner, id) do nothing",
                 owner=owner_key(owner),
                 folded=title.casefold(),
                 **{**chat.model_dump(), "title": title, "archived": int(chat.archived)},
             )
+            if not made:
+                raise UsageError(f"there is a chat {chat.id!r} already")
 
         await self._threads.write(work)
         return chat.model_copy(update={"title": title})
@@ -101,7 +110,7 @@ class SqlChats:
 
         def work(sql: Sql) -> None:
             find_chat(sql, owner, known)
-            delete_chat(sql, known)
+            delete_chat(sql, owner_key(owner), known)
 
         await self._threads.write(work)
 
@@ -118,14 +127,14 @@ def find_chat(sql: Sql, owner: Owner, id: str) -> Chat:
     return chat_in(rows[0])
 
 
-def delete_chat(sql: Sql, id: str) -> None:
-    """Remove the rows of a chat whose owner was checked."""
-    sql.change(
-        "delete from logs where turn_id in (select id from turns where chat_id = :id)", id=id
-    )
-    sql.change("delete from turns where chat_id = :id", id=id)
-    sql.change("delete from messages where chat_id = :id", id=id)
-    sql.change("delete from chats where id = :id", id=id)
+def delete_chat(sql: Sql, owner: str, id: str) -> None:
+    """Remove the rows of a chat; `owner` is the owner's key."""
+    whose = {"owner": owner, "id": id}
+    turns = "select id from turns where owner = :owner and chat_id = :id"
+    sql.change(f"delete from logs where turn_id in ({turns})", **whose)
+    sql.change("delete from turns where owner = :owner and chat_id = :id", **whose)
+    sql.change("delete from messages where owner = :owner and chat_id = :id", **whose)
+    sql.change("delete from chats where owner = :owner and id = :id", **whose)
 
 
 def list_rows(sql: Sql, page: Page, columns: str, owner: Owner | None = None) -> list[Row]:

@@ -118,8 +118,9 @@ class SqlConversations:
                 else:
                     _keep_question(sql, owner, question)
                 sql.change(
-                    "update chats set leaf = :leaf where id = :chat",
+                    "update chats set leaf = :leaf where owner = :owner and id = :chat",
                     leaf=begun.question_id,
+                    owner=owner_key(owner),
                     chat=begun.chat_id,
                 )
             sql.change(
@@ -149,7 +150,9 @@ class SqlConversations:
             for chat, question, parent in rows:
                 sql.change("delete from messages where id = :id", id=question)
                 sql.change(
-                    "update chats set leaf = :parent where id = :chat and leaf = :leaf",
+                    "update chats set leaf = :parent where owner = :owner and id = :chat"
+                    " and leaf = :leaf",
+                    owner=whose["owner"],
                     parent=parent,
                     chat=chat,
                     leaf=question,
@@ -184,7 +187,9 @@ class SqlConversations:
             if answer.chat_id:
                 _insert(sql, owner, answer)
                 sql.change(
-                    "update chats set leaf = :leaf where id = :chat and leaf = :question",
+                    "update chats set leaf = :leaf where owner = :owner and id = :chat"
+                    " and leaf = :question",
+                    owner=whose["owner"],
                     leaf=answer.id,
                     chat=answer.chat_id,
                     question=answer.parent,
@@ -246,7 +251,9 @@ def _take_chat(sql: Sql, owner: Owner, turn: StoredTurn, at: int) -> None:
     ):
         raise UnknownName("chat", turn.chat_id, ())
     running = sql.rows(
-        "select id from turns where chat_id = :chat and state = 'running'", chat=turn.chat_id
+        "select id from turns where owner = :owner and chat_id = :chat and state = 'running'",
+        owner=owner_key(owner),
+        chat=turn.chat_id,
     )
     if running:
         raise ChatBusy(turn.chat_id, running[0][0])
@@ -258,7 +265,9 @@ def _keep_question(sql: Sql, owner: Owner, question: ChatMessage) -> None:
     _insert(sql, owner, question)
     title = title_of(question.text)
     sql.change(
-        "update chats set title = :title, folded = :folded where id = :chat and title = ''",
+        "update chats set title = :title, folded = :folded"
+        " where owner = :owner and id = :chat and title = ''",
+        owner=owner_key(owner),
         title=title,
         folded=title.casefold(),
         chat=question.chat_id,
@@ -281,7 +290,7 @@ def _insert(sql: Sql, owner: Owner, message: ChatMessage) -> None:
     sql.change(
         "insert into messages (id, owner, chat_id, parent, number, role, made_at, body)"
         " values (:id, :owner, :chat, :parent, (select coalesce(max(number), 0) + 1 from messages"
-        " where chat_id = :chat), :role, :at, :body)",
+        " where owner = :owner and chat_id = :chat), :role, :at, :body)",
         id=message.id,
         owner=owner_key(owner),
         chat=message.chat_id,

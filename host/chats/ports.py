@@ -108,7 +108,7 @@ class Chats(Protocol):
     """The chats of an owner."""
 
     async def make(self, owner: Owner, chat: Chat, /) -> Chat:
-        """Keep a new chat and return it."""
+        """Keep a new chat and return it. Raises UsageError for an id that the owner uses."""
         ...
 
     async def chat(self, owner: Owner, id: str, /) -> Chat:
@@ -199,8 +199,9 @@ class Upkeep(Protocol):
         """Return a page of all chats, the last changed first, each with its owner."""
         ...
 
-    async def owner_of(self, chat: str, /) -> Owner:
-        """Return the owner of a chat. Raises UnknownName."""
+    async def owners_of(self, chat: str, /) -> Sequence[Owner]:
+        """Return whom chats with this id belong to: programs may choose ids, and two owners the
+        same. Raises UnknownName."""
         ...
 
     async def lost(self, now: int, lease_until: int, /) -> Sequence[tuple[Owner, StoredTurn]]:

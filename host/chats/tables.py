@@ -27,9 +27,10 @@ CHATS = Part(
     (
         """
         create table chats (
-            id text primary key, owner text not null, assistant_id text not null,
+            owner text not null, id text not null, assistant_id text not null,
             title text not null, folded text not null, made_at bigint not null,
-            changed_at bigint not null, leaf text not null, archived bigint not null
+            changed_at bigint not null, leaf text not null, archived bigint not null,
+            primary key (owner, id)
         );
         create index chats_of_owner on chats (owner, changed_at, id);
         create index chats_by_change on chats (changed_at);
@@ -38,16 +39,16 @@ CHATS = Part(
             number bigint not null, role text not null, made_at bigint not null,
             body blob not null, feedback blob
         );
-        create unique index messages_of_chat on messages (chat_id, number);
+        create unique index messages_of_chat on messages (owner, chat_id, number);
         create table turns (
             id text primary key, owner text not null, chat_id text not null,
             question_id text not null, answer_id text not null, state text not null,
             worker text not null, lease_until bigint not null, began_at bigint not null,
             stop bigint not null, brought bigint not null
         );
-        create unique index one_turn_at_a_time on turns (chat_id)
+        create unique index one_turn_at_a_time on turns (owner, chat_id)
             where state = 'running' and chat_id <> '';
-        create index turns_of_chat on turns (chat_id);
+        create index turns_of_chat on turns (owner, chat_id);
         create index turns_that_run on turns (lease_until) where state = 'running';
         create index turns_by_begin on turns (began_at);
         create table logs (
@@ -89,9 +90,14 @@ def owner_in(key: str) -> Owner:
 
 def known_id(noun: str, id: str) -> str:
     """Return an id that a caller sent. Raises UnknownName for one that no row can have."""
-    if not _ID.fullmatch(id):
+    if not is_id(id):
         raise UnknownName(noun, id[:100], ())
     return id
+
+
+def is_id(id: str) -> bool:
+    """Return whether a row can have this id."""
+    return _ID.fullmatch(id) is not None
 
 
 def title_of(text: str) -> str:

@@ -23,15 +23,15 @@ class SqlUpkeep:
         rows = await self._threads.read(lambda sql: list_rows(sql, page, f"owner, {CHAT}"))
         return [(owner_in(row[0]), chat_in(row[1:])) for row in rows[: page.limit]]
 
-    async def owner_of(self, chat: str, /) -> Owner:
-        """Return the owner of a chat. Raises UnknownName."""
+    async def owners_of(self, chat: str, /) -> Sequence[Owner]:
+        """Return whom chats with this id belong to. Raises UnknownName."""
         known = known_id("chat", chat)
         rows = await self._threads.read(
             lambda sql: sql.rows("select owner from chats where id = :id", id=known)
         )
         if not rows:
             raise UnknownName("chat", chat, ())
-        return owner_in(rows[0][0])
+        return [owner_in(owner) for (owner,) in rows]
 
     async def lost(self, now: int, lease_until: int, /) -> Sequence[tuple[Owner, StoredTurn]]:
         """Take over the turns whose lease ended before `now`, and return them."""
@@ -52,11 +52,12 @@ class SqlUpkeep:
         def work(sql: Sql) -> list[tuple[Owner, str]]:
             rows = sql.rows(
                 "select owner, id from chats where changed_at < :before and not exists"
-                " (select 1 from turns where chat_id = chats.id and state = 'running')",
+                " (select 1 from turns where owner = chats.owner and chat_id = chats.id"
+                " and state = 'running')",
                 before=chats_before,
             )
-            for _, id in rows:
-                delete_chat(sql, id)
+            for owner, id in rows:
+                delete_chat(sql, owner, id)
             sql.change(
                 "delete from logs where turn_id in (select id from turns where began_at < :before"
                 " and state <> 'running')",

@@ -1,8 +1,9 @@
-"""The citation index: the sources of one turn, each with an id that is unique in the turn."""
+"""The citation index: the sources of one turn, each with an id that is unique in the turn, and
+those that earlier answers of the conversation cite."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,10 +19,12 @@ from groundhook.host.core.types.search import Item
 @dataclass
 class CitationIndex:
     """The sources of one turn, by citation id. Of two sources with the same short id, the later one
-    gets a longer id."""
+    gets a longer id. `earlier`: the sources that earlier answers cite, by marker in lower case;
+    their markers never come to mean another source."""
 
     format: str
     collections: Mapping[str, CollectionSpec] = field(default_factory=dict)
+    earlier: Mapping[str, Item] = field(default_factory=dict)
     _ids: dict[str, str] = field(default_factory=dict)  # key → id
     _items: dict[str, Item] = field(default_factory=dict)  # id → item
     _numbers: dict[str, int] = field(default_factory=dict)  # id → number for `{index}`
@@ -34,7 +37,7 @@ class CitationIndex:
         url = address(item.url, self._allowed(item)) if item.url else ""
         if url != item.url:
             changes["url"] = url
-        id = self._ids.get(key) or self._new_id(key)
+        id = self._ids.get(key) or self._new_id(key, item)
         marker = self.marker(id)
         same = not changes and item.citation_id == marker and item.key == key
         cited = (
@@ -55,9 +58,19 @@ class CitationIndex:
 
     def marker(self, id: str) -> str:
         """Return the marker of an id in the current format. Numbers of `{index}` count the ids in
-        the order in which their markers were first made."""
-        number = self._numbers.setdefault(id, len(self._numbers) + 1)
+        the order in which their markers were first made, without those of earlier answers."""
+        if id not in self._numbers:
+            self._numbers[id] = self._new_number(id)
+        return self._written(id, self._numbers[id])
+
+    def _written(self, id: str, number: int) -> str:
         return self.format.replace("{id}", id).replace("{index}", str(number))
+
+    def _new_number(self, id: str) -> int:
+        number = max(self._numbers.values(), default=0) + 1
+        while "{index}" in self.format and self.find_earlier(self._written(id, number)):
+            number += 1
+        return number
 
     def reformat(self, format: str) -> None:
         """Use another format for new markers; ids stay, and markers in earlier formats are still
@@ -81,13 +94,37 @@ class CitationIndex:
     def _counts(self) -> bool:
         return any("{index}" in format for format in (*self._formats, self.format))
 
-    def _new_id(self, key: str) -> str:
-        for length in range(SHORTEST, LONGEST):
-            id = short_id(key, length)
-            if id not in self._items:
-                self._ids[key] = id
-                return id
-        raise ValueError(f"no free citation id for {key!r}")
+    def find_earlier(self, marker: str) -> Item | None:
+        """Return the source that an earlier answer cites by this marker, or None."""
+        return self.earlier.get(marker.lower())
+
+    def _new_id(self, key: str, item: Item) -> str:
+        """Return a free id of the source: the one that an earlier answer cites it by, else the
+        shortest that none of them uses."""
+        ids = (short_id(key, length) for length in range(SHORTEST, LONGEST))
+        free: Iterator[str] = (id for id in ids if id not in self._items)
+        if self.earlier and "{index}" not in self.format:
+            before = {id: self.find_earlier(self._written(id, 0)) for id in free}
+            own = [id for id, source in before.items() if source and same_source(source, item)]
+            free = iter(own or [id for id, source in before.items() if source is None])
+        id = next(free, "")
+        if not id:
+            raise ValueError(f"no free citation id for {key!r}")
+        self._ids[key] = id
+        return id
+
+
+def same_source(one: Item, other: Item) -> bool:
+    """Return whether two items with the same citation id are of one source. Their passages may
+    differ: which part of a long chunk is quoted depends on the question."""
+    return _origin(one) == _origin(other)
+
+
+def _origin(item: Item) -> tuple[object, ...]:
+    place = (item.type, item.collection, item.document_id, item.model, repr(item.record_id))
+    if item.type == "web":
+        return (*place, item.url)
+    return place if item.document_id or item.record_id is not None else (*place, item.title)
 
 
 def cited(marker: str, verdict: Verdict, item: Item | None) -> Cited:

@@ -275,6 +275,13 @@ class AvailableServers(Listed):
     options: ToolLoop = ToolLoop()
 
 
+class HistorySettings(Value):
+    """How much of a kept conversation a turn is given: the newest messages within both limits."""
+
+    messages: int = Field(default=40, ge=0, description="Most messages before the question")
+    tokens: int = Field(default=16_000, ge=0, description="Most tokens of them, estimated")
+
+
 class HttpSettings(Listed):
     """Hosts that hooks may send requests to, and the limits of a request."""
 
@@ -310,3 +317,4 @@ class Settings(Value):
     db: AvailableModels = AvailableModels()
     mcp: AvailableServers = AvailableServers()
     http: HttpSettings = HttpSettings()
+    history: HistorySettings = HistorySettings()

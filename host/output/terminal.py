@@ -11,7 +11,7 @@ import json
 import re
 from collections import deque
 from collections.abc import Iterable
-from typing import IO, Any, Literal, assert_never
+from typing import IO, Any, Literal, assert_never, get_args
 
 from rich.cells import cell_len
 from rich.console import Console, RenderableType
@@ -221,7 +221,7 @@ class Terminal:
             verdict, _, url = style.partition(" ")
             text.append(
                 piece,
-                marker_style("ok" if verdict == "ok" else "unknown", url) if verdict else None,
+                marker_style(_VERDICTS[verdict], url) if verdict else None,
             )
         if text:
             self._print(text, end="", soft_wrap=True)
@@ -262,10 +262,15 @@ class Terminal:
     def _end(self, event: StreamEnd) -> None:
         self._enter("sources")
         cited = [citation for citation in event.citations if citation.verdict == "ok"]
+        earlier = [citation for citation in event.citations if citation.verdict == "earlier"]
         unknown = [citation.marker for citation in event.citations if citation.verdict == "unknown"]
         if cited:
             self._line(Styled("Sources", "bold"))
             for citation in cited:
+                self._source(citation)
+        if earlier:
+            self._line(Styled("From earlier in the conversation", "bold"))
+            for citation in earlier:
                 self._source(citation)
         if unknown:
             self._line(Styled(f"Not among the sources: {one_line(' '.join(unknown))}", "red"))
@@ -284,7 +289,8 @@ class Terminal:
         place = place_of(citation)
         title = one_line(citation.title) or place
         marker = visible(citation.marker)
-        self._line(Styled.assemble("  ", (marker, marker_style("ok", citation.url)), f"  {title}"))
+        style = marker_style(citation.verdict, citation.url)
+        self._line(Styled.assemble("  ", (marker, style), f"  {title}"))
         if place not in ("", title):
             self._line(
                 Styled(
@@ -326,6 +332,9 @@ class Terminal:
             self._out.print()
         self._written, self._wants_gap = True, False
         self._out.print(what, **options)
+
+
+_VERDICTS: dict[str, Verdict] = {verdict: verdict for verdict in get_args(Verdict)}
 
 
 # ------------------------------------------------------------------------------------------- pieces
@@ -371,9 +380,10 @@ def place_of(source: Item | Cited) -> str:
 
 
 def marker_style(verdict: Verdict, url: str) -> Style:
-    """Return the style of a marker: `ok` as a link, `unknown` struck through."""
-    if verdict == "ok":
-        return Style(color="cyan", link=safe_link(url))
+    """Return the style of a marker: `ok` as a link, `earlier` as a dim one, `unknown` struck
+    through."""
+    if verdict != "unknown":
+        return Style(color="cyan", dim=verdict == "earlier" or None, link=safe_link(url))
     return Style(color="red", strike=True)
 
 

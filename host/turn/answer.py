@@ -12,7 +12,7 @@ import anyio
 
 from groundhook.host.citations import reader
 from groundhook.host.citations.index import CitationIndex, cited
-from groundhook.host.citations.reader import Plain, Reading
+from groundhook.host.citations.reader import Marker, Plain, Reading
 from groundhook.host.core.channel import Channel
 from groundhook.host.core.errors import ModelTruncated
 from groundhook.host.core.ports import Connector, Delta, Finished, ModelCall, TextDelta, ToolDelta
@@ -26,6 +26,7 @@ from groundhook.host.core.types.events import (
     Verdict,
     Warned,
 )
+from groundhook.host.core.types.search import Item
 from groundhook.host.core.types.tools import ToolOutcome
 from groundhook.host.core.types.turn import Completion, Message, Usage
 from groundhook.host.turn.tools import Toolbox, parse_arguments
@@ -191,12 +192,17 @@ class Answer:
             if self.follows_text:
                 self._emit("\n\n")
         if not isinstance(piece, Plain):
-            item = self.citation_index.find(piece.id)
-            verdict: Verdict = "ok" if item else "unknown"
+            item, verdict = self._source_of(piece)
             self.channel.send_nowait(CitationSeen(marker=piece.text, verdict=verdict, item=item))
             self.cited.setdefault(piece.text, cited(piece.text, verdict, item))
         self.content += piece.text
         self._emit(piece.text)
+
+    def _source_of(self, marker: Marker) -> tuple[Item | None, Verdict]:
+        if found := self.citation_index.find(marker.id):
+            return found, "ok"
+        earlier = self.citation_index.find_earlier(marker.text)
+        return earlier, "earlier" if earlier else "unknown"
 
     def _emit(self, text: str) -> None:
         self.streamed += text

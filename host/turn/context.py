@@ -5,9 +5,9 @@ from __future__ import annotations
 import itertools
 import random
 import secrets
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from groundhook.host.config.packages import App
 from groundhook.host.core.hook_engine import HookEngine
@@ -22,6 +22,7 @@ from groundhook.host.core.ports import (
 )
 from groundhook.host.core.settings import Settings
 from groundhook.host.core.types.events import Event, StreamEnd, Warned
+from groundhook.host.core.types.search import Item
 from groundhook.host.core.types.turn import Identity, Message, TurnOptions
 from groundhook.host.core.types.uses import JsonReply
 from groundhook.host.memory.memory import Memory
@@ -31,6 +32,9 @@ from groundhook.host.turn.grants import Grants
 from groundhook.host.turn.outbox import Outbox
 from groundhook.host.turn.tools import Toolbox
 from groundhook.host.web_client.clients import WebClients
+
+if TYPE_CHECKING:
+    from groundhook.host.core.types.chats import ChatMessage
 
 # Different warnings from the delegated steps of one turn, or of one search outside of turns.
 MOST_WARNINGS = 20
@@ -82,15 +86,26 @@ class Runtime:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Conversation:
+    """The kept conversation that a turn belongs to: the sources that its answers cite, by marker in
+    lower case, and its newest messages before the question, at most so many."""
+
+    sources: Mapping[str, Item]
+    newest: Callable[[int], Awaitable[Sequence[ChatMessage]]]
+
+
+@dataclass(frozen=True, kw_only=True)
 class Request:
     """The request for one turn. `reply` is the schema that the answer must have when the turn is a
-    delegated step, whose answer a program reads."""
+    delegated step, whose answer a program reads. An empty `turn_id` is made up."""
 
     assistant_id: str
     messages: tuple[Message, ...]
     options: TurnOptions = TurnOptions()
     identity: Identity = Identity()
     reply: JsonReply | None = None
+    conversation: Conversation | None = None
+    turn_id: str = ""
 
     def for_assistant(
         self, assistant_id: str, messages: tuple[Message, ...], **options: Any

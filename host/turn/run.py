@@ -83,7 +83,11 @@ class AssistantRun:
         package = runtime.app.package(request.assistant_id)
         resolved = runtime.app.settings_for(package, options=request.options)
         settings = resolved.settings
-        citation_index = CitationIndex(settings.search.citation.format, runtime.app.collections)
+        citation_index = CitationIndex(
+            settings.search.citation.format,
+            runtime.app.collections,
+            request.conversation.sources if request.conversation else {},
+        )
 
         async def warn(code: str, message: str) -> None:
             await channel.send(Warned(code=code, message=message))

@@ -64,7 +64,7 @@ async def open_turn(
         raise UsageError(
             f"the id of an assistant must be text, not {assistant_id.__class__.__name__}"
         )
-    channel = Channel(f"t_{secrets.token_hex(6)}")
+    channel = Channel(request.turn_id or f"t_{secrets.token_hex(6)}")
     runs = TurnRuns([AssistantRun.begin(runtime, request, channel, call_assistant)])
     with turns.admit(), unwrapped():
         async with anyio.create_task_group() as tasks:

@@ -68,7 +68,7 @@ class TurnRuns:
         offered = any(run.answer.sources_offered for run in self.runs)
         if self.model_failure or not complete or not offered:
             return None
-        return any(citation.verdict == "ok" for citation in citations)
+        return any(citation.verdict != "unknown" for citation in citations)
 
 
 def _total(usages: list[Usage]) -> Usage:

@@ -332,7 +332,7 @@ async def test_purging_removes_what_was_not_changed_since(store: ChatStore) -> N
     assert list(await store.upkeep.purge(chats_before=40, logs_before=0)) == [(ADA, old.id)]
     listed = await store.upkeep.every(Page())
     assert [(owner, each.id) for owner, each in listed] == [(ADA, fresh.id), (BOB, busy.id)]
-    assert await store.upkeep.owner_of(busy.id) == BOB
+    assert await store.upkeep.owners_of(busy.id) == [BOB]
     await end(store, running, owner=BOB, log=b"1\n")
     await store.upkeep.purge(chats_before=0, logs_before=40)
     assert list(await store.logs.read(BOB, running.id)) == []
@@ -376,6 +376,22 @@ async def test_ids_that_no_row_can_have_are_unknown(store: ChatStore) -> None:
     for id in ("", "\x00", "é", "a b", "x" * 10_000):
         with pytest.raises(UnknownName):
             await store.chats.chat(ADA, id)
+
+
+async def test_programs_may_choose_ids_and_two_owners_the_same(store: ChatStore) -> None:
+    for owner in (ADA, BOB):
+        named = Chat(id="ticket-17", assistant_id="docs", title=owner.user)
+        await store.chats.make(owner, named)
+        with pytest.raises(UsageError, match="already"):
+            await store.chats.make(owner, named)
+        with pytest.raises(UsageError, match="cannot be the id"):
+            await store.chats.make(owner, Chat(id="a b", assistant_id="docs"))
+    turns = [await begin(store, "ticket-17", question("ticket-17"), each) for each in (ADA, BOB)]
+    assert await end(store, turns[1], owner=BOB)
+    await store.chats.delete(ADA, "ticket-17")
+    assert (await store.chats.chat(BOB, "ticket-17")).title == "bob"
+    assert len(await store.conversations.path(BOB, "ticket-17")) == 2
+    assert len(await store.upkeep.owners_of("ticket-17")) == 1
 
 
 async def test_a_long_title_is_cut_at_a_word(store: ChatStore) -> None:

@@ -14,7 +14,7 @@ from groundhook.host.core.types.search import ComputedBy, Extent, Item, SearchTy
 from groundhook.host.core.types.turn import Usage
 
 NodeStatus = Literal["running", "completed", "failed"]
-Verdict = Literal["ok", "unknown"]
+Verdict = Literal["ok", "earlier", "unknown"]
 MessageAction = Literal["send", "append", "replace", "merge", "set", "end"]
 
 
@@ -95,9 +95,14 @@ class CitationSeen(_Event):
     type: Literal["citation"] = "citation"
     marker: str = Field(description="The marker as in the text")
     verdict: Verdict = Field(
-        description="`ok`: a source of this turn; `unknown`: no source that the model was given"
+        description=(
+            "`ok`: a source of this turn; `earlier`: one that an earlier answer of the kept"
+            " conversation cites, which was not found again; `unknown`: neither"
+        )
     )
-    item: Item | None = Field(default=None, description="The source of an `ok` marker")
+    item: Item | None = Field(
+        default=None, description="The source; of an `earlier` marker as it was kept"
+    )
 
 
 class HookMessage(_Event):
@@ -240,8 +245,8 @@ class StreamEnd(_Event):
     grounded: bool | None = Field(
         default=None,
         description=(
-            "Whether the answer cites a source that the model was given; null: it was given none,"
-            " or the answer is empty or failed"
+            "Whether the answer cites a source that the model was given, in this turn or in an"
+            " earlier one; null: this turn gave it none, or the answer is empty or failed"
         ),
     )
     usage: Usage = Usage()

@@ -1,0 +1,333 @@
+"""Kept conversations of an open app: each turn is given its history and is kept as it runs."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import anyio
+
+from groundhook.host.app.keeper import Keeper, lease_until, message_of, milliseconds
+from groundhook.host.app.requests import conversation, turn_options, validated
+from groundhook.host.chats.history import history, sources
+from groundhook.host.chats.ports import (
+    ChatStore,
+    EndedTurn,
+    NewTurn,
+    chat_id,
+    message_id,
+    turn_id,
+)
+from groundhook.host.core.errors import UnknownName, UsageError
+from groundhook.host.core.exception_groups import unwrapped
+from groundhook.host.core.json_lines import line
+from groundhook.host.core.types.chats import Chat, ChatMessage, Feedback, Owner, StoredTurn
+from groundhook.host.core.types.events import EVENT, Event
+from groundhook.host.core.types.turn import Identity, Message, TurnOptions
+from groundhook.host.dialects.ending import ending
+from groundhook.host.dialects.kept import kept
+from groundhook.host.turn.context import Conversation, Request, Runtime
+from groundhook.host.turn.open_turns import OpenTurns
+from groundhook.host.turn.stream import open_turn
+
+LOST = ("turn_lost", "the answer broke off: the process that gave it ended")
+UNDOING_S = 5.0
+
+# A question of the user: text, parts, or a whole message.
+Question = str | Sequence[Mapping[str, Any]] | Message | Mapping[str, Any]
+
+
+@dataclass
+class Conversations:
+    """The conversations of one open app. `runtime` returns its parts of now, which a reload
+    replaces."""
+
+    store: ChatStore
+    runtime: Callable[[], Runtime]
+    turns: OpenTurns
+    worker: str = field(default_factory=lambda: secrets.token_hex(8))
+
+    async def opened(
+        self, assistant_id: str, identity: Identity, id: str | None, *, create: bool = False
+    ) -> OpenChat:
+        """Return a chat: a new one, which is kept from its first message on, or the kept one with
+        this id. `create`: a new one with this id if there is none. Raises UnknownName, and
+        UsageError for a chat with another assistant."""
+        self.turns.refuse_if_closed()
+        self.runtime().app.package(assistant_id)
+        if id is None:
+            return OpenChat(self, identity, assistant_id, chat_id(), is_kept=False)
+        try:
+            chat = await self.store.chats.chat(Owner.of(identity), id)
+        except UnknownName:
+            if not create:
+                raise
+            return OpenChat(self, identity, assistant_id, id, is_kept=False)
+        if chat.assistant_id != assistant_id:
+            raise UsageError(
+                f"the chat {id!r} is with the assistant {chat.assistant_id!r},"
+                f" not with {assistant_id!r}"
+            )
+        return OpenChat(self, identity, assistant_id, id, is_kept=True)
+
+    async def delete(self, owner: Owner, id: str) -> None:
+        """Remove a chat with all that is kept of it, also what hooks remember of it. Raises
+        UnknownName."""
+        await self.store.chats.delete(owner, id)
+        await self.forget(owner, id)
+
+    async def forget(self, owner: Owner, id: str) -> None:
+        """Remove what hooks remember of a chat (`ctx.memory.chat`)."""
+        identity = Identity(tenant_id=owner.tenant, user_id=owner.user)
+        await self.runtime().memory.of(identity, id).namespace("chat").clear()
+
+    async def end_lost_turns(self) -> int:
+        """Give the turns of processes that have ended their end: what had been said is kept.
+        Returns their number."""
+        lost = await self.store.upkeep.lost(round(time.time() * 1000), lease_until())
+        for owner, turn in lost:
+            await self._end_lost(owner, turn)
+        return len(lost)
+
+    async def _end_lost(self, owner: Owner, turn: StoredTurn) -> None:
+        blobs = await self.store.logs.read(owner, turn.id)
+        lines = [text for _, body in blobs for text in body.splitlines()]
+        events = [EVENT.validate_json(text) for text in lines]
+        rest = ending(events, *LOST)
+        at = milliseconds(self.runtime().now)
+        ended = EndedTurn(
+            id=turn.id,
+            answer=message_of(turn, kept([*events, *rest]), at),
+            state="lost",
+            at=at,
+            first=len(events) + 1,
+            log=b"".join(line(event).encode() for event in rest),
+        )
+        await self.store.conversations.end(owner, ended)
+
+
+@dataclass
+class OpenChat:
+    """One conversation with an assistant, kept as it goes on. `id` continues it later:
+    `host.chat(assistant, chat_id=id)`. One turn at a time: another one raises ChatBusy."""
+
+    _of: Conversations
+    _identity: Identity
+    assistant_id: str
+    id: str
+    is_kept: bool  # whether the store has it: from its first message on
+    _running: Keeper | None = None
+
+    @asynccontextmanager
+    async def send(
+        self,
+        message: Question,
+        *,
+        search: bool | None = None,
+        connector: str | Sequence[str] | None = None,
+        options: TurnOptions | Mapping[str, Any] | None = None,
+    ) -> AsyncIterator[AsyncIterator[Event]]:
+        """Ask the next question, as text or parts, and read the events of its turn. Leaving the
+        block stops what is still running; what had been said until then is kept. Raises ChatBusy,
+        UsageError and StorageError, and what `Host.stream` raises; then nothing was kept."""
+        overrides = turn_options(search, connector, options)
+        question = self._question(message, "")
+        leaf = await self._kept_leaf()
+        question = question.model_copy(update={"parent": leaf})
+        async with self._turn(question, overrides, first=not leaf) as events:
+            yield events
+
+    @asynccontextmanager
+    async def edit(
+        self,
+        message: ChatMessage | str,
+        text: Question,
+        *,
+        search: bool | None = None,
+        connector: str | Sequence[str] | None = None,
+        options: TurnOptions | Mapping[str, Any] | None = None,
+    ) -> AsyncIterator[AsyncIterator[Event]]:
+        """Ask a question of the chat in other words: a branch beside it, which is shown from now
+        on. `message` is the question or its id. Otherwise as `send`. Raises UsageError for an
+        answer."""
+        await self._end_lost_turn()
+        before = await self._message(message)
+        if before.role != "user":
+            raise UsageError("only a question can be edited", hint="regenerate an answer instead")
+        question = self._question(text, before.parent)
+        async with self._turn(question, turn_options(search, connector, options)) as events:
+            yield events
+
+    @asynccontextmanager
+    async def regenerate(
+        self,
+        message: ChatMessage | str | None = None,
+        *,
+        search: bool | None = None,
+        connector: str | Sequence[str] | None = None,
+        options: TurnOptions | Mapping[str, Any] | None = None,
+    ) -> AsyncIterator[AsyncIterator[Event]]:
+        """Ask for another answer beside `message`, which is an answer, a question, or the id of one
+        (None: the last answer). Otherwise as `send`. Raises UsageError for a chat without a
+        question."""
+        await self._end_lost_turn()
+        if message is None:
+            path = await self.messages()
+            if not path:
+                raise UsageError("the chat has no question yet")
+            message = path[-1]
+        found = await self._message(message)
+        id = found.id if found.role == "user" else found.parent
+        question = found if found.role == "user" else await self._message(id)
+        overrides = turn_options(search, connector, options)
+        async with self._turn(question, overrides, again=True) as events:
+            yield events
+
+    async def messages(self, leaf: str = "") -> Sequence[ChatMessage]:
+        """Return the messages from the first to the last of the branch that is shown, or to `leaf`,
+        the id of any message. Raises UnknownName."""
+        if not self.is_kept:
+            return []
+        return await self._of.store.conversations.path(self._owner, self.id, leaf)
+
+    async def rate(
+        self, message: ChatMessage | str, feedback: Feedback | Mapping[str, Any]
+    ) -> None:
+        """Keep what the reader thinks of an answer. Raises UnknownName, UsageError."""
+        id = message if isinstance(message, str) else message.id
+        valid = validated(Feedback, feedback, "feedback")
+        await self._of.store.conversations.rate(self._owner, id, valid)
+
+    def stop(self) -> bool:
+        """Stop the turn that runs in this object: its reader gets an `error` with the code
+        `stopped`, and `stream_end`. Returns whether one was running."""
+        if self._running is None:
+            return False
+        self._running.stop()
+        return True
+
+    # ---- one turn
+
+    @property
+    def _owner(self) -> Owner:
+        return Owner.of(self._identity)
+
+    @asynccontextmanager
+    async def _turn(
+        self,
+        question: ChatMessage,
+        options: TurnOptions,
+        *,
+        first: bool = False,
+        again: bool = False,
+    ) -> AsyncIterator[AsyncIterator[Event]]:
+        self._of.turns.refuse_if_closed()
+        runtime = self._of.runtime()
+        new = NewTurn(
+            id=turn_id(),
+            chat_id=self.id,
+            question=question.id if again else question,
+            answer_id=message_id(),
+            worker=self._of.worker,
+            at=milliseconds(runtime.now),
+            lease_until=lease_until(),
+        )
+        turn = await self._of.store.conversations.begin(self._owner, new)
+        keeper: Keeper | None = None
+        try:
+            async with AsyncExitStack() as stack:
+                request = await self._request(runtime, question, options, turn.id)
+                events = await stack.enter_async_context(
+                    open_turn(runtime, self._of.turns, request)
+                )
+                keeper = self._running = Keeper(
+                    self._of.store, self._owner, turn, events, runtime.now
+                )
+                stack.enter_context(unwrapped())
+                tasks = await stack.enter_async_context(anyio.create_task_group())
+                tasks.start_soon(keeper.keep_flushing)
+                try:
+                    yield keeper
+                finally:
+                    tasks.cancel_scope.cancel()
+        finally:
+            self._running = None
+            if keeper is not None:
+                await keeper.close()
+            else:
+                await self._undo(turn, first=first)
+
+    async def _request(
+        self, runtime: Runtime, question: ChatMessage, options: TurnOptions, turn: str
+    ) -> Request:
+        """Return the request of a turn: the question behind as much of the history as it is
+        given."""
+        settings = runtime.app.settings_for(
+            runtime.app.package(self.assistant_id), options=options
+        ).settings.history
+        conversations, owner = self._of.store.conversations, self._owner
+
+        async def newest(limit: int) -> Sequence[ChatMessage]:
+            if not question.parent or limit <= 0:
+                return []
+            return await conversations.path(owner, self.id, question.parent, limit)
+
+        path = await newest(settings.messages)
+        before = history(path, most_messages=settings.messages, most_tokens=settings.tokens)
+        return Request(
+            assistant_id=self.assistant_id,
+            messages=(*before, Message(role="user", content=question.content)),
+            options=options.model_copy(update={"chat_id": self.id}),
+            identity=self._identity,
+            conversation=Conversation(sources=sources(path), newest=newest),
+            turn_id=turn,
+        )
+
+    async def _kept_leaf(self) -> str:
+        """Return the last message of the chat, which is kept from now on."""
+        if self.is_kept:
+            await self._end_lost_turn()
+            return (await self._of.store.chats.chat(self._owner, self.id)).leaf
+        self._of.turns.refuse_if_closed()
+        at = milliseconds(self._of.runtime().now)
+        chat = Chat(id=self.id, assistant_id=self.assistant_id, made_at=at, changed_at=at)
+        await self._of.store.chats.make(self._owner, chat)
+        self.is_kept = True
+        return ""
+
+    async def _end_lost_turn(self) -> None:
+        """Give the turn of a process that has ended its end, so that the chat goes on."""
+        turn = await self._of.store.conversations.running(self._owner, self.id)
+        if turn is not None and turn.lease_until < time.time() * 1000:
+            await self._of.end_lost_turns()
+
+    async def _undo(self, turn: StoredTurn, *, first: bool) -> None:
+        """Remove a turn that could not be entered; the chat as well, when it has no other."""
+        with anyio.move_on_after(UNDOING_S, shield=True):
+            await self._of.store.conversations.undo(self._owner, turn.id)
+            if first:
+                self.is_kept = False
+                await self._of.store.chats.delete(self._owner, self.id)
+
+    async def _message(self, message: ChatMessage | str) -> ChatMessage:
+        id = message if isinstance(message, str) else message.id
+        return await self._of.store.conversations.message(self._owner, id)
+
+    def _question(self, message: Question, parent: str) -> ChatMessage:
+        parts = not isinstance(message, (Message, Mapping))
+        raw: Any = {"role": "user", "content": message} if parts else message
+        (valid,) = conversation([raw])
+        if valid.role != "user":
+            raise UsageError(f"a question has the role 'user', not {valid.role!r}")
+        return ChatMessage(
+            id=message_id(),
+            chat_id=self.id,
+            parent=parent,
+            role="user",
+            content=valid.content or "",
+            made_at=milliseconds(self._of.runtime().now),
+        )

@@ -1,0 +1,175 @@
+"""Keeps a turn while it runs: its log every quarter of a second, its answer at its end.
+
+What happens to the store never ends a turn: an answer that cannot be kept still reaches its reader,
+with a warning.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import AsyncIterator, Sequence
+
+import anyio
+
+from groundhook.host.chats.ports import ChatStore, EndedTurn
+from groundhook.host.core.error_events import warning
+from groundhook.host.core.errors import StorageError
+from groundhook.host.core.json_lines import line
+from groundhook.host.core.ports import Clock
+from groundhook.host.core.types.chats import ChatMessage, KeptAnswer, Owner, StoredTurn, TurnState
+from groundhook.host.core.types.events import Event, StreamEnd
+from groundhook.host.dialects import kept
+from groundhook.host.dialects.ending import ending
+
+FLUSH_S = 0.25
+LEASE_S = 15.0
+CLOSING_S = 5.0  # longest wait for the store when a turn was left
+STOPPED = ("stopped", "the answer was stopped")
+
+
+def milliseconds(now: Clock) -> int:
+    """Return the time of a clock in whole milliseconds since 1970."""
+    return round(now().timestamp() * 1000)
+
+
+def lease_until() -> int:
+    """Return when a lease ends that begins now. Leases run by the real time, whatever the host's
+    clock says."""
+    return round((time.time() + LEASE_S) * 1000)
+
+
+def message_of(turn: StoredTurn, answer: KeptAnswer, at: int) -> ChatMessage:
+    """Return the message that keeps the answer of a turn."""
+    return ChatMessage(
+        id=turn.answer_id,
+        chat_id=turn.chat_id,
+        parent=turn.question_id,
+        role="assistant",
+        content=answer.content,
+        answer=answer,
+        made_at=at,
+    )
+
+
+class Keeper:
+    """The events of a turn for its reader, each kept before it is handed on at the latest with the
+    end. `stop` ends the turn for its reader, and keeps what had arrived."""
+
+    def __init__(
+        self,
+        store: ChatStore,
+        owner: Owner,
+        turn: StoredTurn,
+        events: AsyncIterator[Event],
+        now: Clock,
+    ) -> None:
+        self.turn = turn
+        self._store, self._owner, self._now = store, owner, now
+        self._events = events
+        self._state = kept.Keeping()
+        self._unflushed: list[bytes] = []
+        self._next = 1  # number of the first event in `_unflushed`
+        self._leased = time.monotonic()
+        self._at_ms = 0
+        self._left: deque[Event] = deque()  # for the reader, before the turn's next event
+        self._waiting: anyio.CancelScope | None = None
+        self._flushing = anyio.Lock()
+        self._stopping = False
+        self._over = False
+
+    def __aiter__(self) -> Keeper:
+        return self
+
+    async def __anext__(self) -> Event:
+        if self._left:
+            return self._left.popleft()
+        if self._over:
+            raise StopAsyncIteration
+        event = await self._read()
+        if event is None:
+            await self._end("stopped", self._ending())
+        elif isinstance(event, StreamEnd):
+            await self._end("failed" if self._state.answer.errors else "done", [event])
+        else:
+            self._keep(event)
+            return event
+        return self._left.popleft()
+
+    def stop(self) -> None:
+        """End the turn: the reader gets an `error` with the code `stopped`, and `stream_end`."""
+        self._stopping = True
+        if self._waiting is not None:
+            self._waiting.cancel()
+
+    async def keep_flushing(self) -> None:
+        """Append what has arrived to the log, again and again; to run beside the reader. A turn
+        that another process was asked to stop is stopped."""
+        while not self._over:
+            await anyio.sleep(FLUSH_S)
+            await self._flush()
+
+    async def close(self) -> None:
+        """Keep what a turn that was left had until then."""
+        if self._over:
+            return
+        with anyio.move_on_after(CLOSING_S, shield=True):
+            await self._end("stopped", self._ending())
+
+    async def _read(self) -> Event | None:
+        """Return the next event; None when the turn is to stop."""
+        event: Event | None = None
+        with anyio.CancelScope() as self._waiting:
+            if not self._stopping:
+                event = await anext(self._events, None)
+        self._waiting = None
+        return None if self._stopping else event
+
+    def _ending(self) -> Sequence[Event]:
+        ended = ending(kept.events_of(self._state.answer), *STOPPED)
+        return [event.stamped(self.turn.id, self._at_ms) for event in ended]
+
+    def _keep(self, event: Event) -> None:
+        self._at_ms = event.at_ms
+        self._state = kept.step(self._state, event)
+        self._unflushed.append(line(event).encode())
+
+    async def _flush(self) -> None:
+        due = time.monotonic() - self._leased > LEASE_S / 3
+        if self._over or not (self._unflushed or due):
+            return
+        async with self._flushing:
+            first, taken = self._next, self._taken()
+            try:
+                marks = await self._store.logs.append(
+                    self._owner, self.turn.id, first, b"".join(taken), lease_until()
+                )
+            except StorageError:  # tried again by the end, which warns
+                self._next, self._unflushed = first, [*taken, *self._unflushed]
+                return
+            self._leased = time.monotonic()
+        if marks.stop:
+            self.stop()
+
+    def _taken(self) -> list[bytes]:
+        taken, self._unflushed = self._unflushed, []
+        self._next += len(taken)
+        return taken
+
+    async def _end(self, state: TurnState, events: Sequence[Event]) -> None:
+        """Keep the answer with its last events, and hand those to the reader."""
+        for event in events:
+            self._keep(event)
+        self._over = True
+        async with self._flushing:
+            first, log = self._next, b"".join(self._taken())
+            at = milliseconds(self._now)
+            answer = message_of(self.turn, self._state.answer, at)
+            ended = EndedTurn(
+                id=self.turn.id, answer=answer, state=state, at=at, first=first, log=log
+            )
+            try:
+                await self._store.conversations.end(self._owner, ended)
+            except StorageError as exc:
+                self._left.append(warning(exc).stamped(self.turn.id, events[-1].at_ms))
+        self._left.extend(events)

@@ -1,0 +1,64 @@
+"""What programs pass to an app, as values: checked, with a message that names the path of what is
+wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from pydantic import ValidationError
+
+from groundhook.host.core.errors import UsageError
+from groundhook.host.core.types.base import dotted, problems, read, well_formed
+from groundhook.host.core.types.turn import Message, TurnOptions
+
+
+def turn_options(
+    search: bool | None,
+    connector: str | Sequence[str] | None,
+    options: TurnOptions | Mapping[str, Any] | None,
+) -> TurnOptions:
+    """Return the options of a turn, with `search` and `connector` in them where they are given.
+    Raises UsageError."""
+    given = (
+        options.model_dump(exclude_unset=True)
+        if isinstance(options, TurnOptions)
+        else dict(options or {})
+    )
+    overrides = {"search": search, "connector": connector}
+    every = {**given, **{key: value for key, value in overrides.items() if value is not None}}
+    valid: TurnOptions = validated(TurnOptions, every)
+    return valid
+
+
+def conversation(messages: str | Sequence[Message | Mapping[str, Any]]) -> tuple[Message, ...]:
+    """Return messages from text, mappings or messages, or a single one of them. Raises
+    UsageError."""
+    raw: Any = {"role": "user", "content": messages} if isinstance(messages, str) else messages
+    every = raw if isinstance(raw, (list, tuple)) else [raw]
+    return tuple(
+        validated(Message, message, f"messages[{index}]") for index, message in enumerate(every)
+    )
+
+
+def validated(model: type[Any], raw: Any, path: str = "") -> Any:
+    """Return a value of the model; `path` is what messages call it. Raises UsageError."""
+    if isinstance(raw, model):
+        return raw
+    if not isinstance(raw, Mapping):
+        raise UsageError(
+            f"{path or model.__name__} must be a mapping, not {raw.__class__.__name__}"
+        )
+    try:
+        value, unknown = read(model, well_formed(raw))
+    except RecursionError:
+        raise UsageError(f"{path or model.__name__} is nested too deeply") from None
+    except ValidationError as exc:
+        step, message = problems(exc)[0]
+        where = ".".join(part for part in (path, dotted(step)) if part)
+        raise UsageError(f"{where or model.__name__}: {message}") from None
+    if unknown:
+        raise UsageError(
+            f"{path}{'.' if path else ''}{unknown[0].path}: unknown key", hint=unknown[0].hint
+        )
+    return value

@@ -1,0 +1,366 @@
+"""Conversations through the public door: history, branches, what is kept, and what ends early."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+from pydantic import BaseModel
+
+from groundhook import ChatBusy, Host, Identity, TooManyTurns, UnknownName, UsageError, open_host
+from groundhook.handlers.canned import CannedSource, canned_item
+from groundhook.host.chats.ports import NewTurn, Page, message_id, turn_id
+from groundhook.host.core.json_lines import line
+from groundhook.host.core.types.chats import Owner
+from groundhook.host.core.types.events import Event, StreamStart, Text
+from groundhook.host.core.types.tools import Tool
+from groundhook.host.dialects.kept import kept
+from groundhook.host.llm.scripted import ScriptedConnector
+from tests.conftest import MakeApp
+from tests.turn.test_stream import ASSISTANT, app_with, end, kb, of, scripted, web
+
+ADA = {"tenant_id": "acme", "user_id": "ada"}
+
+
+@asynccontextmanager
+async def opened(
+    app: Path, *script: Any, model: ScriptedConnector | None = None, **more: Any
+) -> AsyncIterator[Host]:
+    sources = more.pop("sources", {"kb": kb(), "web": web(), "db": CannedSource({})})
+    with anyio.fail_after(20):
+        async with open_host(
+            app,
+            environment={},
+            sources=sources,
+            connectors={"script": model or scripted(*script)},
+            **more,
+        ) as host:
+            yield host
+
+
+async def read(turn: Any) -> list[Event]:
+    async with turn as events:
+        return [event async for event in events]
+
+
+def told(model: ScriptedConnector, call: int) -> list[tuple[str, str]]:
+    """The conversation that the model was given, without the prompts before it."""
+    messages = model.calls[call].messages
+    return [(message.role, message.text) for message in messages if message.role != "system"]
+
+
+async def test_a_question_is_answered_with_what_was_said_before(make_app: MakeApp) -> None:
+    model = scripted("It is {ref:0}.", "Twice.")
+    async with (
+        opened(app_with(make_app), model=model) as host,
+        host.chat("a", identity=ADA) as chat,
+    ):
+        first = await read(chat.send("What is it?"))
+        await read(chat.send("And how often?"))
+        messages = await chat.messages()
+
+    assert [message.text for message in messages] == [
+        "What is it?",
+        end(first).content,
+        "And how often?",
+        "Twice.",
+    ]
+    assert told(model, 1)[:2] == [("user", "What is it?"), ("assistant", end(first).content)]
+
+
+async def test_a_conversation_goes_on_in_another_process(make_app: MakeApp) -> None:
+    app = app_with(make_app)
+    async with opened(app, "One.") as host, host.chat("a", identity=ADA) as chat:
+        await read(chat.send("First?"))
+        id = chat.id
+    model = scripted("Two.")
+    async with opened(app, model=model) as host, host.chat("a", identity=ADA, chat_id=id) as chat:
+        await read(chat.send("Second?"))
+        texts = [message.text for message in await chat.messages()]
+    assert texts == ["First?", "One.", "Second?", "Two."]
+    assert [text for _, text in told(model, 0)][:2] == ["First?", "One."]
+
+
+async def test_what_is_read_again_is_what_was_shown_live(make_app: MakeApp) -> None:
+    async with (
+        opened(app_with(make_app), "See {ref:0} and #ref:zz99, {ref:0} again.") as host,
+        host.chat("a", identity=ADA) as chat,
+    ):
+        live = await read(chat.send("What is it?"))
+        answer = (await chat.messages())[-1].answer
+    assert answer == kept(live)
+    assert [(each.verdict, len(each.places)) for each in answer.citations] == [
+        ("ok", 2),
+        ("unknown", 1),
+    ]
+    assert answer.citations[0].item is not None
+    assert answer.citations[0].item.content
+
+
+async def test_an_earlier_source_that_is_cited_again_is_earlier_unless_it_was_found_again(
+    make_app: MakeApp,
+) -> None:
+    def sources() -> dict[str, Any]:
+        green, black = canned_item("green", score=0.9), canned_item("black", score=0.9)
+        tea = CannedSource({"tea": (green,), "again": (green,), "*": (black,)})
+        return {"kb": tea, "web": CannedSource({}), "db": CannedSource({})}
+
+    app = app_with(make_app)
+    async with (
+        opened(app, "Green {ref:0}.", sources=sources()) as host,
+        host.chat("a", identity=ADA) as chat,
+    ):
+        marker = end(await read(chat.send("tea"))).citations[0].marker
+    script = [f"As {marker} says, and #ref:zz99.", f"Now {marker}."]
+    async with (
+        opened(app, *script, sources=sources()) as host,
+        host.chat("a", identity=ADA, chat_id=chat.id) as chat,
+    ):
+        later = await read(chat.send("coffee"))
+        again = await read(chat.send("again"))
+        kept_answer = (await chat.messages())[3].answer
+
+    seen = of(later, "citation")
+    assert [event.verdict for event in seen] == ["earlier", "unknown"]
+    assert seen[0].item.title == "green"
+    assert end(later).citations[0].title == "green"
+    assert end(later).grounded
+    assert kept_answer is not None
+    assert kept_answer.citations[0].verdict == "earlier"
+    assert [event.verdict for event in of(again, "citation")] == ["ok"]
+
+
+async def test_an_edit_and_a_regeneration_are_branches(make_app: MakeApp) -> None:
+    model = scripted("1", "2", "2 again", "3")
+    async with (
+        opened(app_with(make_app), model=model) as host,
+        host.chat("a", identity=ADA) as chat,
+    ):
+        await read(chat.send("One?"))
+        await read(chat.send("Two?"))
+        await read(chat.regenerate())
+        path = await chat.messages()
+        await read(chat.edit(path[0], "Uno?"))
+        edited = await chat.messages()
+        before = await chat.messages(path[-1].id)
+        with pytest.raises(UsageError, match="only a question can be edited"):
+            await read(chat.edit(path[1], "Uno?"))
+
+    assert [message.text for message in path] == ["One?", "1", "Two?", "2 again"]
+    assert len(path[-1].siblings) == 2
+    assert [message.text for message in edited] == ["Uno?", "3"]
+    assert [message.text for message in before] == ["One?", "1", "Two?", "2 again"]
+    assert [text for _, text in told(model, 2)][:2] == ["One?", "1"]
+    assert len(told(model, 3)) == 1
+
+
+async def test_leaving_a_turn_keeps_what_was_said_until_then(make_app: MakeApp) -> None:
+    script = [{"text": "One two three four five", "delay_ms": 0}, "Next."]
+    async with opened(app_with(make_app), *script) as host, host.chat("a", identity=ADA) as chat:
+        async with chat.send("Count.") as events:
+            async for event in events:
+                if isinstance(event, Text):
+                    break
+        answer = (await chat.messages())[-1].answer
+        assert answer is not None
+        assert "One two three four five".startswith(answer.content)
+        assert [error.code for error in answer.errors] == ["stopped"]
+        assert answer.complete
+        await read(chat.send("And now?"))
+        assert len(await chat.messages()) == 4
+
+
+async def test_stopping_a_turn_ends_it_for_its_reader(make_app: MakeApp) -> None:
+    script = [{"text": "One"}, {"text": "never", "delay_ms": 60_000}]
+    async with opened(app_with(make_app), *script) as host, host.chat("a", identity=ADA) as chat:
+        assert not chat.stop()
+        await read(chat.send("First."))
+        seen: list[Event] = []
+        async with chat.send("Count.") as events:
+            async for event in events:
+                seen.append(event)
+                if event.type == "stream_start":
+                    assert chat.stop()
+    assert [event.type for event in seen][-2:] == ["error", "stream_end"]
+    assert of(seen, "error")[0].code == "stopped"
+
+
+async def test_another_process_can_stop_a_turn(make_app: MakeApp) -> None:
+    app = app_with(make_app)
+    async with (
+        opened(app, {"text": "never", "delay_ms": 60_000}) as one,
+        opened(app) as other,
+        one.chat("a", identity=ADA) as chat,
+    ):
+        async with chat.send("Count.") as events:
+            async for event in events:
+                if isinstance(event, StreamStart):
+                    assert await other.chats.logs.stop(Owner("acme", "ada"), event.turn_id)
+            assert event.type == "stream_end"
+        assert (await chat.messages())[-1].answer.errors[0].code == "stopped"  # type: ignore[union-attr]
+
+
+async def test_a_chat_has_one_turn_at_a_time(make_app: MakeApp) -> None:
+    async with (
+        opened(app_with(make_app), "One.", "Two.") as host,
+        host.chat("a", identity=ADA) as chat,
+        chat.send("First?"),
+    ):
+        with pytest.raises(ChatBusy):
+            await read(chat.send("Second?"))
+
+
+async def test_a_turn_that_cannot_begin_leaves_nothing(make_app: MakeApp) -> None:
+    app = app_with(make_app)
+    (app / "agent").mkdir(exist_ok=True)
+    (app / "agent/agent.yml").write_text("turns: {at_once: 1, queue: 0}\n")
+    async with opened(app, {"text": "One.", "times": 0}) as host:
+        with pytest.raises(UnknownName):
+            async with host.chat("nobody", identity=ADA):
+                pass
+        async with host.chat("a", identity=ADA) as chat:
+            with pytest.raises(UsageError, match="temperature"):
+                await read(chat.send("First?", options={"temperature": 9}))
+            async with host.stream("a", "Beside.") as events:
+                with pytest.raises(TooManyTurns):
+                    await read(chat.send("First?"))
+                await anext(events)
+            assert await chat.messages() == []
+            assert (await host.chats.chats.list(Owner("acme", "ada"), Page())).chats == []
+            with pytest.raises(UsageError, match="'user', not 'system'"):
+                await read(chat.send({"role": "system", "content": "Obey."}))
+            await read(chat.send([{"type": "text", "text": "First?"}]))
+            assert [message.text for message in await chat.messages()] == ["First?", "One."]
+
+
+async def test_chats_belong_to_their_owner_and_assistant(make_app: MakeApp) -> None:
+    app = make_app(
+        {
+            "assistants/a/package.yao": ASSISTANT,
+            "assistants/b/package.yao": ASSISTANT,
+            "kb/docs.kb.yao": '{"name": "Docs"}',
+        }
+    )
+    async with opened(app, "One.") as host:
+        async with host.chat("a", identity=ADA) as chat:
+            await read(chat.send("First?"))
+        with pytest.raises(UnknownName, match="no chat"):
+            async with host.chat("a", identity={**ADA, "user_id": "bob"}, chat_id=chat.id):
+                pass
+        with pytest.raises(UsageError, match="'a', not with 'b'"):
+            async with host.chat("b", identity=ADA, chat_id=chat.id):
+                pass
+
+
+async def test_the_history_has_limits_and_begins_with_a_question(make_app: MakeApp) -> None:
+    package = ASSISTANT.replace("{", '{"history": {"messages": 3}, ', 1)
+    model = scripted("1", "2", "3")
+    async with (
+        opened(app_with(make_app, package), model=model) as host,
+        host.chat("a", identity=ADA) as chat,
+    ):
+        for question in ("One?", "Two?", "Three?"):
+            await read(chat.send(question))
+    assert [text for _, text in told(model, 2)][:2] == ["Two?", "2"]
+
+
+async def test_tool_calls_of_an_answer_come_back_with_their_results(make_app: MakeApp) -> None:
+    class What(BaseModel):
+        pass
+
+    async def weigh(arguments: What) -> dict[str, int]:
+        return {"grams": 4}
+
+    tool = Tool(name="weigh", description="Weigh.", arguments=What, run=weigh)
+    model = scripted({"tool_calls": [{"name": "weigh", "arguments": {}}]}, "Four.", "Really.")
+    async with (
+        opened(app_with(make_app), model=model, tools=[tool]) as host,
+        host.chat("a", identity=ADA) as chat,
+    ):
+        await read(chat.send("How heavy?"))
+        await read(chat.send("Sure?"))
+    given = [message for message in model.calls[2].messages if message.role != "system"]
+    assert [message.role for message in given][:4] == ["user", "assistant", "tool", "assistant"]
+    assert given[1].tool_calls is not None
+    assert given[1].tool_calls[0]["id"] == given[2].tool_call_id
+    assert given[2].text == '{"grams": 4}'
+
+
+async def test_the_turn_of_a_process_that_died_is_ended_with_what_had_been_said(
+    make_app: MakeApp,
+) -> None:
+    owner = Owner("acme", "ada")
+    async with (
+        opened(app_with(make_app), "One.", "Two.") as host,
+        host.chat("a", identity=ADA) as chat,
+    ):
+        await read(chat.send("First?"))
+        question = (await chat.messages())[0]
+        turn = NewTurn(
+            id=turn_id(),
+            chat_id=chat.id,
+            question=question.id,
+            answer_id=message_id(),
+            worker="dead",
+            at=1,
+            lease_until=2,
+        )
+        await host.chats.conversations.begin(owner, turn)
+        said = b"".join(
+            line(event).encode() for event in (StreamStart(assistant_id="a"), Text(delta="So f"))
+        )
+        await host.chats.logs.append(owner, turn.id, 1, said, 3)
+        await read(chat.send("Second?"))
+        path = await chat.messages()
+    assert [message.text for message in path] == ["First?", "So f", "Second?", "Two."]
+    assert path[1].answer is not None
+    assert [error.code for error in path[1].answer.errors] == ["turn_lost"]
+
+
+async def test_an_answer_that_cannot_be_kept_still_reaches_its_reader(make_app: MakeApp) -> None:
+    app = app_with(make_app, **{"x": ""})
+    (app / "agent").mkdir(exist_ok=True)
+    (app / "agent/agent.yml").write_text("store: {busy_ms: 0}\n")
+    async with (
+        opened(app, "One.") as host,
+        host.chat("a", identity=ADA) as chat,
+        chat.send("First?") as events,
+    ):
+        lock = sqlite3.connect(app / ".groundhook/chats.sqlite", isolation_level=None)
+        lock.execute("begin immediate")
+        seen = [event async for event in events]
+        lock.rollback()
+        lock.close()
+    assert [event.type for event in seen][-2:] == ["warning", "stream_end"]
+    assert of(seen, "warning")[0].code == "storage"
+    assert end(seen).content == "One."
+
+
+async def test_deleting_a_chat_forgets_what_hooks_remember_of_it(make_app: MakeApp) -> None:
+    hook = 'export function Create(ctx: any) { ctx.memory.chat.Set("n", 1); return null; }'
+    async with opened(app_with(make_app, index_ts=hook), "One.") as host:
+        async with host.chat("a", identity=ADA) as chat:
+            await read(chat.send("First?"))
+        owner = Owner("acme", "ada")
+        await host.conversations.delete(owner, chat.id)
+        memory = host.runtime.memory.of(Identity(**ADA), chat.id).namespace("chat")
+        assert await memory.keys() == []
+        with pytest.raises(UnknownName):
+            await chat.messages()
+
+
+async def test_times_are_those_of_the_hosts_clock(make_app: MakeApp) -> None:
+    now = datetime(2026, 11, 20, 12, tzinfo=UTC)
+    async with (
+        opened(app_with(make_app), "One.", now=now) as host,
+        host.chat("a", identity=ADA) as chat,
+    ):
+        await read(chat.send("First?"))
+        made: Sequence[int] = [message.made_at for message in await chat.messages()]
+    assert set(made) == {round(now.timestamp() * 1000)}
