@@ -57,6 +57,10 @@ DOORS = {
     "ruamel": ("host.config", "handlers.db.question", "handlers.kb.reading.front_matter"),
     "msgpack": ("host.core.workers",),
     "watchfiles": ("host.app.watching",),
+    "starlette": ("host.server",),
+    "uvicorn": ("host.server.process",),
+    "jwt": ("host.server.tokens",),
+    "limits": ("host.server.limits",),
     "click": ("host.cli",),
     "rich": ("host.cli", "host.output.terminal", "host.output.tree"),
 }

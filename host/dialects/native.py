@@ -13,13 +13,15 @@ from groundhook.host.core.types.events import (
     Cited,
     Event,
     Failed,
+    SearchComplete,
     SearchFound,
     StreamEnd,
     StreamStart,
     Warned,
 )
-from groundhook.host.core.types.search import Item
+from groundhook.host.core.types.search import Item, SearchResult
 from groundhook.host.core.types.turn import Usage
+from groundhook.host.dialects.audience import Audience
 from groundhook.host.dialects.fold import Piece
 
 
@@ -117,3 +119,18 @@ def answer(state: Gathered) -> Answer:
         warnings=state.warnings,
         error=state.error,
     )
+
+
+def readable(result: SearchResult, audience: Audience) -> SearchResult:
+    """Return the result of a search as its reader may see it."""
+    error = result.error
+    found = [SearchFound(search_id="", item=item) for item in result.items]
+    seen = [audience.of(event) for event in found]
+    items = tuple(event.item for event in seen if isinstance(event, SearchFound))
+    if not audience.author:
+        ended = audience.of(SearchComplete(search_id="", total=0, duration_ms=0, error=error))
+        error = ended.error if isinstance(ended, SearchComplete) else error
+        return result.model_copy(
+            update={"items": items, "error": error, "dsl": None, "provider": ""}
+        )
+    return result.model_copy(update={"items": items})

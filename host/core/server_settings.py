@@ -1,0 +1,186 @@
+"""Settings of the HTTP server, with their defaults: the section `server` of `agent/agent.yml`."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from groundhook.host.core.types.base import Value
+from groundhook.host.core.types.serialisation import WebAddress
+
+ServerScope = Literal["chat", "search", "chats", "author", "kb", "metrics", "admin"]
+READER_SCOPES: tuple[ServerScope, ...] = ("chat", "search", "chats")
+CitationStyle = Literal["numbers", "links", "markers", "none"]
+
+
+class KeySettings(Value):
+    """A key of the server from the app's files, for containers; `groundhook keys` keeps others."""
+
+    name: str = Field(min_length=1, description="Name in logs")
+    key: str = Field(default="", description="The key, as $ENV.NAME; at least 32 characters")
+    user: str = Field(default="", description="`user_id` of the identity")
+    team: str = ""
+    tenant: str = ""
+    scopes: tuple[ServerScope, ...] = READER_SCOPES
+    assistants: tuple[str, ...] | None = Field(
+        default=None, description="Assistants that it may use (none: all that are offered)"
+    )
+    acts_for: bool = Field(default=False, description="May name the person that it asks for")
+    jwt_secret: str = Field(
+        default="",
+        description="Secret of Open WebUI's signed user token; plain user headers are refused then",
+    )
+    client: Literal["", "openwebui"] = Field(
+        default="", description="`openwebui`: chunks carry Open WebUI's events"
+    )
+    citations: CitationStyle | None = Field(
+        default=None, description="Instead of `server.openai.citations`"
+    )
+
+
+class ClaimSettings(Value):
+    """The claims of a token that the identity is read from; dots lead into objects."""
+
+    user: str = Field(default="sub", min_length=1)
+    team: str = ""
+    tenant: str = ""
+    scopes: str = Field(default="", description="A list, or text with spaces; empty: all readers'")
+
+
+class JWTSettings(Value):
+    """An issuer of tokens: an OpenID Connect provider, or another service with a key."""
+
+    issuer: str = Field(default="", description="`iss` of its tokens")
+    audience: str = Field(default="", description="`aud` of its tokens for this server")
+    jwks_url: WebAddress = Field(default="", description="Its key set; https unless on loopback")
+    public_key: str = Field(default="", description="Its public key (PEM), instead of a key set")
+    secret: str = Field(default="", description="A shared secret, instead of a key set")
+    algorithms: tuple[str, ...] = Field(
+        default=(), description="Accepted signatures (none: RS256 and ES256; HS256 with `secret`)"
+    )
+    claims: ClaimSettings = ClaimSettings()
+    cache_s: float = Field(default=600.0, ge=1, description="How long a key set is used")
+
+
+class ForwardedSettings(Value):
+    """Identity from headers of a proxy that has signed the user in."""
+
+    addresses: tuple[str, ...] = Field(
+        default=(), description="Addresses or networks of the proxy, such as 10.0.0.0/8"
+    )
+    secret: str = Field(default="", description="Value of X-Forwarded-Secret, where it is set")
+    user: str = Field(default="X-Forwarded-User", description="Header with the user's id")
+    team: str = Field(default="", description="Header with the team's id")
+    tenant: str = Field(default="", description="Header with the tenant's id")
+
+
+class AuthSettings(Value):
+    """How clients sign in."""
+
+    anonymous: bool = Field(
+        default=False,
+        description="Serve clients that do not sign in; of assistants with `public: true` alone",
+    )
+    local: Literal["token", "open"] = Field(
+        default="token",
+        description="On loopback without other keys: print a key, or need none (`open`)",
+    )
+    keys: tuple[KeySettings, ...] = ()
+    jwt: tuple[JWTSettings, ...] = ()
+    forwarded: ForwardedSettings | None = None
+    session_h: float = Field(default=12.0, gt=0, description="Hours that a browser stays signed in")
+
+
+class AllowSettings(Value):
+    """What requests may choose."""
+
+    connectors: tuple[str, ...] = Field(
+        default=(), description="Connectors that a request may name (none: no choice)"
+    )
+
+
+class LimitSettings(Value):
+    """Limits of the server. What is above them is refused at once."""
+
+    requests_per_minute: int = Field(default=600, ge=1, description="Of one person")
+    turns_per_minute: int = Field(default=30, ge=1, description="Of one person")
+    turns_at_once: int = Field(default=4, ge=1, description="Of one person")
+    turns_in_all: int = Field(default=64, ge=1, description="Of one process")
+    streams_in_all: int = Field(default=2000, ge=1, description="Open streams of one process")
+    body_kb: int = Field(default=1024, ge=1, description="Largest body of a request")
+    body_s: float = Field(default=30.0, gt=0, description="Longest time to send it")
+    messages: int = Field(default=200, ge=1, description="Most messages of a request")
+    message_kb: int = Field(default=256, ge=1, description="All messages together")
+    storage: str = Field(
+        default="memory",
+        pattern=r"^(memory|rediss?://.+)$",
+        description="`memory` of the process, or redis:// shared by several",
+    )
+
+
+class StreamSettings(Value):
+    """Streams of events."""
+
+    heartbeat_s: float = Field(default=15.0, gt=0, description="Comments in silence")
+    behind_kb: int = Field(
+        default=1024, ge=1, description="A turn waits for a reader that is so far behind"
+    )
+    log_kb: int = Field(default=8192, ge=1, description="Largest log of a turn; it ends there")
+    linger_s: float = Field(
+        default=10.0, ge=0, description="A turn that nobody reads goes on so long"
+    )
+    keep_s: float = Field(default=60.0, ge=0, description="A turn that is over can be read so long")
+    slow_s: float = Field(
+        default=60.0, gt=0, description="A reader that takes nothing is closed after it"
+    )
+
+
+class OpenAISettings(Value):
+    """The endpoints under `/v1`."""
+
+    enabled: bool = True
+    citations: CitationStyle = Field(
+        default="numbers", description="How markers are shown: [1], a Markdown link, as they are"
+    )
+    system: Literal["user", "system", "drop"] = Field(
+        default="user", description="What a client's system messages become"
+    )
+    tasks: str = Field(
+        default="off",
+        description="Open WebUI's titles and tags: `off` (at no cost) or a connector's id",
+    )
+
+
+class ServerSettings(Value):
+    """The HTTP server, `groundhook serve`."""
+
+    host: str = Field(default="127.0.0.1", min_length=1, description="Address that it listens on")
+    port: int = Field(default=8420, ge=0, le=65535, description="0: any free one")
+    workers: int = Field(default=1, ge=1, le=64, description="Processes")
+    public_url: WebAddress = Field(
+        default="", description="Address that clients see; empty: that of each request"
+    )
+    hosts: tuple[str, ...] = Field(default=(), description="Further names in the Host header")
+    origins: tuple[str, ...] = Field(
+        default=(), description="Pages of other origins that may ask, such as https://app.example"
+    )
+    proxies: tuple[str, ...] = Field(
+        default=(), description="Proxies whose X-Forwarded-For and -Proto count"
+    )
+    assistants: tuple[str, ...] | None = Field(
+        default=None, description="Assistants that are offered (none: all but `automated` ones)"
+    )
+    openai: OpenAISettings = OpenAISettings()
+    auth: AuthSettings = AuthSettings()
+    allow: AllowSettings = AllowSettings()
+    limits: LimitSettings = LimitSettings()
+    streams: StreamSettings = StreamSettings()
+    drain_s: float = Field(
+        default=10.0, ge=0, description="Turns under way get so long when the server ends"
+    )
+    metrics: Literal["off", "loopback", "scope"] = Field(
+        default="loopback",
+        description="Who reads /metrics: nobody, this machine or the scope, the scope alone",
+    )
+    logs: Literal["text", "json"] = "text"

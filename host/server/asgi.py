@@ -1,0 +1,188 @@
+"""The ASGI app: the table of endpoints as routes, the order of checks before a handler, and the
+life of the server's parts."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.middleware.cors import CORSMiddleware
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response
+from starlette.routing import Route
+from starlette.types import Receive, Scope, Send
+
+from groundhook.host.app.host import Host
+from groundhook.host.app.opening import open_host
+from groundhook.host.config.agent_file import read_agent_file, server_settings
+from groundhook.host.config.environment import process_environment
+from groundhook.host.core.errors import HostError
+from groundhook.host.core.server_settings import ServerSettings
+from groundhook.host.core.types.turn import Identity
+from groundhook.host.server.door import Door
+from groundhook.host.server.draining import drained_by_signals
+from groundhook.host.server.fetching import fetch_key_set
+from groundhook.host.server.keys import Key, KeyFile, Keyring, configured
+from groundhook.host.server.limits import Limits
+from groundhook.host.server.logs import Logs
+from groundhook.host.server.problems import Problem, Refused, problem_of, response
+from groundhook.host.server.serving import Call, Endpoint, Serving
+from groundhook.host.server.sessions import Sessions
+from groundhook.host.server.table import ENDPOINTS
+from groundhook.host.server.tokens import Tokens
+from groundhook.host.server.turns import open_turns
+from groundhook.host.server.who import SignIn, Who, is_loopback
+
+log = logging.getLogger("groundhook.server")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Opening:
+    """What the processes of a server are started with."""
+
+    folder: Path
+    host: str
+    local: Key | None = None
+
+
+@asynccontextmanager
+async def open_serving(host: Host, opening: Opening, logs: Logs) -> AsyncIterator[Serving]:
+    """Open the parts of a server process over an open host. Raises ConfigError."""
+    settings = server_settings(host.app.agent_file)
+    fixed = [*configured(settings.auth.keys), *((opening.local,) if opening.local else ())]
+    state = host.app.state
+    keys = Keyring(fixed, KeyFile(state))
+    sessions = Sessions(state, settings.auth.session_h)
+    tokens = Tokens(settings.auth.jwt, fetch_key_set)
+    limits = Limits(settings.limits)
+    async with open_turns(host, settings.streams, logs.turn) as turns:
+        yield Serving(
+            host=host,
+            settings=settings,
+            turns=turns,
+            keys=keys,
+            sign_in=SignIn(settings.auth, keys, tokens, sessions, is_loopback(opening.host)),
+            sessions=sessions,
+            limits=limits,
+        )
+
+
+def check_settings(settings: ServerSettings) -> None:
+    """Raise ConfigError for settings with which no server can start."""
+    configured(settings.auth.keys)
+    Tokens(settings.auth.jwt, fetch_key_set)
+    Limits(settings.limits)
+
+
+def make_app(opening: Opening) -> Starlette:
+    """Return the ASGI app of a server process. Its lifespan opens the app's host."""
+    settings = settings_of(opening.folder)
+    logs = Logs(settings.logs)
+
+    @asynccontextmanager
+    async def lifespan(app: Starlette) -> AsyncIterator[dict[str, Any]]:
+        async with (
+            open_host(opening.folder, tune_gc=True) as host,
+            open_serving(host, opening, logs) as serving,
+            drained_by_signals(serving),
+        ):
+            yield {"serving": serving}
+
+    return Starlette(
+        routes=routes(ENDPOINTS),
+        lifespan=lifespan,
+        middleware=_middleware(settings, opening, logs),
+        exception_handlers={HTTPException: _no_route},
+    )
+
+
+def settings_of(folder: Path) -> ServerSettings:
+    """Return the server's settings of the app in a folder. Raises ConfigError."""
+    return server_settings(read_agent_file(folder, process_environment()))
+
+
+def _middleware(settings: ServerSettings, opening: Opening, logs: Logs) -> list[Middleware]:
+    made = [Middleware(Door, settings=settings, host=opening.host, logs=logs)]
+    if settings.origins:
+        made.append(
+            Middleware(
+                CORSMiddleware,
+                allow_origins=list(settings.origins),
+                allow_methods=["GET", "POST", "PUT", "PATCH", "DELETE"],
+                allow_headers=["authorization", "content-type", "idempotency-key", "last-event-id"],
+                expose_headers=["x-groundhook-turn", "x-request-id", "retry-after"],
+            )
+        )
+    return made
+
+
+def routes(endpoints: Sequence[Endpoint]) -> list[Route]:
+    """Return the routes of a table."""
+    return [
+        Route(endpoint.path, _Handling(endpoint), methods=[endpoint.method])
+        for endpoint in endpoints
+    ]
+
+
+class _Handling:
+    """An endpoint as an ASGI app: the checks before its handler, and its errors as answers."""
+
+    def __init__(self, endpoint: Endpoint) -> None:
+        self._endpoint = endpoint
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        request = Request(scope, receive, send)
+        scope["groundhook.endpoint"] = self._endpoint.path
+        try:
+            answer = await self._answer(request)
+        except ClientDisconnect:
+            return
+        except Exception as exc:  # noqa: BLE001 - the outermost edge of a request
+            answer = self._failed(request, exc)
+        await answer(scope, receive, send)
+
+    async def _answer(self, request: Request) -> Any:
+        endpoint = self._endpoint
+        serving: Serving = request.state.serving
+        address = request.scope["groundhook.address"]
+        who = None if endpoint.open else await serving.sign_in.who(request, address)
+        if who is not None:
+            request.scope["groundhook.who"] = who.name
+            if endpoint.scope is not None and endpoint.scope not in who.scopes:
+                raise Refused("not_permitted", f"this needs the scope {endpoint.scope!r}")
+            await serving.limits.count("requests", who.owner)
+        call = Call(
+            serving=serving,
+            request=request,
+            who=who or NOBODY,
+            request_id=request.scope["groundhook.request"],
+            address=address,
+        )
+        return await endpoint.handler(call)
+
+    def _failed(self, request: Request, exc: Exception) -> Response:
+        problem = problem_of(exc)
+        request_id = request.scope["groundhook.request"]
+        if problem.status >= 500 and not isinstance(exc, Refused):
+            known = isinstance(exc, HostError)
+            log.error("request %s failed: %s", request_id, exc, exc_info=None if known else exc)
+        return response(problem, self._endpoint.shape, request_id)
+
+
+NOBODY = Who(identity=Identity(), name="", scopes=frozenset(), anonymous=True)
+
+
+async def _no_route(request: Request, exc: Exception) -> Response:
+    assert isinstance(exc, HTTPException)
+    code = "not_allowed" if exc.status_code == 405 else "unknown_name"
+    detail = "the address takes other methods" if exc.status_code == 405 else "no such address"
+    shape = "openai" if request.url.path.startswith("/v1/") else "problem"
+    problem = Problem(code=code, detail=detail, headers=exc.headers or {})
+    return response(problem, shape, request.scope.get("groundhook.request", ""))  # type: ignore[arg-type]

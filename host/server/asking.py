@@ -1,0 +1,248 @@
+"""The JSON body of a request, and what it may ask of an assistant. Sizes and depth are checked
+before anything is validated."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Literal, TypeVar
+
+import anyio
+from pydantic import Field, ValidationError
+from starlette.requests import ClientDisconnect, Request
+
+from groundhook.host.core.errors import UsageError
+from groundhook.host.core.json_text import is_deeper
+from groundhook.host.core.server_settings import LimitSettings, ServerSettings
+from groundhook.host.core.types.base import UnknownKey, Value, dotted, problems, read, well_formed
+from groundhook.host.core.types.serialisation import is_language_tag, no_language_tag
+from groundhook.host.core.types.turn import (
+    Client,
+    ConnectorNames,
+    DataSource,
+    Message,
+    TurnOptions,
+    connector_ids,
+)
+from groundhook.host.server.problems import Refused
+
+Model = TypeVar("Model", bound=Value)
+
+DEEPEST = 60
+MOST_SOURCES = 20
+METADATA_KB = 16
+HEADER_LENGTH = 1000  # of Referer and Accept for hooks
+_JSON_TYPE = re.compile(r"application/(?:[\w.-]+\+)?json\s*(?:;\s*charset=\"?utf-8\"?\s*)?", re.I)
+
+
+class RerankChoice(Value):
+    """Reranking of a request."""
+
+    top_k: int | None = Field(default=None, ge=1, le=1000)
+
+
+class AskOptions(Value):
+    """Options of a turn that a client may choose."""
+
+    connector: ConnectorNames | None = Field(
+        default=None, description="A language model of `server.allow.connectors`"
+    )
+    temperature: float | None = Field(default=None, ge=0, le=2)
+    max_tokens: int | None = Field(default=None, ge=0)
+    rerank: RerankChoice | None = None
+    locale: str = Field(default="", max_length=60, description="Language of the user: en, pt-BR")
+    theme: str = Field(default="", max_length=60)
+    route: str = Field(default="", max_length=500)
+    metadata: dict[str, Any] = Field(default={}, description="`ctx.metadata` of hooks, ≤ 16 kB")
+
+
+class AskedData(Value):
+    """What the user points at."""
+
+    sources: tuple[DataSource, ...] = Field(
+        default=(), max_length=MOST_SOURCES, description="Collections, documents, models to search"
+    )
+
+
+class TurnRequest(Value):
+    """A turn without a chat."""
+
+    assistant: str = Field(min_length=1, max_length=1000, description="Id of the assistant")
+    text: str | None = Field(default=None, description="The question, instead of `messages`")
+    messages: tuple[Message, ...] | None = Field(
+        default=None, description="The conversation: roles `user` and `assistant`"
+    )
+    search: bool | None = Field(default=None, description="Force a search, or forbid it")
+    options: AskOptions = AskOptions()
+    data: AskedData = AskedData()
+    leaving: Literal["stop", "continue"] = Field(
+        default="stop", description="What becomes of the turn when its reader leaves"
+    )
+
+
+async def read_body(request: Request, limits: LimitSettings) -> bytes:
+    """Return the body. Raises Refused for one that is too large, too slow or not JSON."""
+    most = limits.body_kb * 1024
+    if request.headers.get("content-encoding", "identity") != "identity":
+        raise Refused("wrong_type", "compressed bodies are not accepted")
+    if not _JSON_TYPE.fullmatch(request.headers.get("content-type", "").strip()):
+        raise Refused("wrong_type", "the content type must be application/json")
+    length = request.headers.get("content-length", "0")
+    if length.isdecimal() and int(length) > most:
+        raise _too_large(limits)
+    body = bytearray()
+    with anyio.move_on_after(limits.body_s) as slow:
+        try:
+            async for part in request.stream():
+                body += part
+                if len(body) > most:
+                    raise _too_large(limits)
+        except ClientDisconnect:
+            raise Refused("usage", "the client left before it had sent its body") from None
+    if slow.cancelled_caught:
+        raise Refused("usage", f"the body took longer than {limits.body_s:g} s", headers=_CLOSE)
+    return bytes(body)
+
+
+_CLOSE = {"connection": "close"}
+
+
+def _too_large(limits: LimitSettings) -> Refused:
+    return Refused("too_large", f"a body has at most {limits.body_kb} kB", headers=_CLOSE)
+
+
+def parse(body: bytes) -> Any:
+    """Return the JSON value of a body. Raises UsageError."""
+    try:
+        value = json.loads(body.decode("utf-8"), parse_constant=_no_number)
+        deep = is_deeper(value, DEEPEST)
+    except UnicodeDecodeError:
+        raise UsageError("the body is not UTF-8") from None
+    except RecursionError:
+        deep, value = True, None
+    except ValueError as exc:
+        raise UsageError(f"the body is not JSON: {_short(str(exc))}") from None
+    if deep:
+        raise UsageError(f"the body is nested too deeply: at most {DEEPEST} levels")
+    return well_formed(value)
+
+
+def _no_number(word: str) -> Any:
+    raise ValueError(f"{word} is not a JSON number")
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= 200 else f"{text[:200]}…"
+
+
+def valid(model: type[Model], value: Any) -> tuple[Model, list[UnknownKey]]:
+    """Return the body as a model, and the keys that nothing reads. Raises UsageError."""
+    if not isinstance(value, Mapping):
+        raise UsageError("the body must be a JSON object")
+    try:
+        return read(model, value)
+    except ValidationError as exc:
+        path, message = problems(exc)[0]
+        where = dotted(path)
+        raise UsageError(f"{where}: {_short(message)}" if where else _short(message)) from None
+
+
+def strict(model: type[Model], value: Any) -> Model:
+    """Return the body as a model. Raises UsageError, also for a key that nothing reads."""
+    made, unknown = valid(model, value)
+    if unknown:
+        raise UsageError(f"{unknown[0].path}: unknown key", hint=unknown[0].hint)
+    return made
+
+
+def conversation(asked: TurnRequest, settings: ServerSettings) -> tuple[Message, ...]:
+    """Return the messages of a turn. Raises UsageError."""
+    if (asked.text is None) == (asked.messages is None):
+        raise UsageError("give `text` or `messages`")
+    given = asked.messages
+    if given is None:
+        given = (Message(role="user", content=asked.text),)
+    for n, message in enumerate(given):
+        if message.role not in ("user", "assistant"):
+            raise UsageError(f"messages[{n}].role: should be 'user' or 'assistant'")
+        if message.tool_calls or message.tool_call_id:
+            raise UsageError(f"messages[{n}]: tool calls are not accepted")
+        if message.__pydantic_extra__:
+            raise UsageError(f"messages[{n}].{next(iter(message.__pydantic_extra__))}: unknown key")
+    return pointing_at(bounded(given, settings.limits), asked.data.sources)
+
+
+def bounded(messages: Sequence[Message], limits: LimitSettings) -> tuple[Message, ...]:
+    """Return the messages. Raises UsageError when they are none, too many or too long."""
+    if not messages:
+        raise UsageError("messages: should have at least one entry")
+    if len(messages) > limits.messages:
+        raise UsageError(f"messages: at most {limits.messages} are accepted")
+    size = sum(len(message.model_dump_json()) for message in messages)
+    if size > limits.message_kb * 1024:
+        raise UsageError(f"messages: at most {limits.message_kb} kB together are accepted")
+    for n, message in enumerate(messages):
+        _check_parts(message, n)
+    return tuple(messages)
+
+
+def _check_parts(message: Message, n: int) -> None:
+    for part in message.content if isinstance(message.content, list) else ():
+        data = part.get("data") if part.get("type") == "data" else None
+        sources = data.get("sources") if isinstance(data, Mapping) else None
+        if isinstance(sources, list) and len(sources) > MOST_SOURCES:
+            raise UsageError(f"messages[{n}]: at most {MOST_SOURCES} sources are accepted")
+
+
+def pointing_at(
+    messages: tuple[Message, ...], sources: Iterable[DataSource]
+) -> tuple[Message, ...]:
+    """Return the messages with the sources as a part of the last one of the user."""
+    listed = [source.model_dump() for source in sources]
+    if not listed:
+        return messages
+    last = max(n for n, message in enumerate(messages) if message.role == "user")
+    content = messages[last].content
+    parts = content if isinstance(content, list) else [{"type": "text", "text": content or ""}]
+    data = {"type": "data", "data": {"sources": listed}}
+    changed = messages[last].model_copy(update={"content": [*parts, data]})
+    return (*messages[:last], changed, *messages[last + 1 :])
+
+
+def options(
+    asked: AskOptions,
+    search: bool | None,
+    request: Request,
+    settings: ServerSettings,
+    address: str,
+) -> TurnOptions:
+    """Return the options of a turn: those that the client may choose, and the client's own
+    circumstances. Raises UsageError."""
+    given: dict[str, Any] = asked.model_dump(exclude_unset=True)
+    if asked.connector is not None:
+        given["connector"] = _connector(asked.connector, settings)
+    if asked.locale and not is_language_tag(asked.locale):
+        raise UsageError(f"options.locale: {no_language_tag(asked.locale)}")
+    if len(json.dumps(asked.metadata)) > METADATA_KB * 1024:
+        raise UsageError(f"options.metadata: at most {METADATA_KB} kB are accepted")
+    if search is not None:
+        given["search"] = search
+    headers = request.headers
+    agent = headers.get("user-agent", "")[:HEADER_LENGTH]
+    return TurnOptions(
+        **given,
+        referer=headers.get("referer", "")[:HEADER_LENGTH],
+        accept=headers.get("accept", "")[:HEADER_LENGTH],
+        client=Client(type="http", user_agent=agent, ip=address),
+    )
+
+
+def _connector(named: str | tuple[str, ...], settings: ServerSettings) -> Any:
+    allowed = settings.allow.connectors
+    for id in connector_ids(named):
+        if id not in allowed:
+            raise UsageError(
+                f"options.connector: {_short(id)!r} is not one that clients may choose"
+            )
+    return named

@@ -1,0 +1,195 @@
+"""Keys of the server: `gh_`, eight characters that name the key, `_`, and 256 random bits.
+
+They are kept as SHA-256 in `server-keys.json` in the app's state folder: what is random needs no
+slow hash. The file is read again when it changes, so a revoked key ends at once in every process.
+"""
+
+from __future__ import annotations
+
+import hmac
+import json
+import os
+import secrets
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from hashlib import sha256
+from pathlib import Path
+
+import portalocker
+from pydantic import Field, TypeAdapter, ValidationError
+
+from groundhook.host.core.errors import ConfigError, StorageError, UnknownName, UsageError
+from groundhook.host.core.server_settings import READER_SCOPES, KeySettings, ServerScope
+from groundhook.host.core.types.base import Value
+from groundhook.host.core.types.turn import Identity
+from groundhook.host.dialects.numbering import CitationStyle
+
+FILE = "server-keys.json"
+SHORTEST = 32  # characters of a key from the app's files
+LONGEST = 200
+DAY = 86400
+
+
+class Key(Value):
+    """A key as it is kept. `ends` is in seconds since 1970; 0: never."""
+
+    id: str
+    hash: str
+    name: str
+    user: str = ""
+    team: str = ""
+    tenant: str = ""
+    scopes: tuple[ServerScope, ...] = READER_SCOPES
+    assistants: tuple[str, ...] | None = None
+    acts_for: bool = False
+    jwt_secret: str = Field(default="", repr=False)
+    client: str = ""
+    citations: CitationStyle | None = None
+    made: int = 0
+    ends: int = 0
+
+    @property
+    def identity(self) -> Identity:
+        """The identity of requests with this key."""
+        return Identity(user_id=self.user, team_id=self.team, tenant_id=self.tenant)
+
+
+_KEYS = TypeAdapter(tuple[Key, ...])
+
+
+def make_key() -> str:
+    """Return a new key."""
+    alphabet = "abcdefghijklmnopqrstuvwxyz0123456789"
+    return f"gh_{''.join(secrets.choice(alphabet) for _ in range(8))}_{secrets.token_urlsafe(32)}"
+
+
+def hash_of(key: str) -> str:
+    """Return what is kept of a key."""
+    return sha256(key.encode()).hexdigest()
+
+
+def id_of(key: str) -> str:
+    """Return the part of a key that names it; of a key in another form, a part of its hash."""
+    if key.startswith("gh_") and key[11:12] == "_":
+        return key[3:11]
+    return hash_of(key)[:12]
+
+
+def configured(settings: Iterable[KeySettings]) -> list[Key]:
+    """Return the keys of the app's files. Raises ConfigError for one that is empty or short."""
+    keys = []
+    for each in settings:
+        if not each.key:
+            raise ConfigError(
+                f"the key {each.name!r} of server.auth.keys is empty",
+                hint="set the environment variable that it names",
+            )
+        if not SHORTEST <= len(each.key) <= LONGEST:
+            raise ConfigError(
+                f"the key {each.name!r} of server.auth.keys must have {SHORTEST} to {LONGEST}"
+                " characters",
+                hint="`groundhook keys add` makes one",
+            )
+        fields = each.model_dump(exclude={"key"})
+        keys.append(Key(id=id_of(each.key), hash=hash_of(each.key), **fields))
+    return keys
+
+
+class KeyFile:
+    """The keys that `groundhook keys` keeps."""
+
+    def __init__(self, state: Path) -> None:
+        self._path = state / FILE
+        self._read_at: tuple[int, int] | None = None
+        self._keys: tuple[Key, ...] = ()
+
+    def all(self) -> tuple[Key, ...]:
+        """Return the keys, in the order of making. Raises StorageError."""
+        try:
+            stat = self._path.stat()
+        except FileNotFoundError:
+            self._read_at, self._keys = None, ()
+            return ()
+        except OSError as exc:
+            raise _unreadable(self._path, exc.strerror or str(exc)) from exc
+        changed = (stat.st_mtime_ns, stat.st_ino)
+        if changed != self._read_at:
+            self._keys, self._read_at = self._load(), changed
+        return self._keys
+
+    def _load(self) -> tuple[Key, ...]:
+        try:
+            return _KEYS.validate_json(self._path.read_bytes())
+        except (OSError, ValidationError) as exc:
+            raise _unreadable(self._path, exc.__class__.__name__) from exc
+
+    def add(self, key: Key) -> None:
+        """Keep a key. Raises UsageError for a name that is taken, StorageError."""
+        with self._locked():
+            keys = self.all()
+            if any(each.name == key.name for each in keys):
+                raise UsageError(
+                    f"there is a key {key.name!r} already",
+                    hint="revoke it first, or choose another name",
+                )
+            self._write([*keys, key])
+
+    def revoke(self, name: str) -> None:
+        """Remove a key. Raises UnknownName, StorageError."""
+        with self._locked():
+            keys = self.all()
+            left = [each for each in keys if each.name != name]
+            if len(left) == len(keys):
+                raise UnknownName("key", name, [each.name for each in keys])
+            self._write(left)
+
+    @contextmanager
+    def _locked(self) -> Iterator[None]:
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        with portalocker.Lock(self._path.with_suffix(".lock"), timeout=5):
+            yield
+
+    def _write(self, keys: Sequence[Key]) -> None:
+        new = self._path.with_suffix(".new")
+        new.unlink(missing_ok=True)
+        descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(_KEYS.dump_json(tuple(keys), indent=1))
+        new.replace(self._path)
+
+
+class Keyring:
+    """All keys that the server accepts: those of the app's files, the local one, and the kept."""
+
+    def __init__(self, fixed: Iterable[Key], file: KeyFile) -> None:
+        self._fixed, self._file = tuple(fixed), file
+
+    @property
+    def empty(self) -> bool:
+        """Whether no key is accepted."""
+        return not self._fixed and not self._file.all()
+
+    def find(self, presented: str) -> Key | None:
+        """Return the key, or None for one that is unknown, revoked or ended. Takes the same time
+        whether the id is known or not."""
+        id, hash = id_of(presented), hash_of(presented)
+        found = next((key for key in (*self._fixed, *self._file.all()) if key.id == id), None)
+        same = hmac.compare_digest(hash, found.hash if found else "0" * len(hash))
+        if found is None or not same or (found.ends and found.ends <= time.time()):
+            return None
+        return found
+
+    def by_id(self, id: str) -> Key | None:
+        """Return the key of an id, unless it ended."""
+        found = next((key for key in (*self._fixed, *self._file.all()) if key.id == id), None)
+        return None if found is None or (found.ends and found.ends <= time.time()) else found
+
+
+def _unreadable(path: Path, why: str) -> StorageError:
+    return StorageError(f"the keys {str(path)!r} cannot be read: {why}")
+
+
+def shown(keys: Iterable[Key]) -> str:
+    """Return keys as JSON without their hashes, for people."""
+    return json.dumps([key.model_dump(exclude={"hash", "jwt_secret"}) for key in keys])

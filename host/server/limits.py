@@ -1,0 +1,93 @@
+"""Limits of one person and of the process. What is above them is refused at once, never queued.
+The one module that uses `limits`."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Literal
+
+from limits import RateLimitItem, RateLimitItemPerMinute
+from limits.aio.strategies import SlidingWindowCounterRateLimiter
+from limits.errors import ConfigurationError
+from limits.storage import storage_from_string
+
+from groundhook.host.core.errors import ConfigError
+from groundhook.host.core.server_settings import LimitSettings
+from groundhook.host.server.problems import Refused
+
+Counted = Literal["requests", "turns", "sign-ins"]
+SIGN_INS = 10  # a minute and address
+
+
+class Limits:
+    """Counts requests and turns a minute, and open streams."""
+
+    def __init__(self, settings: LimitSettings) -> None:
+        self.settings = settings
+        shared = settings.storage != "memory"
+        address = f"async+{settings.storage}" if shared else "async+memory://"
+        try:
+            storage = storage_from_string(address)
+        except ConfigurationError as exc:
+            raise ConfigError(
+                f"server.limits.storage {settings.storage!r} cannot be used: {exc}"
+            ) from exc
+        self._windows = SlidingWindowCounterRateLimiter(storage)
+        self._items: dict[Counted, RateLimitItem] = {
+            "requests": RateLimitItemPerMinute(settings.requests_per_minute),
+            "turns": RateLimitItemPerMinute(settings.turns_per_minute),
+            "sign-ins": RateLimitItemPerMinute(SIGN_INS),
+        }
+        self.streams = 0
+
+    async def count(self, what: Counted, who: str) -> None:
+        """Count one more. Raises Refused above the limit."""
+        item = self._items[what]
+        if await self._windows.hit(item, what, who):
+            return
+        reset, _ = await self._windows.get_window_stats(item, what, who)
+        seconds = max(1, int(reset - time.time()) + 1)
+        raise Refused(
+            "rate_limited",
+            f"{item.amount} {what} a minute are allowed",
+            headers={
+                "retry-after": str(seconds),
+                "ratelimit-policy": f'"{what}";q={item.amount};w=60',
+                "ratelimit": f'"{what}";r=0;t={seconds}',
+            },
+        )
+
+    async def left(self, what: Counted, who: str) -> int:
+        """Return how many are left of this minute."""
+        _, left = await self._windows.get_window_stats(self._items[what], what, who)
+        return left
+
+    def admit_turn(self, of_person: int, in_all: int) -> None:
+        """Raise Refused when a person, or the process, has as many turns as allowed."""
+        if of_person >= self.settings.turns_at_once:
+            raise Refused(
+                "rate_limited",
+                f"{self.settings.turns_at_once} turns at once are allowed",
+                headers={"retry-after": "2"},
+            )
+        if in_all >= self.settings.turns_in_all:
+            raise Refused("full", "the server has as many turns as it takes", headers=_SOON)
+
+    @contextmanager
+    def stream(self) -> Iterator[None]:
+        """Count an open stream while the block runs."""
+        self.streams += 1
+        try:
+            yield
+        finally:
+            self.streams -= 1
+
+    def admit_stream(self) -> None:
+        """Raise Refused when the process has as many streams as allowed."""
+        if self.streams >= self.settings.streams_in_all:
+            raise Refused("full", "the server has as many streams as it takes", headers=_SOON)
+
+
+_SOON = {"retry-after": "2"}

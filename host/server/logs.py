@@ -1,0 +1,66 @@
+"""Log lines of the server: one for each request and one for each turn, as text or JSON.
+
+They have routes, statuses, times and names; no question, answer, key or path of a request.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from typing import Any, Literal
+
+from starlette.types import Scope
+
+from groundhook.host.server.turns import Running, failure
+
+log = logging.getLogger("groundhook.server")
+
+
+class Logs:
+    """Writes the lines."""
+
+    def __init__(self, format: Literal["text", "json"]) -> None:
+        self._json = format == "json"
+
+    def request(self, scope: Scope, status: int, ms: float) -> None:
+        """A request was answered; status 0: its client left before."""
+        fields = {
+            "id": scope["groundhook.request"],
+            "method": scope["method"],
+            "route": scope.get("groundhook.endpoint", "-"),
+            "status": status,
+            "ms": round(ms, 1),
+            "who": scope.get("groundhook.who", "-"),
+        }
+        self._write(logging.INFO, "request", fields)
+
+    def turn(self, running: Running) -> None:
+        """A turn is over. One that failed is logged with its code and place."""
+        failed = failure(running)
+        last = running.log[-1].event
+        fields: dict[str, Any] = {
+            "id": running.turn_id,
+            "assistant": running.ask.assistant_id,
+            "end": failed.code if failed else "done",
+            "ms": last.at_ms,
+            "events": len(running.log),
+        }
+        if failed is not None and failed.file:
+            fields["place"] = f"{failed.file}:{failed.line}:{failed.column}"
+        if failed is not None:
+            fields["message"] = failed.message[:500]
+        expected = failed is None or failed.code == "stopped"
+        self._write(logging.INFO if expected else logging.ERROR, "turn", fields)
+
+    def _write(self, level: int, what: str, fields: dict[str, Any]) -> None:
+        if self._json:
+            log.log(level, "%s", json.dumps({"log": what, **fields}, ensure_ascii=False))
+            return
+        shown = " ".join(f"{name}={_bare(value)}" for name, value in fields.items())
+        log.log(level, "%s %s", what, shown)
+
+
+def _bare(value: Any) -> str:
+    text = str(value)
+    plain = text and text.isprintable() and " " not in text and '"' not in text
+    return text if plain else json.dumps(text, ensure_ascii=True)

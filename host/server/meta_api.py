@@ -1,0 +1,191 @@
+"""Endpoints about the server: health, who is asking, assistants, search, signing in."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import Field
+from starlette.responses import JSONResponse, PlainTextResponse, Response
+
+from groundhook.host.core.errors import HostError
+from groundhook.host.core.json_lines import line
+from groundhook.host.core.types.base import Value
+from groundhook.host.core.types.search import SearchRequest
+from groundhook.host.dialects.native import readable
+from groundhook.host.server import asking
+from groundhook.host.server.problems import KINDS, Refused
+from groundhook.host.server.serving import Call
+from groundhook.host.server.sessions import COOKIE
+from groundhook.host.server.who import of_key
+
+
+class AssistantInfo(Value):
+    """An assistant, for clients."""
+
+    id: str
+    name: str = ""
+    description: str = ""
+    avatar: str = ""
+    placeholder: Any = None
+    tags: tuple[str, ...] = ()
+    locales: tuple[str, ...] = ()
+    searches: tuple[str, ...] = Field(default=(), description="Types that it searches: web, kb, db")
+
+
+class SearchAsk(SearchRequest):
+    """A search, with an assistant's settings or the app's."""
+
+    assistant: str | None = Field(default=None, max_length=1000)
+
+
+class SignInRequest(Value):
+    """What a page signs in with."""
+
+    key: str = Field(min_length=1, max_length=300)
+
+
+async def healthz(call: Call) -> Response:
+    """The process answers."""
+    return JSONResponse({"ok": True})
+
+
+async def readyz(call: Call) -> Response:
+    """Whether new turns are taken, and the app's files can be read."""
+    why = ""
+    if call.serving.draining:
+        why = "draining"
+    else:
+        try:
+            call.serving.host.settings()
+        except HostError:
+            why = "the app's files cannot be read"
+    body = {"ready": not why, **({"why": why} if why else {})}
+    return JSONResponse(body, 503 if why else 200)
+
+
+async def me(call: Call) -> Response:
+    """Who the server takes the caller for."""
+    who = call.who
+    limits = call.serving.limits
+    left = {
+        "requests": await limits.left("requests", who.owner),
+        "turns": await limits.left("turns", who.owner),
+    }
+    document = {
+        "name": who.name,
+        "user": who.identity.user_id,
+        "team": who.identity.team_id,
+        "tenant": who.identity.tenant_id,
+        "scopes": sorted(who.scopes),
+        "anonymous": who.anonymous,
+        "left_this_minute": left,
+    }
+    return JSONResponse(document)
+
+
+async def assistants(call: Call) -> Response:
+    """The assistants that the caller may use."""
+    listed = [_info(call, id) for id in call.serving.offered(call.who)]
+    return Response(line({"assistants": listed}), media_type="application/json")
+
+
+async def assistant(call: Call) -> Response:
+    """One assistant."""
+    id = call.request.path_params["assistant"]
+    call.serving.package(call.who, id)
+    return Response(line(_info(call, id)), media_type="application/json")
+
+
+def _info(call: Call, id: str) -> AssistantInfo:
+    host = call.serving.host
+    try:
+        package = host.app.package(id)
+        search = host.settings(id).search
+    except HostError:
+        return AssistantInfo(id=id)
+    types = [name for name in ("web", "kb", "db") if getattr(search, name).enabled]
+    info = package.info
+    return AssistantInfo(
+        id=id,
+        name=package.name,
+        description=package.description,
+        avatar=str(info.get("avatar") or ""),
+        placeholder=info.get("placeholder"),
+        tags=tuple(info.get("tags") or ()),
+        locales=tuple(package.locales),
+        searches=tuple(types),
+    )
+
+
+async def search(call: Call) -> Response:
+    """One search, without a language model."""
+    asked = asking.strict(SearchAsk, await call.json())
+    if asked.assistant is not None:
+        call.serving.package(call.who, asked.assistant)
+    fields = asked.model_dump(exclude={"assistant"}, exclude_unset=True)
+    result = await call.serving.host.search(
+        fields, identity=call.who.identity, assistant=asked.assistant
+    )
+    return Response(line(readable(result, call.audience())), media_type="application/json")
+
+
+async def explain(call: Call) -> Response:
+    """Every setting of an assistant, with the layer, file and line that set it."""
+    id = call.request.path_params["assistant"]
+    call.serving.package(call.who, id)
+    settings = [
+        {
+            "key": each.key,
+            "value": each.value,
+            "layer": each.layer,
+            "place": str(each.place) if each.place else "",
+        }
+        for each in call.serving.host.explain(id)
+    ]
+    return Response(line({"settings": settings}), media_type="application/json")
+
+
+async def check(call: Call) -> Response:
+    """Problems with the app's files."""
+    found = await call.serving.host.check()
+    problems = [
+        {
+            "severity": each.severity,
+            "code": each.code,
+            "message": each.message,
+            "place": str(each.place) if each.place else "",
+            "hint": each.hint,
+        }
+        for each in found
+    ]
+    return JSONResponse({"problems": problems})
+
+
+async def problem(call: Call) -> Response:
+    """What the code of an error means."""
+    code = call.request.path_params["code"]
+    if code not in KINDS:
+        raise Refused("unknown_name", "there is no error with this code")
+    kind = KINDS[code]
+    return PlainTextResponse(f"{code} ({kind.status}): {kind.title}\n\n{kind.about}\n")
+
+
+async def sign_in(call: Call) -> Response:
+    """Exchange a key for a cookie."""
+    await call.serving.limits.count("sign-ins", call.address)
+    asked = asking.strict(SignInRequest, await call.json())
+    key = call.serving.keys.find(asked.key)
+    if key is None:
+        raise Refused("unauthenticated", "the key is not valid")
+    who = of_key(key)
+    answer = JSONResponse({"name": who.name, "scopes": sorted(who.scopes)})
+    secure = call.public_url.startswith("https:")
+    call.serving.sessions.set_cookie(answer, key.id, secure=secure)
+    return answer
+
+
+async def sign_out(call: Call) -> Response:
+    """Forget the cookie."""
+    answer = Response(status_code=204)
+    answer.delete_cookie(COOKIE)
+    return answer

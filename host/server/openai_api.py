@@ -1,0 +1,236 @@
+"""Endpoints of OpenAI's API: assistants as models, and chat completions. Open WebUI's tasks are
+answered without a turn."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from pydantic import Field
+from starlette.responses import JSONResponse, Response
+from starlette.types import ASGIApp
+
+from groundhook.host.core.errors import NotSupported, UsageError
+from groundhook.host.core.json_lines import line
+from groundhook.host.core.server_settings import ServerSettings
+from groundhook.host.core.types.base import Value
+from groundhook.host.core.types.turn import Message, TurnOptions
+from groundhook.host.dialects.numbering import CitationStyle
+from groundhook.host.dialects.openai_chat import OpenAIChat, completion
+from groundhook.host.dialects.openwebui import answer_task, task_of
+from groundhook.host.server import asking
+from groundhook.host.server.asking import AskedData, AskOptions
+from groundhook.host.server.problems import KINDS
+from groundhook.host.server.serving import Call
+from groundhook.host.server.sse import SSE, FoldWriter, folded
+from groundhook.host.server.turn_api import stream, turn_headers
+from groundhook.host.server.turns import Ask, Running
+
+IGNORED = "x-groundhook-ignored"
+LONGEST_HEADER = 1000
+
+
+class StreamOptions(Value):
+    """`stream_options`."""
+
+    include_usage: bool = False
+
+
+class Extension(Value):
+    """The object `groundhook`, which SDKs send by `extra_body`."""
+
+    search: bool | None = None
+    citations: CitationStyle | None = None
+    events: Literal["openwebui", "none"] | None = None
+    chat_id: str = Field(default="", max_length=200)
+    data: AskedData = AskedData()
+
+
+class ChatRequest(Value):
+    """The keys of a chat completion that are read."""
+
+    model: str = Field(min_length=1, max_length=1000, description="Id of an assistant")
+    messages: tuple[dict[str, Any], ...]
+    stream: bool | None = False
+    stream_options: StreamOptions | None = None
+    temperature: float | None = Field(default=None, ge=0, le=2)
+    max_tokens: int | None = Field(default=None, ge=0)
+    max_completion_tokens: int | None = Field(default=None, ge=0)
+    user: str | None = None
+    safety_identifier: str | None = None
+    metadata: dict[str, Any] | None = None
+    n: int | None = 1
+    groundhook: Extension = Extension()
+
+
+async def models(call: Call) -> Response:
+    """The assistants as models."""
+    listed = [_model(id) for id in call.serving.offered(call.who)]
+    return JSONResponse({"object": "list", "data": listed})
+
+
+async def model(call: Call) -> Response:
+    """One assistant as a model."""
+    id = call.request.path_params["model"]
+    call.serving.package(call.who, id)
+    return JSONResponse(_model(id))
+
+
+def _model(id: str) -> dict[str, Any]:
+    return {"id": id, "object": "model", "created": 0, "owned_by": "groundhook"}
+
+
+async def chat_completions(call: Call) -> ASGIApp:
+    """A turn in the shape of a chat completion."""
+    settings = call.serving.settings
+    asked, unknown = asking.valid(ChatRequest, await call.json())
+    if (asked.n or 1) > 1:
+        raise NotSupported("n: only one answer is given")
+    who = call.serving.sign_in.acting(call.who, asked.user or asked.safety_identifier or "")
+    package = call.serving.package(who, asked.model)
+    heard = _heard(asked.messages, settings.openai.system)
+    ignored = [*(key.path for key in unknown), *heard.ignored]
+    headers = {IGNORED: _header(ignored)} if ignored else {}
+    messages = asking.bounded(heard.messages, settings.limits)
+    if (task := _task(call, asked, messages)) is not None:
+        text = await _task_text(call, settings, task, messages, package.name)
+        return _whole_task(asked, text, headers)
+    messages = asking.pointing_at(messages, asked.groundhook.data.sources)
+    ask = Ask(
+        owner=who.owner,
+        assistant_id=asked.model,
+        messages=messages,
+        options=_options(call, asked, settings),
+        identity=who.identity,
+        linger_s=0,
+    )
+    running = await call.serving.begin(who, ask)
+    fold = _fold(call, asked, running, settings)
+    headers |= turn_headers(call, running)
+    if asked.stream:
+        return stream(call, running, 0, FoldWriter(fold, call.audience()), SSE, headers)
+    return await _completion(call, running, fold, headers)
+
+
+async def _completion(
+    call: Call, running: Running, fold: OpenAIChat, headers: Mapping[str, str]
+) -> Response:
+    if not await call.until_over(running):
+        return Response(status_code=204)  # the client has left; nobody reads this
+    body = completion(folded(fold, call.audience(), running.log))
+    if "error" not in body:
+        return Response(line(body), media_type="application/json", headers=headers)
+    # One turn only: SDKs would try a failed one twice more.
+    headers = {**headers, "x-should-retry": "false"}
+    kind = KINDS.get(body["error"]["code"], KINDS["internal"])
+    status = kind.status if kind.status >= 500 else 500
+    return JSONResponse(body, status, headers)
+
+
+def _fold(call: Call, asked: ChatRequest, running: Running, settings: ServerSettings) -> OpenAIChat:
+    own = asked.groundhook
+    style = own.citations or call.who.citations or settings.openai.citations
+    return OpenAIChat(
+        id=f"chatcmpl-{running.turn_id}",
+        model=asked.model,
+        created=running.created,
+        public_url=call.public_url,
+        citations=style,
+        events=_wants_events(call, own),
+        usage=not asked.stream or bool(asked.stream_options and asked.stream_options.include_usage),
+    )
+
+
+def _wants_events(call: Call, own: Extension) -> bool:
+    if own.events is not None:
+        return own.events == "openwebui"
+    client = call.request.headers.get("x-groundhook-client", call.who.client)
+    return client == "openwebui" or _is_openwebui(call)
+
+
+def _is_openwebui(call: Call) -> bool:
+    return any(name.startswith("x-openwebui-") for name in call.request.headers)
+
+
+def _options(call: Call, asked: ChatRequest, settings: ServerSettings) -> TurnOptions:
+    most = asked.max_tokens if asked.max_tokens is not None else asked.max_completion_tokens
+    chosen = AskOptions(
+        **({} if asked.temperature is None else {"temperature": asked.temperature}),
+        **({} if most is None else {"max_tokens": most}),
+        **({} if asked.metadata is None else {"metadata": asked.metadata}),
+    )
+    made = asking.options(chosen, asked.groundhook.search, call.request, settings, call.address)
+    chat = asked.groundhook.chat_id or call.request.headers.get("x-openwebui-chat-id", "")
+    return made.model_copy(update={"chat_id": chat[:200]}) if chat else made
+
+
+@dataclass(frozen=True)
+class _Heard:
+    messages: tuple[Message, ...]
+    ignored: tuple[str, ...]
+
+
+def _heard(given: Sequence[Mapping[str, Any]], system: str) -> _Heard:
+    """Return the messages of a conversation. A client's system message would outrank the
+    assistant's prompts, so it is the user's by default; calls of tools are left out."""
+    messages: list[Message] = []
+    ignored: list[str] = []
+    for n, each in enumerate(given):
+        role, content = each.get("role"), each.get("content")
+        if role in ("system", "developer"):
+            if system == "drop":
+                ignored.append(f"messages[{n}]")
+                continue
+            role = system
+        elif role in ("tool", "function") or (role == "assistant" and not content):
+            ignored.append(f"messages[{n}]")
+            continue
+        elif role not in ("user", "assistant"):
+            raise UsageError(f"messages[{n}].role: should be 'system', 'user' or 'assistant'")
+        message, _ = asking.valid(Message, {"role": role, "content": content})
+        ignored += [f"messages[{n}].{key}" for key in each if key not in ("role", "content")]
+        messages.append(message)
+    return _Heard(tuple(messages), tuple(ignored))
+
+
+def _header(ignored: Sequence[str]) -> str:
+    shown = ", ".join(name.encode("ascii", "replace").decode() for name in ignored)
+    visible = "".join(sign if sign.isprintable() else "?" for sign in shown)
+    return visible[:LONGEST_HEADER]
+
+
+def _task(call: Call, asked: ChatRequest, messages: Sequence[Message]) -> Any:
+    header = call.request.headers.get("x-groundhook-task", "")
+    if header:
+        return task_of(messages[-1].text, header)
+    if not _is_openwebui(call) or asked.stream or len(messages) != 1:
+        return None
+    return task_of(messages[0].text, "")
+
+
+async def _task_text(
+    call: Call, settings: ServerSettings, task: Any, messages: Sequence[Message], name: str
+) -> str:
+    if settings.openai.tasks == "off":
+        return answer_task(task, messages[-1].text, name)
+    return await call.serving.complete(settings.openai.tasks, messages)
+
+
+def _whole_task(asked: ChatRequest, text: str, headers: Mapping[str, str]) -> Response:
+    base = {"id": "chatcmpl-task", "created": int(time.time()), "model": asked.model}
+    if asked.stream:
+        delta = {"role": "assistant", "content": text}
+        choice = {"index": 0, "delta": delta, "finish_reason": "stop"}
+        chunk = {**base, "object": "chat.completion.chunk", "choices": [choice]}
+        body = f"data: {line(chunk)}\ndata: [DONE]\n\n"
+        return Response(body, media_type="text/event-stream", headers=headers)
+    message = {"role": "assistant", "content": text}
+    whole = {
+        **base,
+        "object": "chat.completion",
+        "choices": [{"index": 0, "message": message, "finish_reason": "stop"}],
+        "usage": {"prompt_tokens": 0, "completion_tokens": 0, "total_tokens": 0},
+    }
+    return JSONResponse(whole, headers=headers)

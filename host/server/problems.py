@@ -1,0 +1,158 @@
+"""Errors as clients see them: a status, a code and a sentence, by RFC 9457 and in OpenAI's shape.
+
+Codes that are not in the table, and exceptions that are no HostError, are 500 without the message
+of the exception: the log has it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from starlette.responses import JSONResponse, Response
+
+from groundhook.host.core.errors import (
+    ConfigError,
+    HostError,
+    ModelNotConfigured,
+    NotSupported,
+    TooManyTurns,
+    UnknownName,
+    UsageError,
+)
+
+Shape = Literal["problem", "openai"]
+
+
+@dataclass(frozen=True)
+class Kind:
+    """What a code means: its status, its title, and a sentence for its page."""
+
+    status: int
+    title: str
+    about: str
+
+
+KINDS: Mapping[str, Kind] = {
+    "usage": Kind(400, "Invalid request", "The request is not one that the endpoint takes."),
+    "unsupported_value": Kind(
+        400, "Not offered", "The request is understood, but this server does not offer it."
+    ),
+    "unauthenticated": Kind(
+        401, "Not signed in", "The request has no key or token, or one that is not valid."
+    ),
+    "not_permitted": Kind(403, "Not permitted", "The key does not have the scope that this needs."),
+    "needs_user": Kind(403, "A user is needed", "Chats belong to a user, and the key has none."),
+    "wrong_origin": Kind(
+        403, "Wrong origin", "A browser sent the request from a page of another site."
+    ),
+    "unknown_name": Kind(404, "Not found", "It does not exist, or belongs to somebody else."),
+    "not_allowed": Kind(405, "Wrong method", "The address takes other methods."),
+    "chat_busy": Kind(409, "The chat is busy", "A turn of the chat is under way."),
+    "idempotency_busy": Kind(
+        409, "Under way", "The first request with this Idempotency-Key is still being taken in."
+    ),
+    "too_large": Kind(413, "Too large", "The body is larger than the server takes."),
+    "wrong_type": Kind(415, "Wrong type", "The body must be JSON in UTF-8, not compressed."),
+    "wrong_host": Kind(421, "Wrong host", "The server does not answer under this name."),
+    "idempotency_mismatch": Kind(
+        422, "Another request", "The Idempotency-Key was used with another body."
+    ),
+    "rate_limited": Kind(429, "Too many requests", "Try again after the time in Retry-After."),
+    "internal": Kind(500, "Internal error", "The server's log has the reason, by the id."),
+    "config": Kind(
+        503, "Not available", "The assistant cannot be used at the moment; its files are invalid."
+    ),
+    "full": Kind(503, "Busy", "The server has as many turns or streams as it takes."),
+    "draining": Kind(503, "Shutting down", "The server is about to stop."),
+}
+UNAVAILABLE = "this assistant cannot be used at the moment"
+INTERNAL = "something went wrong on the server"
+
+
+class Refused(HostError):
+    """A request is refused; `code` is one of KINDS."""
+
+    def __init__(
+        self, code: str, message: str, *, hint: str = "", headers: Mapping[str, str] | None = None
+    ) -> None:
+        super().__init__(message, hint=hint)
+        self.code = code
+        self.headers = dict(headers or {})
+
+
+@dataclass(frozen=True, kw_only=True)
+class Problem:
+    """An error for a client."""
+
+    code: str
+    detail: str
+    headers: Mapping[str, str] = field(default_factory=dict)
+    more: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def status(self) -> int:
+        """The HTTP status."""
+        return KINDS[self.code].status
+
+
+def problem_of(error: BaseException) -> Problem:
+    """Return what a client may know of an error."""
+    match error:
+        case Refused():
+            return Problem(code=error.code, detail=_sentence(error), headers=error.headers)
+        case UnknownName():  # the hint would list names that the caller may not know
+            return Problem(code="unknown_name", detail=error.message)
+        case NotSupported():
+            return Problem(code="unsupported_value", detail=_sentence(error))
+        case UsageError():
+            return Problem(code="usage", detail=_sentence(error))
+        case TooManyTurns():
+            return Problem(
+                code="full", detail="too many turns are under way", headers={"retry-after": "2"}
+            )
+        case ConfigError() | ModelNotConfigured():
+            return Problem(code="config", detail=UNAVAILABLE)
+        case _:
+            return Problem(code="internal", detail=INTERNAL)
+
+
+def _sentence(error: HostError) -> str:
+    return f"{error.message} ({error.hint})" if error.hint else error.message
+
+
+def response(problem: Problem, shape: Shape, request_id: str) -> Response:
+    """Return the answer for an error, in the shape of the endpoint."""
+    headers = dict(problem.headers)
+    if problem.status == 401:
+        headers.setdefault("www-authenticate", "Bearer")
+    if shape == "openai":
+        if problem.status not in (429, 503):
+            headers["x-should-retry"] = "false"  # SDKs repeat a failed turn twice by themselves
+        return JSONResponse(_openai(problem), problem.status, headers)
+    kind = KINDS[problem.code]
+    document = {
+        "type": f"/problems/{problem.code}",
+        "title": kind.title,
+        "status": kind.status,
+        "detail": problem.detail,
+        "code": problem.code,
+        "request": request_id,
+        **problem.more,
+    }
+    return JSONResponse(document, kind.status, headers, media_type="application/problem+json")
+
+
+def _openai(problem: Problem) -> dict[str, Any]:
+    kinds = {401: "authentication_error", 403: "permission_error", 429: "rate_limit_error"}
+    kind = "server_error" if problem.status >= 500 else "invalid_request_error"
+    code = "model_not_found" if problem.code == "unknown_name" else problem.code
+    code = "invalid_api_key" if problem.code == "unauthenticated" else code
+    error = {
+        "message": problem.detail,
+        "type": kinds.get(problem.status, kind),
+        "param": None,
+        "code": code,
+    }
+    return {"error": error}

@@ -1,0 +1,140 @@
+"""Server processes: the address, the workers, the signals. The one module that uses uvicorn."""
+
+from __future__ import annotations
+
+import logging
+import socket
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+import uvicorn
+from uvicorn.supervisors import Multiprocess
+
+from groundhook.host.core.errors import ConfigError, UsageError
+from groundhook.host.core.server_settings import ServerSettings
+from groundhook.host.server.asgi import Opening, check_settings, make_app
+from groundhook.host.server.keys import Key, KeyFile, hash_of, id_of, make_key
+from groundhook.host.server.who import ALL_SCOPES, is_loopback
+
+HEADER_BYTES = 32 * 1024
+LAST_RESORT_S = 5  # after `drain_s`
+BACKLOG = 2048
+
+
+@dataclass(frozen=True, kw_only=True)
+class Address:
+    """Where the server is. `key` is the local one, which is printed; "" where others are used."""
+
+    host: str
+    port: int
+    secure: bool
+    key: str
+
+    @property
+    def url(self) -> str:
+        """The address for clients on this machine."""
+        name = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}.get(self.host, self.host)
+        name = f"[{name}]" if ":" in name and not name.startswith("[") else name
+        return f"{'https' if self.secure else 'http'}://{name}:{self.port}"
+
+
+def serve(
+    folder: Path,
+    state: Path,
+    settings: ServerSettings,
+    listening: Callable[[Address], None],
+    *,
+    certificate: Path | None = None,
+    private_key: Path | None = None,
+) -> None:
+    """Serve the app in a folder until a signal ends the process. `listening` is called when the
+    address is taken. Raises ConfigError when nobody could sign in, UsageError for an address that
+    cannot be used."""
+    check_settings(settings)
+    local = _local_key(settings, KeyFile(state))
+    sock = listen(settings.host, settings.port)
+    key = Key(id=id_of(local), hash=hash_of(local), name="local", user="local", scopes=ALL_SCOPES)
+    opening = Opening(folder=folder, host=settings.host, local=key if local else None)
+    config = config_of(opening, settings)
+    if certificate is not None:
+        config.ssl_certfile, config.ssl_keyfile = str(certificate), private_key and str(private_key)
+    with sock:
+        port = sock.getsockname()[1]
+        listening(Address(host=settings.host, port=port, secure=certificate is not None, key=local))
+        if settings.workers > 1:
+            Multiprocess(config, [sock]).run()
+        else:
+            _run(uvicorn.Server(config), sock)
+
+
+def config_of(opening: Opening, settings: ServerSettings) -> uvicorn.Config:
+    """Return how uvicorn runs the app."""
+    return uvicorn.Config(
+        partial(make_app, opening),
+        factory=True,
+        workers=settings.workers,
+        access_log=False,
+        log_config=None,
+        proxy_headers=False,
+        server_header=False,
+        ws="none",
+        http="h11",
+        lifespan="on",
+        timeout_graceful_shutdown=int(settings.drain_s) + LAST_RESORT_S,
+        h11_max_incomplete_event_size=HEADER_BYTES,
+    )
+
+
+def _run(server: uvicorn.Server, sock: socket.socket) -> None:
+    with suppress(KeyboardInterrupt):  # which uvicorn raises again after an orderly end
+        server.run([sock])
+
+
+def _local_key(settings: ServerSettings, kept: KeyFile) -> str:
+    """Return a key for the life of this server, where it has no other way to sign in; "" where it
+    has one. Raises ConfigError off loopback."""
+    auth = settings.auth
+    if auth.keys or auth.jwt or auth.forwarded or auth.anonymous or kept.all():
+        return ""
+    if not is_loopback(settings.host):
+        raise ConfigError(
+            f"nobody could sign in on {settings.host!r}, and others than this machine reach it",
+            hint="make a key with `groundhook keys add NAME`, or configure server.auth in"
+            " agent/agent.yml",
+        )
+    return "" if auth.local == "open" else make_key()
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """Return a socket that listens. Raises UsageError."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    sock = socket.socket(family, socket.SOCK_STREAM)
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        sock.bind((host, port))
+        sock.listen(BACKLOG)
+        sock.set_inheritable(True)
+    except OSError as exc:
+        sock.close()
+        raise UsageError(
+            f"{host}:{port} cannot be used: {exc.strerror}",
+            hint="--port names another; `--port 0` takes a free one",
+        ) from exc
+    return sock
+
+
+def write_logs(*, debug: bool) -> None:
+    """Write the server's log lines to standard error."""
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(logging.Formatter("%(asctime)s %(message)s"))
+    for name, level in (
+        ("groundhook", logging.INFO),
+        ("uvicorn.error", logging.INFO if debug else logging.WARNING),
+    ):
+        logger = logging.getLogger(name)
+        logger.handlers, logger.propagate = [handler], False
+        logger.setLevel(level)

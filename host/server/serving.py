@@ -1,0 +1,173 @@
+"""What the handlers of a server share, and one call of an endpoint."""
+
+from __future__ import annotations
+
+import hmac
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import anyio
+from starlette.requests import Request
+from starlette.types import ASGIApp
+
+from groundhook.host.app.host import Host
+from groundhook.host.config.packages import Package
+from groundhook.host.core.errors import HostError, UnknownName
+from groundhook.host.core.ports import ModelCall, TextDelta
+from groundhook.host.core.server_settings import ServerScope, ServerSettings
+from groundhook.host.core.types.base import Value
+from groundhook.host.core.types.turn import Message
+from groundhook.host.dialects.audience import Audience
+from groundhook.host.server import asking
+from groundhook.host.server.idempotency import Repeats
+from groundhook.host.server.keys import Keyring
+from groundhook.host.server.limits import Limits
+from groundhook.host.server.problems import Refused, Shape
+from groundhook.host.server.sessions import Sessions
+from groundhook.host.server.turns import Ask, Reader, Running, Turns
+from groundhook.host.server.who import SignIn, Who
+
+
+@dataclass(kw_only=True, eq=False)
+class Serving:
+    """One server process."""
+
+    host: Host
+    settings: ServerSettings
+    turns: Turns
+    sign_in: SignIn
+    keys: Keyring
+    sessions: Sessions
+    limits: Limits
+    repeats: Repeats = field(default_factory=Repeats)
+    draining: bool = False
+
+    def offered(self, who: Who) -> list[str]:
+        """Return the ids of the assistants that somebody may use."""
+        return [id for id in self.host.assistants() if self._may(who, id)]
+
+    def package(self, who: Who, id: str) -> Package:
+        """Return an assistant that somebody may use. Raises UnknownName, ConfigError."""
+        if id not in self.host.app.packages or not self._may(who, id):
+            raise UnknownName("assistant", id[:80], ())
+        return self.host.app.package(id)
+
+    def _may(self, who: Who, id: str) -> bool:
+        offered = self.settings.assistants
+        if offered is not None and id not in offered:
+            return False
+        if who.assistants is not None and id not in who.assistants:
+            return False
+        try:
+            info = self.host.app.package(id).info
+        except HostError:  # a broken package: it is listed, and asking it says that it is
+            return not who.anonymous
+        if who.anonymous and not info.get("public"):
+            return False
+        return offered is not None or not info.get("automated")
+
+    async def begin(self, who: Who, ask: Ask) -> Running:
+        """Begin a turn for somebody within the limits. Raises Refused, and what cannot begin."""
+        if self.draining:
+            raise Refused("draining", "the server is about to stop", headers={"retry-after": "5"})
+        self.package(who, ask.assistant_id)
+        self.limits.admit_turn(self.turns.of(ask.owner), self.turns.under_way)
+        self.limits.admit_stream()
+        await self.limits.count("turns", who.owner)
+        return await self.turns.begin(ask)
+
+    async def complete(self, connector: str, messages: Sequence[Message]) -> str:
+        """Return the answer of a language model, without an assistant. Raises HostError."""
+        call = ModelCall(messages=messages, question=messages[-1].text)
+        parts: list[str] = []
+        async with self.host.runtime.connectors(connector).stream(call) as deltas:
+            async for delta in deltas:
+                if isinstance(delta, TextDelta):
+                    parts.append(delta.text)
+        return "".join(parts)
+
+
+@dataclass(kw_only=True)
+class Call:
+    """One request to an endpoint."""
+
+    serving: Serving
+    request: Request
+    who: Who
+    request_id: str
+    address: str
+
+    @property
+    def public_url(self) -> str:
+        """The address of the server as this client writes it."""
+        return self.serving.settings.public_url or str(self.request.base_url).rstrip("/")
+
+    def audience(self, *, trace: bool = False) -> Audience:
+        """What this caller may see of events."""
+        author = "author" in self.who.scopes
+        return Audience(public_url=self.public_url, author=author, trace=trace and author)
+
+    async def json(self) -> Any:
+        """Return the body's JSON value. Raises Refused, UsageError."""
+        body = await asking.read_body(self.request, self.serving.settings.limits)
+        return asking.parse(body)
+
+    def running(self, turn_id: str) -> Running:
+        """Return a turn of this caller. Raises UnknownName, also for somebody else's."""
+        running = self.serving.turns.get(turn_id)
+        token = self.request.headers.get("x-groundhook-resume", "")
+        token = token or self.request.query_params.get("resume", "")
+        if running is None or not self._owns(running, token):
+            raise UnknownName("turn", turn_id[:80], ())
+        return running
+
+    def _owns(self, running: Running, token: str) -> bool:
+        if self.who.anonymous:
+            return hmac.compare_digest(running.token.encode(), token.encode())
+        return running.ask.owner == self.who.owner
+
+    @contextmanager
+    def reading(self, running: Running, after: int) -> Iterator[Reader]:
+        """Read a turn behind an event, as one of the open streams."""
+        with running.reader(after, self.serving.turns.left) as reader, self.serving.limits.stream():
+            yield reader
+
+    async def until_over(self, running: Running) -> bool:
+        """Wait for the end of a turn; return False if the client left before."""
+        over = False
+        with self.reading(running, 0) as reader:
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(self._until_left, tasks.cancel_scope)
+                while await reader.next(3600) is not None:
+                    pass
+                over = True
+                tasks.cancel_scope.cancel()
+        return over
+
+    async def _until_left(self, scope: anyio.CancelScope) -> None:
+        while (await self.request.receive())["type"] != "http.disconnect":
+            pass
+        scope.cancel()
+
+
+Handler = Callable[[Call], Awaitable[ASGIApp]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Endpoint:
+    """A row of the table of endpoints. `scope` is what the key needs; `open` ones are for everyone,
+    also without a key. `body` and `answer` are models for the documents."""
+
+    method: str
+    path: str
+    handler: Handler
+    about: str
+    scope: ServerScope | None = None
+    open: bool = False
+    shape: Shape = "problem"
+    body: type[Value] | None = None
+    answer: type[Value] | None = None
+    query: tuple[tuple[str, str], ...] = ()
+    any_host: bool = False

@@ -1,0 +1,147 @@
+"""Streams of a turn as bytes: server-sent events and JSON lines, all that is ready in one write.
+
+The client's leaving is noticed at once, also in silence; a client that takes nothing is left.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeVar
+
+import anyio
+from starlette.types import Receive, Scope, Send
+
+from groundhook.host.core.json_lines import line
+from groundhook.host.core.server_settings import StreamSettings
+from groundhook.host.dialects.audience import Audience
+from groundhook.host.dialects.fold import Fold, Piece
+from groundhook.host.server.turns import Logged, Reader
+
+State = TypeVar("State")
+
+SSE = "text/event-stream; charset=utf-8"
+JSON_LINES = "application/x-ndjson"
+HEARTBEAT = b": \n\n"
+STREAM_HEADERS = {"cache-control": "no-cache, no-transform", "x-accel-buffering": "no"}
+
+
+class Writer(Protocol):
+    """Bytes of a stream: those of some events, and the last ones."""
+
+    def __call__(self, events: Sequence[Logged]) -> bytes: ...
+
+    def end(self) -> bytes: ...
+
+
+@dataclass
+class NativeWriter:
+    """Events as they are; `sse` with ids and names, else a line each."""
+
+    audience: Audience
+    sse: bool
+    types: frozenset[str] = frozenset()
+    first: bytes = b""
+
+    def __call__(self, events: Sequence[Logged]) -> bytes:
+        parts = [self.first]
+        self.first = b""
+        for logged in events:
+            if self.types and logged.event.type not in self.types:
+                continue
+            seen = self.audience.of(logged.event)
+            if seen is None:
+                continue
+            json = logged.json if seen is logged.event else line(seen).encode()
+            if self.sse:
+                head = b"id: %d\nevent: %b\ndata: " % (logged.seq, seen.type.encode())
+                parts += (head, json, b"\n")
+            else:
+                parts.append(json)
+        return b"".join(parts)
+
+    def end(self) -> bytes:
+        return b""
+
+
+class FoldWriter:
+    """The pieces of a fold, each in a `data` line."""
+
+    def __init__(self, fold: Fold[State], audience: Audience) -> None:
+        self._fold, self._audience = fold, audience
+        self._state: Any = fold.begin()
+
+    def __call__(self, events: Sequence[Logged]) -> bytes:
+        parts: list[bytes] = []
+        for logged in events:
+            seen = self._audience.of(logged.event)
+            if seen is not None:
+                self._state, pieces = self._fold.step(self._state, seen)
+                parts += map(_data, pieces)
+        return b"".join(parts)
+
+    def end(self) -> bytes:
+        return b"".join(map(_data, self._fold.end(self._state)))
+
+
+def _data(piece: Piece) -> bytes:
+    text = piece.data if isinstance(piece.data, str) else line(piece.data).rstrip("\n")
+    return f"data: {text}\n\n".encode()
+
+
+@dataclass(kw_only=True)
+class StreamAnswer:
+    """An ASGI response that follows the log of a turn. `open` is entered while it is sent."""
+
+    open: Callable[[], AbstractContextManager[Reader]]
+    writer: Writer
+    media_type: str
+    settings: StreamSettings
+    headers: Mapping[str, str]
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        headers = {"content-type": self.media_type, **STREAM_HEADERS, **self.headers}
+        await send({"type": "http.response.start", "status": 200, "headers": _raw(headers)})
+        with self.open() as reader:
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(self._until_left, receive, tasks.cancel_scope)
+                await self._pour(reader, send)
+                tasks.cancel_scope.cancel()
+
+    async def _until_left(self, receive: Receive, scope: anyio.CancelScope) -> None:
+        while (await receive())["type"] != "http.disconnect":
+            pass
+        scope.cancel()
+
+    async def _pour(self, reader: Reader, send: Send) -> None:
+        while (events := await reader.next(self.settings.heartbeat_s)) is not None:
+            body = self.writer(events) if events else self._heartbeat()
+            if body and not await self._sent(send, body):
+                return  # the server closes a connection whose answer is not complete
+        await self._sent(send, self.writer.end(), more=False)
+
+    def _heartbeat(self) -> bytes:
+        return HEARTBEAT if self.media_type == SSE else b"\n"
+
+    async def _sent(self, send: Send, body: bytes, *, more: bool = True) -> bool:
+        """Send some bytes; return whether the client took them in time."""
+        with anyio.move_on_after(self.settings.slow_s):
+            await send({"type": "http.response.body", "body": body, "more_body": more})
+            return True
+        return False
+
+
+def _raw(headers: Mapping[str, str]) -> list[tuple[bytes, bytes]]:
+    return [(name.encode("latin-1"), value.encode("latin-1")) for name, value in headers.items()]
+
+
+def folded(fold: Fold[State], audience: Audience, log: Iterable[Logged]) -> list[Piece]:
+    """Return the pieces of a whole log."""
+    state = fold.begin()
+    pieces: list[Piece] = []
+    for logged in log:
+        if (seen := audience.of(logged.event)) is not None:
+            state, more = fold.step(state, seen)
+            pieces += more
+    return [*pieces, *fold.end(state)]

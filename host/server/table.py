@@ -1,0 +1,172 @@
+"""The one table of endpoints: routes, the OpenAPI document, `docs/http.md` and the check of scopes
+are made of it."""
+
+from __future__ import annotations
+
+from starlette.responses import JSONResponse, Response
+
+from groundhook.host.dialects.native import Answer
+from groundhook.host.server import meta_api, openai_api, openapi, turn_api
+from groundhook.host.server.asking import TurnRequest
+from groundhook.host.server.meta_api import AssistantInfo, SearchAsk, SignInRequest
+from groundhook.host.server.openai_api import ChatRequest
+from groundhook.host.server.serving import Call, Endpoint
+
+STREAM_QUERY = (
+    ("events", "only these types, with commas: `text,citation,stream_end`"),
+    ("trace", "`1`: with the steps of the turn; for the scope `author`"),
+)
+
+
+async def _openapi(call: Call) -> Response:
+    """This table as OpenAPI 3.1."""
+    return JSONResponse(openapi.document(ENDPOINTS))
+
+
+ENDPOINTS: tuple[Endpoint, ...] = (
+    Endpoint(
+        method="GET",
+        path="/healthz",
+        handler=meta_api.healthz,
+        about="Whether the process answers.",
+        open=True,
+        any_host=True,
+    ),
+    Endpoint(
+        method="GET",
+        path="/readyz",
+        handler=meta_api.readyz,
+        about="Whether it takes turns: 503 while it stops, or when the app's files are broken.",
+        open=True,
+        any_host=True,
+    ),
+    Endpoint(
+        method="GET",
+        path="/openapi.json",
+        handler=_openapi,
+        about="These endpoints as OpenAPI 3.1.",
+        open=True,
+    ),
+    Endpoint(
+        method="GET",
+        path="/problems/{code}",
+        handler=meta_api.problem,
+        about="What the code of an error means.",
+        open=True,
+    ),
+    Endpoint(
+        method="GET",
+        path="/api/me",
+        handler=meta_api.me,
+        about="Who the server takes the caller for, and what is left of this minute's limits.",
+    ),
+    Endpoint(
+        method="POST",
+        path="/api/session",
+        handler=meta_api.sign_in,
+        about="Exchange a key for a cookie, for pages of this server.",
+        open=True,
+        body=SignInRequest,
+    ),
+    Endpoint(
+        method="DELETE",
+        path="/api/session",
+        handler=meta_api.sign_out,
+        about="Sign out.",
+    ),
+    Endpoint(
+        method="GET",
+        path="/api/assistants",
+        handler=meta_api.assistants,
+        about="The assistants that the caller may use.",
+        scope="chat",
+    ),
+    Endpoint(
+        method="GET",
+        path="/api/assistants/{assistant}",
+        handler=meta_api.assistant,
+        about="One assistant.",
+        scope="chat",
+        answer=AssistantInfo,
+    ),
+    Endpoint(
+        method="GET",
+        path="/api/assistants/{assistant}/settings",
+        handler=meta_api.explain,
+        about="Every setting with layer, file and line, as `groundhook config explain`.",
+        scope="author",
+    ),
+    Endpoint(
+        method="GET",
+        path="/api/check",
+        handler=meta_api.check,
+        about="Problems with the app's files, as `groundhook check`.",
+        scope="author",
+    ),
+    Endpoint(
+        method="POST",
+        path="/api/turns",
+        handler=turn_api.create,
+        about="A turn without a chat: events, or one answer with `Accept: application/json`.",
+        scope="chat",
+        body=TurnRequest,
+        answer=Answer,
+        query=STREAM_QUERY,
+    ),
+    Endpoint(
+        method="GET",
+        path="/api/turns/{turn}",
+        handler=turn_api.state,
+        about="State, usage and the answer so far.",
+        scope="chat",
+        answer=Answer,
+    ),
+    Endpoint(
+        method="GET",
+        path="/api/turns/{turn}/events",
+        handler=turn_api.events,
+        about="The stream from its beginning, or behind the event in `Last-Event-ID`.",
+        scope="chat",
+        query=(("after", "as `Last-Event-ID`"), *STREAM_QUERY),
+    ),
+    Endpoint(
+        method="POST",
+        path="/api/turns/{turn}/stop",
+        handler=turn_api.stop,
+        about="End the turn, with what it has so far: 202; 200 when it was over.",
+        scope="chat",
+    ),
+    Endpoint(
+        method="POST",
+        path="/api/search",
+        handler=meta_api.search,
+        about="One search, without a language model.",
+        scope="search",
+        body=SearchAsk,
+    ),
+    Endpoint(
+        method="GET",
+        path="/v1/models",
+        handler=openai_api.models,
+        about="The assistants, as OpenAI lists models.",
+        scope="chat",
+        shape="openai",
+    ),
+    Endpoint(
+        method="GET",
+        path="/v1/models/{model}",
+        handler=openai_api.model,
+        about="One assistant, as a model.",
+        scope="chat",
+        shape="openai",
+    ),
+    Endpoint(
+        method="POST",
+        path="/v1/chat/completions",
+        handler=openai_api.chat_completions,
+        about="A turn as OpenAI's chat completion, streamed or whole.",
+        scope="chat",
+        shape="openai",
+        body=ChatRequest,
+    ),
+)

@@ -1,0 +1,143 @@
+"""Endpoints of turns without a chat: ask, read, resume, stop."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from typing import get_args
+
+from starlette.responses import JSONResponse, Response
+from starlette.types import ASGIApp
+
+from groundhook.host.core.errors import UsageError
+from groundhook.host.core.json_lines import line
+from groundhook.host.core.types.events import Event, Text
+from groundhook.host.dialects.native import Whole
+from groundhook.host.server import asking
+from groundhook.host.server.asking import TurnRequest
+from groundhook.host.server.serving import Call
+from groundhook.host.server.sse import JSON_LINES, SSE, NativeWriter, StreamAnswer, Writer, folded
+from groundhook.host.server.turns import Ask, Running
+
+LARGEST = 2**53
+TYPES = frozenset(kind.model_fields["type"].default for kind in get_args(get_args(Event)[0]))
+
+
+async def create(call: Call) -> ASGIApp:
+    """A turn, as `Accept` wants it."""
+    serving, settings = call.serving, call.serving.settings
+    body = await asking.read_body(call.request, settings.limits)
+    asked = asking.strict(TurnRequest, asking.parse(body))
+    ask = Ask(
+        owner=call.who.owner,
+        assistant_id=asked.assistant,
+        messages=asking.conversation(asked, settings),
+        options=asking.options(asked.options, asked.search, call.request, settings, call.address),
+        identity=call.who.identity,
+        leaving=asked.leaving,
+    )
+    _types(call)
+    running = await serving.repeats.once(
+        call.who.owner,
+        call.request.headers.get("idempotency-key"),
+        body,
+        serving.turns.get,
+        lambda: serving.begin(call.who, ask),
+    )
+    return await answer(call, running, 0)
+
+
+async def events(call: Call) -> ASGIApp:
+    """The stream of a turn, from its beginning or behind an event."""
+    running = call.running(call.request.path_params["turn"])
+    after = _after(call)
+    _types(call)
+    if running.over and after >= len(running.log) and running.log:
+        return Response(status_code=204)  # which ends an EventSource
+    call.serving.limits.admit_stream()
+    return await answer(call, running, after)
+
+
+async def state(call: Call) -> Response:
+    """Whether a turn runs, and its answer so far."""
+    running = call.running(call.request.path_params["turn"])
+    (piece,) = folded(Whole(), call.audience(), running.log)
+    text = "".join(each.event.delta for each in running.log if isinstance(each.event, Text))
+    so_far = {} if running.over else {"content": text}
+    document = {
+        **piece.data.model_dump(mode="json"),
+        **so_far,
+        "turn_id": running.turn_id,
+        "state": "done" if running.over else "running",
+        "last_event": len(running.log),
+    }
+    return Response(line(document), media_type="application/json")
+
+
+async def stop(call: Call) -> Response:
+    """End a turn; what it has said is kept."""
+    running = call.running(call.request.path_params["turn"])
+    stopped = running.stop()
+    return JSONResponse({"turn_id": running.turn_id, "stopped": stopped}, 202 if stopped else 200)
+
+
+async def answer(call: Call, running: Running, after: int) -> ASGIApp:
+    """Return a turn in the form that the request accepts."""
+    accept = call.request.headers.get("accept", "")
+    headers = turn_headers(call, running)
+    if "application/json" in accept and "text/event-stream" not in accept:
+        if not await call.until_over(running):
+            return Response(status_code=204)  # the client has left; nobody reads this
+        (piece,) = folded(Whole(), call.audience(), running.log)
+        return Response(line(piece.data), media_type="application/json", headers=headers)
+    sse = JSON_LINES not in accept
+    writer = NativeWriter(
+        call.audience(trace=call.request.query_params.get("trace") == "1"),
+        sse,
+        _types(call),
+        b"retry: 1000\n\n" if sse else b"",
+    )
+    return stream(call, running, after, writer, SSE if sse else JSON_LINES, headers)
+
+
+def stream(
+    call: Call,
+    running: Running,
+    after: int,
+    writer: Writer,
+    media_type: str,
+    headers: Mapping[str, str],
+) -> StreamAnswer:
+    """Return the response that follows a turn's log."""
+    return StreamAnswer(
+        open=partial(call.reading, running, after),
+        writer=writer,
+        media_type=media_type,
+        settings=call.serving.settings.streams,
+        headers=headers,
+    )
+
+
+def turn_headers(call: Call, running: Running) -> dict[str, str]:
+    """Return the headers that name a turn; an anonymous reader comes back with the token."""
+    headers = {"x-groundhook-turn": running.turn_id}
+    if call.who.anonymous:
+        headers["x-groundhook-resume"] = running.token
+    return headers
+
+
+def _after(call: Call) -> int:
+    given = call.request.headers.get("last-event-id") or call.request.query_params.get("after", "0")
+    if not (given.isascii() and given.isdecimal() and len(given) < 20):
+        raise UsageError("Last-Event-ID, or `after`, must be the id of an event: a whole number")
+    return min(int(given), LARGEST)
+
+
+def _types(call: Call) -> frozenset[str]:
+    given = call.request.query_params.get("events", "")
+    types = frozenset(name for name in given.split(",") if name)
+    if unknown := sorted(types - TYPES):
+        raise UsageError(
+            f"events: no event type {unknown[0][:80]!r}", hint=", ".join(sorted(TYPES))
+        )
+    return types

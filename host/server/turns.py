@@ -1,0 +1,302 @@
+"""Turns that outlive a connection: each is pumped into a log by a task of the server, and read from
+the log by any number of readers.
+
+A pump waits for the slowest reader that is connected; a turn that nobody reads is stopped after a
+while, unless its request wants it to go on.
+"""
+
+from __future__ import annotations
+
+import logging
+import secrets
+import time
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass, field
+from typing import Literal
+
+import anyio
+import anyio.abc
+
+from groundhook.host.app.host import Host
+from groundhook.host.core.json_lines import line
+from groundhook.host.core.server_settings import StreamSettings
+from groundhook.host.core.types.events import Event, Failed
+from groundhook.host.core.types.turn import Identity, Message, TurnOptions
+from groundhook.host.dialects.ending import ending
+
+log = logging.getLogger("groundhook.server")
+
+Leaving = Literal["stop", "continue"]
+PORTION = 256 * 1024  # bytes of events that a reader takes at once
+SWEEP_S = 10.0
+ENDINGS = {
+    "stopped": "the turn was stopped",
+    "host_closed": "the server was stopped while the turn was under way",
+    "turn_log_full": "the turn sent more events than the server keeps",
+    "internal": "the turn ended unexpectedly",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ask:
+    """A request for a turn. `owner` may read it; `linger_s` (none: the setting) is how long it goes
+    on when nobody reads it and `leaving` is `stop`."""
+
+    owner: str
+    assistant_id: str
+    messages: tuple[Message, ...]
+    options: TurnOptions
+    identity: Identity
+    leaving: Leaving = "stop"
+    linger_s: float | None = None
+
+
+@dataclass(frozen=True)
+class Logged:
+    """An event in the log of its turn. `seq` counts from 1; `end` is the size of the log in bytes
+    up to here."""
+
+    seq: int
+    event: Event
+    json: bytes
+    end: int
+
+
+class Running:
+    """A turn and its log. `token` lets a reader without an identity come back to it."""
+
+    def __init__(self, ask: Ask, turn_id: str, scope: anyio.CancelScope) -> None:
+        self.ask, self.turn_id = ask, turn_id
+        self.token = secrets.token_urlsafe(16)
+        self.created = int(time.time())
+        self.log: list[Logged] = []
+        self.over_at: float | None = None  # on the monotonic clock
+        self.read_to_end = False
+        self.reason = "host_closed"  # why it ends, if it does not end by itself
+        self._scope = scope
+        self._readers: set[Reader] = set()
+        self._arrived = anyio.Event()
+        self._taken = anyio.Event()
+
+    @property
+    def over(self) -> bool:
+        """Whether no more events come."""
+        return self.over_at is not None
+
+    @property
+    def size(self) -> int:
+        """Bytes of the log."""
+        return self.log[-1].end if self.log else 0
+
+    @property
+    def readers(self) -> int:
+        """How many read it now."""
+        return len(self._readers)
+
+    def append(self, event: Event) -> None:
+        """Add an event."""
+        json = line(event).encode()
+        self.log.append(Logged(len(self.log) + 1, event, json, self.size + len(json)))
+        self._arrived.set()
+
+    def stop(self, reason: str = "stopped") -> bool:
+        """End the turn, with what it has so far. Return whether it was under way."""
+        if self.over:
+            return False
+        self.reason = reason
+        self._scope.cancel()
+        return True
+
+    def complete(self) -> None:
+        """Add the last events if they are missing, and let the readers end."""
+        events = (logged.event for logged in self.log)
+        for event in ending(events, self.reason, ENDINGS[self.reason]):
+            self.append(event)
+        self.over_at = time.monotonic()
+        self._arrived.set()
+
+    async def wait_for_readers(self, bytes_behind: int) -> None:
+        """Wait while the slowest reader is so many bytes behind."""
+        while any(self.size - reader.taken > bytes_behind for reader in self._readers):
+            self._taken = anyio.Event()
+            await self._taken.wait()
+
+    async def wait_until_over(self) -> None:
+        """Wait for the last event."""
+        while not self.over:
+            await self.arrival()
+
+    async def arrival(self) -> None:
+        """Wait for the next event, or the end."""
+        if self._arrived.is_set():
+            self._arrived = anyio.Event()
+        await self._arrived.wait()
+
+    @contextmanager
+    def reader(self, after: int, left: Callable[[Running], None]) -> Iterator[Reader]:
+        """Read behind the event `after`; `left` is called when the last reader has gone."""
+        reader = Reader(self, min(after, len(self.log)), lambda: self._taken.set())
+        self._readers.add(reader)
+        try:
+            yield reader
+        finally:
+            self._readers.discard(reader)
+            self._taken.set()
+            if not self._readers and not self.over:
+                left(self)
+
+
+class Reader:
+    """One reader of a log."""
+
+    def __init__(self, running: Running, at: int, took: Callable[[], None]) -> None:
+        self._running, self._at, self._took = running, at, took
+        self.taken = running.log[at - 1].end if at else 0
+
+    async def next(self, patience_s: float) -> Sequence[Logged] | None:
+        """Return all that is ready, at least one event; nothing after `patience_s` of silence; None
+        at the end."""
+        running = self._running
+        if self._at == len(running.log) and not running.over:
+            with anyio.move_on_after(patience_s):
+                while self._at == len(running.log) and not running.over:
+                    await running.arrival()
+        ready = self._portion()
+        if ready:
+            self._at, self.taken = ready[-1].seq, ready[-1].end
+            self._took()
+        elif running.over:
+            running.read_to_end = True
+            return None
+        return ready
+
+    def _portion(self) -> Sequence[Logged]:
+        log, at = self._running.log, self._at
+        if log and log[-1].end - self.taken <= PORTION:
+            return log[at:]
+        end = at
+        while end < len(log) and log[end].end - self.taken <= PORTION:
+            end += 1
+        return log[at : max(end, at + 1)]
+
+
+@dataclass
+class Turns:
+    """The turns of one server process."""
+
+    host: Host
+    settings: StreamSettings
+    ended: Callable[[Running], None]
+    _tasks: anyio.abc.TaskGroup
+    _turns: dict[str, Running] = field(default_factory=dict)
+
+    @property
+    def under_way(self) -> int:
+        """How many are not over."""
+        return sum(not running.over for running in self._turns.values())
+
+    def of(self, owner: str) -> int:
+        """How many of an owner's are not over."""
+        return sum(
+            not running.over and running.ask.owner == owner for running in self._turns.values()
+        )
+
+    async def begin(self, ask: Ask) -> Running:
+        """Begin a turn; return when its first event is there. Raises what cannot begin, as
+        `Host.stream` does."""
+        running = await self._tasks.start(self._pump, ask)
+        assert isinstance(running, Running)
+        return running
+
+    def get(self, turn_id: str) -> Running | None:
+        """Return a turn that is under way or was over a moment ago."""
+        return self._turns.get(turn_id)
+
+    def left(self, running: Running) -> None:
+        """Called when nobody reads a turn any more."""
+        linger_s = running.ask.linger_s
+        linger_s = self.settings.linger_s if linger_s is None else linger_s
+        if running.ask.leaving == "continue":
+            return
+        if linger_s:
+            self._tasks.start_soon(self._linger, running, linger_s)
+        else:
+            running.stop()
+
+    async def drain(self, seconds: float) -> None:
+        """Let the turns under way end for so long, and then end them."""
+        with anyio.move_on_after(seconds):
+            for running in list(self._turns.values()):
+                await running.wait_until_over()
+        for running in self._turns.values():
+            running.stop("host_closed")
+
+    async def _linger(self, running: Running, seconds: float) -> None:
+        with anyio.move_on_after(seconds):
+            await running.wait_until_over()
+        if not running.readers:
+            running.stop()
+
+    async def _pump(self, ask: Ask, *, task_status: anyio.abc.TaskStatus[Running]) -> None:
+        running: Running | None = None
+        try:
+            with anyio.CancelScope() as scope:
+                async with self.host.stream(
+                    ask.assistant_id, ask.messages, identity=ask.identity, options=ask.options
+                ) as events:
+                    async for event in events:
+                        if running is None:
+                            running = Running(ask, event.turn_id, scope)
+                            self._turns[running.turn_id] = running
+                            running.append(event)
+                            task_status.started(running)
+                        else:
+                            running.append(event)
+                        await self._hold(running)
+        except Exception:
+            if running is None:
+                raise
+            running.reason = "internal"
+            log.exception("turn %s ended unexpectedly", running.turn_id)
+        finally:
+            if running is not None:
+                running.complete()
+                self.ended(running)
+
+    async def _hold(self, running: Running) -> None:
+        if running.size > self.settings.log_kb * 1024:
+            running.stop("turn_log_full")
+        await running.wait_for_readers(self.settings.behind_kb * 1024)
+
+    async def sweep(self) -> None:
+        """Forget turns that are over, for ever."""
+        while True:
+            await anyio.sleep(min(SWEEP_S, self.settings.keep_s or SWEEP_S))
+            oldest = time.monotonic() - self.settings.keep_s
+            over = [
+                turn_id
+                for turn_id, running in self._turns.items()
+                if running.over_at is not None and running.over_at <= oldest and not running.readers
+            ]
+            for turn_id in over:
+                del self._turns[turn_id]
+
+
+@asynccontextmanager
+async def open_turns(
+    host: Host, settings: StreamSettings, ended: Callable[[Running], None]
+) -> AsyncIterator[Turns]:
+    """Open the turns of a server; leaving the block ends those that are under way."""
+    async with anyio.create_task_group() as tasks:
+        turns = Turns(host, settings, ended, tasks)
+        tasks.start_soon(turns.sweep)
+        try:
+            yield turns
+        finally:
+            tasks.cancel_scope.cancel()
+
+
+def failure(running: Running) -> Failed | None:
+    """Return the first error of a turn."""
+    return next((each.event for each in running.log if isinstance(each.event, Failed)), None)

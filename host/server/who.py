@@ -1,0 +1,264 @@
+"""Who asks: the one place where a request becomes a `Who`.
+
+The first way to sign in that a request uses decides; one that is used and wrong is 401, never
+passed over.
+"""
+
+from __future__ import annotations
+
+import hmac
+import ipaddress
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from urllib.parse import urlsplit
+
+from starlette.requests import Request
+
+from groundhook.host.core.server_settings import (
+    READER_SCOPES,
+    AuthSettings,
+    ForwardedSettings,
+    ServerScope,
+)
+from groundhook.host.core.types.turn import Identity
+from groundhook.host.dialects.numbering import CitationStyle
+from groundhook.host.server.keys import Key, Keyring
+from groundhook.host.server.problems import Refused
+from groundhook.host.server.sessions import COOKIE, Sessions
+from groundhook.host.server.tokens import Tokens, signed_user
+
+ALL_SCOPES: tuple[ServerScope, ...] = (
+    "chat",
+    "search",
+    "chats",
+    "author",
+    "kb",
+    "metrics",
+    "admin",
+)
+LONGEST_ID = 256
+_ID = re.compile(r"[^\x00-\x1f\x7f]{1,256}")
+_JWT = re.compile(r"[\w-]+\.[\w-]+\.[\w-]*")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Who:
+    """The person or program behind a request. `name` is for logs and limits; `assistants` are those
+    that may be used (None: all that are offered)."""
+
+    identity: Identity
+    name: str
+    scopes: frozenset[str]
+    assistants: tuple[str, ...] | None = None
+    acts_for: bool = False
+    client: str = ""
+    citations: CitationStyle | None = None
+    anonymous: bool = False
+
+    @property
+    def owner(self) -> str:
+        """What turns, limits and idempotency keys belong to."""
+        identity = self.identity
+        if identity.user_id:
+            return f"user:{identity.tenant_id}\0{identity.user_id}"
+        return f"key:{self.name}"
+
+
+class SignIn:
+    """The ways to sign in that a server has."""
+
+    def __init__(
+        self, settings: AuthSettings, keys: Keyring, tokens: Tokens, sessions: Sessions, local: bool
+    ) -> None:
+        self._settings, self._keys, self._tokens = settings, keys, tokens
+        self._sessions = sessions
+        self._open = local and settings.local == "open"
+
+    async def who(self, request: Request, address: str) -> Who:
+        """Return who sent a request from an address. Raises Refused."""
+        given = _credentials(request)
+        if given is not None:
+            if _JWT.fullmatch(given):
+                return await self._by_token(given)
+            return self._by_key(given, request)
+        forwarded = self._settings.forwarded
+        if forwarded is not None and forwarded.user.lower() in request.headers:
+            return _by_headers(forwarded, request)
+        if COOKIE in request.cookies:
+            return self._by_cookie(request)
+        if self._open:
+            return _local()
+        if self._settings.anonymous:
+            return _anonymous(address)
+        raise Refused(
+            "unauthenticated",
+            "this needs a key",
+            hint="send `Authorization: Bearer …`; `groundhook keys add` makes one",
+        )
+
+    def _by_key(self, given: str, request: Request) -> Who:
+        key = self._keys.find(given)
+        if key is None:
+            raise Refused("unauthenticated", "the key is not valid")
+        who = of_key(key)
+        return _acting(who, key, request) if key.acts_for else who
+
+    async def _by_token(self, given: str) -> Who:
+        identity, scopes, issuer = await self._tokens.read(given)
+        name = f"{issuer}:{identity.user_id}"
+        return Who(identity=identity, name=name, scopes=frozenset(scopes))
+
+    def _by_cookie(self, request: Request) -> Who:
+        """A browser sends a cookie with requests of other sites too, so those that change
+        something must come from a page of this server."""
+        id = self._sessions.key_of(request.cookies[COOKIE])
+        key = self._keys.by_id(id) if id else None
+        if key is None:
+            raise Refused("unauthenticated", "the session ended; sign in again")
+        if request.method not in ("GET", "HEAD") and not _same_origin(request):
+            raise Refused("wrong_origin", "the request comes from a page of another site")
+        return of_key(key)
+
+    def acting(self, who: Who, user: str) -> Who:
+        """Return the person that a key which acts for others names in its request's body."""
+        if not who.acts_for or not user:
+            return who
+        return _for_user(who, _id(user, "user"), "")
+
+
+def of_key(key: Key) -> Who:
+    """Return the owner of a key."""
+    return Who(
+        identity=key.identity,
+        name=key.name,
+        scopes=frozenset(key.scopes),
+        assistants=key.assistants,
+        acts_for=key.acts_for,
+        client=key.client,
+        citations=key.citations,
+    )
+
+
+def is_loopback(address: str) -> bool:
+    """Return whether an address or host name is this machine's own."""
+    if address == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(address.strip("[]")).is_loopback
+    except ValueError:
+        return False
+
+
+def within(address: str, networks: Iterable[str]) -> bool:
+    """Return whether an address is in one of the networks."""
+    try:
+        ip = ipaddress.ip_address(address)
+    except ValueError:
+        return False
+    return any(ip in ipaddress.ip_network(network, strict=False) for network in networks)
+
+
+def _credentials(request: Request) -> str | None:
+    """Return the key or token of a request; None without one. Raises Refused."""
+    headers = request.headers.getlist("authorization")
+    api_key = request.headers.getlist("x-api-key")
+    if len(headers) + len(api_key) > 1:
+        raise Refused("unauthenticated", "the request has several keys")
+    if api_key:
+        return api_key[0]
+    if not headers:
+        return None
+    scheme, _, value = headers[0].partition(" ")
+    if scheme.lower() != "bearer" or not value.strip():
+        raise Refused("unauthenticated", "the Authorization header must be `Bearer` and a key")
+    return value.strip()
+
+
+def _by_headers(forwarded: ForwardedSettings, request: Request) -> Who:
+    sender = request.client.host if request.client else ""
+    if not within(sender, forwarded.addresses):
+        raise Refused("unauthenticated", f"{forwarded.user} is accepted from the proxy alone")
+    if forwarded.secret:
+        given = _one(request, "x-forwarded-secret")
+        if not hmac.compare_digest(given.encode(), forwarded.secret.encode()):
+            raise Refused("unauthenticated", "the proxy's secret is missing or wrong")
+    user = _id(_one(request, forwarded.user), forwarded.user)
+    team = _one(request, forwarded.team) if forwarded.team else ""
+    tenant = _one(request, forwarded.tenant) if forwarded.tenant else ""
+    identity = Identity(user_id=user, team_id=team, tenant_id=tenant)
+    return Who(identity=identity, name=f"forwarded:{user}", scopes=frozenset(READER_SCOPES))
+
+
+def _one(request: Request, header: str) -> str:
+    values = request.headers.getlist(header)
+    if len(values) > 1:
+        raise Refused("unauthenticated", f"the request has several {header} headers")
+    return values[0] if values else ""
+
+
+def _acting(who: Who, key: Key, request: Request) -> Who:
+    """Return the person that a key names in headers: Open WebUI's signed token where the key has
+    its secret, else plain ones."""
+    if key.jwt_secret:
+        plain = [name for name in request.headers if name.startswith("x-openwebui-user-")]
+        plain = [name for name in plain if name != "x-openwebui-user-jwt"]
+        token = _one(request, "x-openwebui-user-jwt")
+        if not token and plain:
+            raise Refused(
+                "unauthenticated",
+                "this key needs the signed user token, and the request has plain headers",
+                hint="set FORWARD_USER_INFO_HEADER_JWT_SECRET in Open WebUI",
+            )
+        return _for_user(who, signed_user(token, key.jwt_secret), "") if token else who
+    user = _one(request, "x-groundhook-user") or _one(request, "x-openwebui-user-id")
+    if not user:
+        return who
+    return _for_user(who, _id(user, "the user's header"), _one(request, "x-groundhook-team"))
+
+
+def _for_user(who: Who, user: str, team: str) -> Who:
+    identity = who.identity.model_copy(
+        update={"user_id": f"{who.name}:{user}", "team_id": team or who.identity.team_id}
+    )
+    return replace(who, identity=identity)
+
+
+def _id(text: str, where: str) -> str:
+    if not _ID.fullmatch(text):
+        raise Refused(
+            "unauthenticated", f"{where} must be 1 to {LONGEST_ID} characters of one line"
+        )
+    return text
+
+
+def _local() -> Who:
+    return Who(identity=Identity(user_id="local"), name="local", scopes=frozenset(ALL_SCOPES))
+
+
+def _anonymous(address: str) -> Who:
+    return Who(
+        identity=Identity(),
+        name=f"anonymous:{_network(address)}",
+        scopes=frozenset({"chat"}),
+        anonymous=True,
+    )
+
+
+def _network(address: str) -> str:
+    """Return the address that limits count by: of IPv6 the network of 64 bits."""
+    try:
+        ip = ipaddress.ip_address(address)
+    except ValueError:
+        return address
+    if ip.version == 4:
+        return address
+    return str(ipaddress.ip_network((ip, 64), strict=False))
+
+
+def _same_origin(request: Request) -> bool:
+    site = request.headers.get("sec-fetch-site")
+    if site is not None:
+        return site == "same-origin"
+    origin = request.headers.get("origin", "")
+    return bool(origin) and urlsplit(origin).netloc == request.headers.get("host")

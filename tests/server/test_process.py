@@ -1,0 +1,147 @@
+"""`groundhook serve` as a process: what it prints, when it refuses, how it ends."""
+
+from __future__ import annotations
+
+import json
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+import psutil
+import pytest
+
+from tests.server.conftest import APP, SPARSE, settings, sse, write
+
+GROUNDHOOK = str(Path(sys.executable).with_name("groundhook"))
+
+
+@pytest.fixture
+def app(tmp_path: Path) -> Path:
+    return write(tmp_path / "app", APP)
+
+
+@contextmanager
+def started(app: Path, *more: str) -> Iterator[tuple[subprocess.Popen[str], dict[str, Any]]]:
+    """The process, and the line that it prints when it serves."""
+    command = [GROUNDHOOK, "serve", "--app", str(app), "--port", "0", "--json", *more]
+    with subprocess.Popen(
+        command,
+        env={**SPARSE, "HOME": str(app.parent)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        try:
+            assert process.stdout is not None
+            line = process.stdout.readline()
+            assert line, process.stderr and process.stderr.read()
+            yield process, json.loads(line)
+        finally:
+            process.kill()
+
+
+def connected(at: dict[str, Any]) -> httpx.Client:
+    headers = {"authorization": f"Bearer {at['key']}"}
+    transport = httpx.HTTPTransport(retries=5)
+    return httpx.Client(base_url=at["url"], headers=headers, timeout=20, transport=transport)
+
+
+def test_without_configuration_it_prints_an_address_a_key_and_the_assistants(app: Path) -> None:
+    command = [GROUNDHOOK, "serve", "--app", str(app), "--port", "0"]
+    with subprocess.Popen(
+        command, env={**SPARSE, "HOME": str(app.parent)}, stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        shown = "".join(process.stdout.readline() for _ in range(7))
+        url = shown.split()[2]
+        with connected({"url": url, "key": ""}) as client:
+            assert client.get("/healthz").json() == {"ok": True}
+        process.send_signal(signal.SIGINT)
+        assert process.wait(20) == 0
+    assert re.search(r"Serving on http://127\.0\.0\.1:\d+ ", shown)
+    assert re.search(r"export OPENAI_BASE_URL=http://127\.0\.0\.1:\d+/v1\n", shown)
+    assert re.search(r"export OPENAI_API_KEY=gh_[a-z0-9]{8}_[\w-]{43}\n", shown)
+    assert "Assistants: fails, hidden, late, talks, tea" in shown
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_signal_ends_open_streams_with_their_last_event_and_leaves_no_process(
+    app: Path, workers: int
+) -> None:
+    write(app, {"agent/agent.yml": '{"server": {"drain_s": 0}}'})
+    with started(app, "--workers", str(workers)) as (process, at), connected(at) as client:
+        ask = {"assistant": "late", "text": "?"}
+        with client.stream("POST", "/api/turns", json=ask) as answer:
+            children = psutil.Process(process.pid).children(recursive=True)
+            process.send_signal(signal.SIGTERM)
+            events = sse(answer)
+        assert [data["type"] for _, _, data in events[-2:]] == ["error", "stream_end"]
+        assert events[-2][2]["code"] == "host_closed"
+        assert process.wait(20) in (0, -signal.SIGTERM)
+        assert psutil.wait_procs(children, timeout=20)[1] == []
+
+
+def test_turns_under_way_may_end_and_new_ones_are_refused_while_it_drains(app: Path) -> None:
+    slow = '{"type": "scripted", "options": {"script": [{"text": "Soon", "delay_ms": 1500, "times": 0}]}}'
+    write(app, {"connectors/slow.conn.yao": slow})
+    with started(app) as (process, at), connected(at) as client, connected(at) as second:
+        second.get("/healthz")  # a connection from before
+        ask = {"assistant": "late", "text": "?"}
+        with client.stream("POST", "/api/turns", json=ask) as answer:
+            process.send_signal(signal.SIGTERM)
+            events = sse(answer)
+        assert events[-1][2]["content"] == "Soon"
+        assert process.wait(20) in (0, -signal.SIGTERM)
+
+
+def run(*command: str, app: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [GROUNDHOOK, *command, "--app", str(app)],
+        env={**SPARSE, "HOME": str(app.parent)},
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=False,
+    )
+
+
+def test_off_loopback_it_refuses_to_start_when_nobody_could_sign_in(app: Path) -> None:
+    refused = run("serve", "--host", "0.0.0.0", "--port", "0", app=app)
+    assert refused.returncode == 1
+    assert "nobody could sign in on '0.0.0.0'" in refused.stderr
+    assert "groundhook keys add" in refused.stderr
+
+
+def test_a_port_in_use_and_wrong_settings_are_errors_in_words(app: Path) -> None:
+    with started(app) as (_, at):
+        port = at["url"].rpartition(":")[2]
+        taken = run("serve", "--port", port, app=app)
+    assert taken.returncode == 1
+    assert f"127.0.0.1:{port} cannot be used" in taken.stderr
+    write(app, {"agent/agent.yml": '{"server": {"prot": 1}}'})
+    wrong = run("serve", app=app)
+    assert "agent/agent.yml:1:13: unknown key 'server.prot' (did you mean 'port'?)" in (
+        wrong.stderr.replace("\n", " ")
+    )
+    unset = json.loads(settings())
+    unset["server"]["auth"]["keys"][0]["key"] = "$ENV.NOT_THERE"
+    write(app, {"agent/agent.yml": json.dumps(unset)})
+    assert "the key 'other' of server.auth.keys is empty" in run("serve", app=app).stderr
+
+
+def test_a_conversation_in_the_terminal_loads_nothing_of_the_server() -> None:
+    program = (
+        "import sys, groundhook, groundhook.host.cli.chat, groundhook.host.cli.main;"
+        "print([name for name in ('starlette', 'uvicorn', 'jwt', 'limits', 'groundhook.host.server',"
+        " 'groundhook.host.core.server_settings') if name in sys.modules])"
+    )
+    shown = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    assert shown.stdout.strip() == "[]"
