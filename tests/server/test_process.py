@@ -47,7 +47,7 @@ def started(app: Path, *more: str) -> Iterator[tuple[subprocess.Popen[str], dict
 
 
 def connected(at: dict[str, Any]) -> httpx.Client:
-    headers = {"authorization": f"Bearer {at['key']}"}
+    headers = {"authorization": f"Bearer {at['key']}"} if at["key"] else {}
     transport = httpx.HTTPTransport(retries=5)
     return httpx.Client(base_url=at["url"], headers=headers, timeout=20, transport=transport)
 
