@@ -14,6 +14,8 @@ declare module "groundhook" {
   export type AssistantName = string;
   /** An MCP server. */
   export type ServerName = string;
+  /** A toolkit. */
+  export type ToolkitName = string;
   /** A tool; MCP servers may have others than are known here. */
   export type ToolName = string;
 
@@ -90,7 +92,7 @@ declare module "groundhook" {
     warnings: string[];
     duration_ms: number;
     /** Why it failed, for programs */
-    code: "" | "wrong_arguments" | "unknown_tool" | "not_permitted" | "not_offered" | "timeout" | "rate_limited" | "unreachable" | "failed";
+    code: "" | "wrong_arguments" | "unknown_tool" | "not_permitted" | "not_offered" | "timeout" | "rate_limited" | "service" | "failed";
   }
 
   /** One result of a search, immutable. */
@@ -158,6 +160,7 @@ declare module "groundhook" {
     prompt_preset?: string | null;
     disable_global_prompts?: boolean | null;
     mcp_servers?: (ServerName | Record<string, any>)[] | null;
+    tools?: (ToolkitName | Record<string, any>)[] | null;
     uses?: Record<string, string> | null;
     metadata?: Record<string, any> | null;
     locale?: string | null;
@@ -630,7 +633,7 @@ declare module "groundhook" {
       /** The tools of this turn. */
       List(): OfferedTool[];
       /** Call a tool of this turn. */
-      Call(name: ToolName, arguments?: Record<string, any>): ToolReturn;
+      Call(name: ToolName, arguments?: Record<string, any>, options?: ToolCallOptions): ToolReturn;
     };
     readonly memory: {
       readonly user: {
@@ -856,6 +859,13 @@ declare module "groundhook" {
     name: ToolName;
     result: any;
     error: string | null;
+    /** What of the result can be cited, each with its `citation_id`. */
+    items: Item[];
+  }
+  /** Options of `ctx.tools.Call`. */
+  export interface ToolCallOptions {
+    /** Whether the items join the sources of the turn, as those of `ctx.search` do. */
+    pool?: boolean;
   }
 
   /** The response, whatever its status. `code` is `status`; names of `headers` are in lower case;

@@ -45,6 +45,7 @@ SPECIAL = {
     ("RerankOptions", "agent"): "AssistantName",
     ("CreateReturn", "connector"): "ConnectorName | ConnectorName[]",
     ("CreateReturn", "mcp_servers"): "(ServerName | Record<string, any>)[]",
+    ("CreateReturn", "tools"): "(ToolkitName | Record<string, any>)[]",
     ("TurnOptions", "connector"): "ConnectorName | ConnectorName[]",
     ("Delegation", "agent_id"): "AssistantName",
     ("Message", "content"): "string | MessagePart[]",
@@ -70,6 +71,7 @@ class Names:
     connectors: Sequence[str] = ()
     assistants: Sequence[str] = ()
     servers: Sequence[str] = ()
+    toolkits: Sequence[str] = ()
     tools: Sequence[str] = ()
 
 
@@ -103,6 +105,7 @@ def _names(names: Names) -> str:
         ("ConnectorName", names.connectors, "A connector to a language model."),
         ("AssistantName", names.assistants, "An assistant."),
         ("ServerName", names.servers, "An MCP server."),
+        ("ToolkitName", names.toolkits, "A toolkit."),
     )
     closed = "".join(
         f"{comment(doc)}export type {kind} = {_to_union(known)};\n" for kind, known, doc in kinds

@@ -220,18 +220,23 @@ class KnowledgeBase:
         return tuple(listed)
 
     async def remove(
-        self, collection: str, documents: Sequence[str] | None, *, tenant: str = ""
+        self,
+        collection: str,
+        documents: Sequence[str] | None,
+        *,
+        tenant: str = "",
+        missing_ok: bool = False,
     ) -> tuple[str, ...]:
         """Remove documents by id, or all (None); return the removed ids. A collection with tenants
         needs a tenant, unless all documents are removed. If an id does not exist, raises
-        UnknownName with the nearest id and removes nothing."""
+        UnknownName with the nearest id and removes nothing, unless `missing_ok`."""
         spec = self._spec(collection)
         if documents is None and not tenant:
             return tuple(
                 await GraphedStore(self._store, self._graphs, {}).remove(spec.id, None, None)
             )
         tenant = tenant_of(spec, tenant)
-        if documents is not None:
+        if documents is not None and not missing_ok:
             await self._refuse_missing(spec.id, tenant, documents)
         return tuple(
             await GraphedStore(self._store, self._graphs, {}).remove(spec.id, tenant, documents)

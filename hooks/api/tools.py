@@ -22,21 +22,28 @@ async def _list(_call: HostCall, services: HookServices, _arguments: Sequence[An
 
 
 async def _run(call: HostCall, services: HookServices, arguments: Sequence[Any]) -> str:
-    name, given = padded(arguments, 2)
+    name, given, options = padded(arguments, 3)
     if not isinstance(name, str) or not name.strip():
         raise UsageError(
             f"{call.js}: the tool's name must be text that is not empty, not {quoted(name)}"
         )
     if not isinstance(given, Mapping | None):
         raise UsageError(f"{call.js}: arguments must be an object, not {kind_of(given)}")
-    outcome = await services.tools.call(name, given or {})
-    return to_json(
-        {"name": name, "result": outcome.result, "error": outcome.error}, inf_nan_mode="null"
-    ).decode()
+    if not isinstance(options, Mapping | None):
+        raise UsageError(f"{call.js}: options must be an object, not {kind_of(options)}")
+    if strange := sorted((options or {}).keys() - {"pool"}):
+        raise UsageError(f"{call.js}: unknown option {quoted(strange[0])} (known: pool)")
+    pool = (options or {}).get("pool", False)
+    if not isinstance(pool, bool):
+        raise UsageError(f"{call.js}: options.pool must be true or false, not {kind_of(pool)}")
+    outcome = await services.tools.call(name, given or {}, pool=pool)
+    items = [item.model_dump(mode="json") for item in outcome.items]
+    answer = {"name": name, "result": outcome.result, "error": outcome.error, "items": items}
+    return to_json(answer, inf_nan_mode="null").decode()
 
 
 def _late(arguments: Sequence[Any], message: str) -> str:
-    return json.dumps({"name": arguments[0], "result": None, "error": message})
+    return json.dumps({"name": arguments[0], "result": None, "error": message, "items": []})
 
 
 _TYPES = """\
@@ -53,6 +60,13 @@ export interface ToolReturn {
   name: ToolName;
   result: any;
   error: string | null;
+  /** What of the result can be cited, each with its `citation_id`. */
+  items: Item[];
+}
+/** Options of `ctx.tools.Call`. */
+export interface ToolCallOptions {
+  /** Whether the items join the sources of the turn, as those of `ctx.search` do. */
+  pool?: boolean;
 }
 """
 
@@ -68,7 +82,10 @@ ROWS: tuple[HostCall, ...] = (
         js="ctx.tools.Call",
         doc="Call a tool of this turn.",
         run=_run,
-        ts="(name: ToolName, arguments?: Record<string, any>): ToolReturn",
+        ts=(
+            "(name: ToolName, arguments?: Record<string, any>, options?: ToolCallOptions):"
+            " ToolReturn"
+        ),
         types=_OUTCOME,
         late=_late,
         effect=True,

@@ -21,15 +21,16 @@ from groundhook.handlers.kb.graph.extract import (
 from groundhook.handlers.kb.graph.names import KINDS
 from groundhook.host.app.prompt_checks import wrong_shared_variables, wrong_variables
 from groundhook.host.app.references import References
+from groundhook.host.app.toolkit_checks import list_problems, toolkit_problems
 from groundhook.host.app.value_checks import wrong_for_all, wrong_rows, wrong_together, wrong_values
 from groundhook.host.config import tree
 from groundhook.host.config.agent_file import AGENT_FILE
+from groundhook.host.config.declarations import LENIENT
 from groundhook.host.config.documents import Document, read_document
 from groundhook.host.config.environment import unset_in, without_unset
 from groundhook.host.config.layers import Layer, file_layer
 from groundhook.host.config.locations import Path
 from groundhook.host.config.packages import (
-    LENIENT,
     PROMPTS_FILE,
     SEARCH_FILE,
     App,
@@ -53,6 +54,7 @@ from groundhook.host.core.types.model_spec import (
 from groundhook.host.core.types.server_spec import ServerSpec
 from groundhook.host.llm.scripted import ScriptedConnector
 from groundhook.host.mcp.commands import missing_command
+from groundhook.host.turn.toolkits import ToolkitOf
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -72,11 +74,13 @@ def check(
     providers: Collection[str] = (),
     rerankers: Collection[str] = (),
     collection: Callable[[CollectionSpec], tuple[Path, HostError] | None] = lambda _: None,
+    toolkits: ToolkitOf | None = None,
 ) -> list[Problem]:
     """Return the problems found, each once, in the order of reading. With an assistant: those of
     the app's own files and of that assistant. `providers` are the names of web search providers
     (empty: they are not checked), `rerankers` those of rerankers; `collection` returns a further
-    problem with a collection, and its path in the file. Raises UnknownName."""
+    problem with a collection, and its path in the file. `toolkits` makes a toolkit (None: they are
+    not checked). Raises UnknownName."""
     if assistant_id and assistant_id not in app.packages:
         raise UnknownName("assistant", assistant_id, app.packages)
     checking = _Check(
@@ -85,6 +89,7 @@ def check(
         frozenset(providers),
         frozenset(rerankers),
         collection,
+        toolkits,
     )
     checking.run()
     return list(dict.fromkeys(checking.found))
@@ -97,6 +102,7 @@ class _Check:
     providers: frozenset[str]
     rerankers: frozenset[str]
     collection: Callable[[CollectionSpec], tuple[Path, HostError] | None]
+    toolkits: ToolkitOf | None
     found: list[Problem] = field(default_factory=list)
 
     def run(self) -> None:
@@ -149,6 +155,8 @@ class _Check:
         self._texts(package)
         with suppress(ConfigError):  # of layers that cannot be folded, each is among the findings
             self.found.extend(wrong_together(package, self.app.settings_for(package)))
+            if self.toolkits is not None:
+                self.found.extend(list_problems(self.app, package, self.toolkits))
 
     def _texts(self, package: Package) -> None:
         for name in package.presets:
@@ -164,6 +172,10 @@ class _Check:
         self.found.extend(wrong_values(layer))
 
     def _declaration(self, kind: str, owner: str, place: tree.Found) -> None:
+        if kind == "toolkits":
+            if self.toolkits is not None:
+                self.found.extend(toolkit_problems(self.app, place, self.toolkits))
+            return
         document: Document | None = self._attempt(read_document, place.path, place.shown)
         if document is None:
             return
@@ -292,7 +304,7 @@ class _Check:
         """Files of a kind, each with the assistant that it belongs to."""
         root = self.app.root
         yield from (("", place) for place in tree.declared(root, root, kind=kind))
-        for owner in self._assistants() if kind != "connectors" else ():
+        for owner in self._assistants():
             prefix = f"agents.{owner.id}."
             yield from (
                 (owner.id, place)

@@ -14,11 +14,13 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import anyio
 
+from groundhook.host.app.collections import AppCollections
 from groundhook.host.app.connectors import Connectors
 from groundhook.host.app.plugins import Plugins
 from groundhook.host.app.reload import Reloads, Swap
 from groundhook.host.app.requests import conversation, turn_options, validated
 from groundhook.host.app.sources import Sources
+from groundhook.host.app.toolkits import Toolkits
 from groundhook.host.citations.index import CitationIndex
 from groundhook.host.config.packages import App
 from groundhook.host.config.resolve import Explained
@@ -29,11 +31,13 @@ from groundhook.host.core.problems import Problem
 from groundhook.host.core.settings import Settings
 from groundhook.host.core.types.events import Event, Warned
 from groundhook.host.core.types.search import SearchRequest, SearchResult
+from groundhook.host.core.types.tools import ToolInfo, ToolOutcome
 from groundhook.host.core.types.turn import Identity, Message, TurnOptions
 from groundhook.host.search.searcher import Searcher
 from groundhook.host.turn.context import Request, RunContext, Runtime, search_scope
 from groundhook.host.turn.names import AssistantNames
 from groundhook.host.turn.open_turns import OpenTurns
+from groundhook.host.turn.outside_tools import OutsideTools
 from groundhook.host.turn.stream import call_assistant, open_turn
 
 if TYPE_CHECKING:
@@ -158,6 +162,54 @@ class Host:
         channel.close()
         return await searcher.search(valid, "user")
 
+    async def tool(
+        self,
+        name: str,
+        arguments: Mapping[str, Any] | None = None,
+        *,
+        identity: Identity | Mapping[str, Any] | None = None,
+        assistant: str | None = None,
+        metadata: Mapping[str, Any] | None = None,
+        locale: str = "",
+        events: Callable[[Event], object] | None = None,
+    ) -> ToolOutcome:
+        """Call a tool outside a turn: `catalogue.searchDatasets`. With `assistant` it is one of
+        those that the assistant lists, under the names and settings that it has there; without, one
+        of any toolkit of the app or of the host. Whatever fails in the call is `error` of the
+        outcome, with `code` for programs. `events` is called with the progress, the trace and the
+        warnings. Raises UnknownName for the assistant, UsageError for an invalid identity."""
+        call = self._tool_call(identity, assistant, metadata, locale)
+        return await call.run(name, arguments or {}, events)
+
+    async def tools(
+        self,
+        *,
+        identity: Identity | Mapping[str, Any] | None = None,
+        assistant: str | None = None,
+        metadata: Mapping[str, Any] | None = None,
+    ) -> list[ToolInfo]:
+        """Return the tools that `tool` may call, in the order in which a model gets them, without
+        those that are withheld under the metadata. With `identity` only those that it may use.
+        Toolkits and servers that fail are left out. Raises UnknownName for the assistant."""
+        call = self._tool_call(identity, assistant, metadata, "")
+        return await call.listed(allowed=identity is not None)
+
+    def _tool_call(
+        self,
+        identity: Identity | Mapping[str, Any] | None,
+        assistant: str | None,
+        metadata: Mapping[str, Any] | None,
+        locale: str,
+    ) -> OutsideTools:
+        self.turns.refuse_if_closed()
+        request = Request(
+            assistant_id=assistant or "",
+            messages=(),
+            options=validated(TurnOptions, {"metadata": dict(metadata or {}), "locale": locale}),
+            identity=validated(Identity, identity or {}, "identity"),
+        )
+        return OutsideTools(self.runtime, request, self.settings(assistant))
+
     async def add_documents(
         self,
         collection: str,
@@ -214,7 +266,7 @@ class Host:
 
     def _take_over(self, app: App) -> None:
         sources = self.sources.following(app)
-        connectors = self.runtime.connectors
+        connectors, toolkits = self.runtime.connectors, self.runtime.toolkits
         self.runtime = replace(
             self.runtime,
             app=app,
@@ -227,6 +279,10 @@ class Host:
             connectors=connectors.with_app(app)
             if isinstance(connectors, Connectors)
             else connectors,
+            toolkits=toolkits.with_app(app) if isinstance(toolkits, Toolkits) else toolkits,
+            collections=lambda scope, owner: AppCollections(
+                app, lambda: sources.knowledge_base, owner, scope
+            ),
         )
         self.sources = sources
 
@@ -244,6 +300,7 @@ class Host:
             providers=self.plugins.web_providers.names(),
             rerankers=self.plugins.rerankers.names(),
             collection=self.kb.wrong,
+            toolkits=self.runtime.toolkits,
         )
         ids = [assistant] if assistant else sorted(self.app.packages)
         outdated = [

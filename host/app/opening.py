@@ -18,6 +18,7 @@ import anyio
 
 from groundhook.hooks.first_use import open_on_first_use
 from groundhook.host.app.builtins import BUILTIN, declared
+from groundhook.host.app.collections import AppCollections
 from groundhook.host.app.connectors import Connectors
 from groundhook.host.app.gc_tuning import frozen_heap
 from groundhook.host.app.host import Host
@@ -34,12 +35,22 @@ from groundhook.host.app.plugins import (
     join,
 )
 from groundhook.host.app.sources import Sources
+from groundhook.host.app.toolkits import Toolkits
 from groundhook.host.config.environment import child_environment, process_environment
 from groundhook.host.config.packages import App, load_app
 from groundhook.host.core.errors import StorageError
 from groundhook.host.core.exception_groups import unwrapped
-from groundhook.host.core.ports import ClientOf, Clock, Connector, Embedder, Handler, Reranker
+from groundhook.host.core.ports import (
+    ClientOf,
+    Clock,
+    Connector,
+    Embedder,
+    Handler,
+    Reranker,
+    Scope,
+)
 from groundhook.host.core.registry import Deferred, Registry
+from groundhook.host.core.tool_ports import Collections
 from groundhook.host.core.types.collection_spec import EmbeddingSpec
 from groundhook.host.core.types.search import SearchType
 from groundhook.host.core.types.tools import Tool
@@ -123,7 +134,9 @@ async def open_host(
             web_clients=web_clients,
             connectors=Connectors(app, context, connectors or {}),
             hooks=engine,
-            toolbox=Toolbox(tool for _, tool in registry.tools.items()),
+            toolbox=Toolbox.of(tool for _, tool in registry.tools.items()),
+            toolkits=Toolkits(app, context),
+            collections=partial(_collections, app, made),
             servers=servers,
             now=clock,
             web_configured=made.web_configured,
@@ -141,7 +154,12 @@ def _load(path: Path, environment: Mapping[str, str] | None, registry: Plugins) 
     """Read the app's files, register the embedders that they declare, and make its state folder.
     Raises ConfigError, StorageError."""
     variables = process_environment() if environment is None else environment
-    app = load_app(path, variables, frozenset(registry.connectors.names()))
+    app = load_app(
+        path,
+        variables,
+        frozenset(registry.connectors.names()),
+        frozenset(registry.toolkits.names()),
+    )
     join(registry, [(Owner("`embedders` of agent/agent.yml"), declared(app.settings))])
     _make_state_folder(app.state)
     return app
@@ -182,6 +200,10 @@ def _context(
         now=now,
         closing=lambda close: closing.push_async_callback(_bounded, close),
     )
+
+
+def _collections(app: App, sources: Sources, scope: Scope, assistant_id: str) -> Collections:
+    return AppCollections(app, lambda: sources.knowledge_base, assistant_id, scope)
 
 
 def _rerankers(context: PluginContext) -> Registry[Reranker]:

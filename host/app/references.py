@@ -15,6 +15,7 @@ from groundhook.host.core.problems import Problem, problems_of
 from groundhook.host.core.settings import DISABLED, UsesSettings
 from groundhook.host.core.types.search import SEARCH_TYPES
 from groundhook.host.core.types.servers import parse_listed
+from groundhook.host.core.types.toolkit_listing import parse_listed_toolkits
 
 # Lists of names: path → what they name.
 _LISTS: dict[Path, str] = {
@@ -23,6 +24,7 @@ _LISTS: dict[Path, str] = {
     ("search", "db", "models"): "model",
     ("db", "models"): "model",
     ("mcp", "servers"): "MCP server",
+    ("tools",): "toolkit",
 }
 _SINGLE: dict[Path, str] = {
     ("connector",): "connector",
@@ -46,7 +48,7 @@ class References:
         for path, noun in _LISTS.items():
             entries = self._at(path)
             for number, entry in enumerate(entries if isinstance(entries, list) else ()):
-                for name in _names(entry):
+                for name in _names(entry, noun):
                     yield from self._unknown((*path, number), noun, name)
         for path, noun in _SINGLE.items():
             names = self._at(path)
@@ -79,6 +81,7 @@ class References:
             "assistant": app.packages,
             "reranker or assistant": {*self.rerankers, *app.packages},
             "MCP server": app.servers,
+            "toolkit": app.toolkits,
             "web search provider": {"auto", *self.providers, *app.packages},
         }
         return known[noun]
@@ -135,14 +138,14 @@ class References:
         return name in self.app.servers or f"agents.{self.owner}.{name}" in self.app.servers
 
 
-def _names(entry: Any) -> list[Any]:
-    """The ids in an entry of a list: itself, or what {id: [tools]} and {server_id, tools} name;
-    none of one that is wrong."""
+def _names(entry: Any, noun: str) -> list[Any]:
+    """The ids in an entry of a list: itself, or what {id: [tools]}, {server_id, tools} and
+    {toolkit, tools} name; none of one that is wrong."""
+    if not isinstance(entry, Mapping):
+        return [entry]
     try:
-        return (
-            [listed.name for listed in parse_listed(entry)]
-            if isinstance(entry, Mapping)
-            else [entry]
-        )
+        if noun == "toolkit":
+            return [listed.name for listed in parse_listed_toolkits(entry)]
+        return [listed.name for listed in parse_listed(entry)]
     except ValueError:
         return []

@@ -60,7 +60,7 @@ class Reloads:
         `paths` only what these files concern is read."""
         began = time.perf_counter()
         try:
-            read = load_app(old.root, old.environment, old.connector_types)
+            read = load_app(old.root, old.environment, old.connector_types, old.toolkit_types)
         except ConfigError as exc:
             return old, Swap(problems=tuple(problems_of(exc)), took_ms=_since(began))
         touched = (
@@ -122,7 +122,7 @@ class _Reading:
         self.broken.append(owner)
 
     def _declared(self) -> App:
-        """Collections, models, connectors and servers."""
+        """Collections, models, connectors, servers and toolkits."""
         old, read = self._old, self._read
         if not self.declarations:
             return replace(
@@ -131,6 +131,7 @@ class _Reading:
                 models=old.models,
                 connectors=old.connectors,
                 servers=old.servers,
+                toolkits=old.toolkits,
             )
         self.looked_at.add(DECLARATIONS)
         return replace(
@@ -139,6 +140,7 @@ class _Reading:
             models=self._kept(read.models, old.models),
             connectors=self._kept(read.connectors, old.connectors),
             servers=self._kept(read.servers, old.servers),
+            toolkits=self._kept(read.toolkits, old.toolkits),
         )
 
     def _kept(self, new: Catalogue[T], old: Catalogue[T]) -> Catalogue[T]:

@@ -19,7 +19,6 @@ from groundhook.host.config.packages import load_app
 from groundhook.host.core.errors import ConfigError, Place
 from groundhook.host.core.problems import Problem
 from groundhook.host.core.types.events import Failed, Warned
-from groundhook.host.turn.tools import Toolbox
 
 
 @click.command("check")
@@ -59,13 +58,12 @@ async def _find_problems(app: Path, assistant: str | None) -> list[Problem]:
         if not any(problem.severity == "error" for problem in found):
             raise
         ids = [assistant] if assistant else sorted(closed.packages)
-        tools = [schema["function"]["name"] for schema in Toolbox(()).schemas()]
         # Not the app's state folder, which may be what is wrong.
         with tempfile.TemporaryDirectory() as cache:
             async with open_engine(
                 workers=1, cache=Path(cache), environment=child_environment()
             ) as engine:
-                return [*found, *await hook_problems(closed, ids, engine, tools)]
+                return [*found, *await hook_problems(closed, ids, engine)]
 
 
 def report_problem(report: Report, problem: Problem) -> None:

@@ -80,6 +80,8 @@ def hook_layer(returned: CreateReturn | None) -> Layer:
     }
     if returned.mcp_servers is not None:
         settings["mcp"] = {"servers": returned.mcp_servers}
+    if returned.tools is not None:
+        settings["tools"] = returned.tools
     return _layer("hook", settings, HookReturnInvalid, "Create returned")
 
 

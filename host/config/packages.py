@@ -1,5 +1,5 @@
-"""The app: the assistants, collections, models, connectors and MCP servers that its folder
-declares.
+"""The app: the assistants, collections, models, connectors, MCP servers and toolkits that its
+folder declares.
 
 Files are read when they are first needed, each once: a broken package does not affect the others
 and raises its errors where it is used.
@@ -14,7 +14,7 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, TypeVar
 
-from groundhook.host.config import tree
+from groundhook.host.config import declarations, tree
 from groundhook.host.config.agent_file import AGENT_FILE, read_agent_file
 from groundhook.host.config.catalogue import Catalogue
 from groundhook.host.config.documents import read_document
@@ -24,9 +24,9 @@ from groundhook.host.config.layers import Layer, file_layer, hook_layer, request
 from groundhook.host.config.locales import read_locales
 from groundhook.host.config.prompts import Prompts, inline_prompts, read_prompts
 from groundhook.host.config.resolve import Explained, Resolved, explain, explain_app, resolve
-from groundhook.host.config.validate import Checked, check_document, read_value
+from groundhook.host.config.validate import Checked, check_document
 from groundhook.host.core.app_settings import AppSettings
-from groundhook.host.core.errors import ConfigError, ConfigErrors, Place, UnknownName, suggestion
+from groundhook.host.core.errors import ConfigError, ConfigErrors, Place, UnknownName
 from groundhook.host.core.hook_engine import HookScript
 from groundhook.host.core.problems import Problem, raise_all
 from groundhook.host.core.settings import (
@@ -39,7 +39,7 @@ from groundhook.host.core.types.collection_spec import CollectionSpec
 from groundhook.host.core.types.connector_spec import ConnectorSpec
 from groundhook.host.core.types.model_spec import ModelSpec
 from groundhook.host.core.types.server_spec import ServerSpec
-from groundhook.host.core.types.system_models import SYSTEM_MODELS
+from groundhook.host.core.types.toolkit_spec import ToolkitSpec
 from groundhook.host.core.types.turn import CreateReturn, TurnOptions
 
 T = TypeVar("T")
@@ -47,14 +47,7 @@ Spec = TypeVar("Spec", bound=Value)
 
 SEARCH_FILE = "agent/search.yao"
 PROMPTS_FILE = "agent/prompts.yml"
-# Files of which an unknown key is a warning. In those of collections, models and servers it is an
-# error: there a key may decide who sees what.
-LENIENT: tuple[type[Value], ...] = (PackageFile, SearchSettings, ConnectorSpec)
 _ID = re.compile(r"[\w-]{1,64}(\.[\w-]{1,64}){0,15}")
-
-_OFFLINE = ConnectorSpec(
-    id="extractive", label="Sentences of the sources, no language model", type="extractive"
-)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,8 +82,8 @@ class Package:
 
 @dataclass(frozen=True, kw_only=True)
 class App:
-    """A folder with an app in it. `servers` are MCP servers. `connector_types` are those that a
-    connector may have (none: any)."""
+    """A folder with an app in it. `servers` are MCP servers. `connector_types` and `toolkit_types`
+    are those that a connector and a toolkit may have (none: any)."""
 
     root: Path
     environment: Environment = field(repr=False)
@@ -99,7 +92,9 @@ class App:
     models: Catalogue[ModelSpec]
     connectors: Catalogue[ConnectorSpec]
     servers: Catalogue[ServerSpec]
+    toolkits: Catalogue[ToolkitSpec]
     connector_types: frozenset[str] = frozenset()
+    toolkit_types: frozenset[str] = frozenset()
 
     @cached_property
     def agent_file(self) -> Checked | None:
@@ -271,6 +266,18 @@ class App:
         set."""
         return _resolved(self.servers, assistant_id, name, place)
 
+    def resolve_toolkit(
+        self, assistant_id: str, name: str, *, place: Place | None = None
+    ) -> ToolkitSpec:
+        """As `resolve_collection`, for toolkits. ConfigError also for a type that does not
+        exist."""
+        return _resolved(self.toolkits, assistant_id, name, place)
+
+    def connector_id(self, assistant_id: str, name: str) -> str:
+        """Return the full id of the assistant's own connector of that name, else the name."""
+        own = f"agents.{assistant_id}.{name}"
+        return own if own in self.connectors else name
+
     def _file(self, shown: str, model: type[Value]) -> Checked | None:
         path = self.root / shown
         return (
@@ -281,7 +288,10 @@ class App:
 
 
 def load_app(
-    root: Path, environment: Environment, connector_types: frozenset[str] = frozenset()
+    root: Path,
+    environment: Environment,
+    connector_types: frozenset[str] = frozenset(),
+    toolkit_types: frozenset[str] = frozenset(),
 ) -> App:
     """Return the app in the folder `root`. Lists folders and reads no file. Raises ConfigError when
     `root` is not an app."""
@@ -301,28 +311,13 @@ def load_app(
         root=root,
         environment=environment,
         packages=Catalogue("assistant", packages),
-        collections=Catalogue(
-            "collection",
-            {
-                each.id: partial(_collection, each, root, environment)
-                for each in _everywhere("kb", found, root)
-            },
-        ),
-        models=Catalogue(
-            "model", _specs("models", ModelSpec, found, root, environment), SYSTEM_MODELS
-        ),
-        connectors=Catalogue(
-            "connector",
-            {
-                _OFFLINE.id: lambda: _OFFLINE,
-                **{
-                    each.id: partial(_connector, each, environment, connector_types)
-                    for each in _everywhere("connectors", (), root)
-                },
-            },
-        ),
+        collections=declarations.collections(root, found, environment),
+        models=declarations.models(root, found, environment),
+        connectors=declarations.connectors(root, found, environment, connector_types),
         connector_types=connector_types,
-        servers=Catalogue("MCP server", _specs("mcps", ServerSpec, found, root, environment)),
+        servers=declarations.servers(root, found, environment),
+        toolkits=declarations.toolkits(root, found, environment, toolkit_types),
+        toolkit_types=toolkit_types,
     )
 
 
@@ -389,57 +384,6 @@ def _why_missing(root: Path, id: str) -> str:
 def _resolved(catalogue: Catalogue[T], assistant_id: str, name: str, place: Place | None) -> T:
     own = f"agents.{assistant_id}.{name}"
     return catalogue[own] if own in catalogue else catalogue.named(name, place=place)
-
-
-def _everywhere(kind: str, packages: Iterable[tree.Found], root: Path) -> Iterable[tree.Found]:
-    yield from tree.declared(root, root, kind=kind)
-    for package in packages:
-        yield from tree.declared(package.path, root, kind=kind, prefix=f"agents.{package.id}.")
-
-
-def _specs(
-    kind: str,
-    model: type[Spec],
-    packages: Iterable[tree.Found],
-    root: Path,
-    environment: Environment,
-) -> dict[str, Callable[[], Spec]]:
-    return {
-        each.id: partial(_spec, model, each, environment)
-        for each in _everywhere(kind, packages, root)
-    }
-
-
-def _spec(model: type[Spec], found: tree.Found, environment: Environment) -> Spec:
-    document = read_document(found.path, found.shown)
-    return read_value(model, document, environment, lenient=model in LENIENT, id=found.id)
-
-
-def _connector(found: tree.Found, environment: Environment, types: frozenset[str]) -> ConnectorSpec:
-    spec = _spec(ConnectorSpec, found, environment)
-    if types and spec.type not in types:
-        place = read_document(found.path, found.shown).place(("type",))
-        hint = suggestion(spec.type, sorted(types))
-        raise ConfigError(f"'type': no connector type {spec.type!r}", place=place, hint=hint)
-    return spec
-
-
-def _collection(found: tree.Found, root: Path, environment: Environment) -> CollectionSpec:
-    """Read a collection. The path of a spaCy pipeline is relative to the collection's file, or else
-    to the app's folder."""
-    spec = _spec(CollectionSpec, found, environment)
-    done, _, name = spec.entities.extractor.partition(":")
-    folders = (
-        [folder / name for folder in (found.path.parent, root)] if done == "spacy" and name else []
-    )
-    folder = next((folder for folder in folders if folder.is_dir()), None)
-    if folder is None:
-        return spec
-    return spec.model_copy(
-        update={
-            "entities": spec.entities.model_copy(update={"extractor": f"{done}:{folder.resolve()}"})
-        }
-    )
 
 
 def _collecting(errors: list[ConfigError], read: Callable[[], T], otherwise: T) -> T:

@@ -15,7 +15,13 @@ PACKAGE, PROMPTS = "package.yao", "prompts.yml"
 HOOKS = ("index.ts", "index.js", "src/index.ts", "src/index.js")
 
 # Folder → the ending of the files in it.
-ENDINGS = {"kb": ".kb.yao", "models": ".mod.yao", "connectors": ".conn.yao", "mcps": ".mcp.yao"}
+ENDINGS = {
+    "kb": ".kb.yao",
+    "models": ".mod.yao",
+    "connectors": ".conn.yao",
+    "mcps": ".mcp.yao",
+    "toolkits": ".toolkit.yao",
+}
 
 _DEEPEST = 8  # a link to a folder above would otherwise never end
 _CONFIGURATION = {".yao", ".json", ".jsonc", ".yml", ".yaml"}

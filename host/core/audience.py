@@ -13,6 +13,8 @@ from groundhook.host.core.types.events import (
     STOPPED,
     CitationSeen,
     Cited,
+    DocumentsSearchCompleted,
+    DocumentsSearchStarted,
     Event,
     Failed,
     HookMessage,
@@ -22,6 +24,7 @@ from groundhook.host.core.types.events import (
     StreamEnd,
     StreamStart,
     Text,
+    ToolProgress,
     ToolResult,
     ToolStart,
     Trace,
@@ -55,7 +58,8 @@ def for_readers(event: Event) -> Event | None:
         case SearchComplete():
             return _changed(event, error=_search_error(event.error), provider="")
         case ToolResult():
-            return _changed(event, error=event.error and TOOL_FAILED)
+            items = tuple(_addressed(item) for item in event.items)
+            return _changed(event, error=event.error and TOOL_FAILED, items=items)
         case SearchFound():
             return _changed(event, item=_addressed(event.item))
         case CitationSeen():
@@ -63,13 +67,39 @@ def for_readers(event: Event) -> Event | None:
         case StreamEnd():
             return _changed(
                 event,
+                message=_message(event.message),
                 citations=tuple(_addressed(cited) for cited in event.citations),
                 timings={name: event.timings[name] for name in TIMINGS if name in event.timings},
             )
-        case StreamStart() | SearchStart() | Text() | HookMessage() | ToolStart():
+        case DocumentsSearchCompleted():
+            return _changed(event, error=event.error and TOOL_FAILED)
+        case (
+            StreamStart()
+            | SearchStart()
+            | Text()
+            | HookMessage()
+            | ToolStart()
+            | ToolProgress()
+            | DocumentsSearchStarted()
+        ):
             return event
         case _:
             assert_never(event)
+
+
+def _failed(output: Any) -> bool:
+    return isinstance(output, dict) and output.get("type") == "error-text"
+
+
+def _message(message: dict[str, Any]) -> dict[str, Any]:
+    """Return the message without the reasons why tools failed."""
+    parts = [
+        {**part, "output": {"type": "error-text", "value": TOOL_FAILED}}
+        if part.get("type") == "tool-result" and _failed(part.get("output"))
+        else part
+        for part in message.get("content", ())
+    ]
+    return {**message, "content": parts} if message else message
 
 
 _Event = TypeVar("_Event", bound=Value)

@@ -114,8 +114,11 @@ class HookTools(Protocol):
         """Return [{name, description, parameters}]; `parameters` is a JSON Schema."""
         ...
 
-    async def call(self, name: str, arguments: Mapping[str, Any], /) -> ToolOutcome:
-        """Call a tool. Raises UnknownName; any other failure is `error` of the outcome."""
+    async def call(
+        self, name: str, arguments: Mapping[str, Any], /, *, pool: bool = False
+    ) -> ToolOutcome:
+        """Call a tool. Its items have their markers; with `pool` they join the sources of the turn.
+        Raises UnknownName; any other failure is `error` of the outcome."""
         ...
 
 

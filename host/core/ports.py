@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequenc
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Literal, Protocol, runtime_checkable
 
 from groundhook.host.core.errors import DelegateError
 from groundhook.host.core.settings import (
@@ -239,8 +239,8 @@ class ModelCall:
     `messages` are complete: at most one system message, at the beginning, then alternating roles.
     `sources` is the text at the beginning of the last user message, for a connector that puts it
     elsewhere. `question` and `references` are the parts of that message, for a connector without a
-    language model. `tools` are those of OpenAI's API. `reply` is the schema of a JSON answer, for
-    endpoints that can enforce one."""
+    language model. `tools` are those of OpenAI's API. `reply` asks endpoints that can enforce it
+    for a JSON answer: any object ("json"), or one of a schema."""
 
     messages: Sequence[Message]
     sources: str = ""
@@ -251,7 +251,7 @@ class ModelCall:
     max_tokens: int | None = None
     max_completion_tokens: int | None = None
     sampling: Sampling = Sampling()
-    reply: JsonReply | None = None
+    reply: JsonReply | Literal["json"] | None = None
 
 
 @dataclass(frozen=True)

@@ -29,6 +29,7 @@ from groundhook.host.core.types.sampling import Sampling
 from groundhook.host.core.types.search import RerankOptions, SearchType
 from groundhook.host.core.types.serialisation import VariableName, WebAddress
 from groundhook.host.core.types.servers import parse_listed
+from groundhook.host.core.types.toolkit_listing import parse_listed_toolkits
 from groundhook.host.core.types.turn import ConnectorNames
 
 # Keys that published packages have and Groundhook does not use; `groundhook check` reports them.
@@ -282,6 +283,11 @@ class HistorySettings(Value):
     tokens: int = Field(default=16_000, ge=0, description="Most tokens of them, estimated")
 
 
+def _listable_toolkit(entry: Any) -> Any:
+    parse_listed_toolkits(entry)
+    return entry
+
+
 class HttpSettings(Listed):
     """Hosts that hooks may send requests to, and the limits of a request."""
 
@@ -316,5 +322,9 @@ class Settings(Value):
     kb: AvailableCollections = AvailableCollections()
     db: AvailableModels = AvailableModels()
     mcp: AvailableServers = AvailableServers()
+    tools: tuple[Annotated[str | dict[str, Any], BeforeValidator(_listable_toolkit)], ...] = Field(
+        default=(),
+        description='Toolkits: "id", {id: [tools]}, or {toolkit, tools, scopes, when, as}',
+    )
     http: HttpSettings = HttpSettings()
     history: HistorySettings = HistorySettings()

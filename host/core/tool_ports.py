@@ -84,12 +84,10 @@ class Collections(Protocol):
 @dataclass(frozen=True, kw_only=True)
 class ModelReply:
     """A whole answer of a language model. `data` is the first JSON value in its text (None without
-    one, or if none was requested); `enforced`: the endpoint was asked to enforce JSON. `model` is
-    the one that answered."""
+    one, or if none was requested). `model` is the one that answered."""
 
     text: str
     data: Any = None
-    enforced: bool = False
     model: str = ""
     finish_reason: str = ""
     usage: Usage = Usage()

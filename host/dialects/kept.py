@@ -22,6 +22,8 @@ from groundhook.host.core.types.chats import (
 )
 from groundhook.host.core.types.events import (
     CitationSeen,
+    DocumentsSearchCompleted,
+    DocumentsSearchStarted,
     Event,
     Failed,
     HookMessage,
@@ -31,6 +33,7 @@ from groundhook.host.core.types.events import (
     StreamEnd,
     StreamStart,
     Text,
+    ToolProgress,
     ToolResult,
     ToolStart,
     Trace,
@@ -62,7 +65,7 @@ def step(state: Keeping, event: Event) -> Keeping:
     """Return the state after one more event."""
     answer = state.answer
     match event:
-        case Trace():
+        case Trace() | ToolProgress() | DocumentsSearchStarted() | DocumentsSearchCompleted():
             return state
         case StreamStart():
             if answer.assistant_id:  # a hook delegated the turn

@@ -14,6 +14,8 @@ from typing import Any, assert_never
 from groundhook.host.core import hook_messages
 from groundhook.host.core.types.events import (
     CitationSeen,
+    DocumentsSearchCompleted,
+    DocumentsSearchStarted,
     Event,
     Failed,
     HookMessage,
@@ -23,6 +25,7 @@ from groundhook.host.core.types.events import (
     StreamEnd,
     StreamStart,
     Text,
+    ToolProgress,
     ToolResult,
     ToolStart,
     Trace,
@@ -98,7 +101,14 @@ class OpenAIChat:
                 return closed, [*pieces, Piece(error_body(event))]
             case StreamEnd():
                 return self._ended(state, event)
-            case SearchFound() | Trace() | Warned():
+            case (
+                SearchFound()
+                | ToolProgress()
+                | DocumentsSearchStarted()
+                | DocumentsSearchCompleted()
+                | Trace()
+                | Warned()
+            ):
                 return state, ()
             case _:
                 assert_never(event)

@@ -47,10 +47,11 @@ NO_KEY = "none"  # sent to endpoints that require none; the SDK does not accept 
 PAUSE, LONGEST_PAUSE = 0.5, 8.0  # seconds before the second try; doubled for each one that follows
 END = object()  # of a stream
 
-# Words in a refusal that show which of `extras` the endpoint does not accept.
+# Words in a refusal that show which option the endpoint does not accept.
 _REFUSED_BY = {
     "stream_options": ("stream_options", "include_usage"),
-    "response_format": ("response_format", "json_schema", "schema", "grammar"),
+    "response_format": ("response_format", "json_schema", "json_object", "schema", "grammar"),
+    "temperature": ("temperature",),  # of models that have one fixed value
 }
 
 
@@ -71,7 +72,7 @@ class OpenAIConnector:
     def __init__(self, spec: ConnectorSpec) -> None:
         self._spec = spec
         self._name = spec.id or spec.label or "openai"
-        self._refused: set[str] = set()  # of `extras`
+        self._refused: set[str] = set()  # options that later requests leave out
         self._tls: ssl.SSLContext | None = None
 
     @asynccontextmanager
@@ -163,10 +164,13 @@ class OpenAIConnector:
         import openai
 
         body = request(call, self._spec)
+        wanted = extras(call)
+        if "temperature" in body:
+            wanted["temperature"] = body.pop("temperature")
         while True:
             more = {
                 name: value
-                for name, value in extras(call).items()
+                for name, value in wanted.items()
                 if name not in self._refused and name not in body
             }
             try:

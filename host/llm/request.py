@@ -56,9 +56,11 @@ def request(call: ModelCall, spec: ConnectorSpec) -> dict[str, Any]:
 
 def extras(call: ModelCall) -> dict[str, Any]:
     """Return the options that are sent until the endpoint refuses them: the token count, and the
-    schema of an answer that must be JSON."""
+    form of an answer that must be JSON."""
     wanted: dict[str, Any] = {"stream_options": {"include_usage": True}}
-    if call.reply is not None:
+    if call.reply == "json":
+        wanted["response_format"] = {"type": "json_object"}
+    elif call.reply is not None:
         schema = {"name": call.reply.name, "schema": dict(call.reply.schema)}
         wanted["response_format"] = {"type": "json_schema", "json_schema": schema}
     return wanted

@@ -23,6 +23,8 @@ from groundhook.host.core.types.events import (
     STOPPED,
     CitationSeen,
     Cited,
+    DocumentsSearchCompleted,
+    DocumentsSearchStarted,
     Event,
     Failed,
     HookMessage,
@@ -32,6 +34,7 @@ from groundhook.host.core.types.events import (
     StreamEnd,
     StreamStart,
     Text,
+    ToolProgress,
     ToolResult,
     ToolStart,
     Trace,
@@ -127,6 +130,13 @@ class Terminal:
                 self._progress(
                     "tool", f"{one_line(event.name)} {shortened(arguments, SHOWN_ARGUMENTS)}"
                 )
+            case ToolProgress():
+                of = f" of {event.total:g}" if event.total is not None else ""
+                done = f" {event.done:g}{of}" if event.done or event.total else ""
+                message = f" {one_line(event.message)}" if event.message else ""
+                self._progress("tool", f"{one_line(event.name)}:{done}{message}")
+            case DocumentsSearchStarted() | DocumentsSearchCompleted():
+                pass  # beside tool_start and tool_result, which are shown
             case ToolResult():
                 took = duration(event.duration_ms)
                 if event.error:

@@ -3,7 +3,6 @@ send it their results."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -29,7 +28,9 @@ from groundhook.host.core.types.events import (
 from groundhook.host.core.types.search import Item
 from groundhook.host.core.types.tools import ToolOutcome
 from groundhook.host.core.types.turn import Completion, Message, Usage
-from groundhook.host.turn.tools import Toolbox, parse_arguments
+from groundhook.host.turn.message_parts import result_part
+from groundhook.host.turn.tool_text import for_model
+from groundhook.host.turn.tools import ScopeOf, Toolbox, parse_arguments
 
 LENGTH = "length"  # finish_reason of an answer that reached the token limit
 CUT_WARNING = {
@@ -71,6 +72,22 @@ def step(draft: Draft, delta: Delta) -> Draft:
             return replace(draft, finished=delta)
 
 
+@dataclass(frozen=True, kw_only=True)
+class Tooling:
+    """The tools of a turn, and how their calls run: at most `rounds` times, and without
+    `loop` in one round after which the model does not answer again; the model gets at most
+    `result_bytes` of each result. Results that can be cited stand between lines with `fence`;
+    `ask_to_cite`: the model is asked to cite them."""
+
+    toolbox: Toolbox
+    scope_of: ScopeOf
+    rounds: int
+    result_bytes: int
+    fence: str
+    loop: bool = True
+    ask_to_cite: bool = True
+
+
 @dataclass
 class Answer:
     """The answer of one run as it grows. When the model fails, what arrived before stays here.
@@ -86,7 +103,8 @@ class Answer:
     follows_text: bool = False  # whether another assistant has streamed text in this turn
     streamed: str = ""
     cited: dict[str, Cited] = field(default_factory=dict)
-    tools: list[ToolOutcome] = field(default_factory=list)
+    parts: list[dict[str, Any]] = field(default_factory=list)  # text and tool results, as streamed
+    tools: list[ToolOutcome] = field(default_factory=list)  # without `text`
     calls: list[dict[str, Any]] = field(default_factory=list)  # {id, name, arguments}
     usage: Usage = Usage()
     finish_reason: str = ""
@@ -94,19 +112,10 @@ class Answer:
     first_text_ms: float | None = None
     _reading: Reading = Reading()
 
-    async def stream(
-        self,
-        connector: Connector,
-        call: ModelCall,
-        toolbox: Toolbox,
-        *,
-        rounds: int,
-        result_kb: int,
-        loop: bool = True,
-    ) -> None:
+    async def stream(self, connector: Connector, call: ModelCall, tools: Tooling) -> None:
         """Stream the answer of a model: request, run the tools that it calls, and request again, at
-        most `rounds` times; without `loop` never again. The model gets at most `result_kb` KB of
-        each tool result. Raises ModelError."""
+        most `tools.rounds` times; without `tools.loop` never again. Raises ModelError."""
+        rounds = tools.rounds
         messages = list(call.messages)
         for round in range(rounds + 1):
             last = round == rounds
@@ -123,8 +132,8 @@ class Answer:
                 names = ", ".join(call.name for call in draft.calls)
                 await self._warn(f"the model called tools that were not run: {names}")
                 return
-            messages += await self._run_tools(draft, toolbox, result_kb * 1024)
-            if not loop:
+            messages += await self._run_tools(draft, tools)
+            if not tools.loop:
                 return
 
     async def _warn(self, message: str) -> None:
@@ -206,6 +215,10 @@ class Answer:
 
     def _emit(self, text: str) -> None:
         self.streamed += text
+        if self.parts and self.parts[-1]["type"] == "text":
+            self.parts[-1]["text"] += text
+        else:
+            self.parts.append({"type": "text", "text": text})
         self.channel.send_nowait(Text(delta=text))
 
     def _count(self, finished: Finished) -> None:
@@ -216,7 +229,7 @@ class Answer:
             total_tokens=self.usage.total_tokens + finished.usage.total_tokens,
         )
 
-    async def _run_tools(self, draft: Draft, toolbox: Toolbox, limit: int) -> Sequence[Message]:
+    async def _run_tools(self, draft: Draft, tools: Tooling) -> Sequence[Message]:
         """Run the calls of a round at the same time. Returns the messages that carry the calls and
         their results to the model, in the order of the calls."""
         calls = [
@@ -228,11 +241,11 @@ class Answer:
 
         async def run(index: int, call: ToolDelta) -> None:
             async with places:
-                outcomes[index] = await self._run_tool(call, toolbox, limit)
+                outcomes[index] = await self._run_tool(call, tools)
 
-        async with anyio.create_task_group() as tasks:
+        async with anyio.create_task_group() as group:
             for index, call in enumerate(calls):
-                tasks.start_soon(run, index, call)
+                group.start_soon(run, index, call)
         requested = [
             {
                 "id": call.id,
@@ -243,6 +256,9 @@ class Answer:
         ]
         done = [outcomes[index][0] for index in range(len(calls))]
         self.tools += done
+        self.parts += [
+            result_part(call.name, outcome) for call, outcome in zip(calls, done, strict=True)
+        ]
         self.calls += [
             {"id": call.id, "name": call.name, "arguments": outcome.arguments}
             for call, outcome in zip(calls, done, strict=True)
@@ -253,50 +269,43 @@ class Answer:
         ]
         return [Message(role="assistant", content=draft.text, tool_calls=requested), *replies]
 
-    async def _run_tool(
-        self, call: ToolDelta, toolbox: Toolbox, limit: int
-    ) -> tuple[ToolOutcome, str]:
-        """Run one call. Returns its outcome, and the text of it that the model gets."""
-        about = {"call_id": call.id, "name": call.name, "server": toolbox.server(call.name)}
-        with span("tool", call.name, server=about["server"]) as node:
+    async def _run_tool(self, call: ToolDelta, tools: Tooling) -> tuple[ToolOutcome, str]:
+        """Run one call. Returns its outcome, whose items have their markers, and the text of it
+        that the model gets."""
+        offer = tools.toolbox.find(call.name)
+        about = {
+            "call_id": call.id,
+            "name": call.name,
+            "server": offer.server if offer else "",
+            "toolkit": offer.toolkit_name if offer else "",
+        }
+        with span("tool", call.name, server=about["server"], toolkit=about["toolkit"]) as node:
             await self.channel.send(ToolStart(**about, arguments=_arguments_of(call.arguments)))
-            outcome, duration = await toolbox.call(call.id, call.name, call.arguments)
+            outcome = await tools.toolbox.call(call.id, call.name, call.arguments, tools.scope_of)
             if outcome.error is not None:
                 node.fail(outcome.error)
-            text, size = _text_for_model(outcome, limit)
-            if size > limit:
-                node.data["cut"] = (
-                    f"the model gets {_kb(limit)} of {_kb(size)} KB (options.tool_result_kb)"
-                )
+            items = tuple(self.citation_index.cite(item) for item in outcome.items)
+            outcome = outcome.model_copy(update={"items": items})
+            told = for_model(
+                outcome,
+                self.citation_index.grammar,
+                limit=tools.result_bytes,
+                fence=tools.fence if offer and offer.cites else "",
+                cite=tools.ask_to_cite,
+            )
+            self.sources_offered = self.sources_offered or bool(items)
+            if told.cut:
+                node.data["cut"] = told.cut
         await self.channel.send(
-            ToolResult(**about, result=outcome.result, error=outcome.error, duration_ms=duration)
+            ToolResult(
+                **about,
+                result=outcome.result,
+                error=outcome.error,
+                items=items,
+                duration_ms=outcome.duration_ms,
+            )
         )
-        return outcome, text
-
-
-def _text_for_model(outcome: ToolOutcome, limit: int) -> tuple[str, int]:
-    """Return the result of a call as the model gets it, and its whole size in bytes: text as it is,
-    anything else as JSON. After `limit` bytes it is cut, with a note for the model."""
-    value = outcome.result if outcome.error is None else {"error": outcome.error}
-    try:
-        text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-    except (ValueError, RecursionError):  # only tools of the host can return such a value
-        text = '{"error": "the result of the tool is nested too deeply, or contains itself"}'
-    size = len(text.encode("utf-8", "replace"))
-    if size <= limit:
-        return text, size
-    kept = text.encode("utf-8", "replace")[:limit].decode("utf-8", "ignore")
-    return (
-        (
-            f"{kept}\n[cut here: the result has {_kb(size)} KB, and only the first {_kb(limit)} KB"
-            " are above]"
-        ),
-        size,
-    )
-
-
-def _kb(size: int) -> int:
-    return -(-size // 1024)
+        return outcome.model_copy(update={"text": ""}), told.text
 
 
 def _arguments_of(arguments: str) -> dict[str, object]:

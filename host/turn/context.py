@@ -21,6 +21,7 @@ from groundhook.host.core.ports import (
     Warn,
 )
 from groundhook.host.core.settings import Settings
+from groundhook.host.core.tool_ports import Collections
 from groundhook.host.core.types.events import Event, StreamEnd, Warned
 from groundhook.host.core.types.search import Item
 from groundhook.host.core.types.turn import Identity, Message, TurnOptions
@@ -30,6 +31,7 @@ from groundhook.host.search.searcher import SearchPlugins
 from groundhook.host.turn.delegation import Delegates, DelegateTargets
 from groundhook.host.turn.grants import Grants
 from groundhook.host.turn.outbox import Outbox
+from groundhook.host.turn.toolkits import ToolkitOf
 from groundhook.host.turn.tools import Toolbox
 from groundhook.host.web_client.clients import WebClients
 
@@ -78,7 +80,9 @@ class Runtime:
     web_clients: WebClients
     connectors: Callable[[str], Connector]
     hooks: HookEngine
-    toolbox: Toolbox
+    toolbox: Toolbox  # of the host's own tools
+    toolkits: ToolkitOf
+    collections: Callable[[Scope, str], Collections]  # for one assistant's names
     servers: ToolServers
     now: Clock
     web_configured: Callable[[Settings], bool]

@@ -40,6 +40,9 @@ Example: "According to studies {example}, this is significant."
 Cite only sources that the message brings, and only where the source says so. If they do not \
 answer the question, say so."""
 
+_TOOLS = """Results of tools are data as well. Cite an entry of a result in the same way, by its \
+"citation" exactly as it is given."""
+
 NOTHING_FOUND = "Searching for sources on this message found nothing; cite none."
 SEARCH_FAILED = "Searching for sources on this message failed; cite none."
 
@@ -72,17 +75,17 @@ def reference_block(items: Sequence[Item], fence: str, grammar: Grammar) -> str:
     )
 
 
-def instructions(settings: CitationSettings) -> str:
+def instructions(settings: CitationSettings, *, tools: bool = False) -> str:
     """Return the citation instructions: the same in every turn of a conversation, so that endpoints
-    can cache the prefix. A custom prompt that lists the references goes with the sources
-    instead."""
+    can cache the prefix. `tools`: with those for results of tools. A custom prompt that lists the
+    references goes with the sources instead."""
     if not settings.auto_inject_prompt or _lists_references(settings):
         return ""
     if settings.custom_prompt:
         return settings.custom_prompt
-    return _INSTRUCTIONS.replace(
-        "{example}", settings.format.replace("{id}", "…").replace("{index}", "…")
-    )
+    text = f"{_INSTRUCTIONS}\n{_TOOLS}" if tools else _INSTRUCTIONS
+    example = settings.format.replace("{id}", "…").replace("{index}", "…")
+    return text.replace("{example}", example)
 
 
 def sources_text(

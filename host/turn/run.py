@@ -13,6 +13,7 @@ from groundhook.host.config.packages import Package
 from groundhook.host.core.channel import Channel
 from groundhook.host.core.error_events import warning
 from groundhook.host.core.errors import HostError, UsageError
+from groundhook.host.core.ports import Connector
 from groundhook.host.core.problems import Problem
 from groundhook.host.core.settings import Settings
 from groundhook.host.core.types.base import UnknownKey
@@ -58,8 +59,8 @@ class AssistantRun:
     results: list[SearchResult] = field(default_factory=list)
     metadata: dict[str, Any] = field(default_factory=dict)
     timings: dict[str, float] = field(default_factory=dict)
-    # The list of MCP servers and the toolbox made from it, so that servers list their tools once.
-    tools: tuple[tuple[Any, ...], Toolbox] | None = None
+    # Toolboxes with the lists that they are made from, so that servers list their tools once.
+    toolboxes: list[tuple[tuple[Any, ...], Toolbox]] = field(default_factory=list)
     tools_lock: anyio.Lock = field(default_factory=anyio.Lock)
 
     @staticmethod
@@ -148,6 +149,10 @@ class AssistantRun:
         """The ids of the language models that may answer, in the order in which they are tried."""
         return connector_ids(self.settings.connector)
 
+    def connector(self, name: str) -> Connector:
+        """Return a connector by its name for this assistant. Raises UnknownName, ConfigError."""
+        return self.runtime.connectors(self.runtime.app.connector_id(self.package.id, name))
+
     @property
     def searchable(self) -> frozenset[SearchType]:
         """The search types that a forced search can use: those with a provider, a collection or a
@@ -159,6 +164,11 @@ class AssistantRun:
             "db": settings.db.models or settings.search.db.models,
         }
         return frozenset(type for type, value in configured.items() if value)
+
+    @property
+    def request_metadata(self) -> dict[str, Any]:
+        """The metadata of the request, and what Create set."""
+        return {**self.request.options.metadata, **self.metadata}
 
     async def warn(self, finding: HostError | Problem) -> None:
         """Send a warning event: the turn goes on in spite of the problem."""

@@ -44,7 +44,9 @@ from groundhook.host.core.types.turn import (
 )
 from groundhook.host.llm.fallback import Fallback
 from groundhook.host.search.merge import Pool
+from groundhook.host.turn.answer import Tooling
 from groundhook.host.turn.content import user_data
+from groundhook.host.turn.message_parts import expanded
 from groundhook.host.turn.prompt import (
     NOTHING_FOUND,
     SEARCH_FAILED,
@@ -57,7 +59,7 @@ from groundhook.host.turn.prompt import (
 from groundhook.host.turn.prompt_values import fill_prompts
 from groundhook.host.turn.retrieval import ranked_pool, search_automatically, search_user_data
 from groundhook.host.turn.run import AssistantRun
-from groundhook.host.turn.services.tools import tools_of
+from groundhook.host.turn.services.tools import scopes_of, tools_of
 from groundhook.host.turn.services.turn import TurnServices, hook_options, hook_turn
 
 T = TypeVar("T")
@@ -80,11 +82,22 @@ async def run_steps(run: AssistantRun) -> Delegation | None:
         created = await _create_and_user_data(run, hooks)
         if created is not None and created.delegate is not None:
             return created.delegate
-        connector = Fallback(run.connectors, run.runtime.connectors, run.searcher.scope.warn)
+        connector = Fallback(run.connectors, run.connector, run.searcher.scope.warn)
         pooled = await _search_and_start_servers(run, created)
-        prompt = _prompt(run, created, pooled)
+        options, loop = run.settings.options, run.settings.mcp.options
+        fence = run.runtime.fixed.token(8)
+        tooling = Tooling(
+            toolbox=await tools_of(run),
+            scope_of=scopes_of(run),
+            rounds=options.tool_rounds if loop.max_turn is None else loop.max_turn,
+            loop=loop.tool_loop,
+            result_bytes=options.tool_result_kb * 1024,
+            fence=fence,
+            ask_to_cite=run.settings.search.citation.auto_inject_prompt,
+        )
+        prompt = _prompt(run, created, pooled, tooling)
         with _timed(run, "model"):
-            error = await _answer(run, connector, prompt, pooled)
+            error = await _answer(run, connector, prompt, pooled, tooling)
         try:
             with _timed(run, "next"):
                 run.returned = await _next(run, hooks, prompt.conversation, error)
@@ -165,7 +178,7 @@ def _refuse_unknown_names(run: AssistantRun, created: CreateReturn) -> None:
     try:
         for id in connector_ids(created.connector) if created.connector is not None else ():
             with suppress(ConfigError):  # a wrong file is reported when the connector is used
-                run.runtime.connectors(id)
+                run.connector(id)
         run.package.prompts_for(created.prompt_preset or "")
     except UnknownName as exc:
         place = Place(run.package.hook_file)
@@ -174,7 +187,9 @@ def _refuse_unknown_names(run: AssistantRun, created: CreateReturn) -> None:
         ) from None
 
 
-def _prompt(run: AssistantRun, created: CreateReturn | None, pooled: Pool) -> Prompt:
+def _prompt(
+    run: AssistantRun, created: CreateReturn | None, pooled: Pool, tooling: Tooling
+) -> Prompt:
     """Return the prompt for the model: the assistant's prompts, the conversation and the sources.
 
     Messages that Create returned replace the conversation when a user message is among them, else
@@ -191,6 +206,7 @@ def _prompt(run: AssistantRun, created: CreateReturn | None, pooled: Pool) -> Pr
             default=len(conversation),
         )
         conversation = [*conversation[:last], *added, *conversation[last:]]
+    conversation = expanded(conversation, tooling.result_bytes)
     citation = run.settings.search.citation
     own = bool(added) and not citation.auto_inject_prompt
     items = [entry.item for entry in pooled.entries if not (own and entry.source == "hook")]
@@ -202,22 +218,23 @@ def _prompt(run: AssistantRun, created: CreateReturn | None, pooled: Pool) -> Pr
     sources = ""
     run.answer.sources_offered = bool(items)
     if items:
-        sources = sources_text(items, citation, grammar, run.runtime.fixed.token(8))
+        sources = sources_text(items, citation, grammar, tooling.fence)
     elif run.results and not pooled.entries:
         failed = all(result.error for result in run.results)
         sources = SEARCH_FAILED if failed else NOTHING_FOUND
-    how_to_cite = instructions(citation) if sources else ""
+    cites = tooling.toolbox.cites
+    how_to_cite = instructions(citation, tools=cites) if sources or cites else ""
     prompts = fill_prompts(run, [*shared, *own_prompts])
     return build_prompt(prompts, conversation, sources, how_to_cite)
 
 
 async def _answer(
-    run: AssistantRun, connector: Connector, prompt: Prompt, pooled: Pool
+    run: AssistantRun, connector: Connector, prompt: Prompt, pooled: Pool, tooling: Tooling
 ) -> HostError | None:
     """Stream the model's answer. Returns the error when the model failed; the text that arrived
     before is sent and kept."""
-    options, loop = run.settings.options, run.settings.mcp.options
-    toolbox = await tools_of(run)
+    options = run.settings.options
+    toolbox = tooling.toolbox
     # A Next hook may expect another format than the JSON of a delegated step, and endpoints refuse
     # a schema beside tools.
     plain = run.package.hook is None and not toolbox.schemas()
@@ -235,14 +252,7 @@ async def _answer(
     )
     try:
         with unwrapped():
-            await run.answer.stream(
-                connector,
-                call,
-                toolbox,
-                rounds=options.tool_rounds if loop.max_turn is None else loop.max_turn,
-                loop=loop.tool_loop,
-                result_kb=options.tool_result_kb,
-            )
+            await run.answer.stream(connector, call, tooling)
     except HostError as exc:
         return exc
     return None

@@ -51,6 +51,10 @@ class TurnRuns:
             metadata |= run.metadata
         return StreamEnd(
             content="".join(run.answer.streamed for run in self.runs),
+            message={
+                "role": "assistant",
+                "content": [part for run in self.runs for part in run.answer.parts],
+            },
             citations=tuple(citations.values()),
             data=last.returned.data if last.returned else None,
             metadata=metadata,

@@ -50,7 +50,9 @@ class Tools:
     async def offered(self) -> Sequence[Mapping[str, Any]]:
         return [{"name": "echo", "description": "Say it again.", "parameters": {"type": "object"}}]
 
-    async def call(self, name: str, arguments: Mapping[str, Any], /) -> ToolOutcome:
+    async def call(
+        self, name: str, arguments: Mapping[str, Any], /, *, pool: bool = False
+    ) -> ToolOutcome:
         if name != "echo":
             raise UnknownName("tool", name, ["echo"])
         if "slow" in arguments:
@@ -185,7 +187,7 @@ async def test_the_tools_of_the_turn_can_be_listed_and_called(
         {"name": "echo", "description": "Say it again.", "parameters": {"type": "object"}}
     ]
     called = await hooks.value("ctx.tools.Call('echo', {text: 'שלום'})", services)
-    assert called == {"name": "echo", "result": {"text": "שלום"}, "error": None}
+    assert called == {"name": "echo", "result": {"text": "שלום"}, "error": None, "items": []}
 
 
 @pytest.mark.parametrize(

@@ -79,8 +79,9 @@ class CollectionAnswer:
     """The answer to one question: one match for each document, best first.
 
     `total` counts the documents that fulfil the filter and reach the threshold, exactly or (above
-    1,000) at least; it is the same for every page. `below` counts documents that were compared and
-    did not reach the threshold. `filled` is False when nothing was ever put into the collection:
+    1,000) at least; it is the same for every page. `below` counts documents that fulfil the filter
+    and do not reach the threshold; it is 0 where the answer has as many matches as `limit`.
+    `filled` is False when nothing was ever put into the collection:
     the answer is empty then."""
 
     matches: tuple[CollectionMatch, ...] = ()

@@ -10,6 +10,7 @@ from pydantic import Field, ValidationInfo, field_validator, model_validator
 from groundhook.host.core.types.base import Value
 from groundhook.host.core.types.fields import FieldType
 from groundhook.host.core.types.filters import DOCUMENT, WORDS
+from groundhook.host.core.types.turn import Identity
 
 NEVER = ("blob", "data", "file", "javascript", "vbscript")  # schemes that clients run or read from
 
@@ -131,6 +132,20 @@ class PermissionSpec(Value):
     @classmethod
     def _word_alone(cls, raw: Any) -> Any:
         return {"named": raw} if isinstance(raw, str) else raw
+
+    def admits(self, identity: Identity) -> bool:
+        """Return whether the identity is one of those that the permission names."""
+        if self.named != "anyone" and not getattr(identity, f"{self.named}_id"):
+            return False
+        if not self.model_fields_set & {"users", "teams", "tenants", "scopes"}:
+            return True
+        listed = (
+            (self.users, [identity.user_id]),
+            (self.teams, [identity.team_id]),
+            (self.tenants, [identity.tenant_id]),
+            (self.scopes, identity.scope.split()),
+        )
+        return any(name and name in allowed for allowed, names in listed for name in names)
 
 
 class StorageSpec(Value):

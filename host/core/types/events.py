@@ -143,8 +143,9 @@ class ToolStart(_Event):
     name: str = Field(description="Its name for the model: `server__tool` for one of an MCP server")
     server: str = Field(
         default="",
-        description="The MCP server, as the assistant lists it; empty: a tool of the host",
+        description="The MCP server, as the assistant lists it; empty: no server's",
     )
+    toolkit: str = Field(default="", description="The toolkit of the tool; empty: none")
     arguments: dict[str, Any] = {}
 
 
@@ -155,9 +156,44 @@ class ToolResult(_Event):
     call_id: str
     name: str
     server: str = Field(default="", description="As in `tool_start`")
+    toolkit: str = Field(default="", description="As in `tool_start`")
     result: Any = None
     error: str | None = Field(default=None, description="Reason of a failure")
+    items: tuple[Item, ...] = Field(
+        default=(), description="What of the result can be cited, each with its marker"
+    )
     duration_ms: int = 0
+
+
+class ToolProgress(_Event):
+    """How far a tool call is; between its `tool_start` and its `tool_result`."""
+
+    type: Literal["tool_progress"] = "tool_progress"
+    call_id: str = ""
+    name: str = Field(default="", description="As in `tool_start`")
+    done: float = Field(default=0, description="What is done so far")
+    total: float | None = Field(default=None, description="Of how much; null: not known")
+    message: str = ""
+
+
+class DocumentsSearchStarted(_Event):
+    """The tool `search_documents` began."""
+
+    type: Literal["search_documents.started"] = "search_documents.started"
+    call_id: str = ""
+    query: str
+
+
+class DocumentsSearchCompleted(_Event):
+    """The tool `search_documents` ended: also when it failed or was cancelled."""
+
+    type: Literal["search_documents.completed"] = "search_documents.completed"
+    call_id: str = ""
+    query: str
+    totalDocuments: int = Field(default=0, description="Documents in its result")  # noqa: N815
+    error: str | None = Field(
+        default=None, description="Reason of a failure, or of what is missing"
+    )
 
 
 class TraceNode(Value):
@@ -230,6 +266,14 @@ class StreamEnd(_Event):
 
     type: Literal["stream_end"] = "stream_end"
     content: str = Field(default="", description="The whole answer")
+    message: dict[str, Any] = Field(
+        default={},
+        description=(
+            "The answer as a message for the next turn: {role: `assistant`, content: [{type:"
+            " `text`, text}, {type: `tool-result`, toolCallId, toolName, output}]} in the order"
+            " streamed"
+        ),
+    )
     citations: tuple[Cited, ...] = Field(
         default=(), description="Every marker of the answer once, in the order of first use"
     )
@@ -262,7 +306,10 @@ Event = Annotated[
     | CitationSeen
     | HookMessage
     | ToolStart
+    | ToolProgress
     | ToolResult
+    | DocumentsSearchStarted
+    | DocumentsSearchCompleted
     | Trace
     | Warned
     | Failed

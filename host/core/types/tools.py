@@ -47,7 +47,8 @@ class Tool:
 
     `arguments` is a pydantic model. The language model receives its JSON Schema, and every call is
     validated against it before `run` is called with an instance. Unknown keys are refused at every
-    door, whatever the model's `extra` is. No argument may name an identity: that is in the scope.
+    door unless the model has `extra="allow"`. No argument may name an identity: that is in the
+    scope.
 
     `run(arguments)` or `run(arguments, scope)`, where `scope` is a `host.core.ports.ToolScope`.
     It is async, or a plain function, which is called in a thread. It returns a value with a JSON
@@ -100,7 +101,8 @@ class ToolInfo:
     server: str = ""
 
 
-# Why a call failed, for doors with codes of their own (HTTP statuses). `failed`: any other reason.
+# Why a call failed, for doors with codes of their own (HTTP statuses). `service`: what the tool
+# calls (a portal, a model, an MCP server) failed; `failed`: any other reason.
 ToolErrorCode = Literal[
     "",
     "wrong_arguments",
@@ -109,7 +111,7 @@ ToolErrorCode = Literal[
     "not_offered",
     "timeout",
     "rate_limited",
-    "unreachable",
+    "service",
     "failed",
 ]
 

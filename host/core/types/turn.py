@@ -163,6 +163,7 @@ class CreateReturn(Value):
     prompt_preset: str | None = None
     disable_global_prompts: bool | None = None
     mcp_servers: list[Any] | None = None
+    tools: list[Any] | None = None
     uses: Annotated[dict[str, str], FEW] | None = None
     metadata: dict[str, Any] | None = None
     locale: str | None = None

@@ -215,7 +215,7 @@ class Calls:
         draft, error = Draft(), ""
         with span("llm", ask.connector, messages=len(ask.messages)) as node:
             try:
-                async with self.run.runtime.connectors(ask.connector).stream(call) as deltas:
+                async with self.run.connector(ask.connector).stream(call) as deltas:
                     async for delta in deltas:
                         draft = step(draft, delta)
                         if isinstance(delta, TextDelta):

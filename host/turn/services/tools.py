@@ -1,8 +1,8 @@
-"""The tools of one turn: the host's own and those of the MCP servers that the assistant lists, as
-one toolbox; and `ctx.tools`.
+"""The tools of one turn: the host's own, those of the toolkits and of the MCP servers that the
+assistant lists, as one toolbox; and `ctx.tools`.
 
 Servers list their tools when the turn first needs them, once for the same list of servers. A server
-that fails is a warning, and the turn goes on without its tools.
+or a toolkit that fails is a warning, and the turn goes on without its tools.
 """
 
 from __future__ import annotations
@@ -14,27 +14,65 @@ from typing import Any
 from groundhook.host.core.errors import HostError, UnknownName
 from groundhook.host.core.trace import span
 from groundhook.host.core.types.events import Warned
+from groundhook.host.core.types.search import SearchResult
 from groundhook.host.core.types.tools import ToolOutcome
 from groundhook.host.turn.grants import Listing
 from groundhook.host.turn.run import AssistantRun
+from groundhook.host.turn.tool_scopes import ToolScopes
+from groundhook.host.turn.toolkits import Listed
 from groundhook.host.turn.tools import Offer, Toolbox, server_tools
 
 
-async def tools_of(run: AssistantRun) -> Toolbox:
-    """Return the tools of a turn under its current settings."""
-    listed = run.settings.mcp.servers
-    if not listed:
+async def tools_of(run: AssistantRun, toolkits: Sequence[Any] | None = None) -> Toolbox:
+    """Return the tools of a turn under its current settings, or with another list of toolkits."""
+    servers = run.settings.mcp.servers
+    listed = run.settings.tools if toolkits is None else toolkits
+    if not servers and not listed:
         return run.runtime.toolbox
+    metadata = run.request_metadata if listed else {}
+    key = (servers, listed, metadata)
     async with run.tools_lock:
-        if run.tools is None or run.tools[0] != listed:
-            run.tools = (
-                listed,
-                await _fetch(run, Listing.of(run.runtime.app, run.package.id, listed)),
-            )
-        return run.tools[1]
+        for known, toolbox in run.toolboxes:
+            if known == key:
+                return toolbox
+        made = await _fetch(run, listed, metadata)
+        run.toolboxes.append((key, made))
+        return made
 
 
-async def _fetch(run: AssistantRun, listing: Listing) -> Toolbox:
+def scopes_of(run: AssistantRun) -> ToolScopes:
+    """Return what makes the scopes of a turn's tool calls."""
+    return ToolScopes(
+        run.runtime,
+        run.searcher.scope,
+        run.settings,
+        run.channel,
+        run.request_metadata,
+        run.request.options.locale,
+    )
+
+
+async def _fetch(
+    run: AssistantRun, toolkits: Sequence[Any], metadata: Mapping[str, Any]
+) -> Toolbox:
+    runtime = run.runtime
+    listed = Listed.of(runtime.app, run.package.id, toolkits, runtime.toolkits)
+    for problem in listed.problems.values():
+        await run.channel.send(_as_warning(problem))
+    own = Toolbox.of(
+        [
+            *runtime.toolbox.offers.values(),
+            *listed.offers(metadata, runtime.toolbox.offers),
+        ],
+        listed.problems,
+    )
+    if not run.settings.mcp.servers:
+        return own
+    return own.joined(await _of_servers(run, own))
+
+
+async def _of_servers(run: AssistantRun, own: Toolbox) -> Sequence[Offer]:
+    listing = Listing.of(run.runtime.app, run.package.id, run.settings.mcp.servers)
     for problem in listing.problems.values():
         await run.warn(problem)
     wanted = {id: listed.tools for id, listed in listing.servers.items()}
@@ -44,8 +82,8 @@ async def _fetch(run: AssistantRun, listing: Listing) -> Toolbox:
         node.data["count"] = len(offers)
     for error in failed.values():
         await run.channel.send(_as_warning(error))
-    await _warn_of_missing(run, listing, offers, failed)
-    return run.runtime.toolbox.joined(offers)
+    await _warn_of_missing(run, listing, own, offers, failed)
+    return offers
 
 
 def _as_warning(error: HostError) -> Warned:
@@ -53,11 +91,18 @@ def _as_warning(error: HostError) -> Warned:
         code=error.code,
         message=f"{error.message}; the turn goes on without its tools",
         hint=error.hint,
+        file=error.place.file if error.place else "",
+        line=error.place.line if error.place else 0,
+        column=error.place.column if error.place else 0,
     )
 
 
 async def _warn_of_missing(
-    run: AssistantRun, listing: Listing, offers: Sequence[Offer], failed: Mapping[str, HostError]
+    run: AssistantRun,
+    listing: Listing,
+    own: Toolbox,
+    offers: Sequence[Offer],
+    failed: Mapping[str, HostError],
 ) -> None:
     """Warn of listed tools that a server does not have, and of tools whose name is taken."""
     for id, listed in listing.servers.items():
@@ -66,28 +111,50 @@ async def _warn_of_missing(
             if id not in failed and tool not in found:
                 await run.warn(UnknownName(f"tool of MCP server {listed.name!r}", tool, found))
     for offer in offers:
-        if offer.name in run.runtime.toolbox:
-            message = (
-                f"the host's own tool {offer.name!r} is offered instead of that of {offer.server!r}"
-            )
+        if taken := own.offers.get(offer.name):
+            owner = f"toolkit {taken.toolkit_name!r}" if taken.toolkit else "the host"
+            message = f"{offer.name!r} of {owner} is offered instead of that of {offer.server!r}"
             await run.channel.send(Warned(code="tool_name", message=message))
 
 
 @dataclass(frozen=True)
 class TurnTools:
-    """The tools for the hooks of one run: `host.core.hook_services.HookTools`."""
+    """The tools for the hooks of one run: `host.core.hook_services.HookTools`. `toolkits` is the
+    assistant's own list: Create changes what the model is offered, not what a hook may call."""
 
     run: AssistantRun
+    toolkits: Sequence[Any]
 
     async def offered(self) -> Sequence[Mapping[str, Any]]:
-        return [schema["function"] for schema in (await tools_of(self.run)).schemas()]
+        toolbox = await tools_of(self.run, self.toolkits)
+        return [schema["function"] for schema in toolbox.schemas()]
 
-    async def call(self, name: str, arguments: Mapping[str, Any], /) -> ToolOutcome:
-        toolbox = await tools_of(self.run)
-        if name not in toolbox:
+    async def call(
+        self, name: str, arguments: Mapping[str, Any], /, *, pool: bool = False
+    ) -> ToolOutcome:
+        run = self.run
+        toolbox = await tools_of(run, self.toolkits)
+        offer = toolbox.find(name)
+        if offer is None:
             raise UnknownName("tool", name, toolbox.names)
-        with span("tool", name, server=toolbox.server(name)) as node:
-            outcome, _ = await toolbox.call("", name, arguments)
+        with span("tool", name, server=offer.server, toolkit=offer.toolkit_name) as node:
+            outcome = await toolbox.call("", name, arguments, scopes_of(run))
             if outcome.error is not None:
                 node.fail(outcome.error)
-        return outcome
+        index = run.searcher.citation_index
+        items = tuple(index.cite(item) for item in outcome.items)
+        if pool and items:
+            types = dict.fromkeys(item.type for item in items)
+            by_type = {type: [item for item in items if item.type == type] for type in types}
+            run.results += [
+                SearchResult(
+                    type=type,
+                    query=run.question or name,
+                    source="hook",
+                    items=tuple(found),
+                    total=len(found),
+                    duration_ms=outcome.duration_ms,
+                )
+                for type, found in by_type.items()
+            ]
+        return outcome.model_copy(update={"items": items})

@@ -44,7 +44,7 @@ def hook_turn(run: AssistantRun, script: HookScript, services: TurnServices) -> 
         "referer": options.referer,
         "accept": options.accept,
         "client": options.client.model_dump(),
-        "metadata": {**options.metadata, **run.metadata},
+        "metadata": run.request_metadata,
         "authorized": run.request.identity.model_dump(),
     }
     runtime = run.runtime
@@ -82,7 +82,7 @@ class TurnServices:
             HookNodes(run.channel),
             Calls(run),
             ServerCalls.of(run),
-            TurnTools(run),
+            TurnTools(run, run.settings.tools),
         )
 
     @cached_property

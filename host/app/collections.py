@@ -1,0 +1,295 @@
+"""The knowledge base as tools reach it: `host.core.tool_ports.Collections`, bound to an identity
+and to the names of one assistant, or to a sync.
+
+A document of a toolkit is a row of a feed, and its id there is the raw one. The tenant of a
+document is the owner that a request may see (`partition`).
+"""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import anyio
+
+from groundhook.host.config.packages import App
+from groundhook.host.core.errors import NotPermitted, SourceNotConfigured
+from groundhook.host.core.exception_groups import unwrapped
+from groundhook.host.core.ports import Found, Scope
+from groundhook.host.core.trace import span
+from groundhook.host.core.types.collection_queries import (
+    CollectionAnswer,
+    CollectionDocument,
+    CollectionMatch,
+    CollectionQuery,
+    Owner,
+    PutReport,
+    partition,
+)
+from groundhook.host.core.types.collection_spec import CollectionSpec
+from groundhook.host.core.types.search import Item, KBOptions
+
+if TYPE_CHECKING:
+    from groundhook.handlers.kb.base import KnowledgeBase
+
+
+@dataclass(frozen=True)
+class AppCollections:
+    """The collections of an app for one toolkit. `assistant_id` is the assistant whose names count
+    ("": the app's). Without a `scope` it is that of a sync: documents bring their tenant, and
+    nothing is filtered by identity."""
+
+    app: App
+    knowledge_base: Callable[[], KnowledgeBase]
+    assistant_id: str
+    scope: Scope | None = None
+
+    async def find(self, queries: Sequence[CollectionQuery], /) -> list[CollectionAnswer]:
+        alike: dict[str, list[int]] = {}  # questions that differ in their text alone
+        for place, query in enumerate(queries):
+            alike.setdefault(
+                repr(replace(query, text="?" if query.text.strip() else "")), []
+            ).append(place)
+        answers: dict[int, CollectionAnswer] = {}
+
+        async def answer(places: Sequence[int]) -> None:
+            found = await self._find([queries[place] for place in places])
+            answers.update(zip(places, found, strict=True))
+
+        with unwrapped():
+            async with anyio.create_task_group() as tasks:
+                for places in alike.values():
+                    tasks.start_soon(answer, places)
+        return [answers[place] for place in range(len(queries))]
+
+    async def _find(self, queries: Sequence[CollectionQuery]) -> list[CollectionAnswer]:
+        """Answer questions that differ in their text alone."""
+        query = queries[0]
+        spec = self._spec(query.collection)
+        scope = self._scoped(spec, query.owner)
+        options = KBOptions(
+            collections=(spec.id,),
+            limit=query.limit,
+            offset=query.offset or None,
+            threshold=query.threshold,
+            filter=dict(query.filter) if query.filter else None,
+            facets=tuple(query.facets) or None,
+            groups=1,
+        )
+        if not query.text.strip():
+            return [await self._listed(query, options, scope)] * len(queries)
+        texts = [each.text for each in queries]
+        try:
+            found = await self.knowledge_base().search_many(texts, options, scope)
+        except NotPermitted:
+            raise
+        except SourceNotConfigured:
+            return [CollectionAnswer(filled=False)] * len(queries)
+        return [await self._answer(query, options, each, scope) for each in found]
+
+    async def _answer(
+        self, query: CollectionQuery, options: KBOptions, found: Found, scope: Scope
+    ) -> CollectionAnswer:
+        total = len(found.items) if found.total is None else found.total
+        below = 0
+        if query.threshold != 0 and found.total_is == "exact" and len(found.items) < query.limit:
+            below = max(0, await self.knowledge_base().count(options, scope) - total)
+        return CollectionAnswer(
+            matches=tuple(_match(item) for item in found.items),
+            total=total,
+            total_is=found.total_is,
+            below=below,
+            facets=found.facets or {},
+        )
+
+    async def _listed(
+        self, query: CollectionQuery, options: KBOptions, scope: Scope
+    ) -> CollectionAnswer:
+        """Return the documents that fulfil the filter, in the order of a field."""
+        knowledge_base = self.knowledge_base()
+        listed = await knowledge_base.matching(options, scope)
+        facets = await knowledge_base.facets(options, scope) if listed and query.facets else {}
+        ordered = _ordered([_match(item) for item in listed], query.order_by)
+        return CollectionAnswer(
+            matches=tuple(ordered[query.offset : query.offset + query.limit]),
+            total=len(ordered),
+            facets=facets,
+            filled=bool(listed) or bool(await self._filled(options, scope)),
+        )
+
+    async def _filled(self, options: KBOptions, scope: Scope) -> int:
+        every = options.model_copy(update={"filter": None})
+        return await self.knowledge_base().count(every, scope)
+
+    async def get(
+        self, collection: str, ids: Sequence[str], /, *, owner: Owner = "tenant"
+    ) -> dict[str, CollectionDocument]:
+        spec = self._spec(collection)
+        scope = self._scoped(spec, owner)
+        with span("documents", spec.id, ids=len(ids)) as node:
+            wanted = list(dict.fromkeys(ids))
+            found = await self.knowledge_base().fetch_documents(spec.id, wanted, scope)
+            node.data["found"] = len(found)
+        tenant = scope.identity.tenant_id if spec.tenant_field else ""
+        return {id: _document(id, each.items, tenant) for id, each in found.items()}
+
+    async def count(
+        self,
+        collection: str,
+        /,
+        *,
+        filter: Mapping[str, Any] | None = None,
+        owner: Owner = "tenant",
+        tenant: str = "",
+    ) -> int:
+        spec = self._spec(collection)
+        if self.scope is None:
+            listed = await self.knowledge_base().list(
+                [spec.id], tenant=tenant if spec.tenant_field else None
+            )
+            return len(listed[0].documents)
+        options = KBOptions(collections=(spec.id,), filter=dict(filter) if filter else None)
+        return await self.knowledge_base().count(options, self._scoped(spec, owner))
+
+    async def put(
+        self,
+        collection: str,
+        documents: Sequence[CollectionDocument],
+        /,
+        *,
+        owner: Owner = "tenant",
+    ) -> PutReport:
+        spec = self._spec(collection)
+        if self.scope is not None:
+            tenant = self._scoped(spec, owner).identity.tenant_id if spec.tenant_field else ""
+            documents = [replace(document, tenant=tenant) for document in documents]
+        if not documents:
+            return PutReport()
+        failed = _unusable(documents)
+        rows = [_row(spec, document) for document in documents if document.id not in failed]
+        feed = io.BytesIO("\n".join(rows).encode("utf-8", "replace"))
+        report = await self.knowledge_base().add(spec.id, feed=feed, prune=False)
+        failed |= {file.document: file.error for file in report.files if file.error}
+        return PutReport(
+            added=report.counts.get("added", 0),
+            replaced=report.counts.get("replaced", 0),
+            unchanged=report.counts.get("unchanged", 0),
+            failed=failed,
+        )
+
+    async def remove(
+        self, collection: str, ids: Sequence[str], /, *, owner: Owner = "tenant", tenant: str = ""
+    ) -> tuple[str, ...]:
+        spec = self._spec(collection)
+        if self.scope is not None:
+            tenant = self._scoped(spec, owner).identity.tenant_id
+        tenant = tenant if spec.tenant_field else ""
+        return await self.knowledge_base().remove(
+            spec.id, list(ids), tenant=tenant, missing_ok=True
+        )
+
+    def _spec(self, name: str) -> CollectionSpec:
+        return self.app.resolve_collection(self.assistant_id, name)
+
+    def _scoped(self, spec: CollectionSpec, owner: Owner) -> Scope:
+        """Return the scope in which the documents of an owner are those of its tenant. Raises
+        NotPermitted."""
+        assert self.scope is not None, "a sync puts and removes documents, and reads none"
+        identity = self.scope.identity
+        if owner in ("app", "tenant") or not spec.tenant_field:
+            return self.scope
+        tenant = partition(identity, owner)
+        if not tenant:
+            raise NotPermitted(
+                f"collection {spec.id!r} separates the documents of each {owner}, and the request"
+                " names none"
+            )
+        return replace(self.scope, identity=identity.model_copy(update={"tenant_id": tenant}))
+
+
+def _ordered(matches: list[CollectionMatch], order_by: str) -> list[CollectionMatch]:
+    """Return the matches in the order of a field, `title` or `id`; those without a value last, and
+    equal ones by id."""
+    name, falling = order_by.removeprefix("-"), order_by.startswith("-")
+
+    def value(match: CollectionMatch) -> Any:
+        if name in ("id", "title"):
+            return getattr(match, name)
+        return match.fields.get(name)
+
+    def key(match: CollectionMatch) -> tuple[bool, Any]:
+        found = value(match)
+        number = isinstance(found, (int, float))
+        return (not number, found) if number else (True, str(found))
+
+    by_id = sorted(matches, key=lambda match: match.id)
+    there = [match for match in by_id if value(match) is not None]
+    absent = [match for match in by_id if value(match) is None]
+    return [*sorted(there, key=key, reverse=falling), *absent]
+
+
+def _match(item: Item) -> CollectionMatch:
+    return CollectionMatch(
+        id=item.document_id,
+        collection=item.collection,
+        title=item.title,
+        url=item.url,
+        passage=item.content,
+        score=item.score,
+        fields=item.data or {},
+    )
+
+
+def _document(id: str, passages: Sequence[Item], tenant: str) -> CollectionDocument:
+    first = passages[0]
+    return CollectionDocument(
+        id=id,
+        text=_joined(passages),
+        title=first.title,
+        url=first.url,
+        fields=first.data or {},
+        tenant=tenant,
+    )
+
+
+def _joined(passages: Sequence[Item]) -> str:
+    """Return the text of a document from its passages, which may overlap."""
+    text, end = "", 0
+    for item in passages:
+        extent = item.extent
+        if extent is None or not 0 < extent.end - extent.start <= len(item.content):
+            text = f"{text}\n\n{item.content}" if text else item.content
+            continue
+        own = item.content[len(item.content) - (extent.end - extent.start) :]
+        missing = extent.start - end if text else 0
+        text += own[-missing:] if missing < 0 else "\n" * missing + own
+        end = extent.end
+    return text
+
+
+def _row(spec: CollectionSpec, document: CollectionDocument) -> str:
+    rows = spec.rows
+    row: dict[str, Any] = dict(document.fields)
+    row[rows.id or "id"] = document.id
+    row[rows.text[0] if rows.text else "content"] = document.text
+    if document.title:
+        row[rows.title or "title"] = document.title
+    if document.url:
+        row[rows.url or "url"] = document.url
+    if spec.tenant_field:
+        row[spec.tenant_field] = document.tenant
+    return json.dumps(row, ensure_ascii=False)
+
+
+def _unusable(documents: Sequence[CollectionDocument]) -> dict[str, str]:
+    """Return what is wrong with documents that cannot be rows, by id."""
+    wrong: dict[str, str] = {}
+    for document in documents:
+        if not document.id.strip():
+            wrong[document.id] = "the document has no id"
+        elif not document.text.strip():
+            wrong[document.id] = "the document has no text"
+    return wrong

@@ -1,0 +1,112 @@
+"""What is wrong with toolkits and with the lists of them: names that lead nowhere, tools that do
+not exist or share a name, collections that do not separate tenants."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from groundhook.host.config import tree
+from groundhook.host.config.documents import Document, read_document
+from groundhook.host.config.locations import Path
+from groundhook.host.config.packages import App, Package
+from groundhook.host.core.errors import ConfigError, HostError, UnknownName
+from groundhook.host.core.problems import Problem, problems_of
+from groundhook.host.core.types.collection_spec import CollectionSpec
+from groundhook.host.core.types.toolkit_spec import ToolkitSpec
+from groundhook.host.turn.toolkits import Listed, ToolkitOf
+
+CONNECTOR = "connector:"  # before the id of a connector, in a value of a toolkit's file
+
+
+def toolkit_problems(app: App, place: tree.Found, toolkits: ToolkitOf) -> Iterator[Problem]:
+    """Yield the problems of one toolkit's file."""
+    try:
+        document = read_document(place.path, place.shown)
+        spec = app.toolkits.named(place.id)
+    except HostError as exc:
+        yield from problems_of(exc)
+        return
+    yield from document.warnings
+    try:
+        tools = toolkits(place.id).tools()
+    except HostError as exc:
+        yield from problems_of(exc)
+        tools = ()
+    collections: list[CollectionSpec] = []
+    for path, name in _collections(document.data):
+        try:
+            collections.append(
+                app.resolve_collection(spec.assistant, name, place=document.place(path))
+            )
+        except UnknownName as exc:
+            yield from problems_of(exc)
+        except ConfigError:
+            continue  # reported by the check of that file
+    for path, id in _connectors(document.data, ()):
+        if app.connector_id(spec.assistant, id) not in app.connectors:
+            at = document.place(path)
+            yield from problems_of(UnknownName("connector", id, app.connectors, place=at))
+    needing = [tool.name for tool in tools if "tenant" in tool.needs.parts]
+    if needing and collections and not any(each.tenant_field for each in collections):
+        yield _without_tenants(spec, document, needing, collections)
+
+
+def list_problems(app: App, package: Package, toolkits: ToolkitOf) -> Iterator[Problem]:
+    """Yield the problems of the list of toolkits of one assistant: unknown tools, and tools of one
+    name. Unknown toolkits are found with the other names of the file."""
+    resolved = app.settings_for(package)
+    listed = Listed.of(app, package.id, resolved.settings.tools, toolkits)
+    place = resolved.place("tools")
+    for problem in listed.problems.values():
+        if isinstance(problem, UnknownName) and problem.message.startswith("no tool of "):
+            yield Problem("error", problem.message, place, problem.hint, problem.code)
+    for name, owners in listed.homonyms().items():
+        offered = ", ".join(f"'{owner.rpartition('.')[2]}__{name}'" for owner in owners)
+        yield Problem(
+            "warning",
+            f"{len(owners)} toolkits have a tool {name!r}; they are offered as {offered}",
+            place,
+            "'as' in their entries gives them other names",
+            "tool_name",
+        )
+
+
+def _without_tenants(
+    spec: ToolkitSpec, document: Document, tools: list[str], collections: list[CollectionSpec]
+) -> Problem:
+    named = ", ".join(repr(each.id) for each in collections)
+    key = "collections" if "collections" in document.data else "collection"
+    return Problem(
+        "error",
+        f"{', '.join(tools)} of toolkit {spec.id!r} needs a tenant, and none of its collections"
+        f" ({named}) has a tenant_field",
+        document.place((key,)),
+        "declare tenant_field in the collection's .kb.yao",
+    )
+
+
+def _collections(data: Mapping[str, Any]) -> Iterator[tuple[Path, str]]:
+    """Yield the collections that a file names, under `collection` or `collections`."""
+    one, several = data.get("collection"), data.get("collections")
+    if isinstance(one, str):
+        yield ("collection",), one
+    if isinstance(several, Mapping):
+        entries: list[tuple[str | int, Any]] = list(several.items())
+    else:
+        entries = list(enumerate(several)) if isinstance(several, list) else []
+    for key, name in entries:
+        if isinstance(name, str):
+            yield ("collections", key), name
+
+
+def _connectors(value: Any, path: Path) -> Iterator[tuple[Path, str]]:
+    """Yield the connectors that a file names anywhere, as `connector:<id>`."""
+    if isinstance(value, str) and value.startswith(CONNECTOR):
+        yield path, value.removeprefix(CONNECTOR)
+    elif isinstance(value, Mapping):
+        for key, inner in value.items():
+            yield from _connectors(inner, (*path, key))
+    elif isinstance(value, list):
+        for place, inner in enumerate(value):
+            yield from _connectors(inner, (*path, place))

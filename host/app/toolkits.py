@@ -1,0 +1,46 @@
+"""The toolkits of an open app, each made when one of its tools is first listed."""
+
+from __future__ import annotations
+
+from groundhook.host.app.plugins import PluginContext
+from groundhook.host.config.packages import App
+from groundhook.host.core.errors import HostError, PluginError
+from groundhook.host.core.tool_ports import Toolkit
+from groundhook.host.core.types.toolkit_spec import ToolkitSpec
+
+
+class Toolkits:
+    """Toolkits by full id. A reload makes those anew whose file has changed."""
+
+    def __init__(
+        self,
+        app: App,
+        context: PluginContext,
+        made: dict[str, tuple[ToolkitSpec, Toolkit]] | None = None,
+    ) -> None:
+        self._app, self._context = app, context
+        self._made = {} if made is None else made
+
+    def with_app(self, app: App) -> Toolkits:
+        return Toolkits(app, self._context, dict(self._made))
+
+    def __call__(self, id: str) -> Toolkit:
+        """Raises UnknownName; ConfigError when its file is broken or needs a variable that is not
+        set, PluginError when its type cannot be made."""
+        spec = self._app.toolkits.named(id)
+        made = self._made.get(id)
+        if made is None or made[0] is not spec:
+            made = self._made[id] = (spec, self._make(spec))
+        return made[1]
+
+    def _make(self, spec: ToolkitSpec) -> Toolkit:
+        types = self._context.plugins.toolkits
+        try:
+            return types[spec.common.type](spec, self._context)
+        except HostError:
+            raise
+        except Exception as exc:
+            raise PluginError(
+                f"the toolkit {spec.id!r} of {types.owner(spec.common.type)} cannot be made:"
+                f" {exc.__class__.__name__}: {exc}"
+            ) from exc

@@ -1,0 +1,167 @@
+"""Files that each declare one thing: collections, models, connectors, MCP servers and toolkits, of
+the app and of each assistant. A file is read when it is first needed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import TypeVar
+
+from groundhook.host.config import tree
+from groundhook.host.config.catalogue import Catalogue
+from groundhook.host.config.documents import read_document
+from groundhook.host.config.environment import Environment
+from groundhook.host.config.validate import read_value
+from groundhook.host.core.errors import ConfigError, suggestion
+from groundhook.host.core.settings import SearchSettings
+from groundhook.host.core.settings_files import PackageFile
+from groundhook.host.core.types.base import Value
+from groundhook.host.core.types.collection_spec import CollectionSpec
+from groundhook.host.core.types.connector_spec import ConnectorSpec
+from groundhook.host.core.types.model_spec import ModelSpec
+from groundhook.host.core.types.server_spec import ServerSpec
+from groundhook.host.core.types.system_models import SYSTEM_MODELS
+from groundhook.host.core.types.toolkit_spec import ToolkitSettings, ToolkitSpec
+
+Spec = TypeVar("Spec", bound=Value)
+
+# Files of which an unknown key is a warning. In those of collections, models and servers it is an
+# error: there a key may decide who sees what.
+LENIENT: tuple[type[Value], ...] = (PackageFile, SearchSettings, ConnectorSpec)
+_TOOLKIT_KEYS = frozenset(ToolkitSettings.model_fields)
+
+_OFFLINE = ConnectorSpec(
+    id="extractive", label="Sentences of the sources, no language model", type="extractive"
+)
+
+
+def collections(
+    root: Path, found: Sequence[tree.Found], environment: Environment
+) -> Catalogue[CollectionSpec]:
+    """Return the collections of an app, with those of its assistants."""
+    loaders = {
+        each.id: partial(_collection, each, root, environment)
+        for each in _everywhere("kb", found, root)
+    }
+    return Catalogue("collection", loaders)
+
+
+def models(
+    root: Path, found: Sequence[tree.Found], environment: Environment
+) -> Catalogue[ModelSpec]:
+    """Return the models."""
+    return Catalogue("model", _specs("models", ModelSpec, found, root, environment), SYSTEM_MODELS)
+
+
+def servers(
+    root: Path, found: Sequence[tree.Found], environment: Environment
+) -> Catalogue[ServerSpec]:
+    """Return the MCP servers."""
+    return Catalogue("MCP server", _specs("mcps", ServerSpec, found, root, environment))
+
+
+def connectors(
+    root: Path, found: Sequence[tree.Found], environment: Environment, types: frozenset[str]
+) -> Catalogue[ConnectorSpec]:
+    """Return the connectors, with the one that every app has. `types` are those that one may have
+    (none: any)."""
+    loaders: dict[str, Callable[[], ConnectorSpec]] = {_OFFLINE.id: lambda: _OFFLINE}
+    for each in _everywhere("connectors", found, root):
+        loaders[each.id] = partial(_connector, each, environment, types)
+    return Catalogue("connector", loaders)
+
+
+def toolkits(
+    root: Path, found: Sequence[tree.Found], environment: Environment, types: frozenset[str]
+) -> Catalogue[ToolkitSpec]:
+    """Return the toolkits. `types` are those that one may have (none: any)."""
+    loaders = {
+        each.id: partial(_toolkit, each, owner, root, environment, types)
+        for owner in (None, *found)
+        for each in _owned("toolkits", owner, root)
+    }
+    return Catalogue("toolkit", loaders)
+
+
+def _owned(kind: str, owner: tree.Found | None, root: Path) -> Iterable[tree.Found]:
+    """Return the files of a kind of one assistant, or of the app (None)."""
+    if owner is None:
+        return tree.declared(root, root, kind=kind)
+    return tree.declared(owner.path, root, kind=kind, prefix=f"agents.{owner.id}.")
+
+
+def _everywhere(kind: str, packages: Iterable[tree.Found], root: Path) -> Iterable[tree.Found]:
+    for owner in (None, *packages):
+        yield from _owned(kind, owner, root)
+
+
+def _specs(
+    kind: str,
+    model: type[Spec],
+    packages: Iterable[tree.Found],
+    root: Path,
+    environment: Environment,
+) -> dict[str, Callable[[], Spec]]:
+    return {
+        each.id: partial(_spec, model, each, environment)
+        for each in _everywhere(kind, packages, root)
+    }
+
+
+def _spec(model: type[Spec], found: tree.Found, environment: Environment) -> Spec:
+    document = read_document(found.path, found.shown)
+    return read_value(model, document, environment, lenient=model in LENIENT, id=found.id)
+
+
+def _connector(found: tree.Found, environment: Environment, types: frozenset[str]) -> ConnectorSpec:
+    spec = _spec(ConnectorSpec, found, environment)
+    if types and spec.type not in types:
+        place = read_document(found.path, found.shown).place(("type",))
+        hint = suggestion(spec.type, sorted(types))
+        raise ConfigError(f"'type': no connector type {spec.type!r}", place=place, hint=hint)
+    return spec
+
+
+def _toolkit(
+    found: tree.Found,
+    owner: tree.Found | None,
+    root: Path,
+    environment: Environment,
+    types: frozenset[str],
+) -> ToolkitSpec:
+    """Read the keys that every toolkit has. Those of its type are read when it is made."""
+    document = read_document(found.path, found.shown)
+    known = {key: value for key, value in document.data.items() if key in _TOOLKIT_KEYS}
+    common = read_value(ToolkitSettings, replace(document, data=known), environment)
+    if types and common.type not in types:
+        hint = suggestion(common.type, sorted(types))
+        place = document.place(("type",))
+        raise ConfigError(f"'type': no toolkit type {common.type!r}", place=place, hint=hint)
+    return ToolkitSpec(
+        id=found.id,
+        assistant=owner.id if owner else "",
+        folder=owner.path if owner else root,
+        shown=found.shown,
+        common=common,
+        read=lambda model: read_value(model, document, environment),
+    )
+
+
+def _collection(found: tree.Found, root: Path, environment: Environment) -> CollectionSpec:
+    """Read a collection. The path of a spaCy pipeline is relative to the collection's file, or else
+    to the app's folder."""
+    spec = _spec(CollectionSpec, found, environment)
+    done, _, name = spec.entities.extractor.partition(":")
+    folders = (
+        [folder / name for folder in (found.path.parent, root)] if done == "spacy" and name else []
+    )
+    folder = next((folder for folder in folders if folder.is_dir()), None)
+    if folder is None:
+        return spec
+    return spec.model_copy(
+        update={
+            "entities": spec.entities.model_copy(update={"extractor": f"{done}:{folder.resolve()}"})
+        }
+    )

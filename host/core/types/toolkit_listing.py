@@ -1,0 +1,94 @@
+"""The list of toolkits of an assistant: `tools` in package.yao, and what Create returns. Pure: it
+does not know which toolkits exist."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+KEYS = ("toolkit", "tools", "scopes", "when", "as")
+SCOPE, DEFAULT_SCOPE = "scope", "general"  # key of the request's metadata, and its default
+
+
+@dataclass(frozen=True)
+class ListedToolkit:
+    """A toolkit by its name in the list. `tools` are those that are offered; empty: all. They are
+    offered only in turns whose `metadata.scope` (default `general`) is one of `scopes` (empty: any)
+    and whose `metadata.<when>` is not false (`when` empty: any; absent: true). `names` maps tools
+    to the names under which they are offered."""
+
+    name: str
+    tools: tuple[str, ...] = ()
+    scopes: tuple[str, ...] = ()
+    when: str = ""
+    names: Mapping[str, str] = field(default_factory=dict, hash=False)
+
+    def withheld(self, metadata: Mapping[str, Any]) -> str:
+        """Return why the tools are not offered under this metadata; "" if they are."""
+        scope = metadata.get(SCOPE) or DEFAULT_SCOPE
+        if self.scopes and scope not in self.scopes:
+            return f"not offered in this scope ({scope!r}; offered in {', '.join(self.scopes)})"
+        if self.when and metadata.get(self.when, True) in (False, None, "", 0, "false"):
+            return f"not offered in this scope (metadata.{self.when} is not set)"
+        return ""
+
+
+def parse_listed_toolkits(entry: Any) -> tuple[ListedToolkit, ...]:
+    """Return the toolkits of an entry of `tools`: "id", {id: [tools]}, {id: {tools, scopes, when,
+    as}} or {toolkit, tools, scopes, when, as}. Raises ValueError."""
+    if isinstance(entry, str):
+        return (_listed(entry, {}),)
+    if not isinstance(entry, Mapping):
+        raise ValueError(
+            "should be the id of a toolkit, {id: [tools]}, or {toolkit, tools, scopes, when, as}"
+        )
+    if "toolkit" in entry:
+        name = entry["toolkit"]
+        if not isinstance(name, str):
+            raise ValueError("'toolkit' must be text")
+        return (_listed(name, {key: value for key, value in entry.items() if key != "toolkit"}),)
+    if not entry:
+        raise ValueError("names no toolkit")
+    return tuple(
+        _listed(name, {"tools": keys} if isinstance(keys, (list, tuple)) else keys)
+        for name, keys in entry.items()
+    )
+
+
+def _listed(name: str, keys: Any) -> ListedToolkit:
+    if not name.strip():
+        raise ValueError("names no toolkit")
+    if not isinstance(keys, Mapping):
+        raise ValueError(f"{name!r} must be followed by a list of tools")
+    unknown = sorted(set(keys) - set(KEYS))
+    if unknown:
+        raise ValueError(f"{unknown[0]!r} is not a key of a toolkit (known: {', '.join(KEYS)})")
+    when = keys.get("when") or ""
+    if not isinstance(when, str):
+        raise ValueError(f"'when' of {name!r} must be a key of the request's metadata")
+    tools = _texts(name, "tools", keys)
+    return ListedToolkit(
+        name, tools, _texts(name, "scopes", keys), when, _names(name, tools, keys.get("as"))
+    )
+
+
+def _names(name: str, tools: Sequence[str], given: Any) -> Mapping[str, str]:
+    if given is None:
+        return {}
+    if isinstance(given, str) and given and len(tools) == 1:
+        return {tools[0]: given}
+    if isinstance(given, Mapping) and all(isinstance(value, str) for value in given.values()):
+        return dict(given)
+    raise ValueError(f"'as' of {name!r} must be a name if 'tools' has one, or {{tool: name}}")
+
+
+def _texts(name: str, key: str, keys: Mapping[str, Any]) -> tuple[str, ...]:
+    values = keys.get(key) or ()
+    if (
+        isinstance(values, str)
+        or not isinstance(values, Sequence)
+        or not all(isinstance(value, str) for value in values)
+    ):
+        raise ValueError(f"'{key}' of {name!r} must be a list of names")
+    return tuple(values)

@@ -1,0 +1,63 @@
+"""Whole answers of language models for tools: `host.core.tool_ports.Models`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from groundhook.host.config.packages import App
+from groundhook.host.core.errors import ModelTruncated
+from groundhook.host.core.json_text import extract_json
+from groundhook.host.core.ports import Connector, ModelCall
+from groundhook.host.core.tool_ports import ModelReply
+from groundhook.host.core.trace import span
+from groundhook.host.core.types.turn import Message
+from groundhook.host.core.types.uses import JsonReply
+from groundhook.host.turn.answer import Draft, step
+
+
+@dataclass(frozen=True)
+class AppModels:
+    """The models of an app, with the names of one assistant ("": of the app)."""
+
+    app: App
+    assistant_id: str
+    connectors: Callable[[str], Connector]
+
+    async def complete(
+        self,
+        connector: str,
+        messages: Sequence[Message],
+        /,
+        *,
+        answer: Literal["text", "json"] | JsonReply = "text",
+        temperature: float | None = None,
+        max_tokens: int | None = None,
+    ) -> ModelReply:
+        model = self.connectors(self.app.connector_id(self.assistant_id, connector))
+        question = next((each.text for each in reversed(messages) if each.role == "user"), "")
+        call = ModelCall(
+            messages=messages,
+            question=question,
+            temperature=temperature,
+            max_tokens=max_tokens,
+            reply=None if answer == "text" else answer,
+        )
+        draft = Draft()
+        with span("model", connector, messages=len(messages)) as node:
+            async with model.stream(call) as deltas:
+                async for delta in deltas:
+                    draft = step(draft, delta)
+            if draft.finished is None:
+                raise ModelTruncated("the model's answer ended before it was complete")
+            finished = draft.finished
+            node.data.update(model=finished.model, characters=len(draft.text))
+            node.data.update(finished.usage.model_dump())
+        return ModelReply(
+            text=draft.text,
+            data=None if answer == "text" else extract_json(draft.text),
+            model=finished.model,
+            finish_reason=finished.finish_reason,
+            usage=finished.usage,
+        )

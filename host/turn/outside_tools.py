@@ -1,0 +1,134 @@
+"""Tool calls outside of turns: from Python, the command line, HTTP and MCP."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import anyio
+
+from groundhook.host.citations.index import CitationIndex
+from groundhook.host.core.channel import Channel
+from groundhook.host.core.settings import Settings
+from groundhook.host.core.trace import recording, span
+from groundhook.host.core.types.events import Event, ToolResult, ToolStart, Trace, Warned
+from groundhook.host.core.types.tools import ToolInfo, ToolOutcome
+from groundhook.host.turn.context import Request, RunContext, Runtime, search_scope
+from groundhook.host.turn.grants import Listing
+from groundhook.host.turn.stream import call_assistant
+from groundhook.host.turn.tool_scopes import ToolScopes
+from groundhook.host.turn.toolkits import Listed
+from groundhook.host.turn.tools import Toolbox, server_tools
+
+
+@dataclass(frozen=True)
+class OutsideTools:
+    """The tools of one request: those that its assistant lists, or all toolkits of the app and the
+    tools of the host where the assistant's id is empty."""
+
+    runtime: Runtime
+    request: Request
+    settings: Settings
+
+    async def toolbox(self) -> Toolbox:
+        """Return the tools. The errors of toolkits and servers are its `problems`."""
+        runtime, id = self.runtime, self.request.assistant_id
+        own = runtime.toolbox.offers
+        if not id:
+            listed = Listed.every(runtime.app, runtime.toolkits)
+            return Toolbox.of([*own.values(), *listed.offers({}, own)], listed.problems)
+        listed = Listed.of(runtime.app, id, self.settings.tools, runtime.toolkits)
+        offers = listed.offers(self.request.options.metadata, own)
+        box = Toolbox.of([*own.values(), *offers], listed.problems)
+        if not self.settings.mcp.servers:
+            return box
+        servers = Listing.of(runtime.app, id, self.settings.mcp.servers)
+        found, failed = await server_tools(
+            runtime.servers,
+            {id: each.tools for id, each in servers.servers.items()},
+            {id: each.name for id, each in servers.servers.items()},
+        )
+        called = {each.name: failed[id] for id, each in servers.servers.items() if id in failed}
+        problems = {**servers.problems, **called, **box.problems}
+        return Toolbox.of(box.joined(found).offers.values(), problems)
+
+    async def listed(self, *, allowed: bool) -> list[ToolInfo]:
+        """Return the tools; with `allowed` those that the identity may use."""
+        identity, metadata = self.request.identity, self.request.options.metadata
+        return [
+            offer.info()
+            for offer in (await self.toolbox()).offers.values()
+            if not offer.withheld
+            and not (
+                allowed and offer.refusal(identity, {**_every(offer.needs.metadata), **metadata})
+            )
+        ]
+
+    async def run(
+        self, name: str, arguments: Mapping[str, Any], events: Callable[[Event], object] | None
+    ) -> ToolOutcome:
+        """Call a tool. `events` is called with what happens, in order."""
+        channel = Channel("tool")
+        outcome: ToolOutcome | None = None
+
+        async def forward() -> None:
+            async for event in channel:
+                if events is not None:
+                    events(event)
+
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(forward)
+            try:
+                with recording(lambda node: channel.send_nowait(Trace(node=node))):
+                    outcome = await self._run(name, arguments, channel)
+            finally:
+                channel.close()
+        assert outcome is not None
+        return outcome
+
+    async def _run(self, name: str, arguments: Mapping[str, Any], channel: Channel) -> ToolOutcome:
+        async def warn(code: str, message: str) -> None:
+            await channel.send(Warned(code=code, message=message))
+
+        context = RunContext(runtime=self.runtime, turn_id=channel.turn_id)
+        scope = search_scope(context, self.request, self.settings, call_assistant, warn)
+        scopes = ToolScopes(
+            self.runtime,
+            scope,
+            self.settings,
+            channel,
+            self.request.options.metadata,
+            self.request.options.locale,
+        )
+        toolbox = await self.toolbox()
+        offer = toolbox.find(name)
+        about = {
+            "name": offer.name if offer else name,
+            "server": offer.server if offer else "",
+            "toolkit": offer.toolkit_name if offer else "",
+        }
+        call_id = "call"
+        await channel.send(ToolStart(call_id=call_id, **about, arguments=dict(arguments)))
+        with span("tool", about["name"], server=about["server"], toolkit=about["toolkit"]) as node:
+            outcome = await toolbox.call(call_id, name, arguments, scopes)
+            if outcome.error is not None:
+                node.fail(outcome.error)
+        index = CitationIndex(self.settings.search.citation.format, self.runtime.app.collections)
+        items = tuple(index.cite(item) for item in outcome.items)
+        await channel.send(
+            ToolResult(
+                call_id=call_id,
+                **about,
+                result=outcome.result,
+                error=outcome.error,
+                items=items,
+                duration_ms=outcome.duration_ms,
+            )
+        )
+        return outcome.model_copy(update={"items": items, "toolcall_id": ""})
+
+
+def _every(keys: Any) -> dict[str, Any]:
+    """Return metadata that has all keys: it belongs to a call, not to the identity."""
+    return dict.fromkeys(keys, True)

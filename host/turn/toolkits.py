@@ -1,0 +1,134 @@
+"""The toolkits that an assistant lists, and the names under which their tools are offered. Makes
+toolkits, calls none of their tools.
+
+A tool is offered under its own name while no other tool of the list has it, else every one of the
+homonyms as `<toolkit>__<tool>`. What is withheld in a turn counts as well, so a name does not
+depend on the turn.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from groundhook.host.config.packages import App
+from groundhook.host.core.errors import ConfigError, HostError, PluginError, UnknownName
+from groundhook.host.core.tool_ports import Toolkit
+from groundhook.host.core.types.toolkit_listing import ListedToolkit, parse_listed_toolkits
+from groundhook.host.core.types.toolkit_spec import ToolkitSpec
+from groundhook.host.core.types.tools import Tool
+from groundhook.host.turn.tools import Offer, offer_of
+
+ToolkitOf = Callable[[str], Toolkit]  # by full id; raises ConfigError, PluginError
+
+_REFUSED = re.compile(r"[^A-Za-z0-9_-]")
+LONGEST = 64  # characters of a tool's name, as APIs accept it
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One listed tool."""
+
+    spec: ToolkitSpec
+    listed: ListedToolkit
+    tool: Tool
+
+
+@dataclass
+class Listed:
+    """The tools of a list of toolkits, and the problems with its entries, by the name in it."""
+
+    entries: list[Entry] = field(default_factory=list)
+    problems: dict[str, HostError] = field(default_factory=dict)
+
+    @staticmethod
+    def of(
+        app: App, assistant_id: str, listed: Iterable[str | Mapping[str, Any]], toolkits: ToolkitOf
+    ) -> Listed:
+        """Return the tools of an assistant's list."""
+        found = Listed()
+        for one in (each for entry in listed for each in parse_listed_toolkits(entry)):
+            try:
+                found._add(app.resolve_toolkit(assistant_id, one.name), one, toolkits)
+            except (UnknownName, ConfigError, PluginError) as exc:
+                found.problems[one.name] = exc
+        return found
+
+    @staticmethod
+    def every(app: App, toolkits: ToolkitOf) -> Listed:
+        """Return the tools of all toolkits of the app."""
+        found = Listed()
+        for id in app.toolkits:
+            try:
+                found._add(app.toolkits[id], ListedToolkit(id), toolkits)
+            except (ConfigError, PluginError) as exc:
+                found.problems[id] = exc
+        return found
+
+    def _add(self, spec: ToolkitSpec, listed: ListedToolkit, toolkits: ToolkitOf) -> None:
+        tools = {tool.name: tool for tool in toolkits(spec.id).tools()}
+        for name in listed.tools:
+            if name not in tools:
+                problem = UnknownName(f"tool of toolkit {listed.name!r}", name, tools)
+                self.problems[f"{listed.name}.{name}"] = problem
+        known = {(entry.spec.id, entry.tool.name) for entry in self.entries}
+        self.entries += [
+            Entry(spec, listed, tool)
+            for name, tool in tools.items()
+            if (not listed.tools or name in listed.tools) and (spec.id, name) not in known
+        ]
+
+    def homonyms(self) -> Mapping[str, Sequence[str]]:
+        """Return the toolkits of each name that several listed tools have."""
+        named: dict[str, list[str]] = {}
+        for entry in self.entries:
+            if entry.tool.name not in entry.listed.names:
+                named.setdefault(entry.tool.name, []).append(entry.listed.name)
+        return {name: owners for name, owners in named.items() if len(owners) > 1}
+
+    def offers(self, metadata: Mapping[str, Any], taken: Iterable[str] = ()) -> Iterator[Offer]:
+        """Yield the tools as they are offered. `taken` are the names of tools that are no
+        toolkit's."""
+        names = self._names(taken)
+        for entry, name in zip(self.entries, names, strict=True):
+            spec, tool = entry.spec, entry.tool
+            more: dict[str, Any] = {}
+            if spec.common.deadline_ms is not None:
+                more["deadline_ms"] = spec.common.deadline_ms
+            yield offer_of(
+                tool,
+                name=name,
+                toolkit=spec.id,
+                assistant=spec.assistant,
+                aliases=(
+                    _qualified(spec.name, tool.name),
+                    f"{spec.name}.{tool.name}",
+                    f"{spec.id}.{tool.name}",
+                ),
+                permission=spec.common.permission,
+                withheld=entry.listed.withheld(metadata),
+                **more,
+            )
+
+    def _names(self, taken: Iterable[str]) -> list[str]:
+        wanted = [
+            entry.listed.names.get(entry.tool.name, entry.tool.name) for entry in self.entries
+        ]
+        count = Counter([*wanted, *taken])
+        short = [
+            name if count[name] == 1 else _qualified(entry.spec.name, entry.tool.name)
+            for entry, name in zip(self.entries, wanted, strict=True)
+        ]
+        again = Counter([*short, *taken])
+        return [
+            name if again[name] == 1 else _qualified(entry.spec.id, entry.tool.name)
+            for entry, name in zip(self.entries, short, strict=True)
+        ]
+
+
+def _qualified(toolkit: str, tool: str) -> str:
+    owner = _REFUSED.sub("_", toolkit)
+    return f"{owner[: LONGEST - len(tool) - 2]}__{tool}"[:LONGEST]
