@@ -8,7 +8,7 @@ the size of a page and never on its offset.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
@@ -21,6 +21,7 @@ _GROUPED = 2_000  # passages that are looked at where few of each document are w
 _DIGITS = 9  # of a similarity: beyond them, equal ones differ
 
 P = TypeVar("P", bound=Hashable)
+DocumentOf = Callable[[P], Hashable]
 
 
 @dataclass(frozen=True)
@@ -52,16 +53,37 @@ def cut_off(dense: Mapping[P, float], pool: int, least: float) -> bool:
     return len(dense) >= pool and min(dense.values()) >= least
 
 
+def fills(fused: Mapping[P, float], question: Question, document_of: DocumentOf[P]) -> bool:
+    """Return whether the fused passages alone fill the page."""
+    order = _grouped(fused, question.groups, document_of) if question.groups else [*fused]
+    return question.offset + question.limit <= len(order)
+
+
+def reached(
+    question: Question, fused: Mapping[P, float], uncut: Iterable[Mapping[P, float]], counted: int
+) -> int:
+    """Return how many passages match without groups: `counted` of languages whose lists were cut
+    off, those in the `uncut` lists, and passages that are returned for their words alone."""
+    least = question.least_cosine
+    return (
+        counted
+        + sum(similarity >= least for dense in uncut for similarity in dense.values())
+        + sum(similarity < least for similarity in fused.values())
+    )
+
+
 def page(
     fused: Mapping[P, float],
     nearest: Mapping[P, float],
     question: Question,
-    document_of: Callable[[P], Hashable],
+    document_of: DocumentOf[P],
     *,
-    whole: bool,
+    whole: bool = True,
+    matching: int | None = None,
 ) -> Page[P]:
     """Return the page of a question. `fused` are matches in their order; `nearest` are passages
-    beyond them, of which those that reach the threshold follow. `whole`: no match is in neither."""
+    beyond them, of which those that reach the threshold follow. `whole`: no match is in neither.
+    `matching`: the number of all matches, where it is known."""
     least = question.least_cosine
     rest = {
         place: similarity
@@ -75,10 +97,13 @@ def page(
     if question.groups:
         order = _grouped(order, question.groups, document_of)
         count = len(order)
+    if matching is not None:
+        count = max(matching, len(order))
     wanted = order[question.offset : question.offset + question.limit]
-    known = {**rest, **fused}
     return Page(
-        found={place: max(known[place], least) for place in wanted},
+        found={
+            place: max(fused[place] if place in fused else rest[place], least) for place in wanted
+        },
         total=min(count, COUNTED),
         total_is="exact" if whole and count <= COUNTED else "at_least",
     )
@@ -88,7 +113,7 @@ def _place(place: P, similarity: float) -> tuple[float, P]:
     return -round(similarity, _DIGITS), place
 
 
-def _grouped(order: Sequence[P], most: int, document_of: Callable[[P], Hashable]) -> list[P]:
+def _grouped(order: Iterable[P], most: int, document_of: DocumentOf[P]) -> list[P]:
     """Return the passages in their order, at most `most` of each document."""
     seen = Counter[Hashable]()
     kept = []

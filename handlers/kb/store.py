@@ -22,6 +22,7 @@ from groundhook.host.core.types.filters import Filter, dumped, loaded
 from groundhook.host.core.types.search import TotalIs
 
 MOST_PASSAGES = (1 << 20) - 1  # of one document
+EVERY = -1.0  # the least cosine that every passage has
 _DECIDE = 100  # passages that decide in which language a collection is
 _NO_FIELDS: Fields = {}
 
@@ -151,7 +152,7 @@ class Question:
     vector: bytes
     text: str
     limit: int
-    least_cosine: float = -1.0
+    least_cosine: float = EVERY
     tenant: str | None = None
     filter: Filter | None = None
     vectors: bool = False

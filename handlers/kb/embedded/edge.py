@@ -199,11 +199,11 @@ class Shard:
             ]
         with _engine_at(self._path):
             found = self._handle.query_batch(engine.QueryBatchRequest(questions))
-        scores = [_scores(points) for points in found]
-        legs_each = len(scores) // len(languages)
+        lists = [scores(points) for points in found]
+        legs_each = len(lists) // len(languages)
         return [
-            Rankings(scores[at], scores[at + 1] if legs_each > 1 else {})
-            for at in range(0, len(scores), legs_each)
+            Rankings(lists[at], lists[at + 1] if legs_each > 1 else {})
+            for at in range(0, len(lists), legs_each)
         ]
 
     def nearest(
@@ -216,9 +216,10 @@ class Shard:
         hidden: Collection[int],
         among: Filter | None,
         languages: Sequence[str],
-    ) -> list[dict[int, float]]:
+    ) -> list[list[engine.ScoredPoint]]:
         """For each language in `least`, one of `languages`, return up to `limit` of the nearest
-        passages with at least this cosine. Takes no payload from the disk."""
+        passages with at least this cosine. Takes no payload from the disk. `scores` reads them,
+        which takes as long as finding them: a count needs none."""
         questions = [
             engine.QueryRequest(
                 limit=limit,
@@ -229,8 +230,7 @@ class Shard:
             for language, cosine in least.items()
         ]
         with _engine_at(self._path):
-            found = self._handle.query_batch(engine.QueryBatchRequest(questions))
-        return [_scores(points) for points in found]
+            return self._handle.query_batch(engine.QueryBatchRequest(questions))
 
     def rarest(
         self, indices: Sequence[int], *, tenant: str | None, hidden: Collection[int]
@@ -249,7 +249,7 @@ class Shard:
         ]
         with _engine_at(self._path):
             found = self._handle.query_batch(engine.QueryBatchRequest(questions))
-        return [_scores(points) for points in found]
+        return [scores(points) for points in found]
 
     def cosines(self, vector: Vector, ids: Collection[int]) -> dict[int, float]:
         """Return the cosines of these passages and a question."""
@@ -261,7 +261,7 @@ class Shard:
             limit=len(ids), query=nearest, filter=among, params=_EVERY_ONE
         )
         with _engine_at(self._path):
-            return _scores(self._handle.query(request))
+            return scores(self._handle.query(request))
 
     def facets(
         self,
@@ -364,7 +364,8 @@ def _quantisation(wanted: str) -> engine.QuantizationConfigType | None:
 _SCORED = attrgetter("id", "score")
 
 
-def _scores(points: Sequence[engine.ScoredPoint]) -> dict[int, float]:
+def scores(points: Sequence[engine.ScoredPoint]) -> dict[int, float]:
+    """Return point id → score, best first."""
     return dict(map(_SCORED, points))
 
 

@@ -7,16 +7,17 @@ passages of the page.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from groundhook.handlers.kb import paging
 from groundhook.handlers.kb.analyse import Analyser, Sparse
 from groundhook.handlers.kb.balance import Balance, Sums
-from groundhook.handlers.kb.embedded.edge import ORDINALS, Rankings, Shard
+from groundhook.handlers.kb.embedded.edge import ORDINALS, Rankings, Shard, scores
 from groundhook.handlers.kb.embedded.manifest import Manifest
 from groundhook.handlers.kb.embedded.point_cache import Remembered
 from groundhook.handlers.kb.ranking import fusion
 from groundhook.handlers.kb.ranking.scale import Scale
-from groundhook.handlers.kb.store import Answer, Question
+from groundhook.handlers.kb.store import EVERY, Answer, Question
 
 _MATCHED = 512  # passages whose words are remembered: those that match best
 _RARE = 65_536  # words whose rarity is remembered
@@ -63,10 +64,8 @@ class Search:
         order = fusion.fused(groups, cosines, pool)
         alone = fusion.found_alone(words, rarity, groups)
         enough = [id for id in order if cosines[id] >= question.least_cosine or id in alone]
-        nearest, whole = self._nearest(question, scale, groups, languages)
-        page = paging.page(
-            {id: cosines[id] for id in enough}, nearest, question, _generation, whole=whole
-        )
+        fused_matches = {id: cosines[id] for id in enough}
+        page = self._page(question, scale, groups, languages, fused_matches)
         return page.found, Answer(
             candidates=len(order),
             below=len(order) - len(enough),
@@ -77,35 +76,46 @@ class Search:
             language=self._language,
         )
 
-    def _nearest(
+    def _page(
         self,
         question: Question,
         scale: Scale,
         groups: Sequence[fusion.Group],
         languages: Sequence[str],
-    ) -> tuple[dict[int, float], bool]:
-        """Return the similarities of all passages that reach the threshold by their vectors, and
-        whether these are all. Only the languages are searched again whose list was cut off."""
+        fused: Mapping[int, float],
+    ) -> paging.Page[int]:
+        """Return the page. Where the list of a language was cut off, its passages are counted, and
+        read only if the page needs more than were fused."""
         nearest = {id: one for group in groups for id, one in group.dense.items()}
         least, pool = question.least_cosine, paging.pool_of(question)
         cut = [at for at, group in enumerate(groups) if paging.cut_off(group.dense, pool, least)]
-        if not cut:
-            return nearest, True
-        if not question.counted:
-            return nearest, False
+        if not cut or not question.counted:
+            return paging.page(fused, nearest, question, _generation, whole=not cut)
+        limits: dict[str, Any] = {
+            "tenant": question.tenant,
+            "hidden": self._manifest.hidden,
+            "among": question.filter,
+        }
+        fills = paging.fills(fused, question, _generation)
+        if fills and least <= EVERY and question.groups <= 1:
+            matching = self._shard.count(**limits, documents=question.groups == 1)
+            return paging.page(fused, {}, question, _generation, matching=matching)
         limit = paging.depth_of(question)
         found = self._shard.nearest(
             scale.vector,
             limit=limit,
             least={languages[at]: scale.cosine(at, least) for at in cut},
-            tenant=question.tenant,
-            hidden=self._manifest.hidden,
-            among=question.filter,
             languages=languages,
+            **limits,
         )
-        for at, cosines in zip(cut, found, strict=True):
-            nearest |= {id: scale.similar(at, cosine) for id, cosine in cosines.items()}
-        return nearest, all(len(cosines) < limit for cosines in found)
+        whole = all(len(points) < limit for points in found)
+        if fills and not question.groups:
+            uncut = [group.dense for at, group in enumerate(groups) if at not in cut]
+            matching = paging.reached(question, fused, uncut, sum(map(len, found)))
+            return paging.page(fused, {}, question, _generation, whole=whole, matching=matching)
+        for at, points in zip(cut, found, strict=True):
+            nearest |= {id: scale.similar(at, cosine) for id, cosine in scores(points).items()}
+        return paging.page(fused, nearest, question, _generation, whole=whole)
 
     def _balance(self) -> Balance | None:
         """Return the languages of the collection; None if those of its passages are unknown."""

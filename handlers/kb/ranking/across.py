@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 
 from groundhook.handlers.kb.embed import embed_questions
 from groundhook.handlers.kb.language import PLAIN, language_of, main_script, script_of, scripts
@@ -118,6 +119,7 @@ class Across:
         return self._means[key]
 
 
+@lru_cache(maxsize=256)
 def language_of_question(text: str) -> str:
     """The language of a question by its words, else the most usual one of its script; "" where it
     is not known."""

@@ -62,13 +62,15 @@ def fused(groups: Sequence[Group], cosines: Mapping[int, float], limit: int) -> 
     others = len(dense) - len(dense.keys() & scores.keys())
     near, per_cosine = _spread([*dense.values()])
     usual, per_score = _spread([*scores.values(), *[least] * others])
-    weights = {id: group.weight for group in groups for id in chain(group.dense, group.words)}
+    compared = dense.keys() | scores.keys()
     worth = {}
-    for id in sorted(dense.keys() | scores.keys()):
-        weight = weights[id]
-        out = (cosines[id] - near) * (per_cosine or 1.0) * (1 + most - weight)
-        worth[id] = round(out + weight * (scores.get(id, least) - usual) * per_score, _DIGITS)
-    return sorted(worth, key=worth.__getitem__, reverse=True)
+    for group in groups:
+        far = (per_cosine or 1.0) * (1 + most - group.weight)
+        high = per_score * group.weight
+        for id in compared & (group.dense.keys() | group.words.keys()):
+            score = scores.get(id, least)
+            worth[id] = round((cosines[id] - near) * far + (score - usual) * high, _DIGITS)
+    return sorted(sorted(worth), key=worth.__getitem__, reverse=True)
 
 
 def _spread(scores: Sequence[float]) -> tuple[float, float]:

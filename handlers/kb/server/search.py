@@ -143,8 +143,7 @@ def _find(known: Known, question: Question, without: Collection[str]) -> _Findin
         for place, cosine in found.cosines.items()
         if cosine >= question.least_cosine or place in found.sure
     }
-    nearest, whole = yield from _nearest(question, scale, ranked, languages, without)
-    page = paging.page(enough, nearest, question, _document, whole=whole)
+    page = yield from _page(question, scale, ranked, languages, without, enough)
     return _Found(
         page.found,
         {place.version: place.record for place in (*found.places, *page.found)},
@@ -197,15 +196,16 @@ def _hits(
     )
 
 
-def _nearest(
+def _page(
     question: Question,
     scale: Scale,
     ranked: Sequence[_Ranked],
     languages: Sequence[str],
     without: Collection[str],
-) -> Generator[Sequence[models.QueryRequest], Sequence[_Points], tuple[dict[Place, float], bool]]:
-    """Return the similarities of all passages that reach the threshold by their vectors, and
-    whether these are all. Only the languages are searched again whose list was cut off."""
+    fused: Mapping[Place, float],
+) -> Generator[Sequence[models.QueryRequest], Sequence[_Points], paging.Page[Place]]:
+    """Return the page. Where the list of a language was cut off, its passages are counted, and
+    read only if the page needs more than were fused."""
     lists = [
         {place: scale.similar(at, cosine) for place, cosine in one.dense.items()}
         for at, one in enumerate(ranked)
@@ -214,7 +214,8 @@ def _nearest(
     least, pool = question.least_cosine, paging.pool_of(question)
     cut = [at for at, each in enumerate(lists) if paging.cut_off(each, pool, least)]
     if not cut or not question.counted:
-        return nearest, not cut
+        return paging.page(fused, nearest, question, _document, whole=not cut)
+    counted = not question.groups and paging.fills(fused, question, _document)
     limit = paging.depth_of(question)
     requests = [
         models.QueryRequest(
@@ -223,15 +224,19 @@ def _nearest(
             filter=_among(question, without, languages[at], languages),
             limit=limit,
             score_threshold=scale.cosine(at, least),
-            with_payload=PLACE,
+            with_payload=False if counted else PLACE,
         )
         for at in cut
     ]
     found = yield requests
+    whole = all(len(near) < limit for near in found)
+    if counted:
+        uncut = [each for at, each in enumerate(lists) if at not in cut]
+        matching = paging.reached(question, fused, uncut, sum(map(len, found)))
+        return paging.page(fused, {}, question, _document, whole=whole, matching=matching)
     for at, near in zip(cut, found, strict=True):
-        scores = _scores(near)
-        nearest |= {each: scale.similar(at, cosine) for each, cosine in scores.items()}
-    return nearest, all(len(near) < limit for near in found)
+        nearest |= {each: scale.similar(at, cosine) for each, cosine in _scores(near).items()}
+    return paging.page(fused, nearest, question, _document, whole=whole)
 
 
 def _among(
