@@ -27,14 +27,15 @@ def tenant_seen(spec: CollectionSpec, identity: Identity) -> str | None:
     one."""
     if not _permits(spec.permission, identity):
         raise NotPermitted(
-            f"collection {spec.id!r} is not open to {_describe(identity)}",
+            f"not permitted: collection {spec.id!r} is not open to {_describe(identity)}",
             hint="`permission` in its .kb.yao lists who may search it",
         )
     if not spec.tenant_field:
         return None
     if not identity.tenant_id:
         raise NotPermitted(
-            f"collection {spec.id!r} separates its tenants, and the request names none",
+            f"not permitted: collection {spec.id!r} separates its tenants, and the request names"
+            " none",
             hint="the identity needs a tenant_id",
         )
     return identity.tenant_id

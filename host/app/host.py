@@ -95,7 +95,7 @@ class Host:
         failures are `error` events."""
         request = Request(
             assistant_id=assistant_id,
-            messages=conversation(messages),
+            messages=conversation(messages, self.app.settings.turns),
             options=turn_options(search, connector, options),
             identity=validated(Identity, identity or {}, "identity"),
         )

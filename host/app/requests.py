@@ -8,6 +8,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from groundhook.host.core.app_settings import TurnsSettings
 from groundhook.host.core.errors import UsageError
 from groundhook.host.core.types.base import dotted, problems, read, well_formed
 from groundhook.host.core.types.turn import Message, TurnOptions
@@ -31,14 +32,46 @@ def turn_options(
     return valid
 
 
-def conversation(messages: str | Sequence[Message | Mapping[str, Any]]) -> tuple[Message, ...]:
+def conversation(
+    messages: str | Sequence[Message | Mapping[str, Any]], limits: TurnsSettings = TurnsSettings()
+) -> tuple[Message, ...]:
     """Return messages from text, mappings or messages, or a single one of them. Raises
-    UsageError."""
+    UsageError, also for more or longer ones than `limits`: megabytes would hold up every turn."""
     raw: Any = {"role": "user", "content": messages} if isinstance(messages, str) else messages
     every = raw if isinstance(raw, (list, tuple)) else [raw]
+    if len(every) > limits.messages:
+        raise UsageError(
+            f"the request has {len(every)} messages, of at most {limits.messages}",
+            hint="leave out the oldest, or raise turns.messages in agent/agent.yml",
+        )
+    try:
+        size = sum(map(_characters, every))
+    except RecursionError:
+        raise UsageError("the messages of the request are nested too deeply") from None
+    if size > limits.characters:
+        raise UsageError(
+            f"the messages of the request have {size} characters, of at most {limits.characters}",
+            hint="shorten them, or raise turns.characters in agent/agent.yml",
+        )
     return tuple(
         validated(Message, message, f"messages[{index}]") for index, message in enumerate(every)
     )
+
+
+def _characters(value: Any) -> int:
+    """Return the characters of text in a message or a part of one, without those of images."""
+    match value:
+        case str():
+            return len(value)
+        case Message():
+            return _characters(dict(value))
+        case {"type": "image_url"}:
+            return 0
+        case Mapping():
+            return sum(map(_characters, value.values()))
+        case list() | tuple():
+            return sum(map(_characters, value))
+    return 0
 
 
 def validated(model: type[Any], raw: Any, path: str = "") -> Any:

@@ -67,13 +67,18 @@ def rebuild(collection: str, app: Path, as_json: bool, debug: bool) -> int:
 @click.argument("collection")
 @click.argument("file", type=click.Path(path_type=Path, dir_okay=False, allow_dash=True))
 @options.common
-def export(collection: str, file: Path, app: Path, as_json: bool, debug: bool) -> int:
+@click.option("--overwrite", is_flag=True, help="Replace FILE if it exists.")
+def export(
+    collection: str, file: Path, app: Path, as_json: bool, debug: bool, overwrite: bool
+) -> int:
     """Write COLLECTION to FILE as JSON lines: texts, vectors and fields, of all tenants.
 
     `-` is standard output; a name that ends in .gz is compressed. `kb import` reads it, on this
     engine or another.
     """
     report = Report(json=as_json)
+    if file != STANDARD and file.is_file() and not overwrite:
+        raise click.UsageError(f"{str(file)!r} exists and was not changed: --overwrite replaces it")
     if as_json and file == STANDARD:
         raise click.UsageError("--json and the export cannot both go to standard output")
 

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import Protocol
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn
 from rich.table import Column
 from rich.text import Text
 
@@ -18,6 +18,7 @@ from groundhook.host.output.flow import one_line
 
 SHOWN_NAME = 24  # characters of a document's id
 FIRST_S, EVERY_S = 5.0, 10.0  # to the first line, and between two
+MEASURED = 0.01  # share of the total from which the remaining time is estimated
 
 Shown = Callable[[int], str]  # a number of what is counted
 
@@ -71,10 +72,8 @@ class Lines:
         began, done_then, passages_then = self._first or (now, done, passages)
         if passages > passages_then:
             parts.append(rate((passages - passages_then) / (now - began)))
-        if done_then < done < total:
-            left = (now - began) * (total - done) / (done - done_then)
-            minutes, seconds = divmod(round(left), 60)
-            parts.append(f"{minutes}:{seconds:02} left")
+        if left := time_left(now - began, done - done_then, done, total):
+            parts.append(f"{left} left")
         line = f"{self._doing}: {', '.join([*parts, shortened(document)])}"
         self._err.print(line, soft_wrap=True, markup=False, highlight=False)
 
@@ -89,7 +88,7 @@ def _bar(err: Console, *columns: ProgressColumn) -> Iterator[Progressed]:
         BarColumn(bar_width=None),
         *columns,
         PassageRate(),
-        TimeRemainingColumn(),
+        TimeLeft(),
         console=err,
         transient=True,
         expand=True,
@@ -127,6 +126,33 @@ class PassageRate(ProgressColumn):
         began, before = self._first or (now, passages)
         shown = rate((passages - before) / (now - began)) if passages > before else ""
         return Text(shown, style="progress.data.speed")
+
+
+class TimeLeft(ProgressColumn):
+    """The remaining time, measured from the first progress: what comes before it, such as loading a
+    model and splitting a large file, says nothing about the rest."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._first: tuple[float, float] | None = None
+
+    def render(self, task: Task) -> Text:
+        done, now = task.completed, task.get_time()
+        if self._first is None and done:
+            self._first = now, done
+        began, before = self._first or (now, done)
+        left = time_left(now - began, done - before, done, task.total or 0)
+        return Text(left or "-:--", style="progress.remaining")
+
+
+def time_left(seconds: float, made: float, done: float, total: float) -> str:
+    """Return the remaining time when `made` took so many seconds, or "" while less than a hundredth
+    of the total is measured: an estimate from less is wrong by hours."""
+    if not 0 < total * MEASURED <= made or done >= total:
+        return ""
+    minutes, rest = divmod(round(seconds * (total - done) / made), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
 
 
 def rate(per_second: float) -> str:

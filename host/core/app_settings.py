@@ -169,10 +169,17 @@ class StoreSettings(Value):
 
 
 class TurnsSettings(Value):
-    """How many turns an open app runs at the same time. Turns of called assistants do not count."""
+    """How many turns an open app runs at the same time, and how large a request may be. Turns of
+    called assistants do not count."""
 
     at_once: int = Field(default=200, ge=1, description="Turns that run; others wait")
     queue: int = Field(default=1000, ge=0, description="Turns that wait; others raise TooManyTurns")
+    messages: int = Field(default=1000, ge=1, description="Messages of one request")
+    characters: int = Field(
+        default=1_000_000,
+        ge=1,
+        description="Characters of text in the messages of one request, images not counted",
+    )
 
 
 class AppKeys(Value):

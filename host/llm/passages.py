@@ -20,6 +20,7 @@ MOST_SENTENCES = 3  # of a passage that is not a list
 MOST_LENGTH = 600  # characters of a passage: beyond them it does not grow
 MOST_ROWS = 10  # of a list or table behind the sentence that announces it
 LEAST_ROW = 0.8  # a row beside the best of its table needs at least this share of its score
+MOST_TITLE = 8  # words of a list entry's first sentence that is the title of what follows
 GROWS = 0.5  # a neighbour with this share of the best sentence's score joins it
 GOES_ON = 0.25  # the same for the next one of its paragraph
 
@@ -150,7 +151,8 @@ def _grow(
         ):
             return False
         length = sum(len(found[place].text) for place in range(first, last + 1))
-        return _beside(found[one], found[other]) and length + len(found[other].text) <= MOST_LENGTH
+        together = _beside(found[one], found[other]) or (one < other and _is_title(one, found))
+        return together and length + len(found[other].text) <= MOST_LENGTH
 
     def answers_too(other: int, share: float) -> bool:
         return scores[other] >= scores[at] * share and not found[other].text.endswith((":", "："))
@@ -159,8 +161,10 @@ def _grow(
         first -= 1
     while joins(last, last + 1):
         near = found[last].sentence.block == found[last + 1].sentence.block
-        if not answers_too(last + 1, GOES_ON if near else GROWS) and not dangling(
-            found[last + 1].text
+        if (
+            not answers_too(last + 1, GOES_ON if near else GROWS)
+            and not dangling(found[last + 1].text)
+            and not _is_title(last, found)
         ):
             break
         last += 1
@@ -169,6 +173,30 @@ def _grow(
     ):
         first -= 1
     return first, last
+
+
+def _is_title(at: int, found: Sequence[Candidate]) -> bool:
+    """Return whether a sentence is the title of the prose after it: a question, or a short first
+    sentence of a list entry ("4. How long it takes.")."""
+    if at + 1 == len(found) or not _adjoin(found[at], found[at + 1]):
+        return False
+    one, other = found[at].sentence, found[at + 1].sentence
+    if other.kind != "prose" and one.block != other.block:
+        return False
+    if one.text.endswith(("?", "？", "؟")):
+        return not other.text.endswith(("?", "？", "؟"))
+    before = found[at - 1]
+    leads = at == 0 or (before.item, before.sentence.block) != (found[at].item, one.block)
+    return one.kind == "entry" and leads and len(one.text.split()) <= MOST_TITLE
+
+
+def _adjoin(one: Candidate, other: Candidate) -> bool:
+    """Return whether two sentences of one item follow each other with nothing in between."""
+    return (
+        one.item == other.item
+        and abs(one.place - other.place) == 1
+        and near(one.sentence, other.sentence)
+    )
 
 
 def near(one: Sentence, other: Sentence) -> bool:
@@ -181,7 +209,7 @@ def _beside(one: Candidate, other: Candidate) -> bool:
     """Return whether two sentences read as one text: neighbours under one heading, in paragraphs or
     in entries."""
     a, b = one.sentence, other.sentence
-    if one.item != other.item or abs(one.place - other.place) != 1 or not near(a, b):
+    if not _adjoin(one, other):
         return False
     if "row" in (a.kind, b.kind) or "code" in (a.kind, b.kind) or points_elsewhere(b.text):
         return False

@@ -127,6 +127,19 @@ def test_an_exported_collection_is_imported(groundhook: Groundhook, shop: Path) 
     assert not list(shop.glob("*.part"))
 
 
+def test_an_export_replaces_a_file_only_when_it_is_requested(
+    groundhook: Groundhook, shop: Path
+) -> None:
+    groundhook("kb", "add", "notes", "docs")
+    (shop / "notes.jsonl").write_text("precious", encoding="utf-8")
+    refused = groundhook("kb", "export", "notes", "notes.jsonl")
+    assert refused.code == 2
+    assert "'notes.jsonl' exists and was not changed: --overwrite replaces it" in refused.err
+    assert (shop / "notes.jsonl").read_text(encoding="utf-8") == "precious"
+    assert groundhook("kb", "export", "notes", "notes.jsonl", "--overwrite").code == 0
+    assert (shop / "notes.jsonl").read_text(encoding="utf-8").endswith('{"end": 1}\n')
+
+
 def test_an_export_to_what_is_no_file_replaces_nothing(groundhook: Groundhook, shop: Path) -> None:
     groundhook("kb", "add", "notes", "docs")
     os.mkfifo(shop / "pipe")

@@ -35,6 +35,18 @@ def test_what_a_start_takes_is_no_part_of_the_time_left() -> None:
     assert out.getvalue() == "adding: 30 of 100 (30 %), 1.0 passages/s, 0:07 left, a.md\n"
 
 
+def test_the_start_of_one_big_file_is_no_measure_of_the_time_left() -> None:
+    out, clock = io.StringIO(), iter([0, 40, 55, 70])
+    lines = Lines(Console(file=out), "adding", decimal, now=lambda: next(clock))
+    for done in (100, 2_000, 2_000_100):  # bytes of 60 MB: the file is read and split at first
+        lines(done, 60_000_000, "big.md")
+    assert [line.partition(", ")[2] for line in out.getvalue().splitlines()] == [
+        "big.md",
+        "big.md",
+        "14:30 left, big.md",
+    ]
+
+
 def test_what_is_not_known_in_all_is_counted() -> None:
     out, clock = io.StringIO(), iter([0, 90, 180])
     lines = Lines(

@@ -380,6 +380,16 @@ async def test_a_permission_lets_in_whom_it_names_and_nobody_else(
                     await search
 
 
+async def test_a_search_without_a_tenant_is_not_permitted(opens: Opens) -> None:
+    for spoken in (
+        spec("docs", tenant_field="tenant"),
+        spec("docs", permission=PermissionSpec(named="user")),
+    ):
+        async with opens(spoken) as kb:
+            with pytest.raises(NotPermitted, match="not permitted: collection 'docs'"):
+                await ask(kb)
+
+
 async def test_no_filter_reaches_another_tenant(
     opens: Opens, write: Writes, tmp_path: Path
 ) -> None:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from groundhook import open_host
 from groundhook.handlers.kb.embed import estimated_tokens
 from groundhook.handlers.kb.embedded.client import KBClient
-from groundhook.handlers.kb.ranking.passage import SPARE, parts, units
+from groundhook.handlers.kb.ranking.passage import SPARE, announces, parts, units
 from groundhook.host.core.types.events import StreamEnd
 from groundhook.host.core.types.search import Extent, Item
 from tests.conftest import MakeApp
@@ -51,7 +51,7 @@ def test_a_part_is_of_its_chunk_by_whole_units_and_the_same_every_time(
         named = (
             every[part.first - 1].kind == "row" and part.last == part.first + 1
         )  # names of columns and the first row
-        announced = any(map(_ends_in_colon, _texts(content)[part.first - 1 : part.last - 1]))
+        announced = any(announces(content, at) for at in range(part.first - 1, part.last - 1))
         if part.first < part.last and not part.header and not named and not announced:
             assert estimated_tokens(content[part.start : part.end]) <= SPARE * most
 
@@ -103,6 +103,19 @@ def test_a_label_brings_what_it_announces() -> None:
     [part] = parts([content], "How are quinces pruned?", "english", 40)
     assert part is not None
     assert "**Pruning quinces:**\n\n- Step 0" in part.text(content)
+
+
+@pytest.mark.parametrize("label", ["4. How long it takes.", "How long does it take?"])
+@pytest.mark.parametrize("end", [" ", "\n", "\n\n"])
+@pytest.mark.parametrize("most", [20, 30, 40, 60])
+def test_a_part_never_ends_right_before_its_answer(label: str, end: str, most: int) -> None:
+    filler = "It takes long to read all of this, and nothing else is in here. " * 6
+    content = f"{filler}\n\n{label}{end}Two days pass until the paint is dry. {filler}\n\n{filler}"
+    [part] = parts([content], "How long does it take?", "english", most)
+    assert part is not None
+    quoted = part.text(content)
+    assert not quoted.endswith((label, "4."))
+    assert ("long it takes" in quoted) <= ("Two days" in quoted)
 
 
 @given(texts)

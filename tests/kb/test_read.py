@@ -273,8 +273,8 @@ def test_pages_of_a_pdf_that_are_only_scanned_are_reported() -> None:
         ("a.md", b" \n\n \t", "empty"),
         ("a.md", b"---\ntitle: only\n---\n", "empty"),
         ("a.html", b"<html><script>x</script></html>", "empty"),
-        ("a.txt", b"text \0 more", "binary"),
-        ("a.html", b"<p>text \0 more", "binary"),
+        ("a.txt", b"text \0\0 more", "binary"),
+        ("a.html", b"<p>text \0\0 more", "binary"),
         ("a.txt", b"caf\xe9", "byte 3 is not UTF-8"),
         ("a.odt", b"PK", r"'\.odt'.*these can: .*\.md"),
         ("a.docx", b"PK", "not a readable DOCX file"),
@@ -289,6 +289,13 @@ def test_a_file_that_cannot_be_read_is_named_and_says_what_to_do(
         read(data, name)
     assert repr(name) in str(raised.value)
     assert raised.value.hint
+
+
+@pytest.mark.parametrize("name", ["a.txt", "a.md", "a.html"])
+def test_one_nul_in_a_good_text_is_read_as_blank_and_noted(name: str) -> None:
+    document = read(b"A boiler is\0hot.", name)
+    assert "A boiler is hot." in document.text
+    assert document.notes == ("1 NUL character was read as blank",)
 
 
 def test_a_pdf_locked_with_an_empty_password_is_read() -> None:

@@ -19,6 +19,7 @@ import anyio.to_thread
 import psutil
 import pytest
 
+from groundhook.handlers.kb.embedded import client as embedded
 from groundhook.handlers.kb.embedded.client import KBClient
 from groundhook.handlers.kb.store import Incoming, Made, Passage, Question, StoreProgress, packed
 from groundhook.host.core.errors import StorageError
@@ -221,6 +222,43 @@ async def test_a_broken_collection_is_an_error_that_names_it_and_spares_the_othe
         with pytest.raises(StorageError, match="'other'"):
             await kb.usage("other", None)
         assert await versions(kb) == {"new"}
+
+
+KILLED_AT_ONCE = "import os, signal; os.kill(os.getpid(), signal.SIGKILL)"
+KILLED_BEFORE_IT_LISTENS = """
+import os, signal, sys
+from groundhook.handlers.kb.embedded import worker
+worker._listen = lambda folder, lock: os.kill(os.getpid(), signal.SIGKILL)
+sys.exit(worker.main(*sys.argv[1:]))
+"""
+
+
+def starts_as(monkeypatch: pytest.MonkeyPatch, *programs: str) -> None:
+    """The first workers are these programs, the later ones the real one."""
+    left, real = list(programs), embedded.interpreter
+
+    def command(module: str) -> tuple[str, ...]:
+        return (sys.executable, "-c", left.pop(0)) if left else real(module)
+
+    monkeypatch.setattr(embedded, "interpreter", command)
+
+
+async def test_a_worker_killed_while_it_starts_is_started_again(
+    state: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    starts_as(monkeypatch, KILLED_AT_ONCE, KILLED_BEFORE_IT_LISTENS)
+    async with client(state) as kb:
+        await kb.put("docs", MADE, document("new"))
+        assert await versions(kb) == {"new"}
+
+
+async def test_a_worker_that_is_killed_whenever_it_starts_is_an_error_that_says_so(
+    state: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    starts_as(monkeypatch, *[KILLED_AT_ONCE] * 3)
+    async with client(state) as kb:
+        with pytest.raises(StorageError, match="was killed 3 times while it started"):
+            await kb.put("docs", MADE, document("new", 3))
 
 
 async def test_stale_files_of_a_killed_worker_do_not_stop_the_next(state: Path) -> None:

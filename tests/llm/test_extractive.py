@@ -292,6 +292,14 @@ async def test_what_a_sentence_announces_in_a_fence_is_quoted_between_it_and_wha
     assert "this: Then" not in text
 
 
+@pytest.mark.parametrize("title", ["4. How long varnish takes.", "How long does varnish take?"])
+@pytest.mark.parametrize("between", [" ", "\n", "\n\n"])
+async def test_a_quotation_never_ends_right_before_its_answer(title: str, between: str) -> None:
+    passage = f"Paint is wet at first.\n\n{title}{between}Two days pass before anyone may enter."
+    text = await answer("How long does varnish take?", [item("a1b2", passage)])
+    assert "Two days pass before anyone may enter." in text
+
+
 @pytest.mark.parametrize("between", ["```\n{ }\n```", "## Elsewhere"])
 async def test_sentences_that_stood_apart_are_quoted_apart(between: str) -> None:
     passage = f"The port of the server is 8080.\n\n{between}\n\nEvery port of the server is open."

@@ -44,7 +44,8 @@ from groundhook.host.core.workers import Link, interpreter
 
 _NAME = "the knowledge base's worker"
 _MODULE = "groundhook.handlers.kb.embedded.worker"
-_LISTENS, _BUSY = 0, 3  # exit codes of the module
+_LISTENS, _BUSY, _KILLED = 0, 3, 4  # exit codes of the module
+_STARTS = 3  # of workers that are killed before they listen
 _PAGE = 1000  # documents that are listed at once
 _PATIENCE_S = 30.0  # how long a worker that holds the folder may take to listen or to end
 
@@ -268,11 +269,20 @@ class KBClient:
 
     async def _found_or_started(self) -> Link:
         link = await self._connect()
+        killed = 0
         with anyio.move_on_after(_PATIENCE_S):
             while link is None:
                 # Shielded for a moment: a worker that is half started would have no parent.
                 with anyio.CancelScope(shield=True):
                     code = await self._start()
+                if code == _KILLED or code < 0:
+                    killed += 1
+                    if killed == _STARTS:
+                        raise StorageError(
+                            f"{_NAME} was killed {killed} times while it started",
+                            hint="the system ends processes when memory is short; see"
+                            f" {str(self._folder / 'worker.log')!r}",
+                        )
                 if code == _BUSY:
                     # Another worker is about to listen, or about to end.
                     await anyio.sleep(0.02)
@@ -310,8 +320,8 @@ class KBClient:
         return link
 
     async def _start(self) -> int:
-        """Start a worker unless one runs → the exit code of who started it. Raises StorageError
-        when it cannot start."""
+        """Start a worker unless one runs → the exit code of who started it, negative for a signal.
+        Raises StorageError when it cannot start."""
         log = self._folder / "worker.log"
         try:
             self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -329,7 +339,7 @@ class KBClient:
                 f"{_NAME} cannot be started in {str(self._folder)!r}: {exc.strerror or exc}"
             ) from exc
         code = await launcher.wait()
-        if code not in (_LISTENS, _BUSY):
+        if code > 0 and code not in (_BUSY, _KILLED):
             raise StorageError(
                 f"{_NAME} did not start in {str(self._folder)!r}", hint=f"see {str(log)!r}"
             )

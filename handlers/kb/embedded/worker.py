@@ -52,7 +52,7 @@ from groundhook.host.core.errors import HostError, StorageError
 from groundhook.host.core.types.filters import loaded
 from groundhook.host.core.workers import Link
 
-LISTENS, FAILED, BUSY = 0, 1, 3
+LISTENS, FAILED, BUSY, KILLED = 0, 1, 3, 4
 _LONGEST_SOCKET_PATH = (
     100  # the system's limit is 108 bytes, of which some systems use a few themselves
 )
@@ -369,11 +369,13 @@ def _has(address: Path, own: Mapping[str, Any]) -> bool:
 
 
 def main(state: str, idle_s: str) -> int:
-    """Start the worker in the background and return LISTENS, BUSY or FAILED."""
+    """Start the worker in the background and return LISTENS, BUSY, KILLED or FAILED."""
     outcome, report = os.pipe()
-    if os.fork():
+    if worker := os.fork():
         os.close(report)
-        return (os.read(outcome, 1) or bytes([FAILED]))[0]
+        if code := os.read(outcome, 1):
+            return code[0]
+        return KILLED if os.WIFSIGNALED(os.waitpid(worker, 0)[1]) else FAILED
     os.close(outcome)
     os.setsid()
     folder = Path(state) / "kb"

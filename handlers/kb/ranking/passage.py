@@ -38,6 +38,7 @@ LEAD = 0.3  # bonus of a run at the beginning of a chunk
 LEAST_SHARE = 0.25  # a run with no more than this is not selected: the chunk stays whole
 # A chunk is not cut up to this multiple of `most`, and a part may grow to it.
 SPARE = 1.25
+TITLE = 8  # words of a title behind a number: "4. How long it takes."
 REMEMBERED = 1024  # chunks whose units, tokens and runs are cached: many questions find the same
 
 _FENCE = re.compile(r"[ \t]*(`{3,}|~{3,})")
@@ -46,6 +47,8 @@ _ENTRY = re.compile(r"[ \t]*(?:[-*+•‣▪–]|\(?\d{1,3}[.)])[ \t]+\S")
 _RULE = re.compile(r"[ \t]*\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*\|?[ \t]*$")
 _CLAUSE = re.compile(r"[;,、，；،][ \t\n]*|[ \t\n]+")
 _ANNOUNCES = (":", "：")
+_ASKS = ("?", "？", "؟", "՞", "⁇")
+_NUMBER = re.compile(r"\(?(?:\d{1,3}(?:\.\d{1,3})*)[.)]?")
 
 Kind = Literal["heading", "text", "entry", "row", "code"]
 
@@ -182,7 +185,7 @@ def _completed(content: str, run: tuple[int, int], most: int, *, matching: bool)
     end = stop = bisect_left(segments, (run[1] + 1, 0)) - 1
     if stop + 1 < len(segments):
         stop += 1
-    while stop + 1 < len(segments) and _is_label(content, all[segments[stop][1]]):
+    while stop + 1 < len(segments) and announces(content, segments[stop][1]):
         stop += 1
 
     def fits() -> bool:
@@ -190,20 +193,36 @@ def _completed(content: str, run: tuple[int, int], most: int, *, matching: bool)
         header = estimated_tokens(_header(content, all, first))
         return header + _tokens(content, all, first, last) <= SPARE * most
 
-    if not fits() and not (matching and _is_label(content, all[run[1]])):
+    if not fits() and not (matching and announces(content, run[1])):
         stop = end
     while begin < end < stop and not fits():
         begin += 1
     first, last = segments[begin][0], segments[stop][1]
-    while last > first and _is_label(content, all[last]):
+    while last > first and announces(content, last):
         last -= 1
     return first, last
 
 
-def _is_label(content: str, unit: Unit) -> bool:
-    """Whether a unit only announces what follows it."""
-    text = content[max(unit.body, unit.end - 8) : unit.end]
-    return unit.kind == "heading" or text.rstrip("*_` \t").endswith(_ANNOUNCES)
+def announces(content: str, at: int) -> bool:
+    """Return whether a unit only announces what follows it: a heading, a colon, a number such as
+    "4.", the title behind such a number, a question that is not followed by another."""
+    all = units(content)
+    unit, after = all[at], all[at + 1] if at + 1 < len(all) else None
+    end = content[max(unit.body, unit.end - 8) : unit.end].rstrip("*_` \t")
+    if unit.kind == "heading" or end.endswith(_ANNOUNCES):
+        return True
+    if after is None or unit.kind in ("row", "code"):
+        return False
+    if end.endswith(_ASKS):
+        return not content[after.body : after.end].rstrip("*_` \t").endswith(_ASKS)
+    if _NUMBER.fullmatch(content, unit.body, unit.end):
+        return True
+    return (
+        at > 0
+        and _NUMBER.fullmatch(content, all[at - 1].body, all[at - 1].end) is not None
+        and _NUMBER.fullmatch(content, after.body, after.end) is None
+        and content.count(" ", unit.body, unit.end) < TITLE
+    )
 
 
 @lru_cache(maxsize=REMEMBERED)
@@ -226,7 +245,7 @@ def _segments(content: str, most: int) -> tuple[tuple[int, int], ...]:
         before = segments[-1] if segments else None
         if (
             before
-            and _is_label(content, all[before[1]])
+            and announces(content, before[1])
             and _tokens(content, all, before[0], last) <= most
         ):
             segments[-1] = (before[0], last)

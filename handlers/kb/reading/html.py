@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from groundhook.handlers.kb.reading.hidden import hidden_words
 from groundhook.handlers.kb.reading.markdown import from_markdown
-from groundhook.handlers.kb.reading.text import binary, encoding_of
+from groundhook.handlers.kb.reading.text import encoding_of, stray_nuls
 from groundhook.host.core.errors import IngestError
 from groundhook.host.core.extras import extra
 from groundhook.host.core.types.documents import Document
@@ -58,8 +58,10 @@ EDGES = "header, footer, [role=banner], [role=contentinfo]"
 
 def html(data: bytes, name: str) -> Document:
     """Return the document. Raises IngestError for binary data."""
+    notes: tuple[str, ...] = ()
     if b"\0" in data and encoding_of(data) == "utf-8":
-        raise binary(name)
+        notes = stray_nuls(data.count(b"\0"), len(data), name)
+        data = data.replace(b"\0", b" ")
     soup = parse_html(data)
     title = soup.title.get_text(" ", strip=True) if soup.title else ""
     canonical = soup.find("link", rel="canonical")
@@ -74,7 +76,7 @@ def html(data: bytes, name: str) -> Document:
         document,
         title=title or document.title,
         url=url,
-        notes=(*_encoding_note(soup), *hidden_words(hidden)),
+        notes=(*notes, *_encoding_note(soup), *hidden_words(hidden)),
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from groundhook.handlers.kb.reading.front_matter import front_matter
@@ -27,7 +28,9 @@ _KINDS: Mapping[str, Kind] = {
 
 def markdown(data: bytes, name: str) -> Document:
     """Return the document in a Markdown file. Raises IngestError."""
-    return from_markdown(decoded(data, name), name)
+    text, notes = decoded(data, name)
+    document = from_markdown(text, name)
+    return replace(document, notes=(*notes, *document.notes))
 
 
 def from_markdown(text: str, name: str, *, front: bool = True) -> Document:

@@ -17,8 +17,9 @@ def encoding_of(beginning: bytes) -> str:
     return next((encoding for mark, encoding in _MARKS if beginning.startswith(mark)), "utf-8")
 
 
-def decoded(data: bytes, name: str) -> str:
-    """Return the text with `\\n` line ends. Raises IngestError for data that is not text."""
+def decoded(data: bytes, name: str) -> tuple[str, tuple[str, ...]]:
+    """Return the text with `\\n` line ends, and notes on what was left out of it. Raises
+    IngestError for data that is not text."""
     encoding = encoding_of(data)
     try:
         text = data.decode(encoding)
@@ -27,17 +28,20 @@ def decoded(data: bytes, name: str) -> str:
             f"{name!r} was not added: byte {exc.start} is not {encoding.upper()}",
             hint="save it as UTF-8, or remove it if binary",
         ) from exc
-    if "\0" in text:
-        raise binary(name)
-    return text.replace("\r\n", "\n").replace("\r", "\n")
+    notes = stray_nuls(text.count("\0"), len(text), name)
+    return text.replace("\0", " ").replace("\r\n", "\n").replace("\r", "\n"), notes
 
 
-def binary(name: str) -> IngestError:
-    """Return the error for a binary file with the ending of a text file."""
-    return IngestError(
-        f"{name!r} was not added: it is binary, not text",
-        hint="its ending is that of a text file; rename it or leave it out",
-    )
+def stray_nuls(count: int, size: int, name: str) -> tuple[str, ...]:
+    """Return the note on NUL characters in a text of this size: one, or one in a thousand, is
+    damage. Raises IngestError for more: the file is binary, with the ending of a text file."""
+    if count > max(1, size // 1000):
+        raise IngestError(
+            f"{name!r} was not added: it is binary, not text",
+            hint="its ending is that of a text file; rename it or leave it out",
+        )
+    plural = "s were" if count > 1 else " was"
+    return (f"{count} NUL character{plural} read as blank",) if count else ()
 
 
 def paragraphs(text: str, start: int = 0, end: int | None = None, page: int = 0) -> Iterator[Block]:
@@ -50,8 +54,8 @@ def paragraphs(text: str, start: int = 0, end: int | None = None, page: int = 0)
 
 def plain(data: bytes, name: str) -> Document:
     """Return the document in a plain text file. Raises IngestError."""
-    text = decoded(data, name)
-    return Document(stem(name), text, tuple(paragraphs(text)))
+    text, notes = decoded(data, name)
+    return Document(stem(name), text, tuple(paragraphs(text)), notes=notes)
 
 
 def stem(name: str) -> str:
