@@ -13,7 +13,10 @@ first used, so `import groundhook` loads nothing else.
 
 from importlib import import_module
 from os.path import dirname, isfile  # pathlib would be most of what importing this takes
-from typing import TYPE_CHECKING
+
+# Type checkers know the name. `typing` is not imported: with `python -m groundhook` it may still be
+# looked for in the current folder, which belongs to anybody.
+TYPE_CHECKING = False
 
 _LINKS = ("handlers", "hooks", "host", "rerankers")
 if _FILES := [name for name in _LINKS if isfile(f"{dirname(__file__)}/{name}")]:  # noqa: PTH113, PTH120

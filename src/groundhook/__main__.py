@@ -1,14 +1,13 @@
 """`python -m groundhook`: the command line."""
 
+import os
 import sys
-from contextlib import suppress
-from pathlib import Path
 
-# `python -m` looks for every module in the current folder first: what lies in an app's folder is
-# not part of the program.
+# `python -m` looks for every module in the current folder first, and what lies in an app's folder
+# is no part of the program: the same command runs again with Python's safe path. Up to here only
+# modules are imported that Python itself loads for any `-m`.
 if not sys.flags.safe_path:
-    with suppress(OSError, ValueError):
-        sys.path.remove(str(Path.cwd()))
+    os.execv(sys.executable, [sys.executable, "-P", *sys.orig_argv[1:]])
 
 from groundhook.host.cli.main import main
 

@@ -100,14 +100,26 @@ def test_dev_runs_no_module_of_the_folder_it_works_in(app: Path, diary: Path) ->
     assert not diary.exists()
 
 
-def test_the_module_as_a_command_runs_no_dependency_of_the_folder_it_works_in(
-    app: Path, diary: Path
+def loaded_for_any_module(folder: Path) -> set[str]:
+    """The top modules that Python has loaded when it runs any module with `-m`."""
+    (folder / "empty").mkdir(parents=True)
+    (folder / "empty/__init__.py").touch()
+    (folder / "empty/__main__.py").write_text("import sys; print(*sys.modules)", encoding="utf-8")
+    command = [sys.executable, "-m", "empty"]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=True)
+    return {name.partition(".")[0] for name in done.stdout.split()}
+
+
+def test_the_module_as_a_command_runs_only_what_python_itself_looks_for_in_the_folder(
+    app: Path, diary: Path, tmp_path: Path
 ) -> None:
     for name in OURS:
         (app / name / "__init__.py").unlink()
     (app / "groundhook/host/cli/main.py").unlink()
-    for name in (*sys.stdlib_module_names, *AT_START):
-        (app / f"{name}.py").unlink()  # Python itself may import these before we are asked
+    unavoidable = loaded_for_any_module(tmp_path / "elsewhere") | set(AT_START)
+    assert not {"typing", "json", "click", "subprocess", "socket", "asyncio"} & unavoidable
+    for name in unavoidable:
+        (app / f"{name}.py").unlink(missing_ok=True)
     done = subprocess.run(
         [sys.executable, "-m", "groundhook", "chat", "pens", "hello", "--json"],
         cwd=app,
@@ -136,7 +148,11 @@ def test_every_child_process_of_ours_is_started_by_the_one_safe_command() -> Non
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
         if isinstance(node, ast.Constant) and node.value in ("-m", "-c", "-P")
     }
-    assert started == {("host/core/workers.py", "-P"), ("host/core/workers.py", "-m")}
+    assert started == {
+        ("host/core/workers.py", "-P"),
+        ("host/core/workers.py", "-m"),
+        ("src/groundhook/__main__.py", "-P"),
+    }
 
 
 async def test_what_others_could_read_of_an_app_is_closed_when_it_is_opened(app: Path) -> None:

@@ -23,6 +23,7 @@ from groundhook.handlers.kb.embedded import client as embedded
 from groundhook.handlers.kb.embedded.client import KBClient
 from groundhook.handlers.kb.store import Incoming, Made, Passage, Question, StoreProgress, packed
 from groundhook.host.core.errors import StorageError
+from groundhook.host.core.workers import interpreter
 from tests.kb.conftest import Opens, Writes, scope, search
 
 MADE = Made(provider="test", model="test", dimensions=4, language="english")
@@ -235,7 +236,7 @@ sys.exit(worker.main(*sys.argv[1:]))
 
 def starts_as(monkeypatch: pytest.MonkeyPatch, *programs: str) -> None:
     """The first workers are these programs, the later ones the real one."""
-    left, real = list(programs), embedded.interpreter
+    left, real = list(programs), interpreter
 
     def command(module: str) -> tuple[str, ...]:
         return (sys.executable, "-c", left.pop(0)) if left else real(module)
