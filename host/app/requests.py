@@ -13,6 +13,8 @@ from groundhook.host.core.errors import UsageError
 from groundhook.host.core.types.base import dotted, problems, read, well_formed
 from groundhook.host.core.types.turn import Message, TurnOptions
 
+USUAL_LIMITS = TurnsSettings()
+
 
 def turn_options(
     search: bool | None,
@@ -33,7 +35,7 @@ def turn_options(
 
 
 def conversation(
-    messages: str | Sequence[Message | Mapping[str, Any]], limits: TurnsSettings = TurnsSettings()
+    messages: str | Sequence[Message | Mapping[str, Any]], limits: TurnsSettings = USUAL_LIMITS
 ) -> tuple[Message, ...]:
     """Return messages from text, mappings or messages, or a single one of them. Raises
     UsageError, also for more or longer ones than `limits`: megabytes would hold up every turn."""
