@@ -15,8 +15,10 @@ from groundhook.host.core.app_settings import (
 from groundhook.host.core.errors import ConfigError
 from groundhook.host.core.ports import Connector, Embedder, Handler, Reranker
 from groundhook.host.core.registry import Deferred, Registry
+from groundhook.host.core.tool_ports import Toolkit
 from groundhook.host.core.types.collection_spec import EmbeddingSpec
 from groundhook.host.core.types.connector_spec import ConnectorSpec
+from groundhook.host.core.types.toolkit_spec import ToolkitSpec
 from groundhook.host.core.types.web_providers import WebProvider
 
 SERVICES = ("voyage", "openai")  # embedding providers whose settings are in agent/agent.yml
@@ -39,6 +41,9 @@ def register(plugins: Plugins) -> None:
     plugins.connectors.add("openai", _openai)
     plugins.connectors.add("extractive", _extractive)
     plugins.connectors.add("scripted", _scripted)
+    plugins.toolkits.add("documents", _documents)
+    plugins.toolkits.add("learning", _learning)
+    plugins.toolkits.add("memory", _memory)
     plugins.embedders.add("builtin", _builtin)
     plugins.embedders.add("hash", _hash)
     plugins.embedders.add("onnx", _onnx)
@@ -200,6 +205,24 @@ def _embedder(
     spec: EmbeddingSpec,
 ) -> Embedder:
     return make(spec, context)
+
+
+def _documents(spec: ToolkitSpec, context: PluginContext) -> Toolkit:
+    from groundhook.handlers.tools.documents.kit import DocumentsToolkit
+
+    return DocumentsToolkit(spec, context.client_of, context.embedder(EmbeddingSpec()))
+
+
+def _learning(spec: ToolkitSpec, context: PluginContext) -> Toolkit:
+    from groundhook.handlers.tools.learning.kit import LearningToolkit
+
+    return LearningToolkit(spec, context.collections)
+
+
+def _memory(spec: ToolkitSpec, _: PluginContext) -> Toolkit:
+    from groundhook.handlers.tools.memory.kit import MemoryToolkit
+
+    return MemoryToolkit(spec)
 
 
 def _builtin(spec: EmbeddingSpec, context: PluginContext) -> Embedder:

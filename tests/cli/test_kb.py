@@ -38,7 +38,9 @@ def shop(shop: Path) -> Path:
 
 def test_documents_are_added_listed_found_and_removed(groundhook: Groundhook, shop: Path) -> None:
     added = groundhook("kb", "add", "notes", "docs")
-    assert (added.code, added.err) == (0, "")
+    assert added.code == 0
+    # On a busy machine adding takes long enough for a line of progress.
+    assert all(line.startswith("adding to notes: ") for line in added.err.splitlines())
     assert added.out.startswith(
         "Added 2 documents to notes (2 chunks), 1 skipped (of a kind that cannot be read:"
         " photo.jpg) in "

@@ -1,0 +1,14 @@
+import type { Context, CreateReturn, Message } from "groundhook";
+
+/** Find documents for the question; the answer is made of their summaries. */
+export function Create(ctx: Context, messages: Message[]): CreateReturn | null {
+  const query = messages[messages.length - 1]?.content;
+  if (typeof query !== "string" || !query.trim()) {
+    return null;
+  }
+  const found = ctx.tools.Call("search_documents", { query }, { pool: true });
+  if (found.error) {
+    console.warn(found.error);
+  }
+  return null;
+}

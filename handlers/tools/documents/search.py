@@ -1,0 +1,160 @@
+"""`search_documents`: all pages of a member's summaries, each ranked as it arrives."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+import anyio
+
+from groundhook.handlers.tools.documents.ranker import PageRanker
+from groundhook.handlers.tools.documents.ranking import Candidate, Ranked, joined
+from groundhook.handlers.tools.documents.settings import DocumentsSettings
+from groundhook.handlers.tools.documents.summaries import Page, SummariesClient
+from groundhook.host.core.errors import HostError
+from groundhook.host.core.exception_groups import unwrapped
+from groundhook.host.core.ports import Embedder
+from groundhook.host.core.tool_ports import ToolScope
+from groundhook.host.core.trace import span
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outcome:
+    """The documents of a search, best first, and what is missing."""
+
+    documents: Sequence[Ranked]
+    notices: Sequence[str]
+
+
+async def search_documents(
+    scope: ToolScope,
+    settings: DocumentsSettings,
+    client: SummariesClient,
+    embedder: Embedder,
+    query: str,
+) -> Outcome:
+    """Return the most relevant documents. The events `search_documents.started` and `.completed`
+    are sent in every case. Raises SourceError if the first page cannot be read."""
+    await scope.progress("search_documents.started", query=query)
+    total, error = 0, "cancelled"
+    try:
+        with unwrapped():
+            search = _Search(
+                scope=scope,
+                settings=settings,
+                client=client,
+                query=query,
+                ranker=PageRanker(
+                    settings=settings.ranker,
+                    scope=scope,
+                    embedder=embedder,
+                    limiter=anyio.CapacityLimiter(settings.concurrency),
+                ),
+            )
+            outcome = await search.run()
+        total, error = len(outcome.documents), "; ".join(outcome.notices)
+        return outcome
+    except HostError as exc:
+        error = exc.message
+        raise
+    finally:
+        with anyio.CancelScope(shield=True), anyio.move_on_after(1):
+            await scope.progress(
+                "search_documents.completed",
+                query=query,
+                totalDocuments=total,
+                error=error or None,
+            )
+
+
+@dataclass(kw_only=True)
+class _Search:
+    scope: ToolScope
+    settings: DocumentsSettings
+    client: SummariesClient
+    query: str
+    ranker: PageRanker
+    ranked: dict[int, Sequence[Ranked]] = field(default_factory=dict)
+    notices: list[str] = field(default_factory=list)
+
+    async def run(self) -> Outcome:
+        first = await self._read(1)
+        pages = min(first.total_pages, self.settings.most_pages)
+        if pages < first.total_pages:
+            self.notices.append(
+                f"Only the first {pages} of {first.total_pages} pages were read (most_pages)"
+            )
+        limiter = anyio.CapacityLimiter(self.settings.concurrency)
+        async with anyio.create_task_group() as group:
+            group.start_soon(self._rank, 1, pages, first)
+            for index in range(2, pages + 1):
+                group.start_soon(self._one, index, pages, limiter)
+        with span("merge", f"{len(self.ranked)} pages") as node:
+            every = [self.ranked[index] for index in sorted(self.ranked)]
+            best = joined(every, self.settings.keep)
+            if self.settings.ranker.final == "rerank" and sum(map(bool, every)) > 1:
+                best = await self._again(best)
+            node.data["documents"] = len(best)
+        return Outcome(documents=best, notices=self.notices)
+
+    async def _one(self, index: int, pages: int, limiter: anyio.CapacityLimiter) -> None:
+        async with limiter:
+            try:
+                page = await self._read(index)
+            except HostError as exc:
+                self.notices.append(f"Page {index} of {pages} could not be read ({exc.message})")
+                return
+        await self._rank(index, pages, page)
+
+    async def _read(self, index: int) -> Page:
+        identity, settings = self.scope.identity, self.settings
+        collection = self.scope.metadata.get(settings.collection)
+        with span("summaries_page", f"page {index}") as node:
+            page = await self.client.page(
+                getattr(identity, settings.identity.member),
+                partner=getattr(identity, settings.identity.partner),
+                collection="" if collection is None else str(collection),
+                index=index,
+                size=settings.page,
+            )
+            node.data["count"] = len(page.summaries)
+        return page
+
+    async def _rank(self, index: int, pages: int, page: Page) -> None:
+        candidates = distinct(
+            Candidate(
+                id=summary.id,
+                title=summary.title,
+                preview=summary.preview(self.settings.ranker.preview),
+                page=index,
+                place=place,
+            )
+            for place, summary in enumerate(page.summaries)
+        )
+        self.ranked[index] = await self.ranker.rank(
+            self.query, candidates, f"page {index} of {pages}"
+        )
+        await self.scope.progress(done=len(self.ranked), total=pages, message="pages ranked")
+
+    async def _again(self, best: Sequence[Ranked]) -> list[Ranked]:
+        """Rank the best of all pages once more; those that are left out keep their order after the
+        others. A failure keeps the order by scores."""
+        order = await self.ranker.rank(
+            self.query, [one.candidate for one in best], "the best of all pages"
+        )
+        named = {one.candidate.key for one in order}
+        lowest = min((one.score for one in order), default=1.0)
+        rest = [
+            Ranked(one.candidate, min(one.score, lowest))
+            for one in best
+            if one.candidate.key not in named
+        ]
+        return [*order, *rest]
+
+
+def distinct(candidates: Iterable[Candidate]) -> list[Candidate]:
+    """Return the candidates without those whose id came before."""
+    found: dict[str, Candidate] = {}
+    for candidate in candidates:
+        found.setdefault(candidate.key, candidate)
+    return list(found.values())

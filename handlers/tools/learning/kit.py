@@ -1,0 +1,73 @@
+"""The toolkit `learning`: the tool `searchResources`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+
+from groundhook.handlers.tools.learning.search import search_resources
+from groundhook.handlers.tools.learning.settings import LearningSettings
+from groundhook.handlers.tools.learning.source import section_files
+from groundhook.handlers.tools.learning.values import Resources, SearchArguments
+from groundhook.host.core.sync_source import ListedDocuments
+from groundhook.host.core.tool_ports import ToolScope
+from groundhook.host.core.types.collection_spec import CollectionSpec
+from groundhook.host.core.types.search import Item
+from groundhook.host.core.types.toolkit_spec import ToolkitSpec
+from groundhook.host.core.types.tools import Needs, Tool
+
+
+class LearningToolkit:
+    """The tool over the collections that a toolkit's file names. `declared` are the collections of
+    the app by full id: if one of them separates institutions, a request must name one."""
+
+    def __init__(self, spec: ToolkitSpec, declared: Mapping[str, CollectionSpec]) -> None:
+        self._spec = spec
+        self._settings = spec.read(LearningSettings)
+        self._separated = any(
+            collection.tenant_field
+            for name in self._settings.collections
+            if (collection := declared.get(f"agents.{spec.assistant}.{name}") or declared.get(name))
+        )
+
+    def sync(self) -> ListedDocuments | None:
+        """Return the reader of the source's files; None without a source."""
+        if self._settings.source is None:
+            return None
+        file = self._settings.source.file
+        return section_files(self._settings, self._spec.folder / file, file)
+
+    def tools(self) -> Sequence[Tool]:
+        """Return `searchResources`."""
+
+        async def run(arguments: SearchArguments, scope: ToolScope) -> Resources:
+            return await search_resources(scope, self._settings, self._spec.name, arguments)
+
+        return [
+            Tool(
+                name="searchResources",
+                description=(
+                    "Find learning resources (sections of books) for what a teacher or student"
+                    " looks for in a course. Returns id, title, bookTitle, summary and a relevance"
+                    " score of 0-1 for each, best first."
+                ),
+                arguments=SearchArguments,
+                answers=Resources,
+                run=run,
+                needs=Needs(identity={"tenant": "institution"} if self._separated else {}),
+                items=_items,
+                text=_text,
+            )
+        ]
+
+
+def _items(answer: Resources) -> list[Item]:
+    return answer._items
+
+
+def _text(answer: Resources) -> str:
+    text = json.dumps(answer.model_dump(mode="json"), ensure_ascii=False)
+    if not answer._uncovered:
+        return text
+    uncovered = json.dumps(answer._uncovered, ensure_ascii=False)
+    return f"{text}\nNo section serves these outcomes: {uncovered}"

@@ -1,0 +1,70 @@
+"""Joins what several queries found. Pure.
+
+A section's place follows from its similarity to the intent, and by a third as much from its
+similarity to the other queries: a query that a model wrote badly cannot displace what the intent
+finds clearly.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from groundhook.host.core.types.collection_queries import CollectionMatch
+
+COUNTS = 0.3  # the similarity from which a query beside the intent counts
+OTHERS = 0.3  # weight of the mean similarity to the queries beside the intent
+
+Key = tuple[str, str]  # collection and id
+
+
+@dataclass(frozen=True)
+class Ranked:
+    """A section with the score that is shown, and the queries that found it, by their number."""
+
+    match: CollectionMatch
+    score: float
+    queries: tuple[int, ...]
+
+
+def ranked(found: Sequence[Sequence[CollectionMatch]]) -> list[Ranked]:
+    """Return the sections that any query found, best first. `found[0]` is what the intent found.
+
+    The order is by `intent + 0.3 × mean(others)`, where a query that did not find a section, or
+    found it with less than 0.3, has the similarity 0; equal ones by id. The score is the best
+    similarity over all queries, lowered where it would rise along the list."""
+    scores: defaultdict[Key, dict[int, float]] = defaultdict(dict)
+    matches: dict[Key, CollectionMatch] = {}
+    for number, hits in enumerate(found):
+        for match in hits:
+            key = (match.collection, match.id)
+            matches.setdefault(key, match)
+            scores[key][number] = max(match.score, scores[key].get(number, 0.0))
+    others = max(len(found) - 1, 1)
+
+    def fused(key: Key) -> float:
+        own = scores[key]
+        rest = sum(score for number, score in own.items() if number and score >= COUNTS)
+        return own.get(0, 0.0) + OTHERS * rest / others
+
+    least = 1.0
+    answer = []
+    for key in sorted(matches, key=lambda key: (-fused(key), key)):
+        least = min(least, max(scores[key].values()))
+        answer.append(Ranked(matches[key], least, tuple(sorted(scores[key]))))
+    return answer
+
+
+def spread(sections: Sequence[Ranked], books: Mapping[Key, str], most: int) -> list[Ranked]:
+    """Return the sections without those beyond the `most` first ones of a book (0: all)."""
+    if not most:
+        return list(sections)
+    taken: Counter[str] = Counter()
+    kept = []
+    for section in sections:
+        book = books[section.match.collection, section.match.id]
+        taken[book] += 1
+        if not book or taken[book] <= most:
+            kept.append(section)
+    return kept

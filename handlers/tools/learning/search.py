@@ -1,0 +1,127 @@
+"""`searchResources`: queries, one search for all of them, and the sections in one order."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from groundhook.handlers.tools.learning.queries import make_queries
+from groundhook.handlers.tools.learning.ranking import COUNTS, Ranked, ranked, spread
+from groundhook.handlers.tools.learning.settings import LearningSettings
+from groundhook.handlers.tools.learning.values import Resource, Resources, SearchArguments
+from groundhook.host.core.errors import SourceNotConfigured
+from groundhook.host.core.tool_ports import ToolScope
+from groundhook.host.core.trace import span
+from groundhook.host.core.types.collection_queries import (
+    CollectionAnswer,
+    CollectionMatch,
+    CollectionQuery,
+)
+from groundhook.host.core.types.search import Item
+
+MORE = 3  # of the intent so many times more sections are compared than are shown
+MOST_OUTCOMES = 8  # outcomes whose coverage is measured
+
+
+async def search_resources(
+    scope: ToolScope, settings: LearningSettings, toolkit: str, asked: SearchArguments
+) -> Resources:
+    """Return the sections for an intent; an empty list if none fits. Raises SourceNotConfigured if
+    nothing was ever put into the collections."""
+    course = asked.course_context
+    queries = await make_queries(scope, settings.queries, asked.user_intent, course)
+    outcomes = [text for text in course.outcomes if text][:MOST_OUTCOMES]
+    outcomes = outcomes if settings.coverage else []
+    found = await _find(scope, settings, [*queries.texts, *outcomes])
+    if not any(answer.filled for answers in found for answer in answers):
+        raise SourceNotConfigured(
+            f"nothing is indexed for {toolkit!r}", hint=f"run: groundhook tools sync {toolkit}"
+        )
+    hits = [[match for answer in answers for match in answer.matches] for answers in found]
+    count = len(queries.texts)
+    sections = ranked(hits[:count])
+    books = {
+        (one.match.collection, one.match.id): _text(one.match, settings.fields.book_title)
+        for one in sections
+    }
+    shown = spread(sections, books, settings.most_of_a_book)[: settings.limit]
+    answer = Resources(resources=[_resource(one, settings) for one in shown])
+    answer._items = [_item(one, settings) for one in shown]
+    answer._uncovered = _report_coverage(outcomes, hits[count:], shown)
+    return answer
+
+
+async def _find(
+    scope: ToolScope, settings: LearningSettings, texts: Sequence[str]
+) -> list[list[CollectionAnswer]]:
+    """Return for each text the answers of all collections; everything is one request."""
+    with span("vector_search", ", ".join(settings.collections), queries=len(texts)) as node:
+        answers = await scope.collections.find(
+            [
+                CollectionQuery(
+                    collection=collection,
+                    text=text,
+                    limit=settings.limit * MORE,
+                    threshold=settings.threshold,
+                )
+                for text in texts
+                for collection in settings.collections
+            ]
+        )
+        width = len(settings.collections)
+        node.data["found"] = sum(len(answer.matches) for answer in answers)
+    return [answers[start : start + width] for start in range(0, len(answers), width)]
+
+
+def _report_coverage(
+    outcomes: Sequence[str], hits: Sequence[Sequence[CollectionMatch]], shown: Sequence[Ranked]
+) -> list[str]:
+    """Return the outcomes that none of the sections serves, and trace which section serves which:
+    one that the search for the outcome finds with a similarity of at least `COUNTS`."""
+    if not outcomes:
+        return []
+    keys = {(one.match.collection, one.match.id) for one in shown}
+    coverage = [
+        {
+            "outcome": outcome,
+            "ids": [
+                match.id
+                for match in found
+                if match.score >= COUNTS and (match.collection, match.id) in keys
+            ],
+        }
+        for outcome, found in zip(outcomes, hits, strict=True)
+    ]
+    with span("coverage", f"{len(outcomes)} outcomes") as node:
+        node.data["coverage"] = coverage
+    return [str(one["outcome"]) for one in coverage if not one["ids"]]
+
+
+def _resource(section: Ranked, settings: LearningSettings) -> Resource:
+    match = section.match
+    return Resource(
+        id=match.id,
+        title=match.title,
+        book_title=_text(match, settings.fields.book_title),
+        summary=_text(match, settings.fields.summary),
+        score=section.score,
+    )
+
+
+def _item(section: Ranked, settings: LearningSettings) -> Item:
+    match = section.match
+    book = _text(match, settings.fields.book_title)
+    return Item(
+        type="kb",
+        key=f"learning:{match.collection}/{match.id}",
+        title=f"{match.title} ({book})" if book else match.title,
+        content=match.passage,
+        url=match.url,
+        score=section.score,
+        collection=match.collection,
+        document_id=match.id,
+    )
+
+
+def _text(match: CollectionMatch, field: str) -> str:
+    value = match.fields.get(field)
+    return value if isinstance(value, str) else ""

@@ -1,0 +1,66 @@
+"""The file of a toolkit of the type `learning`."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from groundhook.host.core.types.base import Value
+from groundhook.host.core.types.sync import SyncSettings
+from groundhook.host.core.types.toolkit_spec import ToolkitSettings
+
+
+class LearningSource(Value):
+    """Where `groundhook tools sync` reads sections."""
+
+    file: str = Field(
+        min_length=1,
+        description="A JSON Lines file, or a folder of them, relative to the assistant's folder",
+    )
+
+
+class QueriesSettings(Value):
+    """How search queries are made of an intent and a course."""
+
+    by: str = Field(
+        default="builtin",
+        description=(
+            "`builtin` (rules), `connector:<id>`, an assistant, or `mcp:<server>[.<tool>]`. What"
+            " fails is replaced by the rules"
+        ),
+    )
+    most: int = Field(
+        default=5, ge=1, le=10, description="Queries of one call, the intent included"
+    )
+    timeout_ms: int = Field(default=3000, ge=1, description="Deadline of the model's queries")
+
+
+class FieldNames(Value):
+    """Which fields of a section have what a result shows."""
+
+    book_title: str = Field(default="bookTitle", alias="bookTitle")
+    summary: str = "summary"
+
+
+class LearningSettings(ToolkitSettings):
+    """A toolkit that finds sections of books for a course."""
+
+    type: Literal["learning"]
+    collections: tuple[str, ...] = Field(
+        min_length=1, max_length=10, description="Collections whose documents are sections"
+    )
+    source: LearningSource | None = None
+    sync: SyncSettings = SyncSettings()
+    queries: QueriesSettings = QueriesSettings()
+    fields: FieldNames = FieldNames()
+    limit: int = Field(default=10, ge=1, le=50, description="Sections of a result")
+    threshold: float = Field(
+        default=0.0, ge=0, le=1, description="The least similarity to a query; 0: all are compared"
+    )
+    most_of_a_book: int = Field(
+        default=0, ge=0, description="Most sections of one book; 0: no limit"
+    )
+    coverage: bool = Field(
+        default=True, description="Whether the outcomes that no section serves are reported"
+    )

@@ -1,0 +1,97 @@
+"""Memories as documents of a collection. Pure.
+
+The id of a document is the memory's in decimal digits, its text the content, letter for letter.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+
+from groundhook.handlers.tools.memory.values import LARGEST_ID
+from groundhook.host.core.sentences import spans
+from groundhook.host.core.types.collection_queries import CollectionDocument
+from groundhook.host.core.types.fields import Fields, FieldValue
+
+LONGEST_PREVIEW = 400  # characters of a preview that is made
+_LINK = re.compile(r"\[\[\s*([^\[\]:\s][^\[\]:\n]{0,127}?)\s*:\s*(\d{1,16})\s*\]\]")
+
+
+def preview_of(content: str) -> str:
+    """Return the first sentences of a memory's content, up to three, on one line."""
+    preview = ""
+    for start, end in spans(content)[:3]:
+        sentence = " ".join(content[start:end].split())
+        if preview and len(preview) + len(sentence) >= LONGEST_PREVIEW:
+            break
+        preview = f"{preview} {sentence}".strip()
+    if len(preview) <= LONGEST_PREVIEW:
+        return preview
+    return preview[:LONGEST_PREVIEW].rpartition(" ")[0] + " …"
+
+
+def links_of(content: str) -> list[str]:
+    """Return what a memory's content names as `[[collection:id]]`, each once, as
+    `collection:id`."""
+    found = (f"{name}:{int(id)}" for name, id in _LINK.findall(content) if int(id) <= LARGEST_ID)
+    return list(dict.fromkeys(found))
+
+
+def parsed_link(link: str) -> tuple[str, str]:
+    """`backend:12` → the collection and the id."""
+    name, _, id = link.rpartition(":")
+    return name, id
+
+
+def document(
+    id: int,
+    *,
+    title: str,
+    content: str,
+    preview: str = "",
+    tags: Sequence[str] = (),
+    supersedes: Sequence[int] = (),
+    written: datetime | None,
+    tenant: str = "",
+) -> CollectionDocument:
+    """Return the document of a memory; a preview that is missing is made from the content."""
+    fields: dict[str, FieldValue] = {
+        "preview": preview.strip() or preview_of(content),
+        "tags": list(tags),
+        "written": moment(written) if written else [],
+        "supersedes": [str(old) for old in supersedes],
+        "links": list(links_of(content)),
+    }
+    return CollectionDocument(
+        id=str(id),
+        text=content,
+        title=title,
+        fields={name: value for name, value in fields.items() if value != []},
+        tenant=tenant,
+    )
+
+
+def moment(value: datetime) -> str:
+    """Return a time as collections store it; one without a zone is UTC."""
+    aware = value if value.tzinfo else value.replace(tzinfo=UTC)
+    return aware.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def preview_in(fields: Fields, text: str) -> str:
+    """Return the preview of a stored memory, also of a document that was not put as one."""
+    preview = fields.get("preview")
+    return preview if isinstance(preview, str) else preview_of(text)
+
+
+def values_in(fields: Mapping[str, FieldValue], name: str) -> list[str]:
+    """Return the values of a field as texts; a single value is a list of one."""
+    value = fields.get(name, [])
+    return [str(one) for one in (value if isinstance(value, list) else [value])]
+
+
+def estimated_tokens(text: str) -> int:
+    """Return about how many tokens a model counts: a quarter of the ASCII characters and one for
+    each other."""
+    other = sum(not character.isascii() for character in text)
+    return -(-(len(text) - other) // 4) + other

@@ -1,0 +1,313 @@
+"""Two-stage memory: `search` returns previews, `fetch` and `batch_fetch` whole memories by id.
+
+    engine = MemoryEngine(settings)
+    question = SearchArguments(query="rate limits", collection="backend")
+    previews = await engine.search(scope, question)
+
+Every method takes the scope of a tool call, whose identity decides which memories exist for it. The
+memory of another owner is missing in the same words as one that never was.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping, Sequence
+
+import anyio
+
+from groundhook.handlers.tools.memory import documents
+from groundhook.handlers.tools.memory.settings import MemorySettings
+from groundhook.handlers.tools.memory.values import (
+    BatchArguments,
+    FetchArguments,
+    LinkedMemory,
+    Memories,
+    Memory,
+    MemoryWithLinks,
+    Preview,
+    Previews,
+    RememberArguments,
+    Remembered,
+    SearchArguments,
+    ShelvedMemory,
+)
+from groundhook.host.core.errors import StorageError, UnknownName, UsageError, suggestion
+from groundhook.host.core.tool_ports import ToolScope
+from groundhook.host.core.types.collection_queries import (
+    CollectionDocument,
+    CollectionMatch,
+    CollectionQuery,
+)
+
+MOST_NAMING = 100  # memories that name or supersede others, of one question
+_TRIES = 5  # of finding an id that is free
+
+
+class MemoryNotFound(UnknownName, ValueError):
+    """There is no memory of that id in the collection, or no such collection, for this identity."""
+
+    def __init__(self, message: str, hint: str = "") -> None:
+        UsageError.__init__(self, message, hint=hint)
+        self.name = ""
+
+
+class MemoryEngine:
+    """The operations on the shelves of one toolkit."""
+
+    def __init__(self, settings: MemorySettings) -> None:
+        self._settings = settings
+
+    async def search(self, scope: ToolScope, asked: SearchArguments) -> Previews:
+        """Return previews by falling score; no content. A newer memory comes before the one that it
+        supersedes. `[]` and a warning for an unknown collection."""
+        collection = self._settings.collections.get(asked.collection)
+        if collection is None:
+            await scope.warn("unknown_collection", self._no_shelf(asked.collection))
+            return Previews([])
+        written = {"written": {"lte": documents.moment(asked.as_of)}} if asked.as_of else None
+        answer = (
+            await scope.collections.find(
+                [
+                    CollectionQuery(
+                        collection=collection,
+                        text=asked.query,
+                        filter=written,
+                        limit=asked.limit or self._settings.limit,
+                        threshold=(
+                            self._settings.threshold if asked.threshold is None else asked.threshold
+                        ),
+                        owner=self._settings.owner,
+                    )
+                ]
+            )
+        )[0]
+        newer = await self._newer(scope, collection, answer.matches, written)
+        previews = Previews(
+            [
+                Preview(
+                    id=int(match.id),
+                    title=match.title,
+                    preview=documents.preview_in(match.fields, match.passage),
+                    score=match.score,
+                )
+                for match in newest_first(answer.matches, newer)
+            ]
+        )
+        previews._shelf = asked.collection
+        previews._notes = [
+            f"Memory {old} is superseded by {', '.join(ids)}." for old, ids in newer.items()
+        ]
+        if answer.below:
+            previews._notes.append(
+                f"{answer.below} more are below the threshold; pass a lower `threshold`."
+            )
+        if answer.total > len(answer.matches):
+            more = answer.total - len(answer.matches)
+            least = "at least " if answer.total_is == "at_least" else ""
+            previews._notes.append(f"There are {least}{more} more; pass a higher `limit`.")
+        return previews
+
+    async def fetch(self, scope: ToolScope, asked: FetchArguments) -> Memory:
+        """Return a whole memory. Raises MemoryNotFound, which is a ValueError."""
+        collection = self._settings.collections.get(asked.collection)
+        if collection is None:
+            raise MemoryNotFound(self._no_shelf(asked.collection))
+        found = await scope.collections.get(
+            collection, [str(asked.doc_id)], owner=self._settings.owner
+        )
+        document = found.get(str(asked.doc_id))
+        if document is None:
+            raise MemoryNotFound(f"collection {asked.collection!r} has no document {asked.doc_id}")
+        memory = Memory(
+            id=asked.doc_id,
+            title=document.title,
+            preview=documents.preview_in(document.fields, document.text),
+            content=document.text,
+        )
+        if asked.links and self._settings.links:
+            memory = MemoryWithLinks(
+                **memory.model_dump(),
+                names=await self._named(scope, documents.links_of(document.text)),
+                named_by=await self._naming(scope, f"{asked.collection}:{asked.doc_id}"),
+            )
+        memory._shelf = asked.collection
+        return memory
+
+    async def batch_fetch(self, scope: ToolScope, asked: BatchArguments) -> Memories:
+        """Return whole memories in the order of the references, one request for each collection.
+        What does not exist is left out; above `most_tokens` the content is left out."""
+        wanted: dict[str, dict[str, None]] = {}
+        for ref in asked.doc_refs:
+            wanted.setdefault(ref.collection, {})[str(ref.doc_id)] = None
+        found = await self._get(scope, wanted)
+        left = asked.most_tokens or self._settings.most_tokens
+        memories: list[ShelvedMemory] = []
+        shortened: list[str] = []
+        for ref in asked.doc_refs:
+            document = found.get(ref.collection, {}).get(str(ref.doc_id))
+            if document is None:
+                continue
+            content = document.text
+            if left is not None:
+                cost = documents.estimated_tokens(content)
+                if cost > left:
+                    content = ""
+                    shortened.append(f"{ref.collection}:{ref.doc_id}")
+                else:
+                    left -= cost
+            memories.append(
+                ShelvedMemory(
+                    id=ref.doc_id,
+                    collection=ref.collection,
+                    title=document.title,
+                    preview=documents.preview_in(document.fields, document.text),
+                    content=content,
+                )
+            )
+        answer = Memories(memories)
+        if shortened:
+            answer._notes = [
+                f"Without content, because of `most_tokens`: {', '.join(shortened)}."
+                " Fetch them one by one."
+            ]
+        return answer
+
+    async def remember(self, scope: ToolScope, asked: RememberArguments) -> Remembered:
+        """Store a memory of the identity's under a new id. Raises MemoryNotFound for an unknown
+        collection, StorageError if it could not be stored."""
+        collection = self._settings.collections.get(asked.collection)
+        if collection is None:
+            raise MemoryNotFound(self._no_shelf(asked.collection))
+        id = await self._free_id(scope, collection)
+        made = documents.document(
+            id,
+            title=asked.title.strip(),
+            content=asked.content,
+            preview=asked.preview,
+            tags=asked.tags,
+            supersedes=asked.supersedes,
+            written=scope.now(),
+        )
+        report = await scope.collections.put(collection, [made], owner=self._settings.owner)
+        if report.failed:
+            raise StorageError(f"the memory was not stored: {'; '.join(report.failed.values())}")
+        return Remembered(id=id, collection=asked.collection, preview=str(made.fields["preview"]))
+
+    # -------------------------------------------------------------------------------------- within
+
+    def _no_shelf(self, name: str) -> str:
+        known = sorted(self._settings.collections)
+        return f"there is no collection {name!r} ({suggestion(name, known)})"
+
+    async def _get(
+        self, scope: ToolScope, wanted: Mapping[str, Mapping[str, None]]
+    ) -> dict[str, dict[str, CollectionDocument]]:
+        """Return the documents by shelf and id; all shelves are read at the same time."""
+        found: dict[str, dict[str, CollectionDocument]] = {}
+
+        async def one(shelf: str, collection: str, ids: Sequence[str]) -> None:
+            found[shelf] = await scope.collections.get(collection, ids, owner=self._settings.owner)
+
+        async with anyio.create_task_group() as group:
+            for shelf, ids in wanted.items():
+                if collection := self._settings.collections.get(shelf):
+                    group.start_soon(one, shelf, collection, [*ids])
+        return found
+
+    async def _newer(
+        self,
+        scope: ToolScope,
+        collection: str,
+        matches: Sequence[CollectionMatch],
+        written: Mapping[str, object] | None,
+    ) -> dict[str, list[str]]:
+        """Return the ids of the memories that supersede those found, by the older id."""
+        ids = [match.id for match in matches]
+        if not ids:
+            return {}
+        newer = await scope.collections.find(
+            [
+                CollectionQuery(
+                    collection=collection,
+                    filter={"supersedes": ids, **(written or {})},
+                    limit=MOST_NAMING,
+                    owner=self._settings.owner,
+                )
+            ]
+        )
+        by_old: dict[str, list[str]] = {}
+        for match in newer[0].matches:
+            for old in documents.values_in(match.fields, "supersedes"):
+                if old in ids and old != match.id:
+                    by_old.setdefault(old, []).append(match.id)
+        return by_old
+
+    async def _named(self, scope: ToolScope, links: Sequence[str]) -> list[LinkedMemory]:
+        wanted: dict[str, dict[str, None]] = {}
+        for shelf, id in map(documents.parsed_link, links):
+            wanted.setdefault(shelf, {})[id] = None
+        found = await self._get(scope, wanted)
+        return [
+            LinkedMemory(
+                id=int(id),
+                collection=shelf,
+                title=document.title,
+                preview=documents.preview_in(document.fields, document.text),
+            )
+            for shelf, ids in wanted.items()
+            for id in ids
+            if (document := found.get(shelf, {}).get(id))
+        ]
+
+    async def _naming(self, scope: ToolScope, link: str) -> list[LinkedMemory]:
+        shelves = self._settings.collections
+        answers = await scope.collections.find(
+            [
+                CollectionQuery(
+                    collection=collection,
+                    filter={"links": link},
+                    limit=MOST_NAMING,
+                    owner=self._settings.owner,
+                )
+                for collection in shelves.values()
+            ]
+        )
+        return [
+            LinkedMemory(
+                id=int(match.id),
+                collection=shelf,
+                title=match.title,
+                preview=documents.preview_in(match.fields, match.passage),
+            )
+            for shelf, answer in zip(shelves, answers, strict=True)
+            for match in answer.matches
+        ]
+
+    async def _free_id(self, scope: ToolScope, collection: str) -> int:
+        """Return an id that no memory of this owner has. It begins with the time, so that the id of
+        a memory that was removed does not come back."""
+        for _ in range(_TRIES):
+            id = int(scope.now().timestamp() * 1000) * 1000 + random.randrange(1000)
+            if not await scope.collections.get(collection, [str(id)], owner=self._settings.owner):
+                return id
+        raise StorageError("no free id was found for a memory: is the clock set right?")
+
+
+def newest_first(
+    matches: Sequence[CollectionMatch], newer: Mapping[str, Sequence[str]]
+) -> list[CollectionMatch]:
+    """Return the matches with each one that supersedes another directly before it, if both were
+    found, and with its score: scores never rise along the list."""
+    by_id = {match.id: match for match in matches}
+    placed: dict[str, CollectionMatch] = {}
+
+    def place(match: CollectionMatch, score: float, above: tuple[str, ...]) -> None:
+        for id in newer.get(match.id, ()):
+            if id in by_id and id not in placed and id not in above:
+                place(by_id[id], max(score, by_id[id].score), (*above, match.id))
+        if match.id not in placed:
+            placed[match.id] = CollectionMatch(**{**vars(match), "score": score})
+
+    for match in matches:
+        place(match, match.score, ())
+    return [*placed.values()]

@@ -1,0 +1,152 @@
+"""The toolkit `memory`: the tools search, fetch, batch_fetch and, where it is switched on,
+remember."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+from groundhook.handlers.tools.memory.engine import MemoryEngine
+from groundhook.handlers.tools.memory.settings import MemorySettings
+from groundhook.handlers.tools.memory.source import memory_files
+from groundhook.handlers.tools.memory.values import (
+    BatchArguments,
+    FetchArguments,
+    Memories,
+    Memory,
+    Previews,
+    RememberArguments,
+    Remembered,
+    SearchArguments,
+)
+from groundhook.host.core.sync_source import ListedDocuments
+from groundhook.host.core.tool_ports import ToolScope
+from groundhook.host.core.types.search import Item
+from groundhook.host.core.types.toolkit_spec import ToolkitSpec
+from groundhook.host.core.types.tools import IdentityPart, Needs, Tool
+
+
+class MemoryToolkit:
+    """The tools over the collections that a toolkit's file names."""
+
+    def __init__(self, spec: ToolkitSpec) -> None:
+        self._settings = spec.read(MemorySettings)
+        self._spec = spec
+        self._engine = MemoryEngine(self._settings)
+
+    def sync(self) -> ListedDocuments | None:
+        """Return the reader of the source's files; None without a source."""
+        if self._settings.source is None:
+            return None
+        file = self._settings.source.file
+        return memory_files(self._settings, self._spec.folder / file, file)
+
+    def tools(self) -> Sequence[Tool]:
+        """Return search, fetch and batch_fetch, and remember if memories may be written."""
+        shelves = ", ".join(sorted(self._settings.collections))
+        needs = self._needs()
+        engine = self._engine
+
+        async def search(arguments: SearchArguments, scope: ToolScope) -> Previews:
+            return await engine.search(scope, arguments)
+
+        async def fetch(arguments: FetchArguments, scope: ToolScope) -> Memory:
+            return await engine.fetch(scope, arguments)
+
+        async def batch_fetch(arguments: BatchArguments, scope: ToolScope) -> Memories:
+            return await engine.batch_fetch(scope, arguments)
+
+        async def remember(arguments: RememberArguments, scope: ToolScope) -> Remembered:
+            return await engine.remember(scope, arguments)
+
+        tools = [
+            Tool(
+                name="search",
+                description=(
+                    "Search memories. Returns previews (id, title, two or three sentences, score);"
+                    f" read whole ones with fetch or batch_fetch. Collections: {shelves}"
+                ),
+                arguments=SearchArguments,
+                answers=Previews,
+                run=search,
+                needs=needs,
+                items=_preview_items,
+                text=_with_notes,
+            ),
+            Tool(
+                name="fetch",
+                description=f"Read one memory whole, by its id. Collections: {shelves}",
+                arguments=FetchArguments,
+                answers=Memory,
+                run=fetch,
+                needs=needs,
+                items=_memory_items,
+            ),
+            Tool(
+                name="batch_fetch",
+                description=(
+                    "Read several memories whole, of several collections at once. Those that do"
+                    f" not exist are left out. Collections: {shelves}"
+                ),
+                arguments=BatchArguments,
+                answers=Memories,
+                run=batch_fetch,
+                needs=needs,
+                items=_batch_items,
+                text=_with_notes,
+            ),
+        ]
+        if self._settings.write:
+            tools.append(
+                Tool(
+                    name="remember",
+                    description=f"Store a memory for later. Collections: {shelves}",
+                    arguments=RememberArguments,
+                    answers=Remembered,
+                    run=remember,
+                    needs=needs,
+                    reads_only=False,
+                )
+            )
+        return tools
+
+    def _needs(self) -> Needs:
+        """What the owner of the memories is made of (`partition`); the tenant may be empty."""
+        parts: dict[str, tuple[IdentityPart, ...]] = {
+            "app": (),
+            "tenant": ("tenant",),
+            "team": ("team",),
+            "user": ("user",),
+        }
+        return Needs(identity=parts[self._settings.owner])
+
+
+def _with_notes(answer: Previews | Memories) -> str:
+    text = json.dumps(answer.model_dump(mode="json"), ensure_ascii=False)
+    return "\n".join([text, *answer._notes])
+
+
+def _item(id: int, shelf: str, title: str, content: str, score: float = 1.0) -> Item:
+    return Item(
+        score=score,
+        type="kb",
+        key=f"memory:{shelf}/{id}",
+        title=title,
+        content=content,
+        document_id=str(id),
+        collection=shelf,
+    )
+
+
+def _preview_items(answer: Previews) -> list[Item]:
+    return [_item(one.id, answer._shelf, one.title, one.preview, one.score) for one in answer.root]
+
+
+def _memory_items(answer: Memory) -> list[Item]:
+    return [_item(answer.id, answer._shelf, answer.title, answer.content)]
+
+
+def _batch_items(answer: Memories) -> list[Item]:
+    return [
+        _item(one.id, one.collection, one.title, one.content or one.preview) for one in answer.root
+    ]
