@@ -4,6 +4,7 @@ connectors that follow a script."""
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -88,6 +89,11 @@ class Ran:
     code: int
     out: str
     err: str
+
+    @property
+    def problems(self) -> list[str]:
+        """The lines of standard error without those of progress, which a busy machine shows."""
+        return [line for line in self.err.splitlines() if not re.search(r" \(\d+ %\)", line)]
 
     @property
     def lines(self) -> list[dict[str, Any]]:

@@ -82,7 +82,7 @@ def test_what_belongs_together_lies_above_what_does_not(
     declare(orchard, **embedding)
     assert groundhook("kb", "add", "notes", "docs").code == 0
     ran = groundhook("kb", "calibrate", "notes", "--json")
-    assert (ran.code, ran.err) == (0, "")
+    assert (ran.code, ran.problems) == (0, [])
     [found] = ran.lines
     assert (found["collection"], found["provider"], found["made"]) == (
         "notes",

@@ -47,7 +47,7 @@ def test_a_changed_embedding_is_found_refused_and_rebuilt(
         assert ran.code == 1
         assert "groundhook kb rebuild notes" in ran.err
     rebuilt = groundhook("kb", "rebuild", "notes")
-    assert (rebuilt.code, rebuilt.err) == (0, "")
+    assert (rebuilt.code, rebuilt.problems) == (0, [])
     assert rebuilt.out.startswith("Rebuilt notes: 1 document (1 chunk) made anew in ")
     assert groundhook("check").code == 0
     assert (

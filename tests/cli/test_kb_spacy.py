@@ -76,7 +76,7 @@ def test_names_that_are_written_down_are_entities_of_the_declared_kinds(
     pipeline.to_disk(shop / folder)
     declare(shop, f"spacy:{written or shop / folder}", "Product", "organisation")
     added = run_in(tmp_path, "kb", "add", "notes", str(shop / "notes"), "--app", str(shop))
-    assert (added.code, added.err) == (0, "")
+    assert (added.code, added.problems) == (0, [])
     named = kinds(
         groundhook(
             "search", "kb", "which seal fits the rain pump?", "--assistant", "shop", "--json"

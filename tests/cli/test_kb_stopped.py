@@ -95,7 +95,7 @@ def test_of_a_long_document_only_what_was_under_way_is_embedded_again(
     before = {text for call in calls for text in call}
     under_way = (os.cpu_count() or 1) * max(len(call) for call in calls)  # a batch on each core
     added = groundhook("kb", "add", "notes", "docs")
-    assert (added.code, added.err) == (0, "")
+    assert (added.code, added.problems) == (0, [])
     [listed] = groundhook("kb", "list", "--json").lines[0]["documents"]
     after = set(texts(service.requests))
     assert 0 < len(before) < listed["chunks"] == len(before | after)
