@@ -524,6 +524,32 @@ declare module "groundhook" {
     readonly metadata: Record<string, any>;
     /** The identity of the request. */
     readonly authorized: Identity;
+    /** Undefined here: hooks have no file system and start no programs; use an MCP server. */
+    readonly sandbox?: any;
+    /** Undefined here: hooks have no file system and start no programs; use an MCP server. */
+    readonly computer?: any;
+    /** Undefined here: hooks have no file system; keep values in ctx.memory. */
+    readonly workspace?: any;
+    /** Undefined here: hooks have no file system; keep values in ctx.memory. */
+    readonly vfs?: any;
+    /** Undefined here: there are no robots; call other assistants with ctx.agent.Call. */
+    readonly robot?: any;
+    /** Undefined here: use ctx.memory.context, ctx.memory.chat or ctx.memory.user. */
+    readonly space?: any;
+    /** Undefined here: use ctx.memory.context. */
+    readonly shared?: any;
+    /** Undefined here: use ctx.chat_id. */
+    readonly sid?: any;
+    /** Undefined here: use ctx.memory.chat. */
+    readonly session?: any;
+    /** Undefined here: the conversation is the hook's second argument. */
+    readonly history?: any;
+    /** Undefined here: the conversation is the hook's second argument. */
+    readonly messages?: any;
+    /** Undefined here: use ctx.authorized.user_id. */
+    readonly user?: any;
+    /** Undefined here: a called assistant is silent unless options.forward is true. */
+    readonly silent?: any;
     readonly search: {
       /** Search the web. */
       Web(query: string, options?: WebOptions): SearchResult;
@@ -588,23 +614,33 @@ declare module "groundhook" {
       /** Begin a node under the hook's own. */
       Add(input?: any, options?: TraceOptions): TraceStep;
       /** Write a line to the node (info), printf style. */
-      Info(...values: any[]): void;
+      Info(...values: any[]): TraceStep;
       /** Write a line to the node (debug), printf style. */
-      Debug(...values: any[]): void;
+      Debug(...values: any[]): TraceStep;
       /** Write a line to the node (warn), printf style. */
-      Warn(...values: any[]): void;
+      Warn(...values: any[]): TraceStep;
       /** Write a line to the node (error), printf style. */
-      Error(...values: any[]): void;
+      Error(...values: any[]): TraceStep;
       /** Set the output of the node's step. */
-      SetOutput(output: any): void;
+      SetOutput(output: any): TraceStep;
       /** Set metadata of the node. */
-      SetMetadata(metadata: Record<string, any>): void;
-      SetMetadata(key: string, value: any): void;
+      SetMetadata(metadata: Record<string, any>): TraceStep;
+      SetMetadata(key: string, value: any): TraceStep;
       /** The node's step is done; the hook's own ends with the hook. */
-      Complete(output?: any): void;
+      Complete(output?: any): TraceStep;
       /** The node's step failed. */
-      Fail(error?: any): void;
+      Fail(error?: any): TraceStep;
+      /** Begin several nodes under the hook's own. */
+      Parallel(inputs: { input?: any; option?: TraceOptions }[]): TraceStep[];
+      /** Whether the node has ended. */
+      IsComplete(): boolean;
+      /** The same as Complete. */
+      MarkComplete(): TraceStep;
+      /** Nothing: nodes that are left open end with the hook. */
+      Release(): void;
     };
+    /** Nothing: what a hook leaves open ends with it. */
+    Release(): void;
     readonly mcp: {
       /** The tools of a server. */
       ListTools(server: ServerName): { tools: ServerTool[] };
@@ -657,6 +693,28 @@ declare module "groundhook" {
         Incr(key: string, by?: number): number;
         /** Take from a number, from 0; what is left: what is kept for the user. */
         Decr(key: string, by?: number): number;
+        /** Append values to a list; its new length: what is kept for the user. */
+        Push(key: string, values: any[]): number;
+        /** Remove and return a list's last element: what is kept for the user. */
+        Pop(key: string): any;
+        /** Remove and return a list's last elements: what is kept for the user. */
+        Pull(key: string, count: number): any[];
+        /** Empty a list and return it: what is kept for the user. */
+        PullAll(key: string): any[];
+        /** Append the values that a list does not have; its new length: what is kept for the user. */
+        AddToSet(key: string, values: any[]): number;
+        /** The length of a list: what is kept for the user. */
+        ArrayLen(key: string): number;
+        /** An element of a list, null beyond it: what is kept for the user. */
+        ArrayGet(key: string, index: number): any;
+        /** Replace an element of a list: what is kept for the user. */
+        ArraySet(key: string, index: number, value: any): void;
+        /** A part of a list: what is kept for the user. */
+        ArraySlice(key: string, start: number, end?: number): any[];
+        /** A page of a list, from 1: what is kept for the user. */
+        ArrayPage(key: string, page: number, size: number): any[];
+        /** A list, empty where there is none: what is kept for the user. */
+        ArrayAll(key: string): any[];
         /** Remove a key; the value it had: what is kept for the user. */
         GetDel(key: string): any;
       };
@@ -681,6 +739,28 @@ declare module "groundhook" {
         Incr(key: string, by?: number): number;
         /** Take from a number, from 0; what is left: what is kept for the team. */
         Decr(key: string, by?: number): number;
+        /** Append values to a list; its new length: what is kept for the team. */
+        Push(key: string, values: any[]): number;
+        /** Remove and return a list's last element: what is kept for the team. */
+        Pop(key: string): any;
+        /** Remove and return a list's last elements: what is kept for the team. */
+        Pull(key: string, count: number): any[];
+        /** Empty a list and return it: what is kept for the team. */
+        PullAll(key: string): any[];
+        /** Append the values that a list does not have; its new length: what is kept for the team. */
+        AddToSet(key: string, values: any[]): number;
+        /** The length of a list: what is kept for the team. */
+        ArrayLen(key: string): number;
+        /** An element of a list, null beyond it: what is kept for the team. */
+        ArrayGet(key: string, index: number): any;
+        /** Replace an element of a list: what is kept for the team. */
+        ArraySet(key: string, index: number, value: any): void;
+        /** A part of a list: what is kept for the team. */
+        ArraySlice(key: string, start: number, end?: number): any[];
+        /** A page of a list, from 1: what is kept for the team. */
+        ArrayPage(key: string, page: number, size: number): any[];
+        /** A list, empty where there is none: what is kept for the team. */
+        ArrayAll(key: string): any[];
         /** Remove a key; the value it had: what is kept for the team. */
         GetDel(key: string): any;
       };
@@ -705,6 +785,28 @@ declare module "groundhook" {
         Incr(key: string, by?: number): number;
         /** Take from a number, from 0; what is left: what is kept for this chat of the user. */
         Decr(key: string, by?: number): number;
+        /** Append values to a list; its new length: what is kept for this chat of the user. */
+        Push(key: string, values: any[]): number;
+        /** Remove and return a list's last element: what is kept for this chat of the user. */
+        Pop(key: string): any;
+        /** Remove and return a list's last elements: what is kept for this chat of the user. */
+        Pull(key: string, count: number): any[];
+        /** Empty a list and return it: what is kept for this chat of the user. */
+        PullAll(key: string): any[];
+        /** Append the values that a list does not have; its new length: what is kept for this chat of the user. */
+        AddToSet(key: string, values: any[]): number;
+        /** The length of a list: what is kept for this chat of the user. */
+        ArrayLen(key: string): number;
+        /** An element of a list, null beyond it: what is kept for this chat of the user. */
+        ArrayGet(key: string, index: number): any;
+        /** Replace an element of a list: what is kept for this chat of the user. */
+        ArraySet(key: string, index: number, value: any): void;
+        /** A part of a list: what is kept for this chat of the user. */
+        ArraySlice(key: string, start: number, end?: number): any[];
+        /** A page of a list, from 1: what is kept for this chat of the user. */
+        ArrayPage(key: string, page: number, size: number): any[];
+        /** A list, empty where there is none: what is kept for this chat of the user. */
+        ArrayAll(key: string): any[];
         /** Remove a key; the value it had: what is kept for this chat of the user. */
         GetDel(key: string): any;
       };
@@ -729,6 +831,28 @@ declare module "groundhook" {
         Incr(key: string, by?: number): number;
         /** Take from a number, from 0; what is left: what lasts for the turn. */
         Decr(key: string, by?: number): number;
+        /** Append values to a list; its new length: what lasts for the turn. */
+        Push(key: string, values: any[]): number;
+        /** Remove and return a list's last element: what lasts for the turn. */
+        Pop(key: string): any;
+        /** Remove and return a list's last elements: what lasts for the turn. */
+        Pull(key: string, count: number): any[];
+        /** Empty a list and return it: what lasts for the turn. */
+        PullAll(key: string): any[];
+        /** Append the values that a list does not have; its new length: what lasts for the turn. */
+        AddToSet(key: string, values: any[]): number;
+        /** The length of a list: what lasts for the turn. */
+        ArrayLen(key: string): number;
+        /** An element of a list, null beyond it: what lasts for the turn. */
+        ArrayGet(key: string, index: number): any;
+        /** Replace an element of a list: what lasts for the turn. */
+        ArraySet(key: string, index: number, value: any): void;
+        /** A part of a list: what lasts for the turn. */
+        ArraySlice(key: string, start: number, end?: number): any[];
+        /** A page of a list, from 1: what lasts for the turn. */
+        ArrayPage(key: string, page: number, size: number): any[];
+        /** A list, empty where there is none: what lasts for the turn. */
+        ArrayAll(key: string): any[];
         /** Remove a key; the value it had: what lasts for the turn. */
         GetDel(key: string): any;
       };
@@ -775,20 +899,26 @@ declare module "groundhook" {
     options?: ModelOptions & { onChunk?: OnChunk };
   }
 
-  /** A node of the turn's trace. */
+  /** A node of the turn's trace. Calls without an answer of their own return the node. */
   export interface TraceStep {
     readonly id: string;
     /** Begin a node under this one. */
     Add(input?: any, options?: TraceOptions): TraceStep;
-    Info(...values: any[]): void;
-    Debug(...values: any[]): void;
-    Warn(...values: any[]): void;
-    Error(...values: any[]): void;
-    SetOutput(output: any): void;
-    SetMetadata(metadata: Record<string, any>): void;
-    SetMetadata(key: string, value: any): void;
-    Complete(output?: any): void;
-    Fail(error?: any): void;
+    /** Begin several nodes under this one. */
+    Parallel(inputs: { input?: any; option?: TraceOptions }[]): TraceStep[];
+    Info(...values: any[]): TraceStep;
+    Debug(...values: any[]): TraceStep;
+    Warn(...values: any[]): TraceStep;
+    Error(...values: any[]): TraceStep;
+    SetOutput(output: any): TraceStep;
+    SetMetadata(metadata: Record<string, any>): TraceStep;
+    SetMetadata(key: string, value: any): TraceStep;
+    Complete(output?: any): TraceStep;
+    Fail(error?: any): TraceStep;
+    /** Whether the node has ended. */
+    IsComplete(): boolean;
+    MarkComplete(): TraceStep;
+    Release(): void;
   }
   export interface TraceOptions {
     label?: string;
@@ -900,6 +1030,9 @@ declare var http: {
   /** A request with any method to a declared host. */
   Send(method: string, url: string, body?: any, query?: import("groundhook").HttpQuery | null, headers?: import("groundhook").HttpHeaders | null): import("groundhook").HttpAnswer;
 };
+
+/** A text of the assistant's locales in the language of the turn; the key without one. */
+declare function $L(key: string): string;
 
 /** One of a listed set: text.ExtractJSON, text.HTMLToMarkdown, text.MarkdownToHTML, models.<id>.Find, models.<id>.Get. */
 declare function Process(name: string, ...args: any[]): any;

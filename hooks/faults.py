@@ -92,12 +92,23 @@ UNCAUGHT_IN = {
 
 def warned(request: str, hook: str, text: str, program: Program) -> tuple[str, HookError]:
     """Return the code of a warning that the prelude reports, and its error. `!uncaught`: an error
-    in a callback or in a promise that is not awaited; `!became_null`: a value without a JSON
-    form."""
+    in a callback or in a promise that is not awaited; `!became_null`: a value without a JSON form;
+    `!absent`: a part of `ctx` that is not there."""
     if request == "!uncaught":
         where, _, described = text.partition("\n")
         return UNCAUGHT, threw(UNCAUGHT_IN[where].format(hook=hook), described, program)
+    if request == "!absent":
+        return "hook_absent", _absent(text, program)
     return "hook_not_finite", _became_null(hook, from_v8(text), program)
+
+
+def _absent(described: str, program: Program) -> HookError:
+    """Return the error of a part of `ctx` that a hook has read and that is not there."""
+    error: dict[str, str] = from_v8(described)
+    frames = frames_of(error["stack"], program)
+    place = frames[0][1] if frames else Place(program.modules[0].file)
+    message = error["message"] + _suggest_name(error["message"])
+    return HookThrew(f"{message}; it is undefined", place=place)
 
 
 def _became_null(hook: str, report: Mapping[str, Any], program: Program) -> HookError:
@@ -130,7 +141,7 @@ def _list_callers(frames: Sequence[tuple[str, Place]]) -> str:
 
 def _suggest_name(message: str) -> str:
     """Return the nearest of the names that the prelude's message lists, as part of a message."""
-    found = _NOT_OFFERED.match(message)
+    found = _NOT_OFFERED.search(message)
     known = {name.lower(): name for name in found["known"].split(", ")} if found else {}
     near = difflib.get_close_matches(found["key"].lower(), known, n=1) if found else []
     return f" (did you mean {known[near[0]]!r}?)" if near else ""

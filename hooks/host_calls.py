@@ -21,7 +21,7 @@ from groundhook.host.core.errors import HookCrashed, HookLimit, HostError, Place
 from groundhook.host.core.hook_engine import HookTurn
 
 # requests of the prelude itself, which no hook can make and which are not in the table
-PRELUDE_REQUESTS = ("!limit", "!wait", "!uncaught", "!became_null")
+PRELUDE_REQUESTS = ("!limit", "!wait", "!uncaught", "!became_null", "!absent")
 
 
 class HostCalls:

@@ -4,7 +4,7 @@
 (function (builtins, table) {
   "use strict";
   const { Error, TypeError, Promise, String, stringify, slice, defineProperty, getPrototypeOf, keys, apply, then, resolved } = builtins;
-  const { now, evaluate, call, ask } = builtins;
+  const { now, evaluate, call, ask, includes } = builtins;
 
   // ------------------------------------------------------------------------------------------------ values as text
   const LONGEST = 2 * table.longest_log;
@@ -30,7 +30,7 @@
     if ((typeof error !== "object" || error === null) && typeof error !== "function") {
       return stringify({ __proto__: null, name: "", message: text(() => error), stack: "", code: "" });
     }
-    const message = readText(error, "message") || text(() => stringify(error));
+    const message = explained(readText(error, "message") || text(() => stringify(error)));
     return stringify({ __proto__: null, name: readText(error, "name"), message, stack: readText(error, "stack"), code: readText(error, "code") });
   }
 
@@ -92,12 +92,33 @@
   const absent = (name, instead) => new Error(name + " is not offered by this host: " + instead);
   const { missing_on_ctx, missing_functions, missing_objects } = table;
 
+  // What hooks have read of `ctx` that is not there: the last entry first, {name, key, why, next}.
+  let lastAbsent;
+
+  // A part of `ctx` or of a node of the trace is undefined, so that a hook can look whether it is there: the host warns, once
+  // for each name. Any other name throws.
   function missing(of, path, key) {
-    const instead = path === "ctx" ? missing_on_ctx[key] : undefined;
+    const name = path + "." + key;
+    const onCtx = path === "ctx" || slice(path, 0, 4) === "ctx.";
+    const instead = onCtx ? missing_on_ctx[slice(name, 4)] : undefined;
     let known = "";
     const names = keys(of);
     for (let i = 0; i < names.length; i++) known += (known === "" ? "" : ", ") + names[i];
-    throw absent(path + "." + key, typeof instead === "string" ? instead : "there are " + known);
+    const error = absent(name, typeof instead === "string" ? instead : "there are " + known);
+    if (!onCtx && path !== "node") throw error;
+    for (let entry = lastAbsent; entry !== undefined; entry = entry.next) if (entry.name === name) return undefined;
+    lastAbsent = { __proto__: null, name, key, why: error.message, next: lastAbsent };
+    ask("!absent", describe(error));
+    return undefined;
+  }
+
+  // Return the message of an error, with why the part is missing that a hook has called or read on.
+  function explained(message) {
+    for (let entry = lastAbsent; entry !== undefined; entry = entry.next) {
+      const called = includes(message, "." + entry.key + " is not a ") || includes(message, entry.key + "(...)");
+      if (called || (entry === lastAbsent && slice(message, 0, 22) === "Cannot read properties")) return message + "; " + entry.why;
+    }
+    return message;
   }
 
   function cannotImport(name) {
@@ -342,6 +363,7 @@
     setTimeout: timed("setTimeout", false), setInterval: timed("setInterval", true),
     clearTimeout: clearTimer, clearInterval: clearTimer,
     Process: (...args) => call("Process", args),
+    $L: (...args) => call("$L", args),
   };
   // ------------------------------------------------------------------------------------------------ the same on every run
   // Fix the time of day at `now` (milliseconds), and draw random numbers by Marsaglia's xorshift32 from `seed`.

@@ -13,8 +13,8 @@
   // ------------------------------------------------------------------------------------------------ nodes of the trace
   const PRINTS = { __proto__: null, Info: true, Debug: true, Warn: true, Error: true };
 
-  // Make a call on a node, whose id goes before the arguments.
-  function callOnNode(id, full, args) {
+  // Make a call on a node, whose id goes before the arguments. Calls without an answer return the node, for chains.
+  function callOnNode(id, full, args, node) {
     const name = nameOf(full);
     const given = [];
     put(given, 0, id);
@@ -22,20 +22,25 @@
       put(given, i + 1, name === "Fail" ? lazyGlobals.reason(args[i]) : PRINTS[name] ? lazyGlobals.toLogValue(args[i]) : args[i]);
     }
     const answer = call(full, given);
-    return name === "Add" ? makeNode(answer, full) : answer;
+    if (name === "Add") return makeNode(answer, full);
+    if (name !== "Parallel") return answer === undefined && name !== "Release" ? node : answer;
+    const nodes = [];
+    for (let i = 0; i < answer.length; i++) put(nodes, i, makeNode(answer[i], full));
+    return nodes;
   }
 
   function makeNode(id, full) {
     const path = slice(full, 0, lastIndexOf(full, "."));
     const node = { id };
+    const guarded = guard(node, "node");
     for (let i = 0; i < groups.length; i++) {
       const group = groups[i];
       for (let j = 0; group.path === path && j < group.names.length; j++) {
         const method = path + "." + group.names[j];
-        put(node, group.names[j], (...args) => callOnNode(id, method, args));
+        put(node, group.names[j], (...args) => callOnNode(id, method, args, guarded));
       }
     }
-    return guard(node, "node");
+    return guarded;
   }
 
   // ------------------------------------------------------------------------------------------------ answers as they arrive
@@ -89,7 +94,7 @@
 
   const makers = {
     __proto__: null,
-    node: (full, args) => callOnNode("", full, args),
+    node: (full, args, trace) => callOnNode("", full, args, trace),
     answer(full, args) {
       const name = nameOf(full);
       const several = name === "All" || name === "Any" || name === "Race";

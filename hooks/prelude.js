@@ -88,7 +88,7 @@
 
   // ------------------------------------------------------------------------------------------------ ctx and globals
   const builtins = {
-    __proto__: null, Error, TypeError, Promise, String, stringify, slice, lastIndexOf, defineProperty, getPrototypeOf,
+    __proto__: null, Error, TypeError, Promise, String, stringify, slice, includes, lastIndexOf, defineProperty, getPrototypeOf,
     keys: Object.keys, apply, then, resolved, now, evaluate, groups: table.groups, call, ask, guard: (of, path) => guard(of, path), watched: (value) => watched(value),
   };
   let loadedGlobals;
@@ -105,7 +105,7 @@
     defineProperty(of, name, { __proto__: null, value, enumerable: of !== root, writable: true, configurable: true }));
 
   const makeCall = ((full, { prints, maker }) =>
-    maker !== "" ? (...args) => objects()[maker](full, args)
+    maker !== "" ? function (...args) { return objects()[maker](full, args, this); }
       : prints ? (...args) => lazyGlobals().print(full, args) : (...args) => call(full, args));
 
   const makeGroup = ((described) => {
@@ -113,6 +113,7 @@
     const of = {};
     for (let i = 0; i < names.length; i++) put(of, names[i], makeCall(path + "." + names[i], described));
     for (let i = 0; i < inner.length; i++) lazily(of, inner[i].name, () => makeGroup(inner[i]));
+    if (path === "ctx.trace") put(of, "id", traceId);
     return guard(of, path);
   });
 
@@ -136,13 +137,14 @@
   for (let i = 0; i < table.lazy.length; i++) lazily(root, table.lazy[i], () => lazyGlobals().find(table.lazy[i]));
 
   const added = table.added === "" ? undefined : evaluate(table.added)(builtins);
-  let ctx, limits;
+  let ctx, limits, traceId;
 
-  // Called once, before any code of the hook; `run` is JSON {context, limits, fixed: {now, seed}}.
+  // Called once, before any code of the hook; `run` is JSON {context, limits, fixed: {now, seed}, trace}.
   const begin = ((run) => {
     if (ctx !== undefined) return;
-    const { context, limits: given, fixed } = parse(run);
+    const { context, limits: given, fixed, trace } = parse(run);
     limits = given;
+    traceId = trace;
     if (fixed.now !== null || fixed.seed !== null) lazyGlobals().fix(fixed);
     for (let i = 0; i < table.groups.length; i++) {
       const described = table.groups[i];

@@ -188,7 +188,9 @@ class Session:
         limits = {"argument_kb": self._limits.argument_kb, "result_kb": self._limits.result_kb}
         fixed = {"now": _milliseconds(self._turn.now), "seed": self._turn.seed}
         terms = LeaseTerms(
-            to_v8({"context": context, "limits": limits, "fixed": fixed}),
+            to_v8(
+                {"context": context, "limits": limits, "fixed": fixed, "trace": self._turn.trace_id}
+            ),
             self._limits.heap_mb,
             self._limits.cpu_ms,
             self._limits.memory_mb,

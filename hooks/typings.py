@@ -22,7 +22,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from groundhook.hooks.api.row import HostCall
-from groundhook.hooks.api.table import CALLS, LAZY_GLOBALS
+from groundhook.hooks.api.table import CALLS, LAZY_GLOBALS, MISSING_ON_CTX
 from groundhook.hooks.declare import Declarations, comment
 from groundhook.hooks.globals import CONTEXT, DIALECT, GLOBALS, SHARED
 from groundhook.host.core.types import search, turn
@@ -161,7 +161,12 @@ def _extra_types(calls: Sequence[HostCall]) -> list[str]:
 
 def _context(calls: Sequence[HostCall]) -> str:
     tree = _tree(call for call in calls if call.js.startswith("ctx.")).get("ctx", {})
-    return f"{CONTEXT}{indent(_body(tree), '  ')}}}\n"
+    parts = "".join(
+        f"{comment(f'Undefined here: {instead}.')}readonly {name}?: any;\n"
+        for name, instead in MISSING_ON_CTX.items()
+        if "." not in name
+    )
+    return f"{CONTEXT}{indent(parts + _body(tree), '  ')}}}\n"
 
 
 def _globals(calls: Sequence[HostCall]) -> Iterator[str]:
@@ -207,7 +212,7 @@ def _tree(calls: Iterator[HostCall]) -> dict[str, Any]:
         node = tree
         for step in steps:
             node = node.setdefault(step, {})
-        if last.isidentifier() and not last.startswith("_"):
+        if last.replace("$", "S").isidentifier() and not last.startswith("_"):
             node[last] = call
     return tree
 

@@ -21,12 +21,21 @@ NAMESPACES = {
     "chat": "what is kept for this chat of the user",
     "context": "what lasts for the turn",
 }
-Argument = Literal["key", "value", "ttlMs?", "by?"]
+Argument = Literal[
+    "key", "value", "ttlMs?", "by?", "values", "count", "index", "start", "end?", "page", "size"
+]
 TYPES = {
     "key": "key: string",
     "value": "value: any",
     "ttlMs?": "ttlMs?: number | null",
     "by?": "by?: number",
+    "values": "values: any[]",
+    "count": "count: number",
+    "index": "index: number",
+    "start": "start: number",
+    "end?": "end?: number",
+    "page": "page: number",
+    "size": "size: number",
 }
 
 
@@ -71,6 +80,51 @@ OPERATIONS = (
         "number",
         effect=True,
     ),
+    _Operation(
+        "Push",
+        "push",
+        "Append values to a list; its new length",
+        ("key", "values"),
+        "number",
+        effect=True,
+    ),
+    _Operation(
+        "Pop", "pop", "Remove and return a list's last element", ("key",), "any", effect=True
+    ),
+    _Operation(
+        "Pull",
+        "pull",
+        "Remove and return a list's last elements",
+        ("key", "count"),
+        "any[]",
+        effect=True,
+    ),
+    _Operation("PullAll", "pull_all", "Empty a list and return it", ("key",), "any[]", effect=True),
+    _Operation(
+        "AddToSet",
+        "add_to_set",
+        "Append the values that a list does not have; its new length",
+        ("key", "values"),
+        "number",
+        effect=True,
+    ),
+    _Operation("ArrayLen", "array_length", "The length of a list", ("key",), "number"),
+    _Operation(
+        "ArrayGet", "array_get", "An element of a list, null beyond it", ("key", "index"), "any"
+    ),
+    _Operation(
+        "ArraySet",
+        "array_set",
+        "Replace an element of a list",
+        ("key", "index", "value"),
+        "void",
+        effect=True,
+    ),
+    _Operation("ArraySlice", "array_slice", "A part of a list", ("key", "start", "end?"), "any[]"),
+    _Operation(
+        "ArrayPage", "array_page", "A page of a list, from 1", ("key", "page", "size"), "any[]"
+    ),
+    _Operation("ArrayAll", "array_all", "A list, empty where there is none", ("key",), "any[]"),
     _Operation("GetDel", "get_del", "Remove a key; the value it had", ("key",), "any", effect=True),
 )
 

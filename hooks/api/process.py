@@ -111,7 +111,21 @@ def _require_object(where: str, raw: Any) -> Mapping[str, Any]:
     return raw
 
 
+async def _translate(call: HostCall, services: HookServices, arguments: Sequence[Any]) -> str:
+    (key,) = padded(arguments, 1)
+    if not isinstance(key, str) or not key:
+        raise UsageError(f"{call.js}: the key must be text, not {kind_of(key)}")
+    found = services.records.text(key)
+    return json.dumps(key if found is None else found)
+
+
 ROWS: tuple[HostCall, ...] = (
+    HostCall(
+        js="$L",
+        doc="A text of the assistant's locales in the language of the turn; the key without one.",
+        run=_translate,
+        ts="(key: string): string",
+    ),
     HostCall(
         js="Process",
         doc=f"One of a listed set: {', '.join(PROCESSES)}.",

@@ -39,7 +39,24 @@ CALLS: tuple[HostCall, ...] = (
     *logs.ROWS,
 )
 
-MISSING_ON_CTX: dict[str, str] = {}
+# Parts that `ctx` has in other hosts of such hooks. A path is undefined here, and a call throws.
+MISSING_ON_CTX: dict[str, str] = {
+    "sandbox": "hooks have no file system and start no programs; use an MCP server",
+    "computer": "hooks have no file system and start no programs; use an MCP server",
+    "workspace": "hooks have no file system; keep values in ctx.memory",
+    "vfs": "hooks have no file system; keep values in ctx.memory",
+    "robot": "there are no robots; call other assistants with ctx.agent.Call",
+    "space": "use ctx.memory.context, ctx.memory.chat or ctx.memory.user",
+    "shared": "use ctx.memory.context",
+    "sid": "use ctx.chat_id",
+    "session": "use ctx.memory.chat",
+    "history": "the conversation is the hook's second argument",
+    "messages": "the conversation is the hook's second argument",
+    "user": "use ctx.authorized.user_id",
+    "silent": "a called assistant is silent unless options.forward is true",
+    "trace.CreateSpace": "use ctx.trace.Add, or ctx.memory.context for values",
+    "trace.GetSpace": "use ctx.trace.Add, or ctx.memory.context for values",
+}
 MISSING_FUNCTIONS = {
     "fetch": "use http.Get(url) and its like, for hosts that the package declares under http.hosts",
     "require": "use import with a path that begins with ./ or ../",
@@ -65,7 +82,7 @@ LAZY_GLOBALS = (
     "URL",
     "URLSearchParams",
 )
-FUNCTIONS = ("Process",)  # calls that are globals themselves
+FUNCTIONS = ("Process", "$L")  # calls that are globals themselves
 
 
 @dataclass(frozen=True)

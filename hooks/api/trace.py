@@ -37,6 +37,29 @@ async def _add(call: HostCall, services: HookServices, arguments: Sequence[Any])
     return json.dumps(await services.trace.add(node, type or "custom", text[:LONGEST_LABEL], data))
 
 
+async def _parallel(call: HostCall, services: HookServices, arguments: Sequence[Any]) -> str:
+    """Add several nodes; the answer is the list of their ids."""
+    node, inputs = padded(arguments, 2)
+    if not isinstance(inputs, list):
+        raise UsageError(f"{call.js}: give a list of {{input, option}}, not {kind_of(inputs)}")
+    ids = []
+    for index, each in enumerate(inputs):
+        if not isinstance(each, Mapping):
+            raise UsageError(f"{call.js}: [{index}] must be an object, not {kind_of(each)}")
+        option = each.get("option", each.get("options"))
+        ids.append(json.loads(await _add(call, services, [node, each.get("input"), option])))
+    return json.dumps(ids)
+
+
+async def _is_complete(_call: HostCall, services: HookServices, arguments: Sequence[Any]) -> str:
+    return json.dumps(services.trace.is_complete(arguments[0]))
+
+
+async def _release(_call: HostCall, _services: HookServices, _arguments: Sequence[Any]) -> str:
+    """Do nothing: the host closes what a hook leaves open."""
+    return ""
+
+
 def _log(level: str) -> Run:
     async def run(_call: HostCall, services: HookServices, arguments: Sequence[Any]) -> str:
         await services.trace.log(arguments[0], level, printf(arguments[1:]))
@@ -76,20 +99,26 @@ async def _fail(_call: HostCall, services: HookServices, arguments: Sequence[Any
 
 
 _TYPES = """\
-/** A node of the turn's trace. */
+/** A node of the turn's trace. Calls without an answer of their own return the node. */
 interface TraceStep {
   readonly id: string;
   /** Begin a node under this one. */
   Add(input?: any, options?: TraceOptions): TraceStep;
-  Info(...values: any[]): void;
-  Debug(...values: any[]): void;
-  Warn(...values: any[]): void;
-  Error(...values: any[]): void;
-  SetOutput(output: any): void;
-  SetMetadata(metadata: Record<string, any>): void;
-  SetMetadata(key: string, value: any): void;
-  Complete(output?: any): void;
-  Fail(error?: any): void;
+  /** Begin several nodes under this one. */
+  Parallel(inputs: { input?: any; option?: TraceOptions }[]): TraceStep[];
+  Info(...values: any[]): TraceStep;
+  Debug(...values: any[]): TraceStep;
+  Warn(...values: any[]): TraceStep;
+  Error(...values: any[]): TraceStep;
+  SetOutput(output: any): TraceStep;
+  SetMetadata(metadata: Record<string, any>): TraceStep;
+  SetMetadata(key: string, value: any): TraceStep;
+  Complete(output?: any): TraceStep;
+  Fail(error?: any): TraceStep;
+  /** Whether the node has ended. */
+  IsComplete(): boolean;
+  MarkComplete(): TraceStep;
+  Release(): void;
 }
 export interface TraceOptions {
   label?: string;
@@ -97,6 +126,7 @@ export interface TraceOptions {
   [key: string]: any;
 }
 """
+_SELF = "TraceStep"
 
 
 def _row(name: str, doc: str, run: Run, ts: str, *, prints: bool = False) -> HostCall:
@@ -117,23 +147,38 @@ ROWS: tuple[HostCall, ...] = (
             level.capitalize(),
             f"Write a line to the node ({level}), printf style.",
             _log(level),
-            "(...values: any[]): void",
+            f"(...values: any[]): {_SELF}",
             prints=True,
         )
         for level in ("info", "debug", "warn", "error")
     ),
-    _row("SetOutput", "Set the output of the node's step.", _set_output, "(output: any): void"),
+    _row("SetOutput", "Set the output of the node's step.", _set_output, f"(output: any): {_SELF}"),
     _row(
         "SetMetadata",
         "Set metadata of the node.",
         _set_metadata,
-        "(metadata: Record<string, any>): void\n(key: string, value: any): void",
+        f"(metadata: Record<string, any>): {_SELF}\n(key: string, value: any): {_SELF}",
     ),
     _row(
         "Complete",
         "The node's step is done; the hook's own ends with the hook.",
         _complete,
-        "(output?: any): void",
+        f"(output?: any): {_SELF}",
     ),
-    _row("Fail", "The node's step failed.", _fail, "(error?: any): void"),
+    _row("Fail", "The node's step failed.", _fail, f"(error?: any): {_SELF}"),
+    _row(
+        "Parallel",
+        "Begin several nodes under the hook's own.",
+        _parallel,
+        "(inputs: { input?: any; option?: TraceOptions }[]): TraceStep[]",
+    ),
+    _row("IsComplete", "Whether the node has ended.", _is_complete, "(): boolean"),
+    _row("MarkComplete", "The same as Complete.", _complete, f"(): {_SELF}"),
+    _row("Release", "Nothing: nodes that are left open end with the hook.", _release, "(): void"),
+    HostCall(
+        js="ctx.Release",
+        doc="Nothing: what a hook leaves open ends with it.",
+        run=_release,
+        ts="(): void",
+    ),
 )

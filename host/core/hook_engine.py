@@ -48,7 +48,8 @@ class HookScript:
 @dataclass(frozen=True, kw_only=True)
 class HookTurn:
     """The hooks of one turn: the script, the scalar fields of `ctx`, the services of the host, and
-    the limits. `now` fixes the clock of JavaScript, `seed` its random numbers."""
+    the limits. `now` fixes the clock of JavaScript, `seed` its random numbers. `trace_id` is
+    `ctx.trace.id`."""
 
     script: HookScript
     context: Mapping[str, Any]
@@ -56,6 +57,7 @@ class HookTurn:
     limits: HookLimits = field(default_factory=HookLimits)
     now: datetime | None = None
     seed: int | None = None
+    trace_id: str = ""
 
 
 class HookSession(Protocol):

@@ -61,6 +61,10 @@ class HookTrace(Protocol):
         """End a node: completed, or failed with `error`."""
         ...
 
+    def is_complete(self, node: str, /) -> bool:
+        """Return whether a node has ended."""
+        ...
+
 
 class HookCalls(Protocol):
     """Calls of models and other assistants for a hook. A call that fails does not raise: `error` of
@@ -123,7 +127,27 @@ class HookTools(Protocol):
 
 
 MemoryOperation = Literal[
-    "get", "set", "delete", "has", "keys", "length", "clear", "incr", "decr", "get_del"
+    "get",
+    "set",
+    "delete",
+    "has",
+    "keys",
+    "length",
+    "clear",
+    "incr",
+    "decr",
+    "get_del",
+    "push",
+    "pop",
+    "pull",
+    "pull_all",
+    "add_to_set",
+    "array_length",
+    "array_get",
+    "array_set",
+    "array_slice",
+    "array_page",
+    "array_all",
 ]
 
 
@@ -157,7 +181,7 @@ class HookWeb(Protocol):
 
 
 class HookRecords(Protocol):
-    """Records of models by conditions alone, and HTML as Markdown."""
+    """Records of models by conditions alone, HTML as Markdown, and texts of the locales."""
 
     async def get(self, query: RecordQuery, /) -> list[dict[str, Any]]:
         """Return records as `Records.records` does; `model` is the name that the assistant uses."""
@@ -165,6 +189,11 @@ class HookRecords(Protocol):
 
     def markdown(self, html: str, /) -> str:
         """Return HTML as Markdown. Blocks the thread: call it from a worker thread."""
+        ...
+
+    def text(self, key: str, /) -> str | None:
+        """Return a text of the assistant's locales in the language of the turn. Raises
+        ConfigError."""
         ...
 
 

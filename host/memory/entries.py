@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeGuard
 
 from groundhook.host.core.app_settings import MemorySettings
@@ -33,6 +33,10 @@ class Stored:
 
     def alive(self, at: int) -> bool:
         return self.expires is None or self.expires > at
+
+
+# From the JSON of a value (None: missing) to its new JSON (None: unchanged) and a result.
+Change = Callable[[bytes | None], tuple[bytes | None, Any]]
 
 
 class Entries(Protocol):
@@ -58,9 +62,9 @@ class Entries(Protocol):
         """Remove all entries and return their number."""
         ...
 
-    def add(self, space: str, key: str, by: Number, at: int, /) -> Number:
-        """Add to a number (0 if missing), keep its time to live, and return the sum. Raises
-        UsageError if the value is not a number or the space is full."""
+    def change(self, space: str, key: str, work: Change, at: int, /) -> Any:
+        """Replace a value by what `work` returns for it (None if missing), keep its time to live,
+        and return the result. Raises UsageError if `work` does or the space is full."""
         ...
 
 
@@ -93,11 +97,12 @@ class LocalEntries:
         self._spaces.pop(space, None)
         return count
 
-    def add(self, space: str, key: str, by: Number, at: int, /) -> Number:
-        old = self._live_entries(space, at).get(key, Stored(b"0"))
-        total = add_numbers(key, old.value, by)
-        self.put(space, key, replace(old, value=encode(key, total, self.limits)), at)
-        return total
+    def change(self, space: str, key: str, work: Change, at: int, /) -> Any:
+        old = self._live_entries(space, at).get(key)
+        value, result = work(old.value if old else None)
+        if value is not None:
+            self.put(space, key, Stored(value, old.expires if old else None), at)
+        return result
 
     def _live_entries(self, space: str, at: int) -> dict[str, Stored]:
         entries = self._spaces.setdefault(space, {})

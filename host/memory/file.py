@@ -10,10 +10,11 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from groundhook.host.core.app_settings import MemorySettings
 from groundhook.host.core.errors import StorageError
-from groundhook.host.memory.entries import Number, Stored, add_numbers, encode, full_error
+from groundhook.host.memory.entries import Change, Stored, full_error
 from groundhook.host.storage.sqlite_file import SqliteFile
 
 VERSION = 1
@@ -79,12 +80,13 @@ class FileEntries:
             db.execute("delete from entries where space = ?", [space])
         return count
 
-    def add(self, space: str, key: str, by: Number, at: int, /) -> Number:
+    def change(self, space: str, key: str, work: Change, at: int, /) -> Any:
         with self._transaction(at) as db:
-            old = _find(db, space, key, at) or Stored(b"0")
-            total = add_numbers(key, old.value, by)
-            self._write(db, space, key, Stored(encode(key, total, self._limits), old.expires), at)
-        return total
+            old = _find(db, space, key, at)
+            value, result = work(old.value if old else None)
+            if value is not None:
+                self._write(db, space, key, Stored(value, old.expires if old else None), at)
+        return result
 
     # ---- transactions
 

@@ -34,10 +34,12 @@ from groundhook.host.core.errors import NotPermitted, UnknownName
 from groundhook.host.core.ports import Clock
 from groundhook.host.core.types.turn import Identity
 from groundhook.host.memory.entries import (
+    Change,
     Entries,
     LocalEntries,
     Number,
     Stored,
+    add_numbers,
     check_increment,
     check_key,
     decode,
@@ -45,6 +47,7 @@ from groundhook.host.memory.entries import (
     expiry,
 )
 from groundhook.host.memory.file import FileEntries
+from groundhook.host.memory.lists import OPERATIONS, as_list
 
 NAMESPACES = ("user", "team", "chat", "context")
 THREADS = 4  # SQLite has one writer at a time; more threads would wait for each other
@@ -116,13 +119,14 @@ class Namespace:
     async def incr(self, key: str, by: Number = 1) -> Number:
         """Add to a number (0 if missing), keep its time to live, and return the sum. Raises
         UsageError if the value is not a number or the sum is not exact."""
-        return await self._run(
-            self.entries.add,
-            self.space,
-            check_key(key, self.limits),
-            check_increment(by),
-            self._now_ms(),
-        )
+        added = check_increment(by)
+
+        def work(old: bytes | None) -> tuple[bytes, Number]:
+            total = add_numbers(key, b"0" if old is None else old, added)
+            return encode(key, total, self.limits), total
+
+        total: Number = await self._change(key, work)
+        return total
 
     async def decr(self, key: str, by: Number = 1) -> Number:
         """Subtract from a number; otherwise as `incr`."""
@@ -134,6 +138,21 @@ class Namespace:
             self.entries.remove, self.space, check_key(key, self.limits), self._now_ms()
         )
         return None if stored_json is None else decode(stored_json)
+
+    async def change_list(self, operation: str, key: str, *arguments: Any) -> Any:
+        """Run an operation of `host.memory.lists` on a list (empty if missing); keep its time to
+        live. Raises UsageError if the value is not a list or an argument does not fit."""
+
+        def work(old: bytes | None) -> tuple[bytes | None, Any]:
+            found = as_list(key, None if old is None else decode(old))
+            made, result = OPERATIONS[operation](found, *arguments)
+            return None if made is None else encode(key, made, self.limits), result
+
+        return await self._change(key, work)
+
+    async def _change(self, key: str, work: Change) -> Any:
+        checked = check_key(key, self.limits)
+        return await self._run(self.entries.change, self.space, checked, work, self._now_ms())
 
     def _now_ms(self) -> int:
         return round(self.now().timestamp() * 1000)

@@ -224,7 +224,14 @@ async def test_sleep_waits_and_refuses_nonsense(hooks: Hooks) -> None:
             "ctx.agent.Cal('a', [])",
             "ctx.agent.Cal is not offered by this host: there are Call, All, Any, Race",
         ),
-        ("ctx.sedn", "ctx.sedn is not offered by this host: there are "),
+        (
+            "ctx.sedn('x')",
+            "ctx.sedn is not a function; ctx.sedn is not offered by this host: there",
+        ),
+        (
+            "ctx.space.Get('x')",
+            "reading 'Get'); ctx.space is not offered by this host: use ctx.memory",
+        ),
         ("ctx.serch.KB('q')", "memory (did you mean 'search'?)"),
         ("ctx.search.web('q')", "Document (did you mean 'Web'?)"),
         (
@@ -245,6 +252,29 @@ async def test_what_is_not_offered_says_so(
     assert expected_message in caught.value.message
     assert caught.value.place is not None
     assert caught.value.place.file == "assistants/x/index.ts"
+
+
+async def test_a_part_of_ctx_that_is_absent_is_undefined_with_one_warning_for_each_name(
+    hooks: Hooks,
+) -> None:
+    services = Services()
+    looked = "[ctx.sandbox, ctx.sandbox, ctx.trace.CreateSpace, ctx.serch].map((x) => typeof x)"
+    assert await hooks.value(looked, services) == ["undefined"] * 4
+    assert services.warnings == [
+        (
+            "hook_absent",
+            "ctx.sandbox is not offered by this host: hooks have no file system and start no"
+            " programs; use an MCP server; it is undefined",
+        ),
+        (
+            "hook_absent",
+            "ctx.trace.CreateSpace is not offered by this host: use ctx.trace.Add, or"
+            " ctx.memory.context for values; it is undefined",
+        ),
+        ("hook_absent", services.warnings[2][1]),
+    ]
+    assert services.warnings[2][1].endswith("(did you mean 'search'?); it is undefined")
+    assert services.places[0].startswith("assistants/x/index.ts:1:")
 
 
 async def test_text_encodings_agree_with_pythons(hooks: Hooks) -> None:

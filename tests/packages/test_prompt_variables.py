@@ -70,6 +70,16 @@ async def test_texts_are_those_of_the_language_of_the_turn(make_app: MakeApp) ->
     assert text.strip() == "Guten Tag, Helferin! {{ unknown }}"
 
 
+async def test_a_hook_reads_the_texts_of_the_language_of_the_turn(make_app: MakeApp) -> None:
+    hook = (
+        "function Create(ctx) { const text = [$L('chat.hello'), $L('none')].join();"
+        " return { messages: [{ role: 'system', content: text }] }; }"
+    )
+    files = {"assistants/a/index.ts": hook}
+    text = await system(make_app, "x", options={"locale": "de"}, files=files)
+    assert text.endswith("Guten Tag,none")
+
+
 async def test_files_of_the_package_are_read_into_prompts(make_app: MakeApp) -> None:
     text = await system(make_app, "Rules:\n@assets/rules.md\n@assets/../package.yao")
     assert text.strip() == "Rules:\nNever guess.\n@assets/../package.yao"

@@ -102,6 +102,28 @@ async def test_every_call_does_what_its_name_says(app: App, space: str) -> None:
     ]
 
 
+@pytest.mark.parametrize("space", ["user", "context"])
+async def test_lists_grow_shrink_and_are_read_in_parts(app: App, space: str) -> None:
+    hook = f"""(() => {{
+        const m = ctx.memory.{space};
+        return [
+          m.ArrayAll("l"), m.Push("l", [1, 2, 3]), m.Push("l", "four"), m.AddToSet("l", [1, true, {{ a: 1 }}]),
+          m.AddToSet("l", [{{ a: 1 }}]), m.ArrayLen("l"), m.ArrayGet("l", 0), m.ArrayGet("l", -1), m.ArrayGet("l", 9),
+          m.ArraySet("l", 0, "one") === undefined, m.ArraySlice("l", 0, 2), m.ArraySlice("l", -2), m.ArrayPage("l", 2, 4),
+          m.Pop("l"), m.Pull("l", 2), m.PullAll("l"), m.Pop("l"), m.ArrayLen("l"),
+        ];
+    }})()"""
+    assert await app.value(hook) == [
+        *([], 3, 4, 6, 6, 6, 1, {"a": 1}, None),
+        *(True, ["one", 2], [True, {"a": 1}], [True, {"a": 1}]),
+        *({"a": 1}, ["four", True], ["one", 2, 3], None, 0),
+    ]
+    assert "the value of 'n' is not a list" in await app.failure(
+        f"(ctx.memory.{space}.Set('n', 1), ctx.memory.{space}.Push('n', 1))"
+    )
+    assert "none at 5" in await app.failure(f"ctx.memory.{space}.ArraySet('e', 5, 1)")
+
+
 async def test_memory_outlives_the_turn_except_that_of_the_turn(app: App) -> None:
     await app.value(
         "['user', 'team', 'chat', 'context'].map((name) => ctx.memory[name].Set('k', name))"

@@ -106,6 +106,31 @@ async def test_next_may_add_to_what_create_began(make_app: MakeApp) -> None:
     assert by_label(events, "x").parent == by_label(events, "first").id
 
 
+async def test_calls_of_nodes_chain_and_several_nodes_begin_at_once(make_app: MakeApp) -> None:
+    events = await tracing(
+        make_app,
+        """
+        const step = ctx.trace.Add({ q: 1 }, { label: "step" }).Info("a").SetMetadata("k", 2).SetOutput("o");
+        const before = step.IsComplete();
+        step.Complete().Debug("late");
+        const many = step.Parallel([{ input: 1, option: { label: "one" } }, { input: 2, option: { label: "two" } }]);
+        many[1].Fail("bad");
+        ctx.trace.Info("x").Warn("y").Release();
+        ctx.Release();
+        const states = [before, step.IsComplete(), ctx.trace.IsComplete(), many[0].MarkComplete().IsComplete()];
+        return { metadata: { states, id: ctx.trace.id } };
+        """,
+    )
+    assert end(events).metadata == {"states": [False, True, False, True], "id": events[0].turn_id}
+    step = by_label(events, "step")
+    assert (step.status, step.data["output"], step.data["k"]) == ("completed", "o", 2)
+    assert (by_label(events, "one").status, by_label(events, "two").status) == (
+        "completed",
+        "failed",
+    )
+    assert by_label(events, "two").parent == step.id
+
+
 async def test_every_node_that_a_hook_made_belongs_to_one_that_exists_and_ended(
     make_app: MakeApp,
 ) -> None:
@@ -130,7 +155,6 @@ async def test_every_node_that_a_hook_made_belongs_to_one_that_exists_and_ended(
             "SetMetadata(4)",
             "ctx.trace.SetMetadata: give an object, or a key and a value, not a number",
         ),
-        ("Add('x').Finish()", "node.Finish is not offered by this host: there are id, Add, Info"),
     ],
 )
 async def test_a_wrong_call_throws_and_names_what_is_wrong(

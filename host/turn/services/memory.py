@@ -8,6 +8,7 @@ from typing import Any
 
 from groundhook.host.core.errors import NotPermitted
 from groundhook.host.core.hook_services import MemoryOperation
+from groundhook.host.memory.lists import OPERATIONS
 from groundhook.host.memory.memory import Namespaces
 
 
@@ -22,4 +23,6 @@ class TurnMemory:
             namespace = self.namespaces.namespace(space)
         except NotPermitted as exc:
             raise NotPermitted(f"not permitted: {exc.message}", hint=exc.hint) from exc
+        if operation in OPERATIONS:
+            return await namespace.change_list(operation, *arguments)
         return await getattr(namespace, operation)(*arguments)

@@ -6,7 +6,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from groundhook.host.config.variables import text_at
 from groundhook.host.core.types.search import RecordQuery
+from groundhook.host.turn.prompt_values import locale_texts
 from groundhook.host.turn.run import AssistantRun
 
 
@@ -24,3 +26,6 @@ class TurnRecords:
 
     def markdown(self, html: str, /) -> str:
         return self.run.runtime.markdown(html)
+
+    def text(self, key: str, /) -> str | None:
+        return text_at(locale_texts(self.run), key)

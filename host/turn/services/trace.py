@@ -68,6 +68,9 @@ class HookNodes:
             found.close()
         await self.channel.wait_for_reader()
 
+    def is_complete(self, node: str, /) -> bool:
+        return self._node(node).status != "running"
+
     def _node(self, id: str) -> Span:
         if id not in self._nodes:
             raise UsageError(f"no trace node {id!r} in this turn")

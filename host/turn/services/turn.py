@@ -55,6 +55,7 @@ def hook_turn(run: AssistantRun, script: HookScript, services: TurnServices) -> 
         limits=run.settings.hooks.limits,
         now=runtime.now() if runtime.fixed.clock else None,
         seed=runtime.fixed.seed,
+        trace_id=run.channel.turn_id,
     )
 
 
