@@ -33,7 +33,7 @@ class Bridge:
 
     @property
     def what(self) -> int:
-        """What JavaScript calls for: MORE, CALL or FETCH."""
+        """The kind of the current call: MORE, CALL or FETCH."""
         return self._head[_WHAT]
 
     def keep_piece(self) -> None:

@@ -49,7 +49,7 @@ LeaseEvent = Called | Done | Lost
 
 @dataclass(frozen=True)
 class LeaseTerms:
-    """What an isolate is made with: this run's part of the prelude, as JSON, and its limits."""
+    """The terms of an isolate: this run's part of the prelude, as JSON, and its limits."""
 
     setup: str
     heap_mb: int

@@ -81,7 +81,7 @@ _UNSPACED = {
 
 
 class Weights(NamedTuple):
-    """What tokens weigh. `bench/ablation.py` tells what each is worth."""
+    """The weights of tokens; `bench/ablation.py` measures the effect of each."""
 
     saturation: float = 0.9  # k of BM25
     lengths: float = 0.6  # b of BM25
@@ -121,17 +121,17 @@ class Analyser:
         return Sparse(indices, list(map(weights.__getitem__, indices)))
 
     def question(self, text: str) -> Sparse:
-        """The vector of a question, in which each token counts once; the mean length does not
-        matter."""
+        """Return the vector of a question, in which each token counts once; the mean length does
+        not matter."""
         indices = sorted(set(self._cutter.indices(text)))
         return Sparse(indices, [self._cutter.weight(index, self._weights) for index in indices])
 
     def indices(self, text: str) -> frozenset[int]:
-        """The tokens that a text has."""
+        """Return the tokens of a text."""
         return frozenset(self._cutter.indices(text))
 
     def tokens(self, text: str) -> list[str]:
-        """The tokens of a text, in its order; a run of letters beside a word begins with `#`, a
+        """Return the tokens of a text, in order. A run of letters beside a word begins with `#`, a
         character beside pairs with `=`."""
         return [token for chunk in _chunks(text) for token in self._cutter.tokens(chunk)]
 
@@ -146,8 +146,8 @@ class Analyser:
 
 
 class _Cutter(dict[str, tuple[int, ...]]):
-    """Cuts text into tokens, and remembers what a word between blanks becomes: most of any text are
-    words seen before."""
+    """Cuts text into tokens. The tokens of each word are cached, since most words of a text occur
+    often."""
 
     def __init__(self, language: str) -> None:
         # Without a memory of their own, which takes four times as long as stemming.
@@ -159,7 +159,7 @@ class _Cutter(dict[str, tuple[int, ...]]):
         self._filling = frozenset(index for word in filling_words(language) for index in self[word])
 
     def indices(self, text: str) -> Iterator[int]:
-        """Those of a text's tokens, in its order. No chunk has a blank in it."""
+        """Return the indices of a text's tokens, in order. A chunk contains no blank."""
         return chain.from_iterable(map(self.__getitem__, normalised(text).lower().split()))
 
     def __missing__(self, word: str) -> tuple[int, ...]:
@@ -226,8 +226,8 @@ def _kind(token: str) -> int:
 
 
 def is_code(index: int) -> bool:
-    """Whether an index is that of an exact code: letters with digits, or parts that a sign
-    joins."""
+    """Return whether an index belongs to an exact code: letters with digits, or parts joined by a
+    sign."""
     return index & _KIND == _CODE
 
 
@@ -242,17 +242,17 @@ def _chunks(text: str) -> list[str]:
 
 
 def _is_code(chunk: str, parts: Sequence[str]) -> bool:
-    """Whether a chunk is a name rather than words that a sign joins ("well-known")."""
+    """Return whether a chunk is a name rather than words joined by a sign ("well-known")."""
     return chunk[-1] in "+#" or (len(parts) > 1 and _JOINS_CODES.search(chunk) is not None)
 
 
 def runs(text: str, length: int) -> list[str]:
-    """Every run of `length` letters; the text itself when it is shorter."""
+    """Return every run of `length` letters; the text itself if it is shorter."""
     return [text[start : start + length] for start in range(max(1, len(text) - length + 1))]
 
 
 def folded(word: str) -> str:
-    """A word without its accents: not everyone types them."""
+    """Return a word without accents: not everyone types them."""
     if word.isascii():
         return word
     return "".join(

@@ -37,7 +37,7 @@ _PRIOR = 4  # passages of the mean of all that each language's mean is made with
 
 
 class Sum(NamedTuple):
-    """Passages of a language: how many, and their vectors, each of length 1, added up."""
+    """The passages of a language: their number, and the sum of their vectors, each of length 1."""
 
     passages: int
     total: Vector
@@ -47,7 +47,7 @@ Sums = Mapping[str, Sum]  # by language
 
 
 def summed(passages: Iterable[tuple[str, Vector]]) -> dict[str, Sum]:
-    """Of passages given by language and vector."""
+    """Return the sums of passages, given as (language, vector)."""
     sums: dict[str, Sum] = {}
     for language, vector in passages:
         length = math.hypot(*vector) or 1.0
@@ -57,7 +57,7 @@ def summed(passages: Iterable[tuple[str, Vector]]) -> dict[str, Sum]:
 
 
 def changed(sums: Sums, by: Sums, sign: int = 1) -> dict[str, Sum]:
-    """With the passages of `by`, or with `sign` -1 without them."""
+    """Return the sums with the passages of `by` added, or removed if `sign` is -1."""
     now = dict(sums)
     for language, own in by.items():
         before = now.pop(language, Sum(0, [0.0] * len(own.total)))
@@ -67,7 +67,7 @@ def changed(sums: Sums, by: Sums, sign: int = 1) -> dict[str, Sum]:
 
 
 def written(sums: Sums) -> str:
-    """As text: means in half precision, which is enough."""
+    """Format the sums as text. Means are written in half precision, which is enough."""
     return json.dumps(
         {
             language: [own.passages, base64.b64encode(_mean_bytes(own)).decode()]
@@ -77,8 +77,8 @@ def written(sums: Sums) -> str:
 
 
 def read(text: str) -> dict[str, Sum]:
-    """What `written` wrote. Sums that were written and read again are what they were written as:
-    what was added is taken off exactly."""
+    """Parse what `written` wrote. The result is exactly what was written, so that sums can be
+    subtracted again."""
     sums = {}
     for language, (passages, encoded) in json.loads(text).items():
         data = base64.b64decode(encoded)
@@ -115,14 +115,14 @@ class Balance:
         )
 
     def share(self, language: str) -> float:
-        """Of the collection's passages that are in a language."""
+        """Return the share of the collection's passages that are in a language."""
         every = sum(own.passages for own in self.sums.values())
         return self.sums[language].passages / every if language in self.sums else 0.0
 
     def shifts(self, question: Vector, ranked: Vector) -> list[float]:
-        """For each of `languages`, what is added to a product of `ranked` and a passage. Both
-        vectors are of one question: whole, and freed of its own language (or whole as well), and on
-        the scale of a question of length 1."""
+        """Return for each of `languages` the value that is added to the product of `ranked` and a
+        passage. Both vectors belong to one question: the whole one, and the one without its own
+        language (or the whole one as well), on the scale of a question of length 1."""
         if len(self.languages) < 2 and ranked is question:
             return [0.0] * len(self.languages)
         nearest = max(math.fsum(map(mul, question, mean)) for mean in self._means)

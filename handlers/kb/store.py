@@ -329,7 +329,7 @@ def agree(collection: str, there: Made, wanted: Made) -> None:
         raise ConfigError(
             f"collection {collection!r} was made by version {there.analyser} of the analyser, and"
             f" questions cut by version {wanted.analyser} would not match its words",
-            hint=f"make it anew from what it holds: `groundhook kb rebuild {collection}`",
+            hint=f"rebuild it from its stored texts: `groundhook kb rebuild {collection}`",
         )
     refuse_other_tenancy(collection, there, wanted)
     was, now = _worded(there), _worded(wanted)
@@ -341,7 +341,7 @@ def agree(collection: str, there: Made, wanted: Made) -> None:
     raise ConfigError(
         f"collection {collection!r} was made with {was}, and is declared with {now}",
         hint=(
-            "declare it as it was, or make it anew from what it holds: `groundhook kb rebuild"
+            "declare it as before, or rebuild it from its stored texts: `groundhook kb rebuild"
             f" {collection}`"
         ),
     )
@@ -357,7 +357,7 @@ def refuse_other_tenancy(collection: str, there: Made, wanted: Made) -> None:
         raise ConfigError(
             f"collection {collection!r} was made {was}, and is declared {now}",
             hint=(
-                "declare `tenant_field` as it was, or remove its documents and add them anew: "
+                "declare `tenant_field` as before, or remove its documents and add them again: "
                 f"`groundhook kb remove {collection} --all`"
             ),
         )

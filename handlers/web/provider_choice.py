@@ -90,7 +90,7 @@ def _access(
 
 
 def _missing(provider: WebProvider) -> str:
-    """What a provider without access lacks."""
+    """Return what a provider without access lacks."""
     return "key" if provider.host else "address"
 
 

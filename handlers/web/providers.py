@@ -1,4 +1,4 @@
-"""What the clients of web search providers share."""
+"""Helpers that the clients of web search providers share."""
 
 from __future__ import annotations
 

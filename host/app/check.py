@@ -1,8 +1,8 @@
-"""Check an app without running it: every file against its schema, every name against what exists.
+"""Checks an app without running it: every file against its schema, every name against the existing
+ones.
 
-The composition root compiles hooks and queries stores, and adds its findings to these. Whether the
-libraries that extract entities are installed is checked here, since that needs nothing open.
-"""
+The composition root compiles hooks and queries stores, and adds its findings to these. The
+libraries that extract entities are looked up here, since that needs no open host."""
 
 from __future__ import annotations
 
@@ -235,7 +235,8 @@ class _Check:
                 )
 
     def _connector(self, place: tree.Found, checked: Checked) -> None:
-        """What no turn could ask; of a variable that is not set nothing is known."""
+        """Report what would make every call of a connector fail. Values of unset variables are
+        unknown and are skipped."""
         options = checked.data.get("options", {})
         if not unset_in(checked.data):
             self._attempt(self.app.connectors.named, place.id)
@@ -255,7 +256,7 @@ class _Check:
             )
 
     def _server(self, place: tree.Found, checked: Checked) -> None:
-        """A program that is not here may be where the app will run: a warning."""
+        """Warn if a server's program is not installed here; it may be where the app will run."""
         self._extra("mcp", checked.place(()))
         spec = self._attempt(self.app.servers.named, place.id)
         if spec is not None and (
@@ -269,7 +270,7 @@ class _Check:
             )
 
     def _extra(self, name: Extra, place: Place) -> None:
-        """What is not installed here may be where the app will run: a warning."""
+        """Warn if an extra is not installed here; it may be where the app will run."""
         if module := lacking(name):
             message = f"needs {module!r}, which is not installed"
             self.found.append(Problem("warning", message, place, install(name)))
@@ -301,7 +302,7 @@ class _Check:
         return (place for place in tree.assistants(self.app.root) if self.only in ("", place.id))
 
     def _declared(self, kind: str) -> Iterator[tuple[str, tree.Found]]:
-        """Files of a kind, each with the assistant that it belongs to."""
+        """Return the files of a kind, each with the assistant to which it belongs."""
         root = self.app.root
         yield from (("", place) for place in tree.declared(root, root, kind=kind))
         for owner in self._assistants():
@@ -312,7 +313,7 @@ class _Check:
             )
 
     def _unread(self) -> Iterator[Problem]:
-        """Files and folders that look as if they counted."""
+        """Yield files and folders that look as if they had an effect."""
         root = self.app.root
         for folder in (root, *(place.path for place in self._assistants())):
             for kind, ending in tree.ENDINGS.items():
@@ -355,7 +356,7 @@ class _Check:
 
 
 def _schema_problems(checked: Checked) -> Iterator[Problem]:
-    """What the published schema of models refuses besides: it is read all the same, and an editor
+    """Return what the published schema of models refuses beyond the reader's own checks: an editor
     would mark it."""
     reported = {error.place for error in checked.errors}
     for path, message in schema_errors(without_unset(checked.data)):

@@ -1,9 +1,8 @@
-"""Diagnostics of a hook before it runs: whether it compiles, fits its types, and
-defines something to run.
+"""Diagnostics of a hook before it runs: whether it compiles, fits its types, and defines something
+to run.
 
-Owns what an app's names are in TypeScript, and the file that editors read. Nothing here runs a
-hook.
-"""
+Also makes the app's names in TypeScript, and the file that editors read. Nothing here runs a
+hook."""
 
 from __future__ import annotations
 
@@ -36,7 +35,7 @@ _NEARLY = re.compile(
 
 
 def declarations(app: App, tools: Iterable[str] = ()) -> str:
-    """The app's `groundhook.d.ts`. `tools` are the names of tools that the host offers."""
+    """Return the app's `groundhook.d.ts`. `tools` are the names of tools that the host offers."""
     packages = list(app.packages)
     return typings(
         Names(
@@ -52,7 +51,8 @@ def declarations(app: App, tools: Iterable[str] = ()) -> str:
 
 
 def editor_config() -> str:
-    """A `tsconfig.json` with which an editor sees an app's hooks as the check does."""
+    """Return a `tsconfig.json` with which an editor checks an app's hooks as `groundhook check`
+    does."""
     return (
         json.dumps(
             {"compilerOptions": COMPILER_OPTIONS, "include": [DECLARATIONS, "assistants"]}, indent=2
@@ -64,8 +64,8 @@ def editor_config() -> str:
 async def hook_problems(
     app: App, ids: Sequence[str], engine: HookEngine, tools: Iterable[str] = ()
 ) -> list[Problem]:
-    """What is wrong with the hooks of these assistants, whatever is wrong with their configuration.
-    Raises UnknownName."""
+    """Return the problems of these assistants' hooks, without those of their configuration. Raises
+    UnknownName."""
     found: list[Problem] = []
     compiled: list[HookScript] = []
     for id in ids:
@@ -93,7 +93,7 @@ async def _types(scripts: Sequence[HookScript], text: str) -> list[Problem]:
 
 
 def _callable_as(ids: Iterable[str], packages: Sequence[str]) -> list[str]:
-    """Every id, and the short name that its own assistant may use."""
+    """Return every id, and the short name that its own assistant may use."""
     names = dict.fromkeys(ids)
     for id in list(names):
         for package in packages:
@@ -103,7 +103,7 @@ def _callable_as(ids: Iterable[str], packages: Sequence[str]) -> list[str]:
 
 
 def _tests(app: App, id: str) -> list[HookScript]:
-    """The package's files of tests, which are held against their types as hooks are."""
+    """Return the package's test files, whose types are checked as those of hooks."""
     try:
         package = app.package(id)
     except ConfigError:
@@ -116,7 +116,7 @@ def _tests(app: App, id: str) -> list[HookScript]:
 
 
 def _empty(script: HookScript) -> list[Problem]:
-    """A warning for a hook in which there is nothing to run."""
+    """Return a warning for a hook that defines nothing to run."""
     texts = [entry.read_text(encoding="utf-8-sig") for entry in script.entries]
     code = _NOT_CODE.sub("''", "\n".join(texts))
     if _HOOK.search(code):
@@ -136,4 +136,4 @@ def _stale(root: Path, text: str) -> list[Problem]:
     if not path.is_file() or path.read_text(encoding="utf-8") == text:
         return []
     message = "names or calls have changed since this file was written"
-    return [Problem("warning", message, Place(DECLARATIONS), "`groundhook types` writes it anew")]
+    return [Problem("warning", message, Place(DECLARATIONS), "`groundhook types` writes it again")]

@@ -1,4 +1,4 @@
-"""An open app: turns, searches and checks over it, and its files read anew.
+"""An open app: turns, searches and checks over it, and its files read again.
 
 Made by `host.app.opening.open_host`; everything that was started ends with it.
 """

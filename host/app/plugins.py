@@ -56,7 +56,7 @@ class Owner:
 
     @property
     def removal(self) -> str:
-        """How a user removes it."""
+        """The instruction by which a user removes it."""
         return "leave it out of `open_host(…)`" if self.passed else "uninstall it"
 
 
@@ -65,12 +65,10 @@ HOST = Owner("Groundhook itself")  # of the built-in parts
 
 @dataclass(frozen=True, kw_only=True)
 class PluginContext:
-    """The app that a plug-in's parts are made for.
-
-    `environment` has the variables of the app, `root` is its folder, `state` the folder for files,
-    `collections` and `models` are those that are declared, by full id. `client_of` gives guarded
-    web clients, `embedder` the embedding model of a specification. What is passed to `closing` is
-    called and awaited when the host is closed."""
+    """The app for which a plug-in makes its parts. `environment` has the variables of the app,
+    `root` is its folder, `state` the folder for files, `collections` and `models` are the declared
+    ones, by full id. `client_of` gives guarded web clients, `embedder` the embedding model of a
+    specification. An async function passed to `closing` is awaited when the host closes."""
 
     environment: Mapping[str, str]
     child_environment: Mapping[str, str]  # of processes that read what strangers wrote
@@ -103,7 +101,7 @@ class Source:
 
 
 class Entries(Generic[T]):
-    """What is registered of one kind, by name."""
+    """The registered parts of one kind, by name."""
 
     def __init__(self, noun: str) -> None:
         self.noun = noun
@@ -113,23 +111,23 @@ class Entries(Generic[T]):
         self._replaced: dict[str, T] = {}
 
     def add(self, name: str, item: T) -> None:
-        """Register under a name that is free. Raises PluginError for one this plug-in has used."""
+        """Register under a new name. Raises PluginError if this plug-in has used it already."""
         if name in self._items:
             raise PluginError(f"the {self.noun} {name!r} is registered twice")
         self._items[name] = item
 
     def replace(self, name: str, item: T) -> None:
-        """Register in the place of the built-in one of that name."""
+        """Register in place of the built-in of that name."""
         self.add(name, item)
         self._replacing.add(name)
 
     def owner(self, name: str) -> str:
-        """Which plug-in registered it, as messages name it."""
+        """Return the plug-in that registered the name, as messages name it."""
         return str(self._owners.get(name, ""))
 
     def take(self, other: Entries[T], owner: Owner) -> None:
-        """Take over what one plug-in has registered. Raises PluginError where a name is taken, or
-        there is nothing to replace."""
+        """Add what one plug-in has registered. Raises PluginError if a name is taken, or if a
+        replaced name does not exist."""
         for name, item in other._items.items():
             before = self._owners.get(name)
             if name in other._replacing:
@@ -153,11 +151,11 @@ class Entries(Generic[T]):
             self._owners[name] = owner
 
     def built_in(self, name: str) -> T:
-        """What Groundhook itself registered under a name, also where a plug-in has replaced it."""
+        """Return the built-in part of a name, also if a plug-in has replaced it."""
         return self._replaced.get(name, self._items[name])
 
     def items(self) -> Iterator[tuple[str, T]]:
-        """In the order in which they were registered."""
+        """Return the names and parts in the order of registration."""
         return iter(self._items.items())
 
     def names(self) -> list[str]:
@@ -212,8 +210,7 @@ class Plugin:
 
 
 def join(every: Plugins, plugins: Iterable[tuple[Owner, object]]) -> None:
-    """Add everything that plug-ins register. Each comes with its owner, as messages name it. Raises
-    PluginError."""
+    """Add everything that plug-ins register; each comes with its owner. Raises PluginError."""
     for owner, plugin in plugins:
         own = Plugins()
         _register(owner, plugin, own)
@@ -222,8 +219,8 @@ def join(every: Plugins, plugins: Iterable[tuple[Owner, object]]) -> None:
 
 
 def installed() -> Iterator[tuple[Owner, object]]:
-    """The plug-ins of installed distributions, with their owners. Raises PluginError for one that
-    fails to load, and for two of one name."""
+    """Return the plug-ins of installed distributions, with their owners. Raises PluginError if one
+    fails to load, or if two have the same name."""
     points = sorted(metadata.entry_points(group=GROUP), key=lambda point: point.name)
     owners: dict[str, Owner] = {}
     for point in points:
@@ -245,7 +242,7 @@ def installed() -> Iterator[tuple[Owner, object]]:
 
 
 def given(plugins: Iterable[object]) -> Iterator[tuple[Owner, object]]:
-    """The plug-ins that a program passes to `open_host`, with their owners."""
+    """Return the plug-ins that a program passes to `open_host`, with their owners."""
     for index, plugin in enumerate(plugins):
         name = plugin.name if isinstance(plugin, Plugin) else ""
         yield Owner(f"the plug-in {name or f'plugins[{index}]'!r}", passed=True), plugin
@@ -257,7 +254,7 @@ def _owner(point: metadata.EntryPoint) -> Owner:
 
 
 def _apart(one: Owner, other: Owner) -> str:
-    """What a user does about two plug-ins that register the same."""
+    """Return the advice for two plug-ins that register the same name."""
     if HOST in (one, other):
         return "register it with `replace`"
     if one.passed == other.passed:

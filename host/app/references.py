@@ -1,4 +1,4 @@
-"""Names in a layer of configuration that lead nowhere, and keys that nothing acts on."""
+"""Finds names in a layer of configuration that lead nowhere, and keys without an effect."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ _SINGLE: dict[Path, str] = {
 
 @dataclass(frozen=True)
 class References:
-    """Looks names up for one layer; values of a wrong type are skipped. `owner` is
-    the assistant whose own declarations count, "" for the app's layers; `providers` are web search
-    providers (none: they are not looked up), `rerankers` what plug-ins and the host rerank with."""
+    """Looks up names for one layer; values of a wrong type are skipped. `owner` is the assistant
+    whose own declarations count, "" for the app's layers; `providers` are the web search providers
+    (empty: they are not checked), `rerankers` the rerankers of plug-ins and the host."""
 
     app: App
     layer: Layer
@@ -124,8 +124,8 @@ class References:
             yield from self.doer(path, "web search provider", name)
 
     def doer(self, path: Path, noun: str, name: str) -> Iterator[Problem]:
-        """What is wrong with who is to do a step: `noun` by name, or `mcp:<server>[.<tool>]`, of
-        which either part may have dots."""
+        """Return the problem with the name of a step's delegate: `noun` by name, or
+        `mcp:<server>[.<tool>]`, either part of which may have dots."""
         if not name.startswith("mcp:"):
             yield from self._unknown(path, noun, name)
             return
@@ -139,8 +139,8 @@ class References:
 
 
 def _names(entry: Any, noun: str) -> list[Any]:
-    """The ids in an entry of a list: itself, or what {id: [tools]}, {server_id, tools} and
-    {toolkit, tools} name; none of one that is wrong."""
+    """Return the ids in an entry of a list: the entry itself, or the ids in {id: [tools]},
+    {server_id, tools} and {toolkit, tools}; none for an invalid entry."""
     if not isinstance(entry, Mapping):
         return [entry]
     try:

@@ -1,9 +1,8 @@
-"""An app whose files are read again while it is open, and what has changed is swapped in one step.
+"""Reads the files of an open app again, and swaps in the changes in one step.
 
-What is broken does not replace what was good: of an assistant, a declaration, the app's own
-files each. Everything that a turn may read of an assistant is read before the swap, and its hook is
-compiled then, so nothing of a later edit shows before its own swap.
-"""
+A broken assistant, declaration or app file does not replace its last good version. Everything that
+a turn may read of an assistant is read before the swap, and its hook is compiled then, so a later
+edit has no effect before its own swap."""
 
 from __future__ import annotations
 
@@ -32,10 +31,10 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, kw_only=True)
 class Swap:
-    """What became of a change. `assistants`: those that are new or were swapped; `removed`: those
-    that are gone. `problems`: what is wrong with what was changed, which stays as it was;
-    `repaired`: what was broken and no longer is (`assistants/x`, `the app`). `restart`: settings
-    that hold when the host is opened anew."""
+    """The result of a change. `assistants` are new or were swapped; `removed` no longer exist.
+    `problems`: what is wrong with the changed files, which keep their last good version;
+    `repaired`: what was broken before (`assistants/x`, `the app`). `restart`: changed settings that
+    need a new `open_host`."""
 
     assistants: tuple[str, ...] = ()
     removed: tuple[str, ...] = ()
@@ -48,7 +47,7 @@ class Swap:
 
 @dataclass
 class Reloads:
-    """The readings of an app's files, one after the other."""
+    """Reads an app's files, one reading at a time."""
 
     _broken: set[str] = field(default_factory=set)
     _revision: int = 0
@@ -56,8 +55,8 @@ class Reloads:
     async def read(
         self, old: App, hooks: HookEngine, paths: Iterable[Path] | None
     ) -> tuple[App, Swap]:
-        """The app with what is good of its files now, and what was good before of the rest. With
-        `paths` only what these files concern is read."""
+        """Return the app with the valid parts of its current files, and the last good version of
+        all others. With `paths` only the parts that these files concern are read."""
         began = time.perf_counter()
         try:
             read = load_app(old.root, old.environment, old.connector_types, old.toolkit_types)
@@ -83,11 +82,11 @@ class Reloads:
         )
 
 
-# ------------------------------------------------------------------------------------- reading anew
+# ------------------------------------------------------------------------------------ reading again
 
 
 class _Reading:
-    """One pass over what has changed. `touched` are paths as messages name them, None for all."""
+    """One pass over the changes. `touched` are paths as messages name them; None means all."""
 
     def __init__(
         self,
@@ -106,7 +105,7 @@ class _Reading:
         self.declarations = self._any(lambda path: any(f"{kind}/" in path for kind in tree.ENDINGS))
 
     async def run(self) -> App:
-        """The app with what is good of the new, and what was good before for the rest."""
+        """Return the app with the valid new parts, and the last good version of all others."""
         app = self._declared()
         app = self._global(app)
         packages: dict[str, Callable[[], Package]] = {}
@@ -122,7 +121,7 @@ class _Reading:
         self.broken.append(owner)
 
     def _declared(self) -> App:
-        """Collections, models, connectors, servers and toolkits."""
+        """Read collections, models, connectors, servers and toolkits."""
         old, read = self._old, self._read
         if not self.declarations:
             return replace(
@@ -144,7 +143,7 @@ class _Reading:
         )
 
     def _kept(self, new: Catalogue[T], old: Catalogue[T]) -> Catalogue[T]:
-        """Each declaration as it is now, or as it was when it is broken now."""
+        """Return each declaration as it is now, or its last good version if it is broken now."""
         values: dict[str, Callable[[], T]] = {}
         for id in new:
             values[id] = partial(new.__getitem__, id)
@@ -160,7 +159,7 @@ class _Reading:
         return Catalogue(new.noun, values)
 
     def _global(self, app: App) -> App:
-        """The app's own files."""
+        """Read the app's own files."""
         if not self._any(lambda path: path.startswith("agent/")):
             return _keeping(app, self._old)
         self.looked_at.add("the app")
@@ -187,8 +186,8 @@ class _Reading:
         return lambda: package
 
     async def _good(self, app: App, id: str) -> Package:
-        """The package, read whole, with its hook compiled and fixed. Raises ConfigError,
-        HookError."""
+        """Return the package, read completely, with its hook compiled and fixed. Raises
+        ConfigError, HookError."""
         package = app.packages[id]
         app.settings_for(package)
         for name in package.presets:
@@ -202,7 +201,8 @@ class _Reading:
         return replace(package, hook=hook)
 
     def _owner(self, path: str) -> str:
-        """The assistant that a file belongs to, the innermost one; "" for none."""
+        """Return the assistant to which a file belongs, the innermost one; "" if it belongs to
+        none."""
         steps = path.split("/")[1:-1] if path.startswith("assistants/") else []
         for end in range(len(steps), 0, -1):
             if ".".join(steps[:end]) in self._read.packages:
@@ -211,7 +211,7 @@ class _Reading:
 
 
 def _keeping(app: App, other: App) -> App:
-    """`app` with the global files as `other` has read them."""
+    """Return `app` with the global files of `other`."""
     for name in ("agent_file", "search_file", "prompts"):
         try:
             vars(app)[name] = getattr(other, name)
@@ -221,7 +221,7 @@ def _keeping(app: App, other: App) -> App:
 
 
 def _known(catalogue: Mapping[str, T], id: str) -> T | None:
-    """The value of an id; None when there is none or it is broken."""
+    """Return the value of an id; None if it is missing or broken."""
     try:
         return catalogue.get(id)
     except HostError:

@@ -1,5 +1,5 @@
-"""The search sources of an open app: each is made when a search first needs it, and sources of one
-type are searched as one."""
+"""The search sources of an open app. A source is made when a search first needs it, and the sources
+of one type are searched together."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ Made = dict[Source, Handler]
 
 
 class Sources:
-    """`handlers` has one for each search type. Documents and records are read from the first source
-    that can, so this is `Documents` and `Records` as well."""
+    """`handlers` has one handler for each search type. Documents and records come from the first
+    source that provides them, so this also implements `Documents` and `Records`."""
 
     def __init__(self, context: PluginContext, made: Made | None = None) -> None:
         self._context = context
@@ -47,12 +47,12 @@ class Sources:
         )
 
     def following(self, app: App) -> Sources:
-        """The same sources over another reading of the app's files."""
+        """Return the same sources over another reading of the app's files."""
         context = replace(self._context, collections=app.collections, models=app.models)
         return Sources(context, self._made)
 
     async def imported(self, type: SearchType) -> None:
-        """Import, in a thread, what the sources of a type are made of. Raises PluginError."""
+        """Import the modules of a type's sources, in a thread. Raises PluginError."""
         for name in self._names(type):
             source = self._context.plugins.sources[name]
             if source not in self._made and source.module:
@@ -63,17 +63,17 @@ class Sources:
 
     @property
     def knowledge_base(self) -> KnowledgeBase:
-        """The built-in source of type kb, whichever serves searches."""
+        """The built-in source of type kb, even if another one serves searches."""
         return cast("KnowledgeBase", self._known("kb", built_in=True))
 
     @property
     def database(self) -> Database:
-        """The built-in source of type db, whichever serves searches."""
+        """The built-in source of type db, even if another one serves searches."""
         return cast("Database", self._known("db", built_in=True))
 
     def _known(self, name: str, *, built_in: bool = False) -> Handler:
-        """The source of a name, over this reading's declarations. Raises PluginError when it cannot
-        be made."""
+        """Return the source of a name, over this reading's declarations. Raises PluginError if it
+        cannot be made."""
         sources = self._context.plugins.sources
         source = sources.built_in(name) if built_in else sources[name]
         if source not in self._current:
@@ -86,8 +86,8 @@ class Sources:
         return self._current[source]
 
     def web_configured(self, settings: Settings) -> bool:
-        """Whether a search of the web has somewhere to go under these settings. A source that does
-        not say is always ready."""
+        """Return whether a web search has a provider under these settings. A source without this
+        check always counts as configured."""
         return any(
             bool(configured(settings.search.web, settings.uses.web))
             if (configured := getattr(source, "configured", None)) is not None

@@ -1,4 +1,4 @@
-"""Changes of an app's files, as its author saves them."""
+"""Watches an app's files for changes."""
 
 from __future__ import annotations
 
@@ -20,8 +20,9 @@ Stamp = tuple[int, int, int]
 
 
 async def changes(root: Path, seen: Mapping[Path, Stamp]) -> AsyncGenerator[frozenset[Path]]:
-    """Files of the app that were made, written or removed since `seen`, again and again. What the
-    system says is a reason to look: it does not report files in a folder that was just made."""
+    """Yield the files of the app that were created, written or removed since `seen`, again and
+    again. An event of the system only triggers a look at the files: files in a new folder have no
+    events."""
     with extra("authoring", "watching files"):
         from watchfiles import awatch
     while True:
@@ -47,7 +48,7 @@ async def changes(root: Path, seen: Mapping[Path, Stamp]) -> AsyncGenerator[froz
 
 
 def stamps(root: Path) -> dict[Path, Stamp]:
-    """Every file that an app may consist of, with what changes when it does."""
+    """Return every file that an app may consist of, with values that change when the file does."""
     found: dict[Path, Stamp] = {}
     for name in FOLDERS:
         for folder, inner, files in os.walk(root / name):

@@ -1,5 +1,4 @@
-"""`groundhook db`: the models' tables, their sample rows, and whether the tables are what the
-models say."""
+"""`groundhook db`: the models' tables and sample rows."""
 
 from __future__ import annotations
 
@@ -23,9 +22,9 @@ def command() -> None:
 @command.command("load", short_help="Create tables that are missing, and load sample rows.")
 @options.common
 def load(app: Path, as_json: bool, debug: bool) -> int:
-    """Create the tables that are missing and put the models' sample rows into empty ones.
+    """Create missing tables and load the models' sample rows into empty ones.
 
-    A table that exists is never altered and never emptied.
+    An existing table is never altered or emptied.
     """
     report = Report(json=as_json)
 
@@ -59,13 +58,13 @@ def load(app: Path, as_json: bool, debug: bool) -> int:
     return execute(work, report, debug=debug)
 
 
-@command.command("check", short_help="Compare the models with the tables that there are.")
+@command.command("check", short_help="Compare the models with the existing tables.")
 @options.common
 def check(app: Path, as_json: bool, debug: bool) -> int:
-    """Compare the models with the tables that there are: missing tables and columns, types, what
-    may be empty, keys and indexes, options.
+    """Compare the models with the existing tables: missing tables and columns, types, nullability,
+    keys, indexes and options.
 
-    Nothing is changed. Exit code 1 when something differs.
+    Nothing is changed. The exit code is 1 if something differs.
     """
     report = Report(json=as_json)
 

@@ -1,9 +1,7 @@
-"""The outermost edge: runs a command's work, and turns whatever ends it into words and an exit
-code.
+"""The outermost edge: runs a command's work, and turns every error into a message and an exit code.
 
-This is the only place that catches everything. A HostError is one clear line; a bug is one line
-that says how to see more.
-"""
+This is the only place that catches everything. A HostError becomes one clear line; a bug becomes
+one line that says how to see more."""
 
 from __future__ import annotations
 
@@ -53,7 +51,7 @@ def execute(work: Work, report: Report, *, debug: bool = False) -> int:
 
 
 def execute_without_loop(work: Callable[[], int], report: Report, *, debug: bool = False) -> int:
-    """Run `work`, which waits for nothing and return the exit code of the process."""
+    """Run `work`, which waits for nothing, and return the exit code of the process."""
     logging.basicConfig(level=logging.INFO if debug else logging.CRITICAL + 1, stream=sys.stderr)
     try:
         code = work()

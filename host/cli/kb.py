@@ -28,7 +28,7 @@ FEED = Path("-")
 
 
 class Added(Protocol):
-    """What became of an add, as the knowledge base reports it."""
+    """The result of an add, as the knowledge base reports it."""
 
     @property
     def collection(self) -> str: ...
@@ -81,9 +81,9 @@ def add(
     rows of CSV and JSON Lines files. `-` reads JSON from standard input: an object {id, title,
     content, url, …} a line, or an array of them.
 
-    A document that was added before and has changed is replaced; one that has not is left alone;
-    one that came from the same folder or file and is gone from there is removed. The exit code is 1
-    when something could not be added; the others were.
+    A changed document replaces its last version, and an unchanged one is left alone. A document
+    that came from the same folder or file and no longer exists there is removed. The exit code is 1
+    if something could not be added; everything else was added.
     """
     report = Report(json=as_json)
     files = [path for path in paths if path != FEED]
@@ -222,19 +222,19 @@ def remove(
 @command.command("search", hidden=True, context_settings={"ignore_unknown_options": True})
 @click.argument("anything", nargs=-1)
 def search(anything: tuple[str, ...]) -> int:
-    """Say where it is: the other kinds of search are there too."""
+    """Point to the search command, which also has the other kinds of search."""
     raise click.UsageError(
         "`groundhook search kb QUERY` searches knowledge bases; --collection names one"
     )
 
 
 def unread(names: Sequence[str]) -> Iterator[str]:
-    """What to say of names that documents use and that no field declares."""
+    """Return the note about names that documents use and that no field declares."""
     if names:
         shown = ", ".join(repr(name) for name in names)
         yield (
-            f"not kept, since no field declares them: {shown} (declare under `fields` what is to be"
-            " filtered by or shown)"
+            f"not kept, since no field declares them: {shown} (declare under `fields` the ones to"
+            " filter by or show)"
         )
 
 

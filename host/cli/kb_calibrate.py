@@ -1,5 +1,5 @@
-"""`groundhook kb calibrate`: what the cosines of a collection's embedding are worth, and the curve
-to write down."""
+"""`groundhook kb calibrate`: measures the cosines of a collection's embedding model, and prints its
+curve."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Curve(Protocol):
 
 
 class Calibrated(Protocol):
-    """What was measured, as the knowledge base reports it."""
+    """The measurement, as the knowledge base reports it."""
 
     @property
     def provider(self) -> str: ...
@@ -88,12 +88,11 @@ def calibrate(
     as_json: bool,
     debug: bool,
 ) -> int:
-    """Measure what similarities COLLECTION's embedding gives to what belongs together and what does
-    not, on its own documents.
+    """Measure the similarities of related and unrelated texts in COLLECTION, and print a curve.
 
-    Prints the curve for `embedders.<name>.curve` in agent/agent.yml, with which `threshold` means
-    what it does for every other model. Without FILE a sentence of a passage asks for the rest of
-    it, and what is off-topic are questions of daily life. Nothing is changed.
+    The curve belongs in `embedders.<name>.curve` in agent/agent.yml; with it, `threshold` has the
+    same meaning as for every other embedding model. Without FILE the questions are sentences of the
+    documents, and the off-topic ones are questions of daily life. Nothing is changed.
     """
     report = Report(json=as_json)
 

@@ -1,4 +1,5 @@
-"""`groundhook kb rebuild | export | import`: collections made anew, and moved between engines."""
+"""`groundhook kb rebuild | export | import`: rebuilds collections, and moves them between
+engines."""
 
 from __future__ import annotations
 
@@ -29,16 +30,15 @@ from groundhook.host.output.tree import duration
 STANDARD = Path("-")  # standard input or output
 
 
-@click.command("rebuild", short_help="Make a collection anew as it is declared now.")
+@click.command("rebuild", short_help="Rebuild a collection as it is declared now.")
 @click.argument("collection")
 @options.common
 def rebuild(collection: str, app: Path, as_json: bool, debug: bool) -> int:
-    """Make COLLECTION anew as it is declared now, from the texts that it holds.
+    """Rebuild COLLECTION from its stored texts, as it is declared now.
 
-    For a collection whose embedding or analyser was changed. It is made beside the one that is
-    searched and takes its place when it is complete; stopped in the middle, the next `rebuild` goes
-    on where it was. Chunks stay as they were cut: `kb add` cuts documents anew when `chunk` was
-    changed.
+    Use it after a change of the embedding or the analyser. The new collection is built beside the
+    old one, which stays in use until the new one is complete. After an interruption the next
+    `rebuild` continues. Chunks do not change: after a change of `chunk`, use `kb add`.
     """
     report = Report(json=as_json)
 
@@ -52,11 +52,8 @@ def rebuild(collection: str, app: Path, as_json: bool, debug: bool) -> int:
         whole = _counted(done.documents + done.unchanged, done.passages + done.unchanged_passages)
         stopped = _counted(done.unchanged, done.unchanged_passages)
         before = f"; {stopped} of them were done before, the rest" if done.unchanged else ""
-        _tell(report, asdict(done), f"Rebuilt {done.collection}: {whole} made anew{before}", began)
-        report.show(
-            "Chunks stay as they were cut: after a change of `chunk`, add the documents again to"
-            " have them cut anew."
-        )
+        _tell(report, asdict(done), f"Rebuilt {done.collection}: {whole}{before}", began)
+        report.show("Chunks have not changed: after a change of `chunk`, add the documents again.")
         return 0
 
     after = "the collection is as it was, and the same command goes on where it was"
@@ -116,13 +113,13 @@ def export(
 )
 @options.common
 @click.option(
-    "--embed", is_flag=True, help="Embed the texts anew, instead of taking the file's vectors."
+    "--embed", is_flag=True, help="Embed the texts again instead of using the file's vectors."
 )
 def import_(collection: str, file: Path, app: Path, as_json: bool, debug: bool, embed: bool) -> int:
     """Add to COLLECTION what `kb export` wrote to FILE (`-`: standard input).
 
-    A document that is there as it is in the file is left alone, so that an import that was stopped
-    can be done again.
+    Documents that the collection already has unchanged are skipped, so an interrupted import can be
+    repeated.
     """
     report = Report(json=as_json)
 
@@ -165,8 +162,8 @@ def chunks(number: int) -> str:
 
 @contextmanager
 def _writing(file: Path) -> Iterator[IO[str]]:
-    """A file beside the one that is named, which takes its name when it is whole. What is no file,
-    such as a device or a pipe, is written to as it is, and never replaced."""
+    """Open a temporary file beside the named one and rename it when it is complete. A device or a
+    pipe is written to directly and never replaced."""
     if file == STANDARD:
         yield as_utf8(sys.stdout)
         sys.stdout.flush()

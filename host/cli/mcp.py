@@ -1,4 +1,4 @@
-"""`groundhook mcp`: what the app's MCP servers offer, and calls to them, for authors."""
+"""`groundhook mcp`: lists the app's MCP servers and calls their tools, for authors."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ async def _show_offers(host: Host, server: str, report: Report) -> None:
 
 
 def _parameters(schema: Mapping[str, Any]) -> str:
-    """The names of a tool's arguments; those that may be left out with a question mark."""
+    """Return the names of a tool's arguments; optional ones with a question mark."""
     required = schema.get("required") or ()
     return ", ".join(
         name if name in required else f"{name}?" for name in schema.get("properties") or ()
@@ -145,7 +145,7 @@ def _said(entry: Mapping[str, Any]) -> str:
 
 
 def _blocks(answer: Mapping[str, Any]) -> Iterator[str]:
-    """What a tool answered, for people: its text, and what else there is by its kind."""
+    """Return a tool's answer for people: its text, and the kinds of its other blocks."""
     if not answer.get("content") and "structuredContent" in answer:
         yield json.dumps(answer["structuredContent"], ensure_ascii=False, indent=2)
     for block in answer.get("content") or ():

@@ -16,18 +16,18 @@ from groundhook.host.cli.report import Report
 
 @click.group("new")
 def command() -> None:
-    """Make a new assistant that runs."""
+    """Create a new assistant that runs."""
 
 
 @command.command("assistant", short_help="Make an assistant with a collection, a hook and tests.")
 @click.argument("id")
 @options.common
 def assistant(id: str, app: Path, as_json: bool, debug: bool) -> int:
-    """Make the assistant ID: settings, a typed hook, a collection with a first document, and a
+    """Create the assistant ID: settings, a typed hook, a collection with a first document, and a
     test.
 
     ID is a name such as helper, or team.helper for one in a folder. Nothing is overwritten. In a
-    folder that is no app yet, the app's own settings are made as well.
+    folder that is not an app yet, the app's own settings are created as well.
     """
     report = Report(json=as_json)
 
@@ -44,7 +44,7 @@ def assistant(id: str, app: Path, as_json: bool, debug: bool) -> int:
 
 
 def _next(app: Path, id: str) -> list[str]:
-    """What to type now, each with what it does."""
+    """Return the next commands to type, each with its effect."""
     where = "" if app == Path() else f" --app {shlex.quote(str(app))}"
     documents = shlex.quote(str(app / "assistants" / id.replace(".", "/") / "docs"))
     lines = (

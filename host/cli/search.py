@@ -1,4 +1,4 @@
-"""`groundhook search`: one search, without a turn around it."""
+"""`groundhook search`: one search outside of a turn."""
 
 from __future__ import annotations
 
@@ -188,9 +188,9 @@ def command(
 
 
 def _where(host: Host, type: str, named: Sequence[str], assistant: str | None) -> dict[str, Any]:
-    """Where to search, by ids: what was named, by the end of an id too, or the only collection or
-    model that there is, unless settings say it. Raises UsageError where there are several or none,
-    UnknownName."""
+    """Return the ids of the collections or models to search: the named ones (the end of an id is
+    enough), or the only one, unless settings name some. Raises UsageError if there are several or
+    none, UnknownName."""
     key, noun, option = _PLACES[type]
     settings = host.settings(assistant)
     if type == "kb":
@@ -235,8 +235,8 @@ def _id(noun: str, name: str, own: str, known: Collection[str], usable: Collecti
 
 
 def _with_passages(result: SearchResult) -> SearchResult:
-    """The result with what answers the question in place of long contents: a terminal shows a few
-    lines of each."""
+    """Return the result with the answering part of long contents: a terminal shows a few lines of
+    each item."""
     if result.type != "kb":
         return result
     contents = [item.content for item in result.items]

@@ -1,5 +1,5 @@
-"""Standard streams as they are found: closed by the caller (`<&-`, `2>&-`), or of an encoding that
-has few characters."""
+"""Repairs the standard streams: closed ones (`<&-`, `2>&-`), and those with an encoding that has
+few characters."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ _ending: list[int] = []  # a pipe: to be read from where standard input is to en
 
 
 def open_what_is_closed() -> None:
-    """Standard streams that were closed are empty and lead nowhere. Each keeps its number: else the
-    next file that is opened would have it, and get what is written to the stream. Processes that
-    are started have them, too."""
+    """Replace closed standard streams by empty ones with the same numbers. Otherwise the next
+    opened file would get such a number, and receive what is written to the stream. Child processes
+    inherit them too."""
     for number, name in enumerate(("stdin", "stdout", "stderr")):
         if getattr(sys, name) is None:
             os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)
@@ -27,23 +27,22 @@ def open_what_is_closed() -> None:
 
 
 def replace_what_has_no_code() -> None:
-    """What people read is written with `?` for characters that the locale's encoding does not
-    have."""
+    """Write characters that the locale's encoding does not have as `?`, in output for people."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")
 
 
 def as_utf8(stream: TextIO) -> TextIO:
-    """The stream for what programs read: UTF-8, whatever the locale."""
+    """Return the stream for output that programs read: UTF-8 in every locale."""
     if isinstance(stream, io.TextIOWrapper):
         stream.reconfigure(encoding="utf-8", errors="strict")
     return stream
 
 
 class _Input(io.RawIOBase):
-    """What a file descriptor gives, and nothing more once `end_input` was called: a pipe may pause
-    for ever, and a thread that waits for it could not be stopped."""
+    """Reads a file descriptor until `end_input` is called: a pipe may pause for ever, and a thread
+    that waits for it cannot be stopped."""
 
     name = "standard input"
 
@@ -63,13 +62,13 @@ class _Input(io.RawIOBase):
 
 
 def end_input() -> None:
-    """Whoever reads standard input comes to its end, at once."""
+    """End standard input at once for its readers."""
     if _ending:
         os.write(_ending[1], b".")
 
 
 def standard_input() -> BinaryIO:
-    """For a command that is to read it. Raises UsageError when it was closed."""
+    """Return standard input for a command that reads it. Raises UsageError if it was closed."""
     if "stdin" in _closed:
         raise UsageError(
             "standard input cannot be read: it is closed",

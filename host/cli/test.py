@@ -1,4 +1,4 @@
-"""`groundhook test`: the tests that assistants carry, offline and the same on every run."""
+"""`groundhook test`: runs the tests of assistants, offline and with the same result every time."""
 
 from __future__ import annotations
 
@@ -112,7 +112,8 @@ class View:
 
 
 def _worded(result: Result) -> str:
-    """What went wrong: expected and actual on lines of their own when they do not fit on one."""
+    """Return the failure in words: expected and actual value on lines of their own if they do not
+    fit on one."""
     fault = result.fault
     assert fault is not None
     lines = [fault.message]

@@ -46,7 +46,7 @@ MOST_AT_ONCE = 16  # tool calls that run at the same time
 
 @dataclass(frozen=True)
 class Draft:
-    """What has arrived so far of one request to the model."""
+    """The part of the model's answer to one request that has arrived."""
 
     text: str = ""
     calls: tuple[ToolDelta, ...] = ()

@@ -1,4 +1,4 @@
-"""What a turn runs under: the parts of its host, the request, and the turn that it is inside of."""
+"""The context of a turn: the parts of its host, the request, and the turn that contains it."""
 
 from __future__ import annotations
 
@@ -54,8 +54,8 @@ CallAssistant = Callable[
 
 @dataclass(frozen=True, kw_only=True)
 class Fixed:
-    """What is the same on every run, for tests and replays. `clock`: the time does not move;
-    `seed`: random numbers repeat (None: they do not)."""
+    """The inputs that are the same on every run, for tests and replays. `clock`: the time does not
+    move; `seed`: random numbers repeat (None: they do not)."""
 
     clock: bool = False
     seed: int | None = None

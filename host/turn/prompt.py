@@ -2,8 +2,8 @@
 message, which stays the same through a conversation, and the sources in a fenced block in front of
 the question. Pure functions.
 
-Retrieved text is data. It is escaped, and the block that holds it is fenced with a marker drawn
-anew for each turn, so that no document can close the fence; it is part of the user's message, so
+Retrieved text is data. It is escaped, and the block that holds it is fenced with a marker that is
+new in each turn, so that no document can close the fence; it is part of the user's message, so
 that it does not have the authority of the system's.
 """
 

@@ -48,7 +48,7 @@ def test_a_changed_embedding_is_found_refused_and_rebuilt(
         assert "groundhook kb rebuild notes" in ran.err
     rebuilt = groundhook("kb", "rebuild", "notes")
     assert (rebuilt.code, rebuilt.problems) == (0, [])
-    assert rebuilt.out.startswith("Rebuilt notes: 1 document (1 chunk) made anew in ")
+    assert rebuilt.out.startswith("Rebuilt notes: 1 document (1 chunk) in ")
     assert groundhook("check").code == 0
     assert (
         "notes / pens.md" in groundhook("search", "kb", "fountain pen", "--collection", "notes").out
@@ -68,13 +68,13 @@ def test_a_rebuild_that_goes_on_tells_of_the_whole_and_of_what_was_done_before(
     (shop / "kb/notes.kb.yao").write_text(OTHER, encoding="utf-8")
     rebuilt = groundhook("kb", "rebuild", "notes").out
     output = (
-        "Rebuilt notes: 2 documents (2 chunks) made anew; 1 document (1 chunk) of them were done"
+        "Rebuilt notes: 2 documents (2 chunks); 1 document (1 chunk) of them were done"
         " before, the rest in "
     )
     assert rebuilt.startswith(output)
 
 
-def test_a_rebuild_keeps_the_chunks_and_says_so_and_an_add_cuts_anew(
+def test_a_rebuild_keeps_the_chunks_and_says_so_and_an_add_cuts_again(
     groundhook: Groundhook, shop: Path
 ) -> None:
     (shop / "docs/pens.md").write_text(
@@ -85,9 +85,9 @@ def test_a_rebuild_keeps_the_chunks_and_says_so_and_an_add_cuts_anew(
         WORDS[:-1] + ', "chunk": {"size": 64, "overlap": 0}}', encoding="utf-8"
     )
     rebuilt = groundhook("kb", "rebuild", "notes")
-    assert rebuilt.out.startswith("Rebuilt notes: 1 document (1 chunk) made anew in ")
+    assert rebuilt.out.startswith("Rebuilt notes: 1 document (1 chunk) in ")
     assert (
-        "Chunks stay as they were cut: after a change of `chunk`, add the documents again"
+        "Chunks have not changed: after a change of `chunk`, add the documents again"
         in rebuilt.out
     )
     again = groundhook("kb", "add", "notes", "docs", "--json")

@@ -54,7 +54,7 @@ class Cursor:
         pieces = lexicon.read(tokens)
         self.typed, self.tokens = [typed for typed, _ in pieces], [read for _, read in pieces]
         self.lexicon, self.now = lexicon, now
-        self.about = About("")  # what was mentioned last: what follows is about it
+        self.about = About("")  # the topic of the next words: the last one mentioned
         self._memo: dict[int, tuple[tuple[Meaning, ...], int]] = {}
         self._raw: dict[int, tuple[tuple[Meaning, ...], int]] = {}
         self._unnamed = self._relations_unnamed()
@@ -72,7 +72,7 @@ class Cursor:
         return found
 
     def _meanings(self, i: int) -> tuple[tuple[Meaning, ...], int]:
-        """The same, also of relations that are not named."""
+        """Return the same with the meanings of related records that are not named."""
         found = self._raw.get(i)
         if found is None:
             known = 0 <= i < len(self.tokens) and self.tokens[i].kind != "quoted"

@@ -196,7 +196,7 @@ def nothing(cursor: Cursor, draft: Draft, i: int) -> Parsed | None:
     return found if cursor.is_(i, Filler, And, Or, Link) else None
 
 
-# Those that may take a word that means nothing.
+# Rules that may take a word without a meaning.
 RULES_UNKNOWN: tuple[Rule, ...] = (identifier, part)
 RULES: tuple[Rule, ...] = (
     identifier,

@@ -152,7 +152,7 @@ def prepositioned(cursor: Cursor, i: int, negated: bool = False) -> Parsed | Non
 
 
 def _told_apart(cursor: Cursor, names: list[str]) -> bool:
-    """Whether fields have words of their own that say when they are meant: "from", "to"."""
+    """Return whether each field has a preposition that selects it: "from", "to"."""
     kinds = cursor.lexicon.vocabulary.file.prepositions
     return any(one.name in names for kind in kinds for one in cursor.lexicon.texts_of_kind(kind))
 

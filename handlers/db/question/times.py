@@ -133,7 +133,7 @@ def _period(cursor: Cursor, i: int) -> tuple[Span, int] | None:
     if unit := cursor.take(after, DateUnit):
         several = cursor.lexicon.vocabulary.stem(cursor.tokens[unit[1] - 1].norm)
         if "rolling" in which and several != cursor.tokens[unit[1] - 1].norm:
-            return None  # "the past weeks": nobody knows how many
+            return None  # "the past weeks": their number is unknown
         the_last = "rolling" in which and i > 0 and cursor.is_(i - 1, Definite)
         if "previous" in which and not the_last:
             return dates.previous(cursor.now, unit[0].unit), unit[1]

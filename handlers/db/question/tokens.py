@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import Literal
 
 TokenKind = Literal["word", "number", "date", "quoted", "mark"]
-LONGEST_QUESTION = 2000  # characters read; nobody asks a table longer questions
+LONGEST_QUESTION = 2000  # characters read; real questions are shorter
 LONGEST_NUMBER = 15  # digits; longer ones are identifiers, and more than a float holds
 MONTHS, LAST_OF_MONTH = 12, 31
 CURRENCY = "$€£₪¥₹"
@@ -123,7 +123,7 @@ def _number(match: re.Match[str], decimal: str) -> Token:
     text, digits = match.group(), match["digits"]
     if "." in digits and "," in digits:
         decimal = max(".,", key=digits.rindex)
-    if decimal == "." and _ROUND.fullmatch(digits):  # nobody means "100.000" to the thousandth
+    if decimal == "." and _ROUND.fullmatch(digits):  # "100.000" is never meant to the thousandth
         digits = digits.replace(".", "")
     elif not _POINT.fullmatch(digits):  # "4.5" has a point in every language
         digits = digits.replace("." if decimal == "," else ",", "").replace(decimal, ".")

@@ -114,7 +114,7 @@ class Collection:
         return cls(id, folder, contents)
 
     def sync(self) -> None:
-        """Write what was put to the disk, so that it survives a power failure. A killed process
+        """Flush all changes to the disk, so that they survive a power failure. A killed process
         loses nothing without it."""
         if self._unsynced:
             self._shard.flush()
@@ -208,8 +208,8 @@ class Collection:
         old.close()
 
     def check(self, settings: Mapping[str, Any]) -> None:
-        """Raise ConfigError if the collection was made with other settings than these, a `Made` in
-        a message."""
+        """Raise ConfigError if the collection was made with other settings than these (a `Made`
+        from a message)."""
         if settings != self._agreed:  # as a rule they are those of the last question
             agree(self.id, self.made, Made(**settings))
             self._agreed = settings

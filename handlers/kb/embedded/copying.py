@@ -1,5 +1,4 @@
-"""A copy of a collection's vectors, made to be optimised beside them. Knows nothing of what is done
-with it."""
+"""A copy of a collection's vectors, made to be optimised beside them."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ class Folder:
         self.path = path
 
     def read(self, id: str) -> Contents | None:
-        """None when there is no collection. Raises StorageError."""
+        """Return the contents; None if there is no collection. Raises StorageError."""
         try:
             raw = json.loads((self.path / _FILE).read_text(encoding="utf-8"))
             raw = {"analyser": 0, **raw}  # what it was before it had a version

@@ -101,7 +101,7 @@ class Optimiser:
             await anyio.to_thread.run_sync(read_ahead, copy.path)
             async with self._locks[name]:
                 if self._collections.get(name) is not collection:
-                    raise StorageError("it was removed or opened anew meanwhile")
+                    raise StorageError("it was removed or opened again meanwhile")
                 for _ in collection.catch_up(copy):
                     await anyio.lowlevel.checkpoint()
                 collection.adopt(copy)

@@ -1,5 +1,5 @@
-"""What was read of the points that were met last: the same passages answer many questions, and to
-have the engine read one and hand it over takes longer than most of what is done with it."""
+"""A cache of the points read last: the same passages answer many questions, and a read by the
+engine takes longer than most of the work on its result."""
 
 from __future__ import annotations
 

@@ -103,7 +103,7 @@ def parts(contents: Sequence[str], question: str, language: str, most: int) -> l
 
 @lru_cache(maxsize=REMEMBERED)
 def _unit_tokens(content: str, language: str) -> tuple[frozenset[int], ...]:
-    """The tokens of each unit of a chunk."""
+    """Return the tokens of each unit of a chunk."""
     analyser = Analyser(language)
     return tuple([analyser.indices(content[unit.start : unit.end]) for unit in units(content)])
 
@@ -153,8 +153,8 @@ def _part(
 
 @lru_cache(maxsize=REMEMBERED)
 def _runs(content: str, most: int) -> tuple[tuple[int, int], ...]:
-    """The first and the last unit of each longest run that fits; a segment that is too long is a
-    run of its own."""
+    """Yield the first and the last unit of each longest run that fits; a segment that is too long
+    is a run by itself."""
     all = units(content)
     segments = _segments(content, most)
     runs: list[tuple[int, int]] = []
@@ -227,8 +227,8 @@ def announces(content: str, at: int) -> bool:
 
 @lru_cache(maxsize=REMEMBERED)
 def _segments(content: str, most: int) -> tuple[tuple[int, int], ...]:
-    """What a run never splits, as first and last unit: a list, a table or code that fits, with the
-    sentence that announces it; otherwise each unit."""
+    """Return the first and last unit of each part that a run never splits: a list, a table or code
+    that fits, with the sentence that introduces it; otherwise each unit."""
     all = units(content)
     segments: list[tuple[int, int]] = []
     for _, block in groupby(range(len(all)), key=lambda at: all[at].block):
@@ -259,7 +259,7 @@ def _tokens(content: str, all: Sequence[Unit], first: int, last: int) -> int:
 
 
 def _header(content: str, all: Sequence[Unit], first: int) -> str:
-    """The table's header where a run begins in the middle of a table; else ""."""
+    """Return the table's header if a run begins in the middle of a table; else ""."""
     unit = all[first]
     if unit.kind != "row" or first == 0 or all[first - 1].block != unit.block:
         return ""
@@ -273,7 +273,7 @@ def _header(content: str, all: Sequence[Unit], first: int) -> str:
 
 @lru_cache(maxsize=REMEMBERED)
 def units(content: str) -> tuple[Unit, ...]:
-    """The units of a chunk, in order. Only blanks lie between them."""
+    """Return the units of a chunk, in order. Only blanks lie between them."""
     found: list[Unit] = []
     begin = -1  # start of headings that wait for the unit they belong to
     for number, (kind, start, end) in enumerate(_blocks(content)):
@@ -302,7 +302,7 @@ def _pieces(content: str, kind: Kind, start: int, end: int) -> Iterator[tuple[in
 
 
 def _lines(content: str, start: int, end: int) -> list[tuple[int, int]]:
-    """Lines that are not blank, without the line feed."""
+    """Return the lines that are not blank, without the line feed."""
     return [
         (low, high) for low, high in _every_line(content, start, end) if content[low:high].strip()
     ]
@@ -315,7 +315,8 @@ def _every_line(content: str, start: int, end: int) -> Iterator[tuple[int, int]]
 
 
 def _entries(content: str, start: int, end: int) -> list[tuple[int, int]]:
-    """The entries of a list; a line that does not begin an entry continues the one before."""
+    """Return the entries of a list; a line that does not begin an entry continues the one
+    before."""
     found: list[tuple[int, int]] = []
     for low, high in _lines(content, start, end):
         if found and not _ENTRY.match(content[low:high]):
@@ -326,7 +327,7 @@ def _entries(content: str, start: int, end: int) -> list[tuple[int, int]]:
 
 
 def _cut(content: str, start: int, end: int) -> Iterator[tuple[int, int]]:
-    """The sentence, in pieces of at most `LONGEST` bytes."""
+    """Return the sentence in pieces of at most `LONGEST` bytes."""
     while (size := len(content[start:end].encode(errors="replace"))) > LONGEST:
         reach = start + max(1, (end - start) * LONGEST // (2 * size))
         ends = [
@@ -340,7 +341,7 @@ def _cut(content: str, start: int, end: int) -> Iterator[tuple[int, int]]:
 
 
 def _blocks(content: str) -> Iterator[tuple[Kind, int, int]]:
-    """Headings, paragraphs, lists, tables and blocks of code, recognised by how their lines
+    """Return headings, paragraphs, lists, tables and blocks of code, recognised by how their lines
     begin."""
     block: tuple[Kind, int, int] | None = None
     fence, parted = "", False
@@ -372,8 +373,8 @@ def _blocks(content: str) -> Iterator[tuple[Kind, int, int]]:
 
 
 def _kind(line: str, before: Kind | None, *, parted: bool) -> Kind:
-    """The kind of a line that is not empty and not in fenced code. `parted`: an empty line comes
-    before it."""
+    """Return the kind of a line that is not empty and not in fenced code. `parted`: an empty line
+    comes before it."""
     if line[0].isalpha():  # as most are
         return "entry" if before == "entry" and not parted else "text"
     if _HEADING.match(line):

@@ -26,8 +26,8 @@ class Scale:
 
     @classmethod
     def of(cls, question: Question, balance: Balance | None) -> Scale:
-        """The scale of a question; cosines stay as they are where the languages of passages are not
-        known."""
+        """Return the scale of a question; cosines stay unchanged if the languages of passages are
+        unknown."""
         whole = array("f", question.vector)
         if balance is None or (len(balance.languages) < 2 and not question.freed):
             return cls(whole)

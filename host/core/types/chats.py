@@ -87,7 +87,7 @@ class KeptMessage(Value):
 
 
 class KeptAnswer(Value):
-    """What is kept of an answer: all that is needed to show it as it was shown while it came."""
+    """The stored parts of an answer: everything needed to show it again as it was streamed."""
 
     turn_id: str = ""
     assistant_id: str = ""
