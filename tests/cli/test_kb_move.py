@@ -87,8 +87,7 @@ def test_a_rebuild_keeps_the_chunks_and_says_so_and_an_add_cuts_again(
     rebuilt = groundhook("kb", "rebuild", "notes")
     assert rebuilt.out.startswith("Rebuilt notes: 1 document (1 chunk) in ")
     assert (
-        "Chunks have not changed: after a change of `chunk`, add the documents again"
-        in rebuilt.out
+        "Chunks have not changed: after a change of `chunk`, add the documents again" in rebuilt.out
     )
     again = groundhook("kb", "add", "notes", "docs", "--json")
     assert again.lines[0]["outcome"] == "replaced"
