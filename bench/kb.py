@@ -1,15 +1,16 @@
 """Measure the knowledge base: hybrid search with a filter at several sizes, many concurrent
 searches, and searches while the engine is optimised.
 
-    python -m bench.kb [passages ...] [--large]
+    python -m bench.kb [passages ...] [--large] [--data DIR] [--cache DIR]
 
-Without sizes: 1,000, 10,000 and 100,000 passages; `--large` adds 300,000. Searches use the call of
-a turn, `KnowledgeBase.search`, to the worker process and back, with a given question vector; the
-worker is not the one that added the passages. Their floor is the same search by the bare engine in
-this process, with its own fusion, on a copy of the same files; the two alternate. Fifty answerable
-questions are repeated, then others run once each; then unanswerable ones. Figures are JSON lines on
-standard output; the cost against size is a table on standard error. `bench.kb_adding` measures
-adding.
+First `bench.kb_real`: real passages with their own vectors. Then any number of passages, made of
+real sentences; without sizes 1,000, 10,000 and 100,000, and `--large` adds 300,000. Searches use
+the call of a turn, `KnowledgeBase.search`, to the worker process and back, with a given question
+vector; the worker is not the one that added the passages. Their floor is the same search by the
+bare engine in this process, with its own fusion, on a copy of the same files; the two alternate.
+Fifty answerable questions are repeated, then others run once each; then unanswerable ones. Figures
+are JSON lines on standard output; the cost against size is a table on standard error.
+`bench.kb_adding` measures adding.
 """
 
 from __future__ import annotations
@@ -36,6 +37,7 @@ import psutil
 import qdrant_edge as engine
 
 from bench.figures import figure
+from bench.kb_real import real_passages
 from bench.made_up import DIMENSIONS, TENANTS, Asked, answered, documents, stray
 from groundhook.handlers.kb.analyse import Analyser
 from groundhook.handlers.kb.base import KnowledgeBase
@@ -411,7 +413,8 @@ def quantile(times: Sequence[float], share: float) -> float:
     return sorted(times)[math.ceil(share * len(times)) - 1]
 
 
-async def main(sizes: Sequence[int]) -> None:
+async def main(sizes: Sequence[int], data: Path, cached: Path) -> None:
+    await real_passages(data, cached)
     costs = []
     with tempfile.TemporaryDirectory(
         prefix="groundhook-bench-", ignore_cleanup_errors=True
@@ -437,5 +440,8 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser()
     parser.add_argument("sizes", nargs="*", type=int, default=[1000, 10_000, 100_000])
     parser.add_argument("--large", action="store_true", help="300,000 passages too")
+    parser.add_argument("--data", type=Path, default=Path("../shared/data"))
+    parser.add_argument("--cache", type=Path, default=Path.home() / ".cache/groundhook-bench")
     given = parser.parse_args()
-    anyio.run(main, [*given.sizes, *([300_000] if given.large else [])])
+    sizes = [*given.sizes, *([300_000] if given.large else [])]
+    anyio.run(main, sizes, given.data, given.cache)

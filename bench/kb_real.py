@@ -1,13 +1,11 @@
-"""Compare searches over real passages with the bare engine: abstracts of SciFact, and this
-repository's documents.
+"""The part of `bench.kb` over real passages with their real vectors: this repository's documents,
+and abstracts of SciFact where they are there.
 
-    python -m bench.kb_real [DATA] [--cache DIR]
-
-DATA and the cache are those of `bench.retrieval`. Searches use the call of a turn,
-`KnowledgeBase.search`, to the worker process and back, with a given question vector. Their floor is
-the same search by the bare engine in this process, with its own BM25 and fusion; the two alternate.
-Each question runs once, for the figure of new questions, and then several times more. Figures are
-JSON lines on standard output.
+The folder of SciFact and the cache of vectors are those of `bench.retrieval`. Searches use the
+call of a turn, `KnowledgeBase.search`, to the worker process and back, with a given question
+vector. Their floor is the same search by the bare engine in this process, with its own BM25 and
+fusion; the two alternate. Each question runs once, for the figure of new questions, and then
+several times more. Figures are JSON lines on standard output.
 """
 
 from __future__ import annotations
@@ -21,11 +19,10 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-import anyio
 import qdrant_edge as engine
 
 from bench.figures import figure
-from bench.retrieval import Bare, arguments, embedded, opened, say, scope, versions
+from bench.retrieval import Bare, embedded, opened, scope
 from bench.ten import Collection, collections
 from groundhook.handlers.kb.embedders.cached import VectorCache
 from groundhook.host.core.types.search import SearchRequest
@@ -45,10 +42,10 @@ def some(collection: Collection) -> Collection:
     )
 
 
-async def main(given: Any) -> None:
-    say(versions())
-    cache = VectorCache(given.cache / "vectors.sqlite", most_bytes=4 << 30)
-    for whole in collections(given.data, [*SETS]):
+async def real_passages(data: Path, cached: Path) -> None:
+    """Print the figures of each collection that is there."""
+    cache = VectorCache(cached / "vectors.sqlite", most_bytes=4 << 30)
+    for whole in collections(data, [*SETS]):
         collection = some(whole)
         vectors = await embedded(collection, cache)
         with tempfile.TemporaryDirectory(
@@ -89,7 +86,3 @@ async def compare(
         what = f"hybrid search on {size} passages, {kind}, {name}, p50"
         floor_is = "the engine called in process"
         figure(what, statistics.median(through), "ms", statistics.median(floor), floor_is)
-
-
-if __name__ == "__main__":
-    anyio.run(main, arguments("bench.kb_real"))

@@ -1,19 +1,22 @@
-"""Random passages and questions that cost an engine as much as real ones: words by Zipf's law,
-vectors of random direction, passages of many tenants."""
+"""Passages and questions in any number that cost an engine as much as real ones: real sentences in
+any order, vectors of random direction, passages of many tenants."""
 
 from __future__ import annotations
 
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
 
 from groundhook.handlers.kb.store import Incoming, Passage, packed
+from groundhook.host.core.sentences import spans
 
 DIMENSIONS = 384
 TENANTS = 50  # a filter lets 2 % pass
 TOGETHER = 200  # passages in a document
-SYLLABLES = [consonant + vowel for consonant in "bdfgklmnprtvz" for vowel in "aeiou"]
-VOCABULARY, COMMONEST = 20_000, 30  # words by rank, without the commonest (stop words)
+WORDS = 160  # of a passage
+DOCUMENTS = Path(__file__).parents[1] / "docs"
 
 
 @dataclass(frozen=True)
@@ -27,22 +30,19 @@ def vector(chance: random.Random) -> list[float]:
     return [chance.gauss(0, 1) for _ in range(DIMENSIONS)]
 
 
-def text(chance: random.Random, words: int = 60) -> str:
-    """Words by Zipf's law: the most frequent one is in a quarter of all passages, most in hardly
-    any."""
-    ratio = VOCABULARY / COMMONEST + 1
-    return " ".join(
-        word(int(COMMONEST * ratio ** chance.random()) - COMMONEST) for _ in range(words)
-    )
+def text(chance: random.Random, words: int = WORDS) -> str:
+    """Sentences of this repository's documents, in any order, cut at so many words."""
+    taken: list[str] = []
+    while len(taken) < words:
+        taken += chance.choice(sentences()).split()
+    return " ".join(taken[:words])
 
 
-def word(rank: int) -> str:
-    """Syllables, so that it is cut as words are."""
-    made = ""
-    while rank or not made:
-        rank, syllable = divmod(rank, len(SYLLABLES))
-        made += SYLLABLES[syllable]
-    return made
+@cache
+def sentences() -> Sequence[str]:
+    texts = [path.read_text(encoding="utf-8") for path in sorted(DOCUMENTS.glob("*.md"))]
+    found = [text[start:end] for text in texts for start, end in spans(text)]
+    return [sentence for sentence in found if 20 < len(sentence) < 400 and "|" not in sentence]
 
 
 def documents(passages: int, chance: random.Random) -> list[Incoming]:

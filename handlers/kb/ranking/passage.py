@@ -18,11 +18,11 @@ from __future__ import annotations
 
 import math
 import re
-from bisect import bisect_left, bisect_right
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 from itertools import chain, groupby
 from typing import Literal, NamedTuple
 
@@ -115,28 +115,7 @@ def _part(
         return None
     all = units(content)
     every = math.fsum(worth.values())
-    having = [at for at, unit in enumerate(words) if unit]
-    alone = {at: math.fsum(map(worth.__getitem__, words[at])) for at in having}
-
-    def value(run: tuple[int, int]) -> tuple[float, int]:
-        """The score of a run, then how near its best unit is to its middle."""
-        lead = 0.0 if run[0] else LEAD * every
-        inside = having[bisect_left(having, run[0]) : bisect_right(having, run[1])]
-        if not inside:
-            return round(lead, 6), 0
-        counts: dict[int, int] = {}  # a Counter is slower for so few
-        for word in chain.from_iterable([words[at] for at in inside]):
-            counts[word] = counts.get(word, 0) + 1
-        saturated = [
-            worth[word] * count * (SATURATION + 1) / (count + SATURATION)
-            for word, count in counts.items()
-        ]
-        top = max(inside, key=alone.__getitem__)
-        return round(math.fsum(saturated) + OF_BEST * alone[top] + lead, 6), -abs(
-            2 * top - run[0] - run[1]
-        )
-
-    best = max(_runs(content, most), key=value)
+    best = _best(_runs(content, most), words, worth, LEAD * every)
     first, last = _completed(content, best, most, matching=bool(words[best[1]]))
     had = {word for unit in words[first : last + 1] for word in unit}
     if (first, last) == (0, len(all) - 1) or math.fsum(
@@ -149,6 +128,47 @@ def _part(
 
 
 # --------------------------------------------------------------------------------------------- runs
+
+
+def _best(
+    runs: Sequence[tuple[int, int]],
+    words: Sequence[frozenset[int]],
+    worth: Mapping[int, float],
+    lead: float,
+) -> tuple[int, int]:
+    """Return the best of runs whose beginnings and ends rise: the score of a run is that of its
+    words, of its best unit, and a `lead` at the beginning. Of equal ones the best is the one whose
+    best unit is nearest to its middle."""
+    alone = [math.fsum(map(worth.__getitem__, unit)) for unit in words]
+    counts = dict.fromkeys(worth, 0)
+    begin = end = 0  # the units that are counted
+    score = 0.0
+    values = []
+    for first, last in runs:
+        for unit in words[end : last + 1]:
+            for word in unit:
+                counts[word] += 1
+                score += worth[word] * _gain(counts[word])
+        for unit in words[begin:first]:
+            for word in unit:
+                score -= worth[word] * _gain(counts[word])
+                counts[word] -= 1
+        begin, end = first, last + 1
+        top = max(range(begin, end), key=alone.__getitem__)
+        value = score + OF_BEST * alone[top] + (0.0 if first else lead)
+        middle = abs(2 * top - first - last) if alone[top] else 0
+        values.append((round(value, 6), -middle))
+    return runs[values.index(max(values))]
+
+
+@cache
+def _gain(count: int) -> float:
+    """Return what one more occurrence of a word adds, the last of so many."""
+    return _saturated(count) - _saturated(count - 1)
+
+
+def _saturated(count: int) -> float:
+    return count * (SATURATION + 1) / (count + SATURATION)
 
 
 @lru_cache(maxsize=REMEMBERED)
@@ -255,6 +275,8 @@ def _segments(content: str, most: int) -> tuple[tuple[int, int], ...]:
 
 
 def _tokens(content: str, all: Sequence[Unit], first: int, last: int) -> int:
+    if content.isascii():  # without copying: a chunk's runs are measured many times
+        return -(-(all[last].end - all[first].start) // 4)
     return estimated_tokens(content[all[first].start : all[last].end])
 
 
