@@ -187,12 +187,14 @@ class Host:
         identity: Identity | Mapping[str, Any] | None = None,
         assistant: str | None = None,
         metadata: Mapping[str, Any] | None = None,
+        problem: Callable[[Warned], object] | None = None,
     ) -> list[ToolInfo]:
         """Return the tools that `tool` may call, in the order in which a model gets them, without
         those that are withheld under the metadata. With `identity` only those that it may use.
-        Toolkits and servers that fail are left out. Raises UnknownName for the assistant."""
+        Toolkits and servers that fail are left out; `problem` is called with a warning for each.
+        Raises UnknownName for the assistant."""
         call = self._tool_call(identity, assistant, metadata, "")
-        return await call.listed(allowed=identity is not None)
+        return await call.listed(allowed=identity is not None, problem=problem)
 
     def _tool_call(
         self,

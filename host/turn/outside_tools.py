@@ -10,6 +10,7 @@ import anyio
 
 from groundhook.host.citations.index import CitationIndex
 from groundhook.host.core.channel import Channel
+from groundhook.host.core.error_events import warning
 from groundhook.host.core.settings import Settings
 from groundhook.host.core.trace import recording, span
 from groundhook.host.core.types.events import Event, ToolResult, ToolStart, Trace, Warned
@@ -53,12 +54,19 @@ class OutsideTools:
         problems = {**servers.problems, **called, **box.problems}
         return Toolbox.of(box.joined(found).offers.values(), problems)
 
-    async def listed(self, *, allowed: bool) -> list[ToolInfo]:
-        """Return the tools; with `allowed` those that the identity may use."""
+    async def listed(
+        self, *, allowed: bool, problem: Callable[[Warned], object] | None = None
+    ) -> list[ToolInfo]:
+        """Return the tools; with `allowed` those that the identity may use. `problem` is called
+        with a warning for each toolkit and server that failed."""
         identity, metadata = self.request.identity, self.request.options.metadata
+        toolbox = await self.toolbox()
+        if problem is not None:
+            for error in toolbox.problems.values():
+                problem(warning(error))
         return [
             offer.info()
-            for offer in (await self.toolbox()).offers.values()
+            for offer in toolbox.offers.values()
             if not offer.withheld
             and not (
                 allowed and offer.refusal(identity, {**_every(offer.needs.metadata), **metadata})
