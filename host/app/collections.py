@@ -30,7 +30,7 @@ from groundhook.host.core.types.collection_queries import (
     partition,
 )
 from groundhook.host.core.types.collection_spec import CollectionSpec
-from groundhook.host.core.types.search import Item, KBOptions
+from groundhook.host.core.types.search import FacetCount, Item, KBOptions
 
 if TYPE_CHECKING:
     from groundhook.handlers.kb.base import KnowledgeBase
@@ -87,7 +87,7 @@ class AppCollections:
         except NotPermitted:
             raise
         except SourceNotConfigured:
-            return [CollectionAnswer(filled=False)] * len(queries)
+            return [CollectionAnswer(facets=_facets(query, None), filled=False)] * len(queries)
         return [await self._answer(query, options, each, scope) for each in found]
 
     async def _answer(
@@ -102,7 +102,7 @@ class AppCollections:
             total=total,
             total_is=found.total_is,
             below=below,
-            facets=found.facets or {},
+            facets=_facets(query, found.facets),
         )
 
     async def _listed(
@@ -111,12 +111,12 @@ class AppCollections:
         """Return the documents that fulfil the filter, in the order of a field."""
         knowledge_base = self.knowledge_base()
         listed = await knowledge_base.matching(options, scope)
-        facets = await knowledge_base.facets(options, scope) if listed and query.facets else {}
+        counted = await knowledge_base.facets(options, scope) if listed and query.facets else None
         ordered = _ordered([_match(item) for item in listed], query.order_by)
         return CollectionAnswer(
             matches=tuple(ordered[query.offset : query.offset + query.limit]),
             total=len(ordered),
-            facets=facets,
+            facets=_facets(query, counted),
             filled=bool(listed) or bool(await self._filled(options, scope)),
         )
 
@@ -198,9 +198,14 @@ class AppCollections:
         """Return the scope in which the documents of an owner are those of its tenant. Raises
         NotPermitted."""
         assert self.scope is not None, "a sync puts and removes documents, and reads none"
+        # Imported here because the package of the knowledge base is loaded when it is first used.
+        from groundhook.handlers.kb.access import tenant_seen
+
         identity = self.scope.identity
         if owner in ("app", "tenant") or not spec.tenant_field:
+            tenant_seen(spec, identity)
             return self.scope
+        tenant_seen(spec.model_copy(update={"tenant_field": ""}), identity)
         tenant = partition(identity, owner)
         if not tenant:
             raise NotPermitted(
@@ -208,6 +213,13 @@ class AppCollections:
                 " names none"
             )
         return replace(self.scope, identity=identity.model_copy(update={"tenant_id": tenant}))
+
+
+def _facets(
+    query: CollectionQuery, counted: Mapping[str, tuple[FacetCount, ...]] | None
+) -> Mapping[str, tuple[FacetCount, ...]]:
+    """Return the counts of each field that the question names."""
+    return {name: (counted or {}).get(name, ()) for name in query.facets}
 
 
 def _ordered(matches: list[CollectionMatch], order_by: str) -> list[CollectionMatch]:

@@ -216,9 +216,11 @@ class Toolbox:
         )
 
     def _unknown(self, name: str) -> HostError:
-        owner = name.partition("__")[0].rpartition(".")[0] or name.partition("__")[0]
-        problem = self.problems.get(owner.rpartition(".")[2]) or self.problems.get(owner)
-        return problem or UnknownName("tool", name, [*self.names, *self._aliases])
+        owner = name.partition("__")[0] if "__" in name else name.rpartition(".")[0]
+        for known, problem in self.problems.items():
+            if owner and f".{known}".endswith(f".{owner}"):
+                return problem
+        return UnknownName("tool", name, [*self.names, *self._aliases])
 
 
 class _WrongArguments(ValueError):

@@ -143,7 +143,5 @@ class ToolOutcome(Value):
     def answer(self) -> dict[str, Any]:
         """Return the keys of doors outside a turn: name, result, text, error, items, warnings,
         duration_ms."""
-        names = ("name", "result", "text", "error", "items", "warnings", "duration_ms")
-        return {
-            name: value for name, value in self.model_dump(mode="json").items() if name in names
-        }
+        dumped = self.model_dump(mode="json", include=set(DOOR_KEYS))
+        return {key: dumped[key] for key in DOOR_KEYS}
