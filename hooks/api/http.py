@@ -36,7 +36,8 @@ type HttpHeaders = Record<string, string | number> | Record<string, string | num
 
 
 def _run(method: str, names: tuple[str, ...]) -> Run:
-    """`names` are the arguments in their order; without `method` the first one is."""
+    """Return the function of a call. `names` are its arguments in order; if they include `method`,
+    that argument is the method."""
 
     async def run(call: HostCall, services: HookServices, arguments: Sequence[Any]) -> str:
         given = dict(zip(names, padded(arguments, len(names)), strict=True))
@@ -107,8 +108,8 @@ def _headers(where: str, raw: Any) -> dict[str, str]:
 
 
 def _body(where: str, raw: Any, headers: Mapping[str, str]) -> Any:
-    """Return the body: text unchanged, an object as a form if the headers ask for it, any other
-    value to be sent as JSON."""
+    """Return the body: text unchanged, an object as a form if the headers have that content type,
+    any other value to be sent as JSON."""
     content_type = next(
         (value for name, value in headers.items() if name.lower() == "content-type"), ""
     )

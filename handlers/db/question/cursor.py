@@ -253,7 +253,7 @@ class Cursor:
         measure = self._measure(end)
         if factor := None if measure else self.take(end, Multiplier):
             value, end = value * factor[0].factor, factor[1]
-        if (unit := self.take(end, Unit)) and not self._counted_so(unit[0], end):
+        if (unit := self.take(end, Unit)) and not self._named_like_unit(unit[0], end):
             kind, end = kind or unit[0].kind, unit[1]
         if (
             kind == "money"
@@ -270,9 +270,9 @@ class Cursor:
     def _measure(self, i: int) -> tuple[Measure, int] | None:
         """Return the unit here if some field of the model has, or may have, that unit."""
         found = self.take(i, Measure)
-        return found if found and self.lexicon.measured_in(found[0].kind, "") else None
+        return found if found and self.lexicon.with_unit(found[0].kind, "") else None
 
-    def _counted_so(self, unit: Unit, i: int) -> bool:
+    def _named_like_unit(self, unit: Unit, i: int) -> bool:
         """Return whether a field is named like a unit without being of its kind, as "people" of a
         population."""
         field = self.number_named(i)

@@ -24,8 +24,10 @@ from groundhook.handlers.db.question.tokens import Token, phrase_of
 from groundhook.handlers.db.question.vocabulary import Vocabulary
 from groundhook.handlers.db.schema import Field, Schema, short_pieces
 
-SHORTEST_MEANT = 4
-SHORTEST_SPOKEN = 7  # of the language's own words; shorter ones are too near to others
+# Letters of the words that may correct a misspelt one, from the model and from the language. Short
+# words are too near to others.
+SHORTEST_MODEL_WORD = 4
+SHORTEST_LANGUAGE_WORD = 7
 
 
 @dataclass
@@ -65,22 +67,21 @@ class Lexicon:
         for length in range(len(norms), 0, -1):
             key = tuple(norms[:length])
             found = [*self.stems.get(tuple(map(words.stem, key)), ()), *self.exact.get(key, ())]
-            if not any(
-                isinstance(meaning, (ModelRef, RelationRef)) for meaning in found
-            ):  # "orders" are not "ordered"
+            # "orders" are not "ordered".
+            if not any(isinstance(meaning, (ModelRef, RelationRef)) for meaning in found):
                 found += self.roots.get(tuple(map(words.root, key)), ())
             found += words.phrases.get(key, ())
             if (
                 length > 1
                 and any(isinstance(meaning, (Postfix, DatePostfix)) for meaning in found)
-                and self._than(tokens, at + length)
+                and self._is_than(tokens, at + length)
             ):
-                continue  # "or more than 100" is no "or more"
+                continue  # "or more than 100" does not contain the phrase "or more"
             if found:
                 return tuple(dict.fromkeys(found)), at + length
         return (), at
 
-    def _than(self, tokens: Sequence[Token], at: int) -> bool:
+    def _is_than(self, tokens: Sequence[Token], at: int) -> bool:
         meanings = self.vocabulary.phrases.get((tokens[at].norm,), ()) if at < len(tokens) else ()
         return any(isinstance(meaning, Than) for meaning in meanings)
 
@@ -99,14 +100,14 @@ class Lexicon:
     def numbers_of_kind(self, kind: str) -> list[Field]:
         return self._of_kind(kind, ("integer", "number"), "")
 
-    def speaks_of(self, candidate: Field, words: Iterable[str]) -> bool:
+    def mentions(self, candidate: Field, words: Iterable[str]) -> bool:
         """Return whether one of these words is in the field's name, label or comment."""
         return not self._words_of(candidate).isdisjoint(" ".join(phrase_of(word)) for word in words)
 
     def texts_of_kind(self, kind: str) -> list[Field]:
         return self._of_kind(kind, ("text",), "")
 
-    def counted_in(self, units: Iterable[str]) -> Field | None:
+    def in_unit_of_time(self, units: Iterable[str]) -> Field | None:
         """Return the model's number field that has such a unit of time in its name, label or
         comment."""
         words = {" ".join(phrase_of(unit)) for unit in units}
@@ -163,7 +164,7 @@ class Lexicon:
         units = (one for found in meanings for one in found or () if isinstance(one, Measure))
         return next((one.scale for one in units if one.kind == kind), None)
 
-    def measured_in(self, kind: str, compared: str) -> list[Field]:
+    def with_unit(self, kind: str, compared: str) -> list[Field]:
         """Return the number fields with a unit of a kind. If some are of the kind `compared`, only
         those are returned."""
         numbers = [one for one in self.schema.visible if one.kind in ("integer", "number")]
@@ -187,6 +188,8 @@ class Lexicon:
                 there.append(meaning)
 
     def close(self) -> None:
+        """Complete the tables that are derived from the phrases; to be called after the last
+        `add`."""
         own = {word for key in self.exact for word in key}
         spoken = {word for key in self.vocabulary.phrases for word in key}
         for key in (*self.vocabulary.phrases, *self.exact, *self.stems, *self.roots):
@@ -198,9 +201,9 @@ class Lexicon:
             for key, found in self.vocabulary.phrases.items()
             if not all(isinstance(one, Filler) for one in found)
         )
-        long = {word for key in meant for word in key if len(word) >= SHORTEST_SPOKEN}
+        long = {word for key in meant for word in key if len(word) >= SHORTEST_LANGUAGE_WORD}
         self.words = sorted(
-            {word for word in own if len(word) >= SHORTEST_MEANT and word not in spoken} | long
+            {word for word in own if len(word) >= SHORTEST_MODEL_WORD and word not in spoken} | long
         )
 
     def _pieces(self, token: Token) -> list[tuple[Token, Token]]:

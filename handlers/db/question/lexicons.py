@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from threading import Lock
 
-from groundhook.handlers.db.question.lexicon import SHORTEST_MEANT, Lexicon
+from groundhook.handlers.db.question.lexicon import SHORTEST_MODEL_WORD, Lexicon
 from groundhook.handlers.db.question.meanings import (
     FieldRef,
     ModelRef,
@@ -151,7 +151,7 @@ def _add_heads(made: Lexicon, schema: Schema) -> None:
             if candidate.name in keys:
                 continue
             words = [word for word in phrase_of(name) if (word,) not in made.vocabulary.phrases]
-            if len(phrase_of(name)) > 1 and words and len(words[-1]) >= SHORTEST_MEANT:
+            if len(phrase_of(name)) > 1 and words and len(words[-1]) >= SHORTEST_MODEL_WORD:
                 heads.setdefault(made.vocabulary.stem(words[-1]), []).append(candidate)
     for word, fields in heads.items():
         if len(set(fields)) == 1 and (word,) not in made.exact and (word,) not in made.stems:

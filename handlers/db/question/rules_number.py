@@ -143,7 +143,7 @@ def measured(cursor: Cursor, amount: Amount, kind: str) -> tuple[Field, int] | N
     adjective = cursor.take(amount.end, Adjective) if amount.scale else None
     known = adjective if adjective and adjective[0].kind else None
     end = known[1] if known else amount.end
-    fields = cursor.lexicon.measured_in(amount.kind, known[0].kind if known else kind)
+    fields = cursor.lexicon.with_unit(amount.kind, known[0].kind if known else kind)
     return (fields[0], end) if amount.scale and fields else None
 
 
@@ -184,7 +184,7 @@ def _rated(cursor: Cursor, i: int) -> tuple[Callable[[Field], bool], int] | None
         return None
     dates_file = cursor.lexicon.vocabulary.file.dates
     words = {*dates_file.units[unit[0].unit], *dates_file.rates.get(unit[0].unit, ())}
-    return (lambda field: cursor.lexicon.speaks_of(field, words)), unit[1]
+    return (lambda field: cursor.lexicon.mentions(field, words)), unit[1]
 
 
 def _number_field(

@@ -122,7 +122,7 @@ def lasting(cursor: Cursor, amount: Amount, op: str) -> Parsed | None:
         (file.dates.units[name], 1),
         (file.dates.units[shorter] if shorter else file.units["duration"], factor),
     ):
-        field = cursor.lexicon.counted_in(words)
+        field = cursor.lexicon.in_unit_of_time(words)
         if field is not None:
             return constraint(unit[1], field.name, op, amount.value * times)
     return None
