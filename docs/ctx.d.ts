@@ -340,6 +340,8 @@ declare module "groundhook" {
     /** The same as `field`. */
     column?: string;
     order?: "asc" | "desc";
+    /** The same as `order`. */
+    sort?: "asc" | "desc";
   }
 
   /** A figure over the matching records: their number (`count` of `*`), or the sum, average, least or greatest value of a field. `as` is its name in orders and results. `distinct` counts different values. */
@@ -885,7 +887,9 @@ declare module "groundhook" {
   }
 
   /** Called with every piece of text that arrives; a number other than 0, or true, stops the call. */
-  export type OnChunk = (chunk: Chunk) => number | boolean | void;
+  export type OnChunk =
+    | ((chunk: Chunk) => number | boolean | void)
+    | ((id: string, index: number, chunk: Chunk) => number | boolean | void);
 
   export interface AgentRequest {
     agent: AssistantName;

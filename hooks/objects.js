@@ -63,13 +63,20 @@
     return any && ((index) => own[index]);
   }
 
+  // Return the assistant or the connector of a request.
+  function idOf(args, several, index) {
+    if (!several) return args[0];
+    const { agent, agent_id, assistant, assistant_id, connector } = args[0][index];
+    return agent ?? agent_id ?? assistant ?? assistant_id ?? connector;
+  }
+
   // Whether what `onChunk` returned stops the call.
   const stops = (answer) => answer === true || (typeof answer === "number" && answer !== 0 && answer === answer);
 
   const makeChunk = (index, content) => ({ type: "text", index, content, props: { content } });
 
   // The host cannot call back into JavaScript that waits in a call, so this loop requests the next pieces until there are no more.
-  function listen(full, args, listener) {
+  function listen(full, args, listener, several) {
     const given = [];
     put(given, 0, full);
     for (let i = 0; i < args.length && i < 3; i++) put(given, i + 1, args[i]);
@@ -82,7 +89,10 @@
         stop = arrived.late !== undefined || arrived.length === 0;
         for (let i = 0; i < arrived.length && !stop; i++) {
           const onChunk = listener(arrived[i][0]);
-          if (onChunk !== undefined) stop = stops(onChunk(makeChunk(arrived[i][0], arrived[i][1])));
+          if (onChunk === undefined) continue;
+          const index = arrived[i][0], chunk = makeChunk(index, arrived[i][1]);
+          // Hooks of this kind take `(chunk)` or `(id, index, chunk)`.
+          stop = stops(onChunk.length >= 2 ? onChunk(idOf(args, several, index), index, chunk) : onChunk(chunk));
         }
       }
       whole = true;
@@ -100,7 +110,7 @@
       const several = name === "All" || name === "Any" || name === "Race";
       const listener = listeners(args, several);
       if (listener === undefined) return call(full, args);
-      const answers = listen(full, args, listener);
+      const answers = listen(full, args, listener, several);
       return several ? answers : answers[0];
     },
   };

@@ -21,6 +21,7 @@
   const then = uncurried(Promise.prototype.then);
   const resolved = Promise.resolve.bind(Promise);
   const promised = Promise.prototype;
+  const { keys } = Object;
   const isPrototypeOf = uncurried(Object.prototype.isPrototypeOf);
   const { fromCharCode } = String;
   const { now } = Date;
@@ -89,7 +90,7 @@
   // ------------------------------------------------------------------------------------------------ ctx and globals
   const builtins = {
     __proto__: null, Error, TypeError, Promise, String, stringify, slice, includes, lastIndexOf, defineProperty, getPrototypeOf,
-    keys: Object.keys, apply, then, resolved, now, evaluate, groups: table.groups, call, ask, guard: (of, path) => guard(of, path), watched: (value) => watched(value),
+    keys, apply, then, resolved, now, evaluate, groups: table.groups, call, ask, guard: (of, path) => guard(of, path), watched: (value) => watched(value),
   };
   let loadedGlobals;
   const lazyGlobals = () => (loadedGlobals ??= evaluate(ask("!lazy_globals", ""))(builtins));
@@ -248,6 +249,13 @@
     return text;
   };
 
+  // Set the fields of `ctx` that have changed since the hook before.
+  const change = ((fields) => {
+    if (typeof fields !== "object" || fields === null || ctx === undefined) return;
+    const names = keys(fields);
+    for (let i = 0; i < names.length; i++) put(ctx, names[i], fields[names[i]]);
+  });
+
   const invoke = ((name, args, program) => {
     try {
       if (loadedGlobals !== undefined) loadedGlobals.dropTimers();
@@ -258,6 +266,7 @@
       const hook = find(name);
       if (typeof hook !== "function") return finish(hook === undefined ? "" : "#" + typeof hook);
       const given = parse(args);
+      change(given[2]);
       const value = apply(hook, undefined, [ctx, given[0], given[1]]);
       if (typeof value !== "object" || value === null || typeof value.then !== "function") return finish(pack(value));
       settled = undefined;

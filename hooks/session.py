@@ -84,10 +84,15 @@ class Session:
         wire = [message.wire() for message in messages]
         return await self._invoke_as("Create", [wire, dict(options)], CreateReturn)
 
-    async def next(self, payload: NextPayload, options: Mapping[str, Any], /) -> NextReturn | None:
-        return await self._invoke_as(
-            "Next", [payload.model_dump(mode="json"), dict(options)], NextReturn
-        )
+    async def next(
+        self,
+        payload: NextPayload,
+        options: Mapping[str, Any],
+        /,
+        context: Mapping[str, Any] | None = None,
+    ) -> NextReturn | None:
+        arguments = [payload.model_dump(mode="json"), dict(options), dict(context or {})]
+        return await self._invoke_as("Next", arguments, NextReturn)
 
     async def close(self) -> None:
         """Release the isolate, if there is one."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from groundhook.handlers.db.dialect import translated
 from groundhook.handlers.db.dsl import QueryDSL, parse
 from groundhook.handlers.db.linter import lint
 from groundhook.handlers.db.question.reading import Reading
@@ -54,7 +55,8 @@ async def read_by_delegate(
     answer = await scope.delegates.ask(
         QUERY, delegate, arguments, **options, wrong=wrong, tries=MAX_TRIES
     )
-    queries = [parse({**raw, "model": _model(raw, models)}) for raw in answer.queries]
+    written = [translated(raw) for raw in answer.queries]
+    queries = [parse({**raw, "model": _model(raw, models, schemas)}) for raw in written]
     notes = tuple(f"{delegate}: {text}" for text in answer.warnings)
     return [_reading(query, notes if number == 0 else ()) for number, query in enumerate(queries)]
 
@@ -89,8 +91,9 @@ def _describe_field(field: Field) -> dict[str, Any]:
 def _problems(
     raw: Mapping[str, Any], models: Sequence[str], schemas: Mapping[str, Schema]
 ) -> list[str]:
+    raw = translated(raw)
     try:
-        model = _model(raw, models)
+        model = _model(raw, models, schemas)
     except UnknownName as exc:
         return [str(exc)]
     return [
@@ -100,12 +103,13 @@ def _problems(
     ]
 
 
-def _model(raw: Mapping[str, Any], models: Sequence[str]) -> str:
-    """Return the full id of a query's model; it may be missing if only one model is searched.
-    Raises UnknownName."""
+def _model(raw: Mapping[str, Any], models: Sequence[str], schemas: Mapping[str, Schema]) -> str:
+    """Return the full id of a query's model, which may be named by its table; it may be missing if
+    only one model is searched. Raises UnknownName."""
     name = raw.get("model") or (models[0] if len(models) == 1 else "")
     for id in models:
-        if name in (id, id.rpartition(".")[2]):
+        short = id.rpartition(".")[2]
+        if name in (id, short) or str(name).replace("_", " ") in schemas[id].names:
             return id
     raise UnknownName("model", str(name), models)
 

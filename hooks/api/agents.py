@@ -209,7 +209,9 @@ export interface Chunk {
 """
 _ON_CHUNK = """\
 /** Called with every piece of text that arrives; a number other than 0, or true, stops the call. */
-type OnChunk = (chunk: Chunk) => number | boolean | void;
+type OnChunk =
+  | ((chunk: Chunk) => number | boolean | void)
+  | ((id: string, index: number, chunk: Chunk) => number | boolean | void);
 """
 _AGENT = """\
 export interface AgentRequest {

@@ -17,13 +17,14 @@ from groundhook.hooks.api.row import HostCall, kind_of, padded
 from groundhook.hooks.text import markdown_to_html
 from groundhook.host.core.errors import UsageError, suggestion
 from groundhook.host.core.hook_services import HookServices
-from groundhook.host.core.json_text import extract_json
 from groundhook.host.core.types.base import dotted, problems, read
 from groundhook.host.core.types.search import RecordQuery
+from groundhook.host.readers.json_in_text import extract_json
 
 PROCESSES = {
     "text.ExtractJSON": (
-        "The first JSON value of a text, in a fenced block or anywhere; null where there is none."
+        "The first JSON value of a text, in a fenced block or anywhere, repaired where its form is"
+        " slightly wrong; null where there is none, and for one that is cut."
     ),
     "text.HTMLToMarkdown": "HTML as Markdown, without scripts, styles, images and hidden text.",
     "text.MarkdownToHTML": "Markdown as HTML; HTML in it is shown, not kept.",

@@ -71,9 +71,15 @@ class HookSession(Protocol):
         HookError."""
         ...
 
-    async def next(self, payload: NextPayload, options: Mapping[str, Any], /) -> NextReturn | None:
-        """Run Next and return its result; None without a Next or without a result. Raises
-        HookError."""
+    async def next(
+        self,
+        payload: NextPayload,
+        options: Mapping[str, Any],
+        /,
+        context: Mapping[str, Any] | None = None,
+    ) -> NextReturn | None:
+        """Run Next and return its result; None without a Next or without a result. `context` are
+        fields of `ctx` that have changed since Create. Raises HookError."""
         ...
 
 

@@ -8,12 +8,12 @@ from typing import Literal
 
 from groundhook.host.config.packages import App
 from groundhook.host.core.errors import ModelTruncated
-from groundhook.host.core.json_text import extract_json
 from groundhook.host.core.ports import Connector, ModelCall
 from groundhook.host.core.tool_ports import ModelReply
 from groundhook.host.core.trace import span
 from groundhook.host.core.types.turn import Message
 from groundhook.host.core.types.uses import JsonReply
+from groundhook.host.readers.json_in_text import extract_json
 from groundhook.host.turn.answer import Draft, step
 
 

@@ -27,7 +27,6 @@ from groundhook.host.core.errors import (
     UnknownName,
 )
 from groundhook.host.core.exception_groups import unwrapped
-from groundhook.host.core.json_text import extract_json
 from groundhook.host.core.ports import ToolServers, accept_any
 from groundhook.host.core.trace import Span, span
 from groundhook.host.core.types.base import dotted, problems
@@ -41,6 +40,7 @@ from groundhook.host.core.types.uses import (
     Use,
 )
 from groundhook.host.mcp.shapes import value_of
+from groundhook.host.readers.json_in_text import extract_json
 
 LONGEST_SHOWN = 400  # characters of a wrong answer in an error; the retry has ten times as many
 ECHO = "it repeats the request instead of answering it"
@@ -240,7 +240,7 @@ def _value(node: Span, server: str, tool: str, answer: Mapping[str, Any]) -> Any
         node.fail(str(answer["error"]))
     value = value_of(server, tool, answer)
     if isinstance(value, str):
-        found = extract_json(value[:LONG])
+        found = extract_json(value)
         return value if found is None else found
     # SDKs wrap a result that is not an object: {"result": …}.
     return value["result"] if isinstance(value, dict) and value.keys() == {"result"} else value

@@ -14,7 +14,7 @@ from groundhook.host.turn.run import AssistantRun
 def locale_texts(run: AssistantRun) -> Texts:
     """Return the texts of the assistant in the language of the turn. Raises ConfigError."""
     inline = run.package.info.get("locales") or {}
-    return texts_of(run.package.locales, inline, run.request.options.locale or run.settings.locale)
+    return texts_of(run.package.locales, inline, run.locale)
 
 
 def fill_prompts(run: AssistantRun, prompts: Sequence[Message]) -> list[Message]:
@@ -43,9 +43,9 @@ def _values(run: AssistantRun) -> Values:
         "USER_ID": identity.user_id,
         "TEAM_ID": identity.team_id,
         "TENANT_ID": identity.tenant_id,
-        "LOCALE": options.locale or run.settings.locale,
-        "THEME": options.theme,
-        "ROUTE": options.route,
+        "LOCALE": run.locale,
+        "THEME": run.changed.get("theme", options.theme),
+        "ROUTE": run.changed.get("route", options.route),
         "REFERER": options.referer,
         "CLIENT_TYPE": options.client.type,
         "CLIENT_IP": options.client.ip,

@@ -58,6 +58,7 @@ class AssistantRun:
     model_failure: str = ""  # set once its error event is sent
     results: list[SearchResult] = field(default_factory=list)
     metadata: dict[str, Any] = field(default_factory=dict)
+    changed: dict[str, Any] = field(default_factory=dict)  # theme, route, locale: by Create
     timings: dict[str, float] = field(default_factory=dict)
     # Toolboxes with the lists that they are made from, so that servers list their tools once.
     toolboxes: list[tuple[tuple[Any, ...], Toolbox]] = field(default_factory=list)
@@ -127,6 +128,8 @@ class AssistantRun:
         scope = replace(self.searcher.scope, settings=self.settings.search, uses=self.settings.uses)
         self.searcher = replace(self.searcher, settings=self.settings, scope=scope)
         self.metadata.update(created.metadata or {})
+        names = ("theme", "route", "locale")
+        self.changed = {name: value for name in names if (value := getattr(created, name))}
         self.question = question_of(created.messages or ()) or self.question
         citation_index = self.searcher.citation_index
         if self.settings.search.citation.format != citation_index.format:
@@ -143,6 +146,12 @@ class AssistantRun:
         return StreamStart(
             assistant_id=self.package.id, chat_id=self.request.options.chat_id, connector=first
         )
+
+    @property
+    def locale(self) -> str:
+        """The language of the turn: what Create returned, else the request's, else the
+        configured."""
+        return self.changed.get("locale") or self.request.options.locale or self.settings.locale
 
     @property
     def connectors(self) -> tuple[str, ...]:

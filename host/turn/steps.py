@@ -96,8 +96,10 @@ async def run_steps(run: AssistantRun) -> Delegation | None:
             ask_to_cite=run.settings.search.citation.auto_inject_prompt,
         )
         prompt = _prompt(run, created, pooled, tooling)
-        with _timed(run, "model"):
-            error = await _answer(run, connector, prompt, pooled, tooling)
+        error = None
+        if not _is_done_by_hook(run, created):
+            with _timed(run, "model"):
+                error = await _answer(run, connector, prompt, pooled, tooling)
         try:
             with _timed(run, "next"):
                 run.returned = await _next(run, hooks, prompt.conversation, error)
@@ -228,6 +230,17 @@ def _prompt(
     return build_prompt(prompts, conversation, sources, how_to_cite)
 
 
+def _is_done_by_hook(run: AssistantRun, created: CreateReturn | None) -> bool:
+    """Return whether a delegated step is done by the assistant's hook alone: neither its package
+    nor what Create returned names a model or has anything to say to one."""
+    if run.request.reply is None or run.package.hook is None or run.package.prompts:
+        return False
+    if created is not None and (created.messages or created.connector or created.prompt_preset):
+        return False
+    own = run.package.layer.data
+    return not own.get("connector") and not own.get("prompt_preset")
+
+
 async def _answer(
     run: AssistantRun, connector: Connector, prompt: Prompt, pooled: Pool, tooling: Tooling
 ) -> HostError | None:
@@ -270,7 +283,8 @@ async def _next(
         tools=tuple(run.answer.tools),
         error=str(error) if error else None,
     )
-    hook = hooks.session.next(payload, hook_options(run.request.options))
+    changed = {"metadata": {**run.request.options.metadata, **run.metadata}, **run.changed}
+    hook = hooks.session.next(payload, hook_options(run.request.options), changed)
     returned = await _apply_on_error(run, hooks.services.during("Next", hook))
     if returned is not None:
         run.metadata.update(returned.metadata or {})

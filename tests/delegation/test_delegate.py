@@ -323,7 +323,7 @@ async def test_a_tool_of_a_program_is_a_node_of_the_callers_trace(turn: Turn) ->
             "mcp:steps.wants",
             (
                 "tool 'steps.wants' requires 'topic', which is not sent for keyword (sent are: query,"
-                " max_keywords, language)"
+                " content, max_keywords, language)"
             ),
         ),
         ("mcp:steps.keywrd", "no MCP tool 'steps.keywrd' (did you mean 'steps.keyword'?)"),

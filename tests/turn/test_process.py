@@ -17,8 +17,8 @@ from groundhook import Host, open_host
 from groundhook.handlers.canned import CannedSource
 from groundhook.hooks.api.process import PROCESSES
 from groundhook.hooks.text import markdown_to_html
-from groundhook.host.core.json_text import extract_json
 from groundhook.host.core.types.turn import Identity
+from groundhook.host.readers.json_in_text import extract_json
 from tests.turn.test_stream import end, of, scripted
 
 ANN, BOB = Identity(user_id="ann", tenant_id="t"), Identity(user_id="bob", tenant_id="t")
@@ -239,9 +239,20 @@ def test_every_listed_process_is_described() -> None:
         ("~~~\n[3]\n~~~", [3]),
         ("```\nno json\n```\n```json\n[4]\n```", [4]),
         ('[0] but\n```json\n{"in": "fence"}\n```', {"in": "fence"}),
-        ('{"a": NaN} [5]', [5]),
+        ('{"a": NaN} [5]', None),
         ("[" * 100_000, None),
-        ('{"a":' * 900 + " [6]", [6]),
+        ('{"a":' * 900 + " [6]", None),
+        ('{"items": [{"id": 1}, {"id": 2}', None),
+        ('Sure!\n```json\n{"a": [1, 2\n```', None),
+        ('{"a": 1, "b": [2,],}', {"a": 1, "b": [2]}),
+        ("{'a': 'it is', b: 2}", {"a": "it is", "b": 2}),
+        ('{"a": "x", // note\n /* more */ "b": 1}', {"a": "x", "b": 1}),
+        ('{"a": "she said "hi" twice"}', {"a": 'she said "hi" twice'}),
+        ("```yaml\na: 1\nb:\n  - x\n```", {"a": 1, "b": ["x"]}),
+        ("a: 1\nb:\n  - x", {"a": 1, "b": ["x"]}),
+        ("Note: this is prose\nand it: goes on", None),
+        ("use {name} and {{ title }}, f(x) = {x}", None),
+        ("{ " * 50_000, None),
     ],
 )
 def test_the_first_json_value_of_a_text_is_found(text: str, value: Any) -> None:

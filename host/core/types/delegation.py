@@ -32,7 +32,15 @@ class Reply(BaseModel):
 class KeywordAsk(Value):
     """Extract the keywords of a web search from a question."""
 
+    @model_validator(mode="before")
+    @classmethod
+    def _both_names(cls, raw: Any) -> Any:
+        return {"content": raw.get("query", ""), **raw} if isinstance(raw, Mapping) else raw
+
     query: str = Field(description="The question, as the user or a hook wrote it")
+    content: str = Field(
+        default="", description="The same, for assistants and tools that read it by this name"
+    )
     max_keywords: int = Field(default=10, description="Most keywords that are used")
     language: str = Field(default="auto", description="Language of the question; `auto`: not known")
 
@@ -124,7 +132,7 @@ class QueryAnswer(Reply):
         if (
             isinstance(raw, Mapping)
             and not raw.keys() & {"dsl", "queries", "query_dsl"}
-            and raw.keys() & {"model", "wheres", "orders"}
+            and raw.keys() & {"model", "from", "select", "wheres", "groups", "orders"}
         ):
             return {"dsl": dict(raw)}
         return raw

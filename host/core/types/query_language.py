@@ -117,4 +117,6 @@ class Order(Value):
     """A sort order; descending by default, as in QueryDSL."""
 
     field: str = Field(validation_alias=AliasChoices("field", "column"))
-    order: Literal["asc", "desc"] = "desc"
+    order: Literal["asc", "desc"] = Field(
+        default="desc", validation_alias=AliasChoices("order", "sort")
+    )
