@@ -29,6 +29,12 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 MakeApp = Callable[[Mapping[str, str]], Path]
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--kills", type=int, default=3, help="how often a sync is killed in the test of that"
+    )
+
+
 @pytest.fixture(scope="session")
 def shown() -> Iterator[list[str]]:
     """Messages of errors, and events, that show a key which a test planted."""

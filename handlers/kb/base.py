@@ -242,6 +242,15 @@ class KnowledgeBase:
             await GraphedStore(self._store, self._graphs, {}).remove(spec.id, tenant, documents)
         )
 
+    async def existing(
+        self, collection: str, documents: Sequence[str], *, tenant: str = ""
+    ) -> set[str]:
+        """Return those of the ids of documents that a collection has. A collection with tenants
+        needs a tenant."""
+        spec = self._spec(collection)
+        found = await self._store.stored(spec.id, tenant_of(spec, tenant), documents)
+        return {stored.document for stored in found}
+
     async def _refuse_missing(self, collection: str, tenant: str, documents: Sequence[str]) -> None:
         found = await self._store.stored(collection, tenant, documents)
         there = {stored.document for stored in found}

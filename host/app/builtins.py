@@ -51,6 +51,7 @@ def register(plugins: Plugins) -> None:
         plugins.embedders.add(name, partial(_service, name))
     for suffix, reader in READERS.items():
         plugins.readers.add(suffix, reader)
+    plugins.toolkits.add("catalogue", _catalogue)
 
 
 BUILTIN = Plugin(register, requires=PORT_VERSION)
@@ -173,6 +174,20 @@ def _delegated(kind: str, _: PluginContext) -> Reranker:
     from groundhook.rerankers.delegated import DelegatedReranker
 
     return DelegatedReranker("agent" if kind == "agent" else "mcp")
+
+
+# ----------------------------------------------------------------------------------------- toolkits
+
+
+def _catalogue(spec: ToolkitSpec, context: PluginContext) -> Toolkit:
+    from groundhook.handlers.tools.catalogue.kit import Catalogue
+
+    return Catalogue(
+        spec,
+        client_of=context.client_of,
+        now=context.now,
+        synced=partial(context.synced, spec.id),
+    )
 
 
 # --------------------------------------------------------------------------------------- connectors

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import anyio
 
 from groundhook.host.config.packages import App
-from groundhook.host.core.errors import NotPermitted, SourceNotConfigured
+from groundhook.host.core.errors import NotPermitted, SourceNotConfigured, UsageError
 from groundhook.host.core.exception_groups import unwrapped
 from groundhook.host.core.ports import Found, Scope
 from groundhook.host.core.trace import span
@@ -30,6 +30,7 @@ from groundhook.host.core.types.collection_queries import (
     partition,
 )
 from groundhook.host.core.types.collection_spec import CollectionSpec
+from groundhook.host.core.types.filters import DOCUMENT
 from groundhook.host.core.types.search import FacetCount, Item, KBOptions
 
 if TYPE_CHECKING:
@@ -147,12 +148,22 @@ class AppCollections:
     ) -> int:
         spec = self._spec(collection)
         if self.scope is None:
-            listed = await self.knowledge_base().list(
-                [spec.id], tenant=tenant if spec.tenant_field else None
-            )
-            return len(listed[0].documents)
+            return await self._count_of_sync(spec, filter or {}, tenant)
         options = KBOptions(collections=(spec.id,), filter=dict(filter) if filter else None)
         return await self.knowledge_base().count(options, self._scoped(spec, owner))
+
+    async def _count_of_sync(
+        self, spec: CollectionSpec, filter: Mapping[str, Any], tenant: str
+    ) -> int:
+        """Count the documents of a tenant, or those of some ids."""
+        tenant = tenant if spec.tenant_field else ""
+        if not filter:
+            listed = await self.knowledge_base().list([spec.id], tenant=tenant or None)
+            return len(listed[0].documents)
+        if filter.keys() != {DOCUMENT}:
+            raise UsageError(f"a sync counts documents by {DOCUMENT!r} alone")
+        ids = list(filter[DOCUMENT])
+        return len(await self.knowledge_base().existing(spec.id, ids, tenant=tenant))
 
     async def put(
         self,

@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from groundhook.handlers.kb.base import KnowledgeBase
     from groundhook.handlers.kb.ingest.report import AddReport, Progress
     from groundhook.host.app.conversations import Conversations, OpenChat
+    from groundhook.host.app.syncs import Syncs
     from groundhook.host.chats.ports import ChatStore
 
 
@@ -74,6 +75,15 @@ class Host:
     def database(self) -> Database:
         """The built-in database, whichever source serves searches of type db."""
         return self.sources.database
+
+    @property
+    def syncs(self) -> Syncs:
+        """The syncs of the app's toolkits with their sources."""
+        from groundhook.host.app.syncs import Syncs
+        from groundhook.host.sync.engine import SyncEngine
+
+        engine = SyncEngine(self.app.state, self.runtime.now)
+        return Syncs(self.app, self.sources, self.runtime.toolkits, engine)
 
     def assistants(self) -> list[str]:
         """The ids of the app's assistants, in order."""

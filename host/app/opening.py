@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from contextlib import AsyncExitStack, ExitStack, asynccontextmanager, suppress
 from datetime import datetime
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -53,6 +53,7 @@ from groundhook.host.core.registry import Deferred, Registry
 from groundhook.host.core.tool_ports import Collections
 from groundhook.host.core.types.collection_spec import EmbeddingSpec
 from groundhook.host.core.types.search import SearchType
+from groundhook.host.core.types.sync import SyncStatus
 from groundhook.host.core.types.tools import Tool
 from groundhook.host.mcp.servers import open_servers
 from groundhook.host.memory.memory import open_memory
@@ -64,6 +65,7 @@ from groundhook.host.web_client.clients import open_web_clients
 
 if TYPE_CHECKING:
     from groundhook.host.chats.ports import ChatStore
+    from groundhook.host.sync.engine import SyncEngine
 
 CLOSING_TIME = 5.0  # seconds that the parts of plug-ins get to close
 
@@ -198,8 +200,25 @@ def _context(
         client_of=client_of,
         embedder=embedder,
         now=now,
+        synced=_synced(app.state, now),
         closing=lambda close: closing.push_async_callback(_bounded, close),
     )
+
+
+def _synced(folder: Path, now: Clock) -> Callable[[str], Awaitable[SyncStatus]]:
+    """Return what reads the state of syncs; the engine is imported with the first toolkit that
+    wants it."""
+
+    @cache
+    def engine() -> SyncEngine:
+        from groundhook.host.sync.engine import SyncEngine
+
+        return SyncEngine(folder, now)
+
+    async def status(toolkit: str) -> SyncStatus:
+        return await engine().status(toolkit)
+
+    return status
 
 
 def _collections(app: App, sources: Sources, scope: Scope, assistant_id: str) -> Collections:

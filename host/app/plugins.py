@@ -33,6 +33,7 @@ from groundhook.host.core.types.connector_spec import ConnectorSpec
 from groundhook.host.core.types.documents import Reader
 from groundhook.host.core.types.model_spec import ModelSpec
 from groundhook.host.core.types.search import SEARCH_TYPES, SearchType
+from groundhook.host.core.types.sync import SyncStatus
 from groundhook.host.core.types.toolkit_spec import ToolkitSpec
 from groundhook.host.core.types.tools import Tool
 from groundhook.host.core.types.web_providers import WebProvider
@@ -68,7 +69,8 @@ class PluginContext:
     """The app for which a plug-in makes its parts. `environment` has the variables of the app,
     `root` is its folder, `state` the folder for files, `collections` and `models` are the declared
     ones, by full id. `client_of` gives guarded web clients, `embedder` the embedding model of a
-    specification. An async function passed to `closing` is awaited when the host closes."""
+    specification, `synced` the state of a toolkit's syncs, by full id. An async function passed
+    to `closing` is awaited when the host closes."""
 
     environment: Mapping[str, str]
     child_environment: Mapping[str, str]  # of processes that read what strangers wrote
@@ -82,6 +84,7 @@ class PluginContext:
     client_of: ClientOf
     embedder: Callable[[EmbeddingSpec], Embedder]
     now: Clock
+    synced: Callable[[str], Awaitable[SyncStatus]]
     closing: Callable[[Callable[[], Awaitable[None]]], object]
 
 

@@ -30,7 +30,10 @@ COMMANDS = {
         "groundhook.host.cli.db",
         "Databases: load the models' sample rows, compare tables with models.",
     ),
-    "tools": ("groundhook.host.cli.tools", "Tools of toolkits: list them, show one, call one."),
+    "tools": (
+        "groundhook.host.cli.tools",
+        "Tools of toolkits: list them, show one, call one; sync what they search.",
+    ),
     "mcp": ("groundhook.host.cli.mcp", "MCP servers: list them and their tools, call a tool."),
     "check": ("groundhook.host.cli.check", "Find mistakes in configuration, hooks and references."),
     "types": ("groundhook.host.cli.types", "Write TypeScript declarations of what a hook may use."),

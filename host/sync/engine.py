@@ -9,6 +9,7 @@ the documents of earlier syncs stay searchable.
 
 from __future__ import annotations
 
+import os
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
@@ -43,7 +44,7 @@ _MOST_NOTES = 5
 
 T = TypeVar("T")
 
-Progress = Callable[[SyncProgress], None]
+Progress = Callable[[SyncProgress], object]
 
 
 class SyncEngine:
@@ -51,16 +52,31 @@ class SyncEngine:
 
     def __init__(self, folder: Path, now: Clock) -> None:
         self._folder = folder
-        self._now = now
+        self.now = now
+        self._read: dict[str, tuple[object, SyncStatus]] = {}  # as the file was then
 
     async def status(self, toolkit: str) -> SyncStatus:
         """Return what is known of a toolkit's syncs. Raises StorageError."""
+        stamp = self._stamp()
+        if toolkit not in self._read or self._read[toolkit][0] != stamp:
+            self._read[toolkit] = stamp, await _in_thread(self._read_status, toolkit)
+        return replace(self._read[toolkit][1], running=holder(self._folder, toolkit))
 
-        def read() -> SyncStatus:
-            with closing(self._state()) as state:
-                return replace(state.status(toolkit), running=holder(self._folder, toolkit))
+    def _read_status(self, toolkit: str) -> SyncStatus:
+        with closing(self._state()) as state:
+            return state.status(toolkit)
 
-        return await anyio.to_thread.run_sync(read)
+    def _stamp(self) -> object:
+        """Return what differs after every change of the state."""
+        found = []
+        for ending in ("", "-wal"):
+            try:
+                known = os.stat(self._folder / f"sync.sqlite{ending}")  # noqa: PTH116 - a Path takes longer
+            except FileNotFoundError:
+                found.append((0, 0))
+            else:
+                found.append((known.st_mtime_ns, known.st_size))
+        return found
 
     async def sync(
         self,
@@ -81,7 +97,7 @@ class SyncEngine:
                 source=source,
                 collections=collections,
                 state=state,
-                now=self._now,
+                now=self.now,
                 progress=progress,
                 again=full,
                 force=force,
@@ -102,7 +118,7 @@ class SyncEngine:
         if known and isinstance(exc, SourceError):
             exc.message += f"; {known:,} {source.noun} of earlier syncs stay searchable"
         resumable = not isinstance(exc, UsageError)
-        state.fail(toolkit, str(exc), _moment(self._now()), resumable=resumable)
+        state.fail(toolkit, str(exc), _moment(self.now()), resumable=resumable)
 
 
 @dataclass(kw_only=True)

@@ -46,9 +46,12 @@ _FORMATS = {
 }
 # Words that mean something else more often than a format.
 _NOT_IN_QUESTIONS = {"text", "tab", "word", "shape", "zip", "website", "web page", "doc", "txt"}
+# The longest first: "geo json" is one name.
 _ASKED = {
-    re.compile(rf"(?<![\w.-]){re.escape(spelling)}(?![\w-])"): key
-    for spelling, key in _FORMATS.items()
+    re.compile(rf"(?<![\w.-]){re.escape(spelling)}(?![\w-])", re.IGNORECASE): (
+        {"xls", "xlsx"} if "excel" in spelling else {key}
+    )
+    for spelling, key in sorted(_FORMATS.items(), key=lambda pair: -len(pair[0]))
     if "/" not in spelling and spelling not in _NOT_IN_QUESTIONS
 }
 _BLANKS = re.compile(r"\s+")
@@ -85,7 +88,14 @@ def format_of(resource: dict[str, Any]) -> str:
     return _FORMATS[ending.lower()].upper() if ending.lower() in _FORMATS else ""
 
 
-def formats_in(question: str) -> set[str]:
-    """Return the formats that a question names: `csv` of "CSV files about schools"."""
-    text = key(question)
-    return {format for pattern, format in _ASKED.items() if pattern.search(text)}
+def formats_in(question: str) -> tuple[set[str], str]:
+    """Return the formats that a question names, and the question without their names: {`csv`} and
+    "files about schools" of "CSV files about schools". A question of nothing else keeps them."""
+    found: set[str] = set()
+    rest = question
+    for pattern, formats in _ASKED.items():
+        if pattern.search(rest):
+            found |= formats
+            rest = pattern.sub(" ", rest)
+    rest = _BLANKS.sub(" ", rest).strip()
+    return found, rest if any(map(str.isalpha, rest)) else question

@@ -64,6 +64,7 @@ class PackageReader:
         formats = list(dict.fromkeys(filter(None, map(format_of, about.resources))))
         fields: dict[str, Any] = {
             "name": about.name,
+            "dataset_title": about.titles[0],
             "description": about.notes[0] if about.notes else "",
             "organization": about.organization,
             "organization_title": about.organization_title,

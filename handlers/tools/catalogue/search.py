@@ -6,6 +6,7 @@ import difflib
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from itertools import accumulate
 from typing import Any
 
 from groundhook.handlers.tools.catalogue.answers import (
@@ -30,7 +31,7 @@ from groundhook.host.core.types.collection_queries import (
 from groundhook.host.core.types.sync import SyncStatus
 
 LONGEST_DESCRIPTION = 600  # characters of a description in an answer
-LIFT = 0.1  # of the score, for a resource whose format the question names
+LIFT = 0.2  # of the score, for a resource whose format the question names
 WINDOW = 50  # results among which such resources are lifted
 _REFINED = 1000  # results that are counted for refinements
 _MOST_COUNTS = 20
@@ -109,9 +110,9 @@ class CatalogueSearch:
             offset=given.offset,
             order_by="title",
         )
-        wanted = formats_in(given.query) if given.query and not given.format else set()
+        wanted, text = formats_in(given.query or "")
         answer = await (
-            _lifted(scope.collections, query, wanted)
+            _lifted(scope.collections, replace(query, text=text), wanted)
             if wanted
             else _first(scope.collections.find([query]))
         )
@@ -170,7 +171,7 @@ class CatalogueSearch:
     ) -> str:
         """Return the nearest name of a field, as the end of a sentence; "" if none is near."""
         facets = await collections.find(
-            [CollectionQuery(collection=query.collection, limit=1, facets=(field,))]
+            [CollectionQuery(collection=query.collection, text=wanted, limit=1, facets=(field,))]
         )
         known = [str(each.value) for each in facets[0].facets.get(field, ())]
         near = difflib.get_close_matches(wanted[:100], known, n=1, cutoff=0.6)
@@ -200,7 +201,14 @@ async def _lifted(
     for answer in answers:
         matches += _lift(answer.matches, wanted)
     begin = query.offset - first * WINDOW
-    return replace(answers[0], matches=tuple(matches[begin : begin + query.limit]))
+    page = matches[begin : begin + query.limit]
+    falling = accumulate((match.score for match in page), min)
+    return replace(
+        answers[0],
+        matches=tuple(
+            replace(match, score=score) for match, score in zip(page, falling, strict=True)
+        ),
+    )
 
 
 def _lift(matches: Sequence[CollectionMatch], wanted: set[str]) -> list[CollectionMatch]:
@@ -226,7 +234,7 @@ def _dataset(match: CollectionMatch, now: Any) -> Dataset:
     modified, frequency = _text(match, "modified"), _text(match, "frequency")
     found = Dataset(
         id=match.id,
-        title=match.title,
+        title=_text(match, "dataset_title") or match.title,
         description=_shortened(_text(match, "description")),
         organization=_text(match, "organization"),
         organizationTitle=_text(match, "organization_title"),

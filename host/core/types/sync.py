@@ -79,7 +79,8 @@ class SyncReport:
 class SyncStatus:
     """What is known of a toolkit's syncs. Moments are ISO 8601 in UTC, "" if there was none.
     `listed_at` is the last complete listing, `interrupted`: the last sync did not end, and the next
-    one continues it; `running` is the process that syncs at this moment, 0 if none does."""
+    one continues it; `running` is the process that syncs at this moment, 0 if none does; `every` is
+    the time between two syncs of a host that stays open."""
 
     toolkit: str
     records: int = 0
@@ -89,3 +90,4 @@ class SyncStatus:
     error: str = ""
     interrupted: bool = False
     running: int = 0
+    every: str = ""

@@ -47,10 +47,11 @@ def test_a_format_that_is_not_declared_follows_from_the_file(
 
 
 def test_a_question_names_formats_only_by_their_words() -> None:
-    assert formats_in("CSV files about education") == {"csv"}
-    assert formats_in("an Excel or GeoJSON map") == {"xls", "geojson"}
-    assert formats_in("קבצי CSV על חינוך") == {"csv"}
-    assert formats_in("text of the word csvs and shapes") == set()
+    assert formats_in("CSV files about education") == ({"csv"}, "files about education")
+    assert formats_in("Excel or Geo JSON map") == ({"xls", "xlsx", "geojson"}, "or map")
+    assert formats_in("קבצי CSV על חינוך") == ({"csv"}, "קבצי על חינוך")
+    assert formats_in("csv") == ({"csv"}, "csv")
+    assert formats_in("text of the word csvs and shapes")[0] == set()
 
 
 def test_names_are_compared_without_case_blanks_and_width() -> None:

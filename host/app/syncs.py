@@ -1,0 +1,84 @@
+"""The syncs of an app's toolkits: which have one, their state, and how one is run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+
+from groundhook.host.app.collections import AppCollections
+from groundhook.host.app.sources import Sources
+from groundhook.host.config.packages import App
+from groundhook.host.core.errors import HostError, UsageError
+from groundhook.host.core.registry import by_end
+from groundhook.host.core.sync_source import SyncSource
+from groundhook.host.core.tool_ports import Toolkit
+from groundhook.host.core.types.sync import SyncProgress, SyncReport, SyncStatus
+from groundhook.host.sync.engine import SyncEngine
+from groundhook.host.sync.schedule import keep_synced
+
+
+@dataclass(frozen=True)
+class Syncs:
+    """The syncs of one reading of an app's files."""
+
+    app: App
+    sources: Sources
+    toolkits: Callable[[str], Toolkit]
+    engine: SyncEngine
+
+    def ids(self) -> list[str]:
+        """Return the toolkits that are synced, by full id; those whose file is broken are left
+        out."""
+        return [id for id, _ in self._with_source()]
+
+    def id_of(self, name: str) -> str:
+        """Return the full id of a toolkit, given it or its end. Raises UnknownName, UsageError."""
+        return by_end("toolkit", name, list(self.app.toolkits))
+
+    async def run(
+        self,
+        name: str,
+        *,
+        full: bool = False,
+        force: bool = False,
+        progress: Callable[[SyncProgress], object] | None = None,
+    ) -> SyncReport:
+        """Sync a toolkit. Raises UnknownName, ConfigError, SourceError, StorageError; UsageError
+        for a toolkit that reads live, and if too much is gone from its source."""
+        id = self.id_of(name)
+        source = self.toolkits(id).sync()
+        if source is None:
+            raise UsageError(f"the toolkit {id!r} reads live: it has nothing to sync")
+        owner = self.app.toolkits.named(id).assistant
+        collections = AppCollections(self.app, lambda: self.sources.knowledge_base, owner)
+        return await self.engine.sync(
+            id, source, collections, full=full, force=force, progress=progress
+        )
+
+    async def status(self, name: str) -> SyncStatus:
+        """Return what is known of a toolkit's syncs, with the time between them. Raises
+        UnknownName, StorageError."""
+        id = self.id_of(name)
+        status = await self.engine.status(id)
+        source = self.toolkits(id).sync()
+        return status if source is None else replace(status, every=source.settings.every)
+
+    async def keep(self, failed: Callable[[str], object]) -> None:
+        """Sync every toolkit whose file says how often, until it is cancelled. `failed` is called
+        with the reason of a sync that fails; the next one is due as usual."""
+        await keep_synced(
+            {id: source.settings.every_s for id, source in self._with_source()},
+            last=self.engine.status,
+            sync=self.run,
+            failed=failed,
+            now=self.engine.now,
+        )
+
+    def _with_source(self) -> Iterator[tuple[str, SyncSource]]:
+        for id in sorted(self.app.toolkits):
+            try:
+                source = self.toolkits(id).sync()
+            except HostError:
+                continue  # `groundhook check` reports it, and a call of its tools
+            if source is not None:
+                yield id, source
