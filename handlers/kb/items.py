@@ -59,9 +59,17 @@ def _cut_down(item: Item, part: passage.Part) -> Item:
     )  # the header of a table that goes on
     begin = item.extent.start - repeated
     start = max(item.extent.start, begin + part.start)
-    sentences = Sentences(first=part.first, last=part.last, of=part.of)
-    extent = Extent(start=start, end=max(start, begin + part.end), sentences=sentences)
-    return item.model_copy(update={"content": part.text(item.content), "extent": extent})
+    sentences = {"first": part.first, "last": part.last, "of": part.of}
+    extent = {
+        "start": start,
+        "end": max(start, begin + part.end),
+        "sentences": unvalidated(Sentences, sentences, set(sentences)),
+    }
+    content = {
+        "content": part.text(item.content),
+        "extent": unvalidated(Extent, extent, set(extent)),
+    }
+    return unvalidated(Item, {**vars(item), **content}, item.model_fields_set)
 
 
 def document(spec: CollectionSpec, listed: Listed) -> Item:

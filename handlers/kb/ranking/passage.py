@@ -220,7 +220,8 @@ def _completed(content: str, run: tuple[int, int], most: int, *, matching: bool)
     first, last = segments[begin][0], segments[stop][1]
     while last > first and announces(content, last):
         last -= 1
-    return first, last
+    # Of nothing but labels the part goes on to what they announce.
+    return first, next((at for at in range(last, len(all)) if not announces(content, at)), last)
 
 
 def announces(content: str, at: int) -> bool:
