@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import anyio
 
+from groundhook.host.app.exact_texts import ExactTexts, same_letters
 from groundhook.host.config.packages import App
 from groundhook.host.core.errors import NotPermitted, SourceNotConfigured, UsageError
 from groundhook.host.core.exception_groups import unwrapped
@@ -135,7 +136,12 @@ class AppCollections:
             found = await self.knowledge_base().fetch_documents(spec.id, wanted, scope)
             node.data["found"] = len(found)
         tenant = scope.identity.tenant_id if spec.tenant_field else ""
-        return {id: _document(id, each.items, tenant) for id, each in found.items()}
+        exact = await self._texts.get(spec.id, tenant, list(found))
+        if gone := [id for id in wanted if id not in found]:
+            await self._texts.remove(spec.id, tenant, gone)  # another program removed them
+        return {
+            id: _document(id, each.items, tenant, exact.get(id, "")) for id, each in found.items()
+        }
 
     async def count(
         self,
@@ -184,6 +190,7 @@ class AppCollections:
         feed = io.BytesIO("\n".join(rows).encode("utf-8", "replace"))
         report = await self.knowledge_base().add(spec.id, feed=feed, prune=False)
         failed |= {file.document: file.error for file in report.files if file.error}
+        await self._texts.put(spec.id, [each for each in documents if each.id not in failed])
         return PutReport(
             added=report.counts.get("added", 0),
             replaced=report.counts.get("replaced", 0),
@@ -198,9 +205,15 @@ class AppCollections:
         if self.scope is not None:
             tenant = self._scoped(spec, owner).identity.tenant_id
         tenant = tenant if spec.tenant_field else ""
-        return await self.knowledge_base().remove(
+        removed = await self.knowledge_base().remove(
             spec.id, list(ids), tenant=tenant, missing_ok=True
         )
+        await self._texts.remove(spec.id, tenant, ids)
+        return removed
+
+    @property
+    def _texts(self) -> ExactTexts:
+        return ExactTexts(self.app.state)
 
     def _spec(self, name: str) -> CollectionSpec:
         return self.app.resolve_collection(self.assistant_id, name)
@@ -266,11 +279,12 @@ def _match(item: Item) -> CollectionMatch:
     )
 
 
-def _document(id: str, passages: Sequence[Item], tenant: str) -> CollectionDocument:
-    first = passages[0]
+def _document(id: str, passages: Sequence[Item], tenant: str, exact: str) -> CollectionDocument:
+    """Return a document; `exact` is its text if it is still the same."""
+    first, rebuilt = passages[0], _joined(passages)
     return CollectionDocument(
         id=id,
-        text=_joined(passages),
+        text=exact if exact and same_letters(exact, rebuilt) else rebuilt,
         title=first.title,
         url=first.url,
         fields=first.data or {},

@@ -1,0 +1,105 @@
+"""The texts of documents that toolkits put, letter for letter, beside the knowledge base.
+
+The knowledge base keeps passages, from which the blanks at the ends of a text and some of its line
+breaks cannot be told. A text is valid while it has the same letters as the passages: another
+program may have replaced the document meanwhile. On a server that several hosts share, each has the
+texts that it put itself.
+"""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+import unicodedata
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import TypeVar
+
+from anyio import to_thread
+
+from groundhook.host.core.types.collection_queries import CollectionDocument
+from groundhook.host.storage.sqlite_file import SqliteFile
+
+T = TypeVar("T")
+
+FILE = "texts.sqlite"
+BUSY_MS = 10_000
+_UNSAID = re.compile(r"[\W_]+")
+_TABLE = (
+    "create table if not exists texts (collection text, tenant text, document text, content blob,"
+    " primary key (collection, tenant, document)) without rowid"
+)
+
+
+class ExactTexts:
+    """The texts in one state folder. The file is opened for each call, and created by the first
+    text. Every call raises StorageError."""
+
+    def __init__(self, folder: Path) -> None:
+        self._path = folder / FILE
+
+    async def put(self, collection: str, documents: Sequence[CollectionDocument]) -> None:
+        """Keep the texts of documents."""
+        rows = [
+            (collection, each.tenant, each.id, each.text.encode("utf-8", "surrogatepass"))
+            for each in documents
+        ]
+
+        def write(db: sqlite3.Connection) -> None:
+            db.executemany("insert or replace into texts values (?, ?, ?, ?)", rows)
+
+        await self._run(write)
+
+    async def get(self, collection: str, tenant: str, ids: Sequence[str]) -> Mapping[str, str]:
+        """Return the texts that are kept, by document."""
+        if not self._path.exists():
+            return {}
+
+        def read(db: sqlite3.Connection) -> dict[str, str]:
+            query = "select content from texts where collection = ? and tenant = ? and document = ?"
+            found = ((id, db.execute(query, (collection, tenant, id)).fetchone()) for id in ids)
+            return {id: row[0].decode("utf-8", "surrogatepass") for id, row in found if row}
+
+        return await self._run(read)
+
+    async def remove(self, collection: str, tenant: str, ids: Sequence[str]) -> None:
+        """Forget the texts of documents."""
+        if not self._path.exists():
+            return
+
+        def delete(db: sqlite3.Connection) -> None:
+            query = "delete from texts where collection = ? and tenant = ? and document = ?"
+            db.executemany(query, [(collection, tenant, id) for id in ids])
+
+        await self._run(delete)
+
+    async def _run(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        return await to_thread.run_sync(partial(self._in_file, work))
+
+    def _in_file(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        with self._opened() as file, file.writing() as db:
+            return work(db)
+
+    @contextmanager
+    def _opened(self) -> Iterator[SqliteFile]:
+        def prepare(db: sqlite3.Connection) -> None:
+            db.execute("pragma secure_delete = on")  # a removed text is not left in the file
+            file.enable_wal(db)
+            db.execute(_TABLE)
+
+        file = SqliteFile(self._path, f"the texts {FILE!r}", prepare, busy_ms=BUSY_MS)
+        try:
+            yield file
+        finally:
+            file.close()
+
+
+def same_letters(one: str, other: str) -> bool:
+    """Return whether two texts differ in blanks, punctuation and their form in Unicode alone."""
+    return one == other or _letters(one) == _letters(other)
+
+
+def _letters(text: str) -> str:
+    return _UNSAID.sub("", unicodedata.normalize("NFC", text))
