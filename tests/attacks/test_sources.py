@@ -131,7 +131,7 @@ class Turn:
 
     @property
     def prompt(self) -> str:
-        """What the model was told of the sources."""
+        """The sources in the model's prompt."""
         (call,) = self.model.calls
         assert [message.role for message in call.messages] == ["system", "user"]
         return call.messages[1].text
@@ -225,7 +225,7 @@ def retrieved(events: list[Event]) -> set[str]:
 
 
 def links_of(events: list[Event]) -> set[str]:
-    """What a terminal is told to make links of, which shows nothing else that it would obey."""
+    """The links in a terminal's output, which has no other control sequence."""
     out = io.StringIO()
     terminal = Terminal(
         Console(

@@ -49,13 +49,13 @@ async def read(turn: Any) -> list[Event]:
         return [event async for event in events]
 
 
-def told(model: ScriptedConnector, call: int) -> list[tuple[str, str]]:
+def prompts(model: ScriptedConnector, call: int) -> list[tuple[str, str]]:
     """The conversation that the model was given, without the prompts before it."""
     messages = model.calls[call].messages
     return [(message.role, message.text) for message in messages if message.role != "system"]
 
 
-async def test_a_question_is_answered_with_what_was_said_before(make_app: MakeApp) -> None:
+async def test_a_question_is_answered_with_the_conversation_so_far(make_app: MakeApp) -> None:
     model = scripted("It is {ref:0}.", "Twice.")
     async with (
         opened(app_with(make_app), model=model) as host,
@@ -71,7 +71,7 @@ async def test_a_question_is_answered_with_what_was_said_before(make_app: MakeAp
         "And how often?",
         "Twice.",
     ]
-    assert told(model, 1)[:2] == [("user", "What is it?"), ("assistant", end(first).content)]
+    assert prompts(model, 1)[:2] == [("user", "What is it?"), ("assistant", end(first).content)]
 
 
 async def test_a_conversation_goes_on_in_another_process(make_app: MakeApp) -> None:
@@ -84,7 +84,7 @@ async def test_a_conversation_goes_on_in_another_process(make_app: MakeApp) -> N
         await read(chat.send("Second?"))
         texts = [message.text for message in await chat.messages()]
     assert texts == ["First?", "One.", "Second?", "Two."]
-    assert [text for _, text in told(model, 0)][:2] == ["First?", "One."]
+    assert [text for _, text in prompts(model, 0)][:2] == ["First?", "One."]
 
 
 async def test_what_is_read_again_is_what_was_shown_live(make_app: MakeApp) -> None:
@@ -156,11 +156,11 @@ async def test_an_edit_and_a_regeneration_are_branches(make_app: MakeApp) -> Non
     assert len(path[-1].siblings) == 2
     assert [message.text for message in edited] == ["Uno?", "3"]
     assert [message.text for message in before] == ["One?", "1", "Two?", "2 again"]
-    assert [text for _, text in told(model, 2)][:2] == ["One?", "1"]
-    assert len(told(model, 3)) == 1
+    assert [text for _, text in prompts(model, 2)][:2] == ["One?", "1"]
+    assert len(prompts(model, 3)) == 1
 
 
-async def test_leaving_a_turn_keeps_what_was_said_until_then(make_app: MakeApp) -> None:
+async def test_leaving_a_turn_keeps_the_text_so_far(make_app: MakeApp) -> None:
     script = [{"text": "One two three four five", "delay_ms": 0}, "Next."]
     async with opened(app_with(make_app), *script) as host, host.chat("a", identity=ADA) as chat:
         async with chat.send("Count.") as events:
@@ -267,7 +267,7 @@ async def test_the_history_has_limits_and_begins_with_a_question(make_app: MakeA
     ):
         for question in ("One?", "Two?", "Three?"):
             await read(chat.send(question))
-    assert [text for _, text in told(model, 2)][:2] == ["Two?", "2"]
+    assert [text for _, text in prompts(model, 2)][:2] == ["Two?", "2"]
 
 
 async def test_tool_calls_of_an_answer_come_back_with_their_results(make_app: MakeApp) -> None:
@@ -292,7 +292,7 @@ async def test_tool_calls_of_an_answer_come_back_with_their_results(make_app: Ma
     assert given[2].text == '{"grams": 4}'
 
 
-async def test_the_turn_of_a_process_that_died_is_ended_with_what_had_been_said(
+async def test_the_turn_of_a_process_that_died_is_ended_with_its_text_so_far(
     make_app: MakeApp,
 ) -> None:
     owner = Owner("acme", "ada")
@@ -312,10 +312,10 @@ async def test_the_turn_of_a_process_that_died_is_ended_with_what_had_been_said(
             lease_until=2,
         )
         await host.chats.conversations.begin(owner, turn)
-        said = b"".join(
+        text = b"".join(
             line(event).encode() for event in (StreamStart(assistant_id="a"), Text(delta="So f"))
         )
-        await host.chats.logs.append(owner, turn.id, 1, said, 3)
+        await host.chats.logs.append(owner, turn.id, 1, text, 3)
         await read(chat.send("Second?"))
         path = await chat.messages()
     assert [message.text for message in path] == ["First?", "So f", "Second?", "Two."]

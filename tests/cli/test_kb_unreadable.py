@@ -1,4 +1,4 @@
-"""`groundhook kb add` of folders in which not everything can be read: all of it is told, and
+"""`groundhook kb add` of folders in which not everything can be read: every such file is reported, and
 nothing is taken for gone."""
 
 from __future__ import annotations

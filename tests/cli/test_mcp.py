@@ -1,4 +1,4 @@
-"""`groundhook mcp`, and the example of docs/tools-and-mcp.md as it stands there."""
+"""`groundhook mcp`, and the example of docs/tools-and-mcp.md as printed there."""
 
 from __future__ import annotations
 

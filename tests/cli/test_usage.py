@@ -1,4 +1,4 @@
-"""Wrong usage is told on one line and ends with 2; help needs nothing but the command line."""
+"""Wrong usage is reported on one line and ends with 2; help needs nothing but the command line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Questions over vehicles, drivers and trips: what is left out, months of a year that was said,
+"""Questions over vehicles, drivers and trips: what is left out, months of a year that was named,
 days of a month, values that are also words of the language, options that are numbers."""
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ YEAR = span("2025-01-01", "2026-01-01")
         ("how many cars are there besides Toyota", "make != Toyota"),
         ("cars aside from Toyota", "make != Toyota"),
         ("all cars but only Toyota", "make = Toyota"),
-        # months of a year that was said
+        # months of a year that was named
         ("cars bought in March of 2025", span("2025-03-01", "2025-04-01")),
         ("cars bought in March in 2025", span("2025-03-01", "2025-04-01")),
         ("cars of 2025 bought in March", f"{YEAR} and {span('2025-03-01', '2025-04-01')}"),

@@ -1,5 +1,5 @@
 """Questions over customers, invoices, products and payments, whose columns are called as people
-call many things: no filter that was not asked for, whatever way it is said."""
+call many things: no unrequested filter, in any wording."""
 
 from __future__ import annotations
 
@@ -164,7 +164,7 @@ UNDERSTOOD = {
     "customers closed in March": month("closed_on", "2026-03-01", "2026-04-01"),
     # one related record
     "invoices of customer 42 over 100": "customer_id = 42 and total > 100",
-    # values that are said with something of their own
+    # values with a condition of their own
     "lamps under 50 or chairs over 500": (
         "(category = Lamps and price < 50 or category = Chairs and price > 500)"
     ),

@@ -1,5 +1,5 @@
 """An MCP server for tests of delegated steps, over stdio or HTTP (`--http PORT`): tools that answer
-well, badly, late, and differently when told why."""
+well, badly, late, and differently when the retry names the problem."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def as_list(query: str) -> list[str]:
 
 @server.tool(structured_output=False)
 def learns(query: str, retry: dict[str, Any] | None = None) -> str:
-    """Wrong, until told what is wrong."""
+    """A wrong answer, until the request names the problem."""
     return json.dumps({"keywords": [retry["problem"]] if retry else []})
 
 

@@ -1,4 +1,4 @@
-"""Queries to a database that an assistant writes: linted, ANDed with what the caller said, and
+"""Queries to a database that an assistant writes: linted, ANDed with the caller's conditions, and
 bounded by the identity."""
 
 from __future__ import annotations

@@ -235,20 +235,20 @@ async def test_what_somebody_awaits_in_time_is_no_error_that_nobody_heard(hooks:
     services = Services()
     body = """
         const fails = async (n: number) => { if (n > 0) throw new Error("no " + n); };
-        const told: string[] = [];
+        const seen: string[] = [];
         const first = fails(1), second = fails(2);
         await null;
-        try { await first; } catch (error: any) { told.push(error.message); }
-        second.catch((error) => told.push(error.message));
-        await Promise.all([3].map(async (n) => fails(n))).catch((error) => told.push(error.message));
-        setTimeout(async () => { try { await fails(4); } catch (error: any) { told.push(error.message); } }, 1);
+        try { await first; } catch (error: any) { seen.push(error.message); }
+        second.catch((error) => seen.push(error.message));
+        await Promise.all([3].map(async (n) => fails(n))).catch((error) => seen.push(error.message));
+        setTimeout(async () => { try { await fails(4); } catch (error: any) { seen.push(error.message); } }, 1);
         await new Promise((resolve) => setTimeout(resolve, 3));
         const fine = fails(0);
         const names: any[] = [], list = { of: names, add(this: any, one: any) { this.of.push(one); } };
         ["a", "b"].forEach(list.add, list);
         ["c"].forEach((one) => names.push(one));
         if (names.join() !== "a,b,c") throw new Error(names.join());
-        return { metadata: { value: told, same: fine instanceof Promise && fine.constructor === Promise } };
+        return { metadata: { value: seen, same: fine instanceof Promise && fine.constructor === Promise } };
     """
     assert await created(hooks, body, services) == ["no 1", "no 2", "no 3", "no 4"]
     assert services.warnings == []

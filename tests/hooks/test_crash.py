@@ -1,4 +1,4 @@
-"""A worker that dies: who is told what, who starts again, and what is left behind."""
+"""A worker that dies: who gets which error, which runs start again, and what is left behind."""
 
 from __future__ import annotations
 

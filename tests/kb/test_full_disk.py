@@ -1,4 +1,4 @@
-"""A disk that is really full under the worker: nothing acknowledged is lost, and what is said names
+"""A disk that is really full under the worker: nothing acknowledged is lost, and the error names
 the disk."""
 
 from __future__ import annotations

@@ -262,9 +262,9 @@ async def test_parts_are_quoted_unless_the_settings_say_otherwise(
 
 HOOK = """
 function Create(ctx) {
-  const told = (options) => ctx.search.KB("cellar7", { threshold: 0, limit: 1, ...options }).items[0];
+  const found = (options) => ctx.search.KB("cellar7", { threshold: 0, limit: 1, ...options }).items[0];
   return { messages: [{ role: "user", content: "What is said of cellar7?" }], metadata: {
-    part: told({}).extent, wider: told({ passageTokens: 120 }).extent, whole: told({ passage_tokens: 0 }).extent,
+    part: found({}).extent, wider: found({ passageTokens: 120 }).extent, whole: found({ passage_tokens: 0 }).extent,
   } };
 }
 """
@@ -302,7 +302,7 @@ async def test_settings_and_hooks_choose_the_passage_length_and_citations_have_i
     assert part["sentences"]["of"] == 24
     [cited] = ended.citations
     assert cited.extent is not None
-    assert cited.extent.model_dump() == whole  # the model is told all that the hook found of it
+    assert cited.extent.model_dump() == whole  # the model gets all that the hook found of it
     assert "cellar7" in LONG[part["start"] : part["end"]]
 
 

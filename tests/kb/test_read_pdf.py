@@ -268,7 +268,7 @@ def test_a_head_is_one_from_three_pages_on_and_only_where_most_have_it() -> None
     assert times("Handbook", on=3, of=3) == times("Handbook", on=3, of=5) == 1
     assert times("Handbook", on=2, of=2) == times("Handbook", on=2, of=3) == 2
     assert times("Handbook", on=3, of=6) == 3
-    assert times("Handbook", on=4, of=4, size=14) == 4  # what stands in the type of headings is one
+    assert times("Handbook", on=4, of=4, size=14) == 4  # text in the type of headings is a heading
 
 
 def test_page_numbers_are_left_out_where_they_rise_with_the_pages() -> None:

@@ -1,5 +1,5 @@
-"""What was read of points is remembered: each is read once while it is, and never more is kept than
-was said."""
+"""A cache of points: each is read once while it is cached, and never more are kept than the
+bound."""
 
 from __future__ import annotations
 

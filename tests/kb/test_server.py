@@ -1,4 +1,4 @@
-"""A Qdrant server that refuses, fails, hangs, restarts or is not there: what people are told, and
+"""A Qdrant server that refuses, fails, hangs, restarts or is not there: which errors people see, and
 what is tried again."""
 
 from __future__ import annotations

@@ -66,8 +66,8 @@ async def kb(server: Qdrant | None, state: Path, write: Writes) -> AsyncIterator
         yield opened
 
 
-def options(*collections: str, **said: Any) -> KBOptions:
-    return KBOptions(collections=collections or ("docs",), **{"threshold": 0.0, **said})
+def options(*collections: str, **options: Any) -> KBOptions:
+    return KBOptions(collections=collections or ("docs",), **{"threshold": 0.0, **options})
 
 
 async def test_several_questions_are_embedded_together_and_answered_as_each_alone(

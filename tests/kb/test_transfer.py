@@ -160,11 +160,11 @@ from groundhook.host.core.app_settings import KBStorageSettings
 async def main(state):
     declared = {"docs": spec("docs", embedding=SMALL)}
     async with open_kb(Path(state), declared, providers(), KBStorageSettings(idle_s=20, reserve_mb=1)) as kb:
-        def told(done, total, name):
+        def progress(done, total, name):
             if done > TOGETHER:
                 print(done, flush=True)
                 sys.stdin.read()  # until it is killed
-        await kb.rebuild("docs", progress=told)
+        await kb.rebuild("docs", progress=progress)
 
 anyio.run(main, *sys.argv[1:])
 """

@@ -1,4 +1,4 @@
-"""The scripted connector answers in order, fails as it is told to, and is loud about what was not
+"""The scripted connector answers in order, fails as scripted, and is loud about what was not
 expected."""
 
 from __future__ import annotations

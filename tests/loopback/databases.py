@@ -122,7 +122,7 @@ def _reachable(kind: str, url: str) -> bool:
             return False
         return True
 
-    # In a thread of its own: whoever asks may have an event loop already.
+    # In a thread of its own: the caller may have an event loop already.
     with ThreadPoolExecutor(1) as threads:
         return threads.submit(anyio.run, ask).result()
 

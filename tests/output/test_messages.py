@@ -1,4 +1,4 @@
-"""Messages as they stand: a fold that takes any events and loses nothing that was said."""
+"""The current messages: a fold that takes any events and loses no text."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ class Ran:
         return {result.name: result.status for result in self.results}
 
     def why(self, name: str = "") -> str:
-        """Everything that is said of the test that failed: of the only one, or of that name."""
+        """The whole report of the failed test: the only one, or the one of that name."""
         (result,) = [
             each for each in self.results if each.status == "failed" and name in ("", each.name)
         ]

@@ -1,4 +1,4 @@
-"""Files of tests through their own door: what a test sees of a turn, and what is said of one that
+"""Files of tests through their own door: what a test sees of a turn, and the report of one that
 fails."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What the model is told about the sources."""
+"""The sources in the model's prompt."""
 
 from __future__ import annotations
 

@@ -78,7 +78,7 @@ def names(model: ScriptedConnector) -> list[str]:
 
 
 def reported(model: ScriptedConnector) -> list[str]:
-    """What the model was told of the calls of its first round."""
+    """The results of the first round's calls, as the model received them."""
     return [message.text for message in model.calls[1].messages if message.role == "tool"]
 
 

@@ -221,7 +221,7 @@ async def test_a_filter_holds_for_what_the_graph_leads_to(opens: Opens, write: W
 
 
 class Shelf:
-    """A store in memory that finds by document and knows tenants; it stands for the engines, which
+    """A store in memory that finds by document and knows tenants; it replaces the engines, which
     have their own suite."""
 
     def __init__(self) -> None:
