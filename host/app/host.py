@@ -29,6 +29,7 @@ from groundhook.host.core.errors import ConfigError, HostError
 from groundhook.host.core.ports import Delegates, Warn
 from groundhook.host.core.problems import Problem
 from groundhook.host.core.settings import Settings
+from groundhook.host.core.tool_ports import Collections
 from groundhook.host.core.types.events import Event, Warned
 from groundhook.host.core.types.search import SearchRequest, SearchResult
 from groundhook.host.core.types.tools import ToolInfo, ToolOutcome
@@ -205,6 +206,26 @@ class Host:
         Raises UnknownName for the assistant."""
         call = self._tool_call(identity, assistant, metadata, "")
         return await call.listed(allowed=identity is not None, problem=problem)
+
+    def collections(
+        self,
+        *,
+        identity: Identity | Mapping[str, Any] | None = None,
+        assistant: str | None = None,
+    ) -> Collections:
+        """Return the collections as tools reach them, bound to an identity: several questions at
+        once, whole documents by id, counts. Names are those of the assistant, or the app's. Raises
+        UnknownName for the assistant, UsageError for an invalid identity."""
+        request = Request(
+            assistant_id=assistant or "",
+            messages=(),
+            identity=validated(Identity, identity or {}, "identity"),
+        )
+        context = RunContext(runtime=self.runtime, turn_id="")
+        scope = search_scope(
+            context, request, self.settings(assistant), call_assistant, _warner(None)
+        )
+        return self.runtime.collections(scope, assistant or "")
 
     def _tool_call(
         self,

@@ -34,7 +34,7 @@ COMMANDS = {
         "groundhook.host.cli.tools",
         "Tools of toolkits: list them, show one, call one; sync what they search.",
     ),
-    "mcp": ("groundhook.host.cli.mcp", "MCP servers: list them and their tools, call a tool."),
+    "mcp": ("groundhook.host.cli.mcp", "MCP servers: list and call them; serve the app as one."),
     "check": ("groundhook.host.cli.check", "Find mistakes in configuration, hooks and references."),
     "types": ("groundhook.host.cli.types", "Write TypeScript declarations of what a hook may use."),
     "new": ("groundhook.host.cli.new", "Make a new assistant that runs."),

@@ -18,14 +18,16 @@ from groundhook.host.cli.report import Report
 from groundhook.host.cli.tables import table
 from groundhook.host.core.error_events import warning
 from groundhook.host.core.errors import ConfigError
+from groundhook.host.core.extras import extra
 from groundhook.host.core.types.events import Failed
 from groundhook.host.core.types.server_spec import ServerSpec
+from groundhook.host.core.types.turn import Identity
 from groundhook.host.output.flow import visible
 
 
 @click.group("mcp")
 def command() -> None:
-    """MCP servers: list them and their tools, call a tool."""
+    """MCP servers: list them and their tools, call a tool; serve this app as one."""
 
 
 @command.command("list", short_help="List the servers, or what one of them offers.")
@@ -44,6 +46,52 @@ def list_(server: str | None, app: Path, as_json: bool, debug: bool) -> int:
                 _show_servers(host, report)
             else:
                 await _show_offers(host, server, report)
+        return 0
+
+    return execute(work, report, debug=debug)
+
+
+@command.command("serve", short_help="Serve the app's tools and collections to MCP clients.")
+@click.option(
+    "--assistant", metavar="ID", default="", help="Only the tools of this assistant, and itself."
+)
+@click.option(
+    "--connector", is_flag=True, help="Add search and fetch, as chat clients want of a connector."
+)
+@options.asker
+@options.common
+def serve(
+    assistant: str,
+    connector: bool,
+    user: str,
+    team: str,
+    tenant: str,
+    app: Path,
+    as_json: bool,
+    debug: bool,
+) -> int:
+    """Serve the app as an MCP server over standard input and output: its tools, `ask` for a whole
+    answer, and its documents as resources.
+
+    The identity is that of the options, whatever a client says. For an IDE:
+
+    \b
+      {"mcpServers": {"groundhook": {"command": "groundhook",
+        "args": ["mcp", "serve", "--app", "/path/to/app"]}}}
+    """
+    report = Report(json=as_json)
+
+    async def work() -> int:
+        with extra("mcp", "an MCP server"):
+            from groundhook.host.server.mcp_server import mcp_server, serve_stdio
+        from groundhook.host.server.mcp_tools import McpTools
+
+        caller = options.identity(user=user, team=team, tenant=tenant) or Identity()
+        async with open_host(app, tune_gc=True) as host:
+            if assistant:
+                host.settings(assistant)  # raises UnknownName
+            tools = McpTools(host=host, assistant=assistant, connector=connector)
+            await serve_stdio(mcp_server(tools, lambda _: caller))
         return 0
 
     return execute(work, report, debug=debug)

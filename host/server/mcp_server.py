@@ -1,0 +1,130 @@
+"""An app as an MCP server: its tools and collections for the clients of that protocol. The one
+module beside `host.mcp.sdk` that knows the SDK (mcp 2.3).
+
+    server = mcp_server(McpTools(host=host), lambda _: identity)
+    await serve_stdio(server)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib.metadata import version
+from typing import Any
+from urllib.parse import quote, unquote
+
+import mcp_types as types
+from mcp.server.context import ServerRequestContext
+from mcp.server.lowlevel import Server
+from mcp.server.stdio import stdio_server
+from mcp.shared.exceptions import MCPError
+
+from groundhook.host.core.errors import HostError
+from groundhook.host.core.types.turn import Identity
+from groundhook.host.server.mcp_tools import McpTools, OfferedTool
+
+DOCUMENTS = "groundhook://"  # of resources: groundhook://kb/<collection>/<document>
+
+Context = ServerRequestContext[Any, Any]
+IdentityOf = Callable[[Context], Identity]
+
+
+def mcp_server(tools: McpTools, identity_of: IdentityOf) -> Server[Any]:
+    """Return a server of these tools. `identity_of` returns the caller's identity for a request:
+    a fixed one over stdio, that of a key or token over HTTP; never one that the client names."""
+
+    async def list_tools(
+        context: Context, _: types.PaginatedRequestParams | None
+    ) -> types.ListToolsResult:
+        offered = await tools.offered(identity_of(context))
+        return types.ListToolsResult(tools=[_described(tool) for tool in offered])
+
+    async def call_tool(
+        context: Context, params: types.CallToolRequestParams
+    ) -> types.CallToolResult:
+        answer = await tools.call(
+            params.name,
+            params.arguments or {},
+            identity_of(context),
+            context.session.report_progress,
+        )
+        links = [types.ResourceLink(name=title or uri, uri=uri) for uri, title in answer.links]
+        return types.CallToolResult(
+            content=[types.TextContent(text=answer.text), *links],
+            structured_content=None if answer.structured is None else dict(answer.structured),
+            is_error=answer.failed,
+        )
+
+    async def list_resources(
+        context: Context, params: types.PaginatedRequestParams | None
+    ) -> types.ListResourcesResult:
+        cursor = (params.cursor if params else None) or ""
+        try:
+            found, following = await tools.resources(identity_of(context), cursor)
+        except HostError as exc:
+            raise MCPError(types.INVALID_PARAMS, exc.message) from exc
+        return types.ListResourcesResult(
+            resources=[
+                types.Resource(name=one.title, uri=_uri(one.id), mime_type="text/markdown")
+                for one in found
+            ],
+            next_cursor=following or None,
+        )
+
+    async def list_templates(
+        _: Context, __: types.PaginatedRequestParams | None
+    ) -> types.ListResourceTemplatesResult:
+        template = types.ResourceTemplate(
+            name="document",
+            uri_template=f"{DOCUMENTS}kb/{{collection}}/{{+document}}",
+            description="A document of a collection, whole",
+            mime_type="text/markdown",
+        )
+        return types.ListResourceTemplatesResult(resource_templates=[template])
+
+    async def read_resource(
+        context: Context, params: types.ReadResourceRequestParams
+    ) -> types.ReadResourceResult:
+        uri = str(params.uri)
+        try:
+            kind, _, rest = unquote(uri.removeprefix(DOCUMENTS)).partition("/")
+            text = await tools.read(f"{kind}:{rest}", identity_of(context))
+        except HostError as exc:
+            raise MCPError(types.INVALID_PARAMS, f"there is no resource {uri!r}") from exc
+        content = types.TextResourceContents(uri=uri, mime_type="text/markdown", text=text)
+        return types.ReadResourceResult(contents=[content])
+
+    return Server(
+        "groundhook",
+        version=version("groundhook"),
+        on_list_tools=list_tools,
+        on_call_tool=call_tool,
+        on_list_resources=list_resources,
+        on_list_resource_templates=list_templates,
+        on_read_resource=read_resource,
+    )
+
+
+async def serve_stdio(server: Server[Any]) -> None:
+    """Serve one client over standard input and output, until it closes them."""
+    async with stdio_server() as (incoming, outgoing):
+        await server.run(incoming, outgoing, server.create_initialization_options())
+
+
+def _described(tool: OfferedTool) -> types.Tool:
+    return types.Tool(
+        name=tool.name,
+        description=tool.description,
+        input_schema=dict(tool.parameters),
+        output_schema=None if tool.output is None else dict(tool.output),
+        annotations=types.ToolAnnotations(
+            read_only_hint=tool.reads_only,
+            idempotent_hint=tool.reads_only,
+            destructive_hint=False,
+            open_world_hint=tool.open_world,
+        ),
+    )
+
+
+def _uri(id: str) -> str:
+    kind, _, rest = id.partition(":")
+    return f"{DOCUMENTS}{kind}/{quote(rest)}"

@@ -1,0 +1,216 @@
+"""An app as an MCP server, driven by the SDK's own client in both ages of the protocol."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any, Literal
+
+import anyio
+import pytest
+from mcp import Client, MCPError, StdioServerParameters
+from mcp.types import CallToolResult, TextContent
+from pydantic import BaseModel
+
+from groundhook import Host, open_host
+from groundhook.host.core.types.turn import Identity
+from groundhook.host.server.mcp_server import mcp_server
+from groundhook.host.server.mcp_tools import McpTools
+from groundhook.plugins import Needs, Plugin, Plugins, Tool
+from tests.cli.conftest import COMMAND
+from tests.conftest import MakeApp
+
+RED, BLUE = Identity(tenant_id="red", user_id="r"), Identity(tenant_id="blue", user_id="b")
+APP = {
+    "agent/agent.yml": "kb_storage:\n  idle_s: 3\n",
+    "assistants/tea/package.yao": '{"name": "Tea", "kb": {"collections": ["notes"]}, "search": {"kb": true}}',
+    "kb/notes.kb.yao": '{"name": "Notes", "tenant_field": "who", "permission": "tenant"}',
+    "red.jsonl": json.dumps(
+        {"id": "green", "who": "red", "title": "Green tea", "content": "Green tea steeps briefly."}
+    ),
+    "blue.jsonl": json.dumps(
+        {"id": "black", "who": "blue", "title": "Black tea", "content": "Black tea steeps longer."}
+    ),
+}
+
+
+class Nothing(BaseModel):
+    pass
+
+
+class Sum(BaseModel):
+    numbers: list[int]
+
+
+def register(plugins: Plugins) -> None:
+    plugins.tools.add(
+        "sum",
+        Tool(
+            name="sum",
+            description="Add numbers.",
+            arguments=Sum,
+            run=lambda wanted: {"sum": sum(wanted.numbers)},
+        ),
+    )
+    plugins.tools.add(
+        "mine",
+        Tool(
+            name="mine",
+            description="For users.",
+            arguments=Nothing,
+            run=lambda _: [1, 2],
+            needs=Needs(identity=("user",)),
+        ),
+    )
+
+
+@pytest.fixture(scope="module")
+def app(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("served")
+    for name, text in APP.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text, encoding="utf-8")
+    return folder
+
+
+@pytest.fixture(scope="module")
+async def host(app: Path) -> AsyncIterator[Host]:
+    async with open_host(app, plugins=[Plugin(register, requires=1)]) as opened:
+        await opened.add_documents("notes", app / "red.jsonl")
+        await opened.add_documents("notes", app / "blue.jsonl")
+        yield opened
+
+
+@asynccontextmanager
+async def client(
+    host: Host,
+    identity: Identity = RED,
+    *,
+    mode: Literal["auto", "legacy"] = "auto",
+    assistant: str = "",
+    connector: bool = True,
+) -> AsyncIterator[Client]:
+    tools = McpTools(host=host, assistant=assistant, connector=connector)
+    async with Client(mcp_server(tools, lambda _: identity), mode=mode) as connected:
+        yield connected
+
+
+def text_of(answer: CallToolResult) -> str:
+    first = answer.content[0]
+    assert isinstance(first, TextContent)
+    return first.text
+
+
+async def names(connected: Client) -> set[str]:
+    return {tool.name for tool in (await connected.list_tools()).tools}
+
+
+async def structured(connected: Client, name: str, arguments: dict[str, Any]) -> Any:
+    answer = await connected.call_tool(name, arguments)
+    assert not answer.is_error, answer.content
+    return answer.structured_content
+
+
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+async def test_search_and_fetch_have_the_shape_that_chat_clients_expect(
+    host: Host, mode: Literal["auto", "legacy"]
+) -> None:
+    async with client(host, mode=mode) as connected:
+        found = await structured(connected, "search", {"query": "green tea"})
+        assert found == {
+            "results": [{"id": "kb:notes/red.jsonl#green", "title": "Green tea", "url": ""}]
+        }
+        whole = await structured(connected, "fetch", {"id": "kb:notes/red.jsonl#green"})
+        assert set(whole) == {"id", "title", "text", "url", "metadata"}
+        assert whole["text"] == "Green tea steeps briefly."
+
+
+async def test_one_tenant_sees_nothing_of_another(host: Host) -> None:
+    async with client(host, BLUE) as connected:
+        found = await structured(connected, "search", {"query": "green tea"})
+        assert [one["id"] for one in found["results"]] in ([], ["kb:notes/blue.jsonl#black"])
+        listed = await connected.list_resources()
+        assert [str(one.uri) for one in listed.resources] == [
+            "groundhook://kb/notes/blue.jsonl%23black"
+        ]
+        theirs = await connected.call_tool("fetch", {"id": "kb:notes/red.jsonl#green"})
+        never = await connected.call_tool("fetch", {"id": "kb:notes/red.jsonl#purple"})
+        assert theirs.is_error
+        assert never.is_error
+        assert text_of(theirs).replace("green", "purple") == text_of(never)
+        with pytest.raises(MCPError):
+            await connected.read_resource("groundhook://kb/notes/red.jsonl%23green")
+
+
+async def test_without_an_identity_nothing_is_found_and_tools_for_users_are_not_listed(
+    host: Host,
+) -> None:
+    async with client(host, Identity()) as connected:
+        assert await structured(connected, "search", {"query": "tea"}) == {"results": []}
+        assert (await connected.list_resources()).resources == []
+        assert await names(connected) == {"ask", "search", "fetch", "sum"}
+        refused = await connected.call_tool("mine", {})
+        assert refused.is_error
+        assert refused.structured_content is None
+
+
+@pytest.mark.parametrize(
+    "id", ["", "green", "kb:", "kb:notes/", "kb:/etc/passwd", "web:http://127.0.0.1/", "db:x/1"]
+)
+async def test_an_id_that_search_did_not_return_is_an_error_in_words(host: Host, id: str) -> None:
+    async with client(host) as connected:
+        answer = await connected.call_tool("fetch", {"id": id})
+        assert answer.is_error
+        assert text_of(answer)
+
+
+async def test_tools_of_the_app_have_schemas_hints_and_structured_results(host: Host) -> None:
+    async with client(host) as connected:
+        tools = {tool.name: tool for tool in (await connected.list_tools()).tools}
+        assert tools["sum"].annotations is not None
+        assert tools["sum"].annotations.read_only_hint
+        assert tools["ask"].annotations is not None
+        assert not tools["ask"].annotations.read_only_hint
+        assert await structured(connected, "sum", {"numbers": [1, 2]}) == {"sum": 3}
+        assert await structured(connected, "mine", {}) == {"result": [1, 2]}
+        wrong = await connected.call_tool("sum", {"numbers": "x"})
+        assert wrong.is_error
+        assert "numbers" in text_of(wrong)
+
+
+async def test_a_whole_turn_answers_with_numbers_and_reports_its_searches(host: Host) -> None:
+    steps: list[str] = []
+
+    async def note(progress: float, total: float | None, message: str | None) -> None:
+        steps.append(message or "")
+
+    async with client(host, assistant="tea", connector=False) as connected:
+        assert "search" not in await names(connected)
+        answer = await connected.call_tool(
+            "ask", {"question": "How long does green tea steep?"}, progress_callback=note
+        )
+    assert not answer.is_error
+    assert "steeps briefly" in text_of(answer)
+    assert "[1]" in text_of(answer)
+    assert answer.structured_content["citations"][0]["verdict"] == "ok"
+    assert any("searching" in step for step in steps)
+
+
+async def test_an_unknown_assistant_or_question_is_an_error_in_words(host: Host) -> None:
+    async with client(host) as connected:
+        for arguments in ({"question": "x", "assistant": "coffee"}, {"assistant": "tea"}, {}):
+            answer = await connected.call_tool("ask", arguments)
+            assert answer.is_error
+            assert text_of(answer)
+
+
+async def test_the_command_serves_one_client_over_standard_input_and_output(
+    make_app: MakeApp,
+) -> None:
+    app = make_app({"assistants/tea/package.yao": '{"name": "Tea"}'})
+    server = StdioServerParameters(command=str(COMMAND), args=["mcp", "serve", "--app", str(app)])
+    with anyio.fail_after(40):
+        async with Client(server) as connected:
+            assert "ask" in await names(connected)
