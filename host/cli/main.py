@@ -43,6 +43,7 @@ COMMANDS = {
         "groundhook.host.cli.serve",
         "Serve the app over HTTP: its own API, and OpenAI's for chat clients.",
     ),
+    "keys": ("groundhook.host.cli.keys", "Keys of the app's server: add, list, revoke."),
     "test": ("groundhook.host.cli.test", "Run the tests that assistants carry, offline."),
     "config": ("groundhook.host.cli.config", "Explain which layer set which value."),
 }

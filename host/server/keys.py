@@ -7,7 +7,6 @@ slow hash. The file is read again when it changes, so a revoked key ends at once
 from __future__ import annotations
 
 import hmac
-import json
 import os
 import secrets
 import time
@@ -15,6 +14,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from hashlib import sha256
 from pathlib import Path
+from typing import Any
 
 import portalocker
 from pydantic import Field, TypeAdapter, ValidationError
@@ -28,7 +28,6 @@ from groundhook.host.dialects.numbering import CitationStyle
 FILE = "server-keys.json"
 SHORTEST = 32  # characters of a key from the app's files
 LONGEST = 200
-DAY = 86400
 
 
 class Key(Value):
@@ -190,6 +189,6 @@ def _unreadable(path: Path, why: str) -> StorageError:
     return StorageError(f"the keys {str(path)!r} cannot be read: {why}")
 
 
-def shown(keys: Iterable[Key]) -> str:
-    """Return keys as JSON without their hashes, for people."""
-    return json.dumps([key.model_dump(exclude={"hash", "jwt_secret"}) for key in keys])
+def shown(key: Key) -> dict[str, Any]:
+    """Return a key without what is secret."""
+    return key.model_dump(exclude={"hash", "jwt_secret"})

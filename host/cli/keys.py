@@ -1,0 +1,145 @@
+"""`groundhook keys`: the keys of an app's server."""
+
+from __future__ import annotations
+
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import get_args
+
+import click
+
+from groundhook.host.cli import options
+from groundhook.host.cli.edge import execute_without_loop
+from groundhook.host.cli.report import Report
+from groundhook.host.cli.tables import table
+from groundhook.host.config.environment import process_environment
+from groundhook.host.config.packages import load_app
+from groundhook.host.core.server_settings import READER_SCOPES, ServerScope
+from groundhook.host.server.keys import Key, KeyFile, hash_of, id_of, make_key, shown
+
+DAY_S = 86400
+
+
+@click.group("keys")
+def command() -> None:
+    """Keys of the app's server: add, list, revoke."""
+
+
+@command.command("add", short_help="Make a key. It is shown once.")
+@click.argument("name", type=options.Words(needed=True))
+@options.common
+@options.asker
+@click.option(
+    "--scope",
+    "scopes",
+    type=click.Choice(get_args(ServerScope)),
+    multiple=True,
+    help=f"What it may do; may be repeated (default: {', '.join(READER_SCOPES)}).",
+)
+@click.option(
+    "--assistant",
+    "assistants",
+    multiple=True,
+    metavar="ID",
+    help="Assistant that it may use; may be repeated (default: all that are offered).",
+)
+@click.option("--acts-for", is_flag=True, help="It may name the person that it asks for.")
+@click.option(
+    "--client", type=click.Choice(["openwebui"]), help="Send this client's events in chunks."
+)
+@click.option("--days", type=click.IntRange(1, 36500), metavar="N", help="It ends after N days.")
+def add(
+    name: str,
+    app: Path,
+    user: str,
+    team: str,
+    tenant: str,
+    scopes: tuple[ServerScope, ...],
+    assistants: tuple[str, ...],
+    acts_for: bool,
+    client: str | None,
+    days: int | None,
+    as_json: bool,
+    debug: bool,
+) -> int:
+    """Make a key called NAME. It is shown once; the server keeps its hash."""
+    report = Report(json=as_json)
+
+    def work() -> int:
+        loaded = load_app(app, process_environment())
+        for id in assistants:
+            loaded.package(id)
+        made, now = make_key(), int(time.time())
+        key = Key(
+            id=id_of(made),
+            hash=hash_of(made),
+            name=name,
+            user=user,
+            team=team,
+            tenant=tenant,
+            scopes=scopes or READER_SCOPES,
+            assistants=assistants or None,
+            acts_for=acts_for,
+            client=client or "",
+            made=now,
+            ends=now + days * DAY_S if days else 0,
+        )
+        KeyFile(loaded.state).add(key)
+        if as_json:
+            report.line({"name": name, "key": made})
+        else:
+            report.out.print(made, soft_wrap=True, highlight=False)
+        return 0
+
+    return execute_without_loop(work, report, debug=debug)
+
+
+@command.command("list", short_help="List the keys, without their secrets.")
+@options.common
+def list_(app: Path, as_json: bool, debug: bool) -> int:
+    """List the keys, without their secrets."""
+    report = Report(json=as_json)
+
+    def work() -> int:
+        keys = KeyFile(load_app(app, process_environment()).state).all()
+        if as_json:
+            for key in keys:
+                report.line(shown(key))
+        elif keys:
+            rows = [
+                (
+                    key.name,
+                    key.id,
+                    "/".join(part for part in (key.tenant, key.team, key.user) if part),
+                    " ".join(key.scopes),
+                    _day(key.made),
+                    _day(key.ends),
+                )
+                for key in keys
+            ]
+            report.show(table(("name", "id", "identity", "scopes", "made", "ends"), rows))
+        else:
+            report.show("There are no keys.")
+        return 0
+
+    return execute_without_loop(work, report, debug=debug)
+
+
+@command.command("revoke", short_help="Remove a key.")
+@click.argument("name", type=options.Words(needed=True))
+@options.common
+def revoke(name: str, app: Path, as_json: bool, debug: bool) -> int:
+    """Remove the key called NAME; servers refuse it at once."""
+    report = Report(json=as_json)
+
+    def work() -> int:
+        KeyFile(load_app(app, process_environment()).state).revoke(name)
+        report.show(f"The key {name!r} is revoked.")
+        return 0
+
+    return execute_without_loop(work, report, debug=debug)
+
+
+def _day(seconds: int) -> str:
+    return datetime.fromtimestamp(seconds, UTC).date().isoformat() if seconds else ""
