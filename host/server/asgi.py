@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import anyio
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
@@ -38,6 +39,7 @@ from groundhook.host.server.sessions import Sessions
 from groundhook.host.server.table import ENDPOINTS
 from groundhook.host.server.tokens import Tokens
 from groundhook.host.server.turns import open_turns
+from groundhook.host.server.upkeep import keep_up
 from groundhook.host.server.who import SignIn, Who, is_loopback
 
 log = logging.getLogger("groundhook.server")
@@ -92,8 +94,11 @@ def make_app(opening: Opening) -> Starlette:
             open_host(opening.folder, tune_gc=True) as host,
             open_serving(host, opening, logs) as serving,
             drained_by_signals(serving),
+            anyio.create_task_group() as tasks,
         ):
+            tasks.start_soon(keep_up, host)
             yield {"serving": serving}
+            tasks.cancel_scope.cancel()
 
     return Starlette(
         routes=routes(ENDPOINTS),

@@ -98,12 +98,13 @@ async def chat_completions(call: Call) -> ASGIApp:
         text = await _task_text(call, settings, task, messages, package.name)
         return _whole_task(asked, text, headers)
     messages = asking.pointing_at(messages, asked.groundhook.data.sources)
+    options = _options(call, asked, settings)
     ask = Ask(
         owner=who.owner,
         assistant_id=asked.model,
-        messages=messages,
-        options=_options(call, asked, settings),
-        identity=who.identity,
+        enter=lambda host: host.stream(
+            asked.model, messages, identity=who.identity, options=options
+        ),
         linger_s=0,
     )
     running = await call.serving.begin(who, ask)

@@ -13,10 +13,12 @@ from typing import Any, Literal
 from starlette.responses import JSONResponse, Response
 
 from groundhook.host.core.errors import (
+    ChatBusy,
     ConfigError,
     HostError,
     ModelNotConfigured,
     NotSupported,
+    StorageError,
     TooManyTurns,
     UnknownName,
     UsageError,
@@ -64,6 +66,7 @@ KINDS: Mapping[str, Kind] = {
     "config": Kind(
         503, "Not available", "The assistant cannot be used at the moment; its files are invalid."
     ),
+    "storage": Kind(503, "Not available", "What is kept cannot be read or written now."),
     "full": Kind(503, "Busy", "The server has as many turns or streams as it takes."),
     "draining": Kind(503, "Shutting down", "The server is about to stop."),
 }
@@ -108,10 +111,14 @@ def problem_of(error: BaseException) -> Problem:
             return Problem(code="unsupported_value", detail=_sentence(error))
         case UsageError():
             return Problem(code="usage", detail=_sentence(error))
+        case ChatBusy():
+            return Problem(code="chat_busy", detail=error.message, more={"turn_id": error.turn_id})
         case TooManyTurns():
             return Problem(
                 code="full", detail="too many turns are under way", headers={"retry-after": "2"}
             )
+        case StorageError():
+            return Problem(code="storage", detail="what is kept cannot be used at the moment")
         case ConfigError() | ModelNotConfigured():
             return Problem(code="config", detail=UNAVAILABLE)
         case _:

@@ -18,15 +18,17 @@ from groundhook.host.core.errors import HostError, UnknownName
 from groundhook.host.core.ports import ModelCall, TextDelta
 from groundhook.host.core.server_settings import ServerScope, ServerSettings
 from groundhook.host.core.types.base import Value
+from groundhook.host.core.types.chats import Owner
 from groundhook.host.core.types.turn import Message
 from groundhook.host.dialects.audience import Audience
 from groundhook.host.server import asking
 from groundhook.host.server.idempotency import Repeats
+from groundhook.host.server.kept_turns import kept_turn
 from groundhook.host.server.keys import Keyring
 from groundhook.host.server.limits import Limits
 from groundhook.host.server.problems import Refused, Shape
 from groundhook.host.server.sessions import Sessions
-from groundhook.host.server.turns import Ask, Reader, Running, Turns
+from groundhook.host.server.turns import Ask, LogReader, Running, TurnLog, Turns
 from groundhook.host.server.who import SignIn, Who
 
 
@@ -114,14 +116,17 @@ class Call:
         body = await asking.read_body(self.request, self.serving.settings.limits)
         return asking.parse(body)
 
-    def running(self, turn_id: str) -> Running:
-        """Return a turn of this caller. Raises UnknownName, also for somebody else's."""
+    async def turn(self, turn_id: str) -> TurnLog:
+        """Return a turn of this caller: of this process, or of a kept chat. Raises UnknownName,
+        also for somebody else's."""
         running = self.serving.turns.get(turn_id)
         token = self.request.headers.get("x-groundhook-resume", "")
         token = token or self.request.query_params.get("resume", "")
-        if running is None or not self._owns(running, token):
-            raise UnknownName("turn", turn_id[:80], ())
-        return running
+        if running is not None and self._owns(running, token):
+            return running
+        if self.who.identity.user_id and running is None:
+            return await kept_turn(self.serving.host, Owner.of(self.who.identity), turn_id)
+        raise UnknownName("turn", turn_id[:80], ())
 
     def _owns(self, running: Running, token: str) -> bool:
         if self.who.anonymous:
@@ -129,12 +134,12 @@ class Call:
         return running.ask.owner == self.who.owner
 
     @contextmanager
-    def reading(self, running: Running, after: int) -> Iterator[Reader]:
+    def reading(self, running: TurnLog, after: int) -> Iterator[LogReader]:
         """Read a turn behind an event, as one of the open streams."""
         with running.reader(after, self.serving.turns.left) as reader, self.serving.limits.stream():
             yield reader
 
-    async def until_over(self, running: Running) -> bool:
+    async def until_over(self, running: TurnLog) -> bool:
         """Wait for the end of a turn; return False if the client left before."""
         over = False
         with self.reading(running, 0) as reader:

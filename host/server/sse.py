@@ -17,7 +17,7 @@ from groundhook.host.core.json_lines import line
 from groundhook.host.core.server_settings import StreamSettings
 from groundhook.host.dialects.audience import Audience
 from groundhook.host.dialects.fold import Fold, Piece
-from groundhook.host.server.turns import Logged, Reader
+from groundhook.host.server.turns import Logged, LogReader
 
 State = TypeVar("State")
 
@@ -94,7 +94,7 @@ def _data(piece: Piece) -> bytes:
 class StreamAnswer:
     """An ASGI response that follows the log of a turn. `open` is entered while it is sent."""
 
-    open: Callable[[], AbstractContextManager[Reader]]
+    open: Callable[[], AbstractContextManager[LogReader]]
     writer: Writer
     media_type: str
     settings: StreamSettings
@@ -114,7 +114,7 @@ class StreamAnswer:
             pass
         scope.cancel()
 
-    async def _pour(self, reader: Reader, send: Send) -> None:
+    async def _pour(self, reader: LogReader, send: Send) -> None:
         while (events := await reader.next(self.settings.heartbeat_s)) is not None:
             body = self.writer(events) if events else self._heartbeat()
             if body and not await self._sent(send, body):

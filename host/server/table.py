@@ -5,9 +5,11 @@ from __future__ import annotations
 
 from starlette.responses import JSONResponse, Response
 
+from groundhook.host.core.types.chats import Feedback
 from groundhook.host.dialects.native import Answer
-from groundhook.host.server import meta_api, openai_api, openapi, turn_api
+from groundhook.host.server import chat_api, meta_api, openai_api, openapi, turn_api
 from groundhook.host.server.asking import TurnRequest
+from groundhook.host.server.chat_api import Again, ChatChanges, ChatTurn, NewChat
 from groundhook.host.server.meta_api import AssistantInfo, SearchAsk, SignInRequest
 from groundhook.host.server.openai_api import ChatRequest
 from groundhook.host.server.serving import Call, Endpoint
@@ -143,6 +145,93 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         about="One search, without a language model.",
         scope="search",
         body=SearchAsk,
+    ),
+    Endpoint(
+        method="GET",
+        path="/api/chats",
+        handler=chat_api.listed,
+        about="The caller's chats, the last changed first.",
+        scope="chats",
+        query=(
+            ("q", "words of the title"),
+            ("limit", "1 to 200; 50"),
+            ("after", "`next` of the page before"),
+            ("archived", "`1`: those that are put aside"),
+        ),
+    ),
+    Endpoint(
+        method="POST",
+        path="/api/chats",
+        handler=chat_api.made,
+        about="Make a chat with an assistant.",
+        scope="chats",
+        body=NewChat,
+    ),
+    Endpoint(
+        method="GET",
+        path="/api/chats/{chat}",
+        handler=chat_api.one,
+        about="A chat, with the messages of the branch that is shown.",
+        scope="chats",
+    ),
+    Endpoint(
+        method="PATCH",
+        path="/api/chats/{chat}",
+        handler=chat_api.changed,
+        about="Another title, another branch, or put aside.",
+        scope="chats",
+        body=ChatChanges,
+    ),
+    Endpoint(
+        method="DELETE",
+        path="/api/chats/{chat}",
+        handler=chat_api.deleted,
+        about="Remove a chat with all that is kept of it.",
+        scope="chats",
+    ),
+    Endpoint(
+        method="GET",
+        path="/api/chats/{chat}/messages",
+        handler=chat_api.branch,
+        about="The messages of a branch.",
+        scope="chats",
+        query=(("leaf", "its last message"),),
+    ),
+    Endpoint(
+        method="POST",
+        path="/api/chats/{chat}/turns",
+        handler=chat_api.asked,
+        about="A turn of the chat: the next question, or one in other words.",
+        scope="chats",
+        body=ChatTurn,
+        answer=Answer,
+        query=STREAM_QUERY,
+    ),
+    Endpoint(
+        method="POST",
+        path="/api/chats/{chat}/regenerate",
+        handler=chat_api.again,
+        about="A turn that gives another answer beside one.",
+        scope="chats",
+        body=Again,
+        answer=Answer,
+        query=STREAM_QUERY,
+    ),
+    Endpoint(
+        method="GET",
+        path="/api/chats/{chat}/export",
+        handler=chat_api.exported,
+        about="A chat as one document.",
+        scope="chats",
+        query=(("format", "`json`"),),
+    ),
+    Endpoint(
+        method="PUT",
+        path="/api/messages/{message}/feedback",
+        handler=chat_api.rated,
+        about="What the reader thinks of an answer.",
+        scope="chats",
+        body=Feedback,
     ),
     Endpoint(
         method="GET",

@@ -17,7 +17,7 @@ from groundhook.host.server import asking
 from groundhook.host.server.asking import TurnRequest
 from groundhook.host.server.serving import Call
 from groundhook.host.server.sse import JSON_LINES, SSE, NativeWriter, StreamAnswer, Writer, folded
-from groundhook.host.server.turns import Ask, Running
+from groundhook.host.server.turns import Ask, TurnLog
 
 LARGEST = 2**53
 TYPES = frozenset(kind.model_fields["type"].default for kind in get_args(get_args(Event)[0]))
@@ -28,12 +28,14 @@ async def create(call: Call) -> ASGIApp:
     serving, settings = call.serving, call.serving.settings
     body = await asking.read_body(call.request, settings.limits)
     asked = asking.strict(TurnRequest, asking.parse(body))
+    messages = asking.conversation(asked, settings)
+    options = asking.options(asked.options, asked.search, call.request, settings, call.address)
     ask = Ask(
         owner=call.who.owner,
         assistant_id=asked.assistant,
-        messages=asking.conversation(asked, settings),
-        options=asking.options(asked.options, asked.search, call.request, settings, call.address),
-        identity=call.who.identity,
+        enter=lambda host: host.stream(
+            asked.assistant, messages, identity=call.who.identity, options=options
+        ),
         leaving=asked.leaving,
     )
     _types(call)
@@ -49,10 +51,10 @@ async def create(call: Call) -> ASGIApp:
 
 async def events(call: Call) -> ASGIApp:
     """The stream of a turn, from its beginning or behind an event."""
-    running = call.running(call.request.path_params["turn"])
+    running = await call.turn(call.request.path_params["turn"])
     after = _after(call)
     _types(call)
-    if running.over and after >= len(running.log) and running.log:
+    if running.over and after >= running.last:
         return Response(status_code=204)  # which ends an EventSource
     call.serving.limits.admit_stream()
     return await answer(call, running, after)
@@ -60,35 +62,36 @@ async def events(call: Call) -> ASGIApp:
 
 async def state(call: Call) -> Response:
     """Whether a turn runs, and its answer so far."""
-    running = call.running(call.request.path_params["turn"])
-    (piece,) = folded(Whole(), call.audience(), running.log)
-    text = "".join(each.event.delta for each in running.log if isinstance(each.event, Text))
+    running = await call.turn(call.request.path_params["turn"])
+    log = await running.so_far()
+    (piece,) = folded(Whole(), call.audience(), log)
+    text = "".join(each.event.delta for each in log if isinstance(each.event, Text))
     so_far = {} if running.over else {"content": text}
     document = {
         **piece.data.model_dump(mode="json"),
         **so_far,
         "turn_id": running.turn_id,
         "state": "done" if running.over else "running",
-        "last_event": len(running.log),
+        "last_event": running.last,
     }
     return Response(line(document), media_type="application/json")
 
 
 async def stop(call: Call) -> Response:
     """End a turn; what it has said is kept."""
-    running = call.running(call.request.path_params["turn"])
-    stopped = running.stop()
+    running = await call.turn(call.request.path_params["turn"])
+    stopped = await running.ask_to_stop()
     return JSONResponse({"turn_id": running.turn_id, "stopped": stopped}, 202 if stopped else 200)
 
 
-async def answer(call: Call, running: Running, after: int) -> ASGIApp:
+async def answer(call: Call, running: TurnLog, after: int) -> ASGIApp:
     """Return a turn in the form that the request accepts."""
     accept = call.request.headers.get("accept", "")
     headers = turn_headers(call, running)
     if "application/json" in accept and "text/event-stream" not in accept:
         if not await call.until_over(running):
             return Response(status_code=204)  # the client has left; nobody reads this
-        (piece,) = folded(Whole(), call.audience(), running.log)
+        (piece,) = folded(Whole(), call.audience(), await running.so_far())
         return Response(line(piece.data), media_type="application/json", headers=headers)
     sse = JSON_LINES not in accept
     writer = NativeWriter(
@@ -102,7 +105,7 @@ async def answer(call: Call, running: Running, after: int) -> ASGIApp:
 
 def stream(
     call: Call,
-    running: Running,
+    running: TurnLog,
     after: int,
     writer: Writer,
     media_type: str,
@@ -118,7 +121,7 @@ def stream(
     )
 
 
-def turn_headers(call: Call, running: Running) -> dict[str, str]:
+def turn_headers(call: Call, running: TurnLog) -> dict[str, str]:
     """Return the headers that name a turn; an anonymous reader comes back with the token."""
     headers = {"x-groundhook-turn": running.turn_id}
     if call.who.anonymous:

@@ -11,9 +11,14 @@ import logging
 import secrets
 import time
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import (
+    AbstractAsyncContextManager,
+    AbstractContextManager,
+    asynccontextmanager,
+    contextmanager,
+)
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, Protocol
 
 import anyio
 import anyio.abc
@@ -22,7 +27,6 @@ from groundhook.host.app.host import Host
 from groundhook.host.core.json_lines import line
 from groundhook.host.core.server_settings import StreamSettings
 from groundhook.host.core.types.events import Event, Failed
-from groundhook.host.core.types.turn import Identity, Message, TurnOptions
 from groundhook.host.dialects.ending import ending
 
 log = logging.getLogger("groundhook.server")
@@ -38,16 +42,17 @@ ENDINGS = {
 }
 
 
+Enter = Callable[[Host], AbstractAsyncContextManager[AsyncIterator[Event]]]
+
+
 @dataclass(frozen=True, kw_only=True)
 class Ask:
-    """A request for a turn. `owner` may read it; `linger_s` (none: the setting) is how long it goes
-    on when nobody reads it and `leaving` is `stop`."""
+    """A request for a turn. `enter` begins it. `owner` may read it; `linger_s` (none: the setting)
+    is how long it goes on when nobody reads it and `leaving` is `stop`."""
 
     owner: str
     assistant_id: str
-    messages: tuple[Message, ...]
-    options: TurnOptions
-    identity: Identity
+    enter: Enter
     leaving: Leaving = "stop"
     linger_s: float | None = None
 
@@ -63,11 +68,55 @@ class Logged:
     end: int
 
 
+class LogReader(Protocol):
+    """Reads a log from some place on."""
+
+    async def next(self, patience_s: float, /) -> Sequence[Logged] | None:
+        """Return all that is ready, at least one event; nothing after `patience_s` of silence; None
+        at the end."""
+        ...
+
+
+class TurnLog(Protocol):
+    """The log of a turn, in this process or in the store."""
+
+    token: str
+
+    @property
+    def turn_id(self) -> str:
+        """The id of the turn."""
+        ...
+
+    @property
+    def over(self) -> bool:
+        """Whether no more events come."""
+        ...
+
+    @property
+    def last(self) -> int:
+        """The number of the last event."""
+        ...
+
+    async def so_far(self) -> Sequence[Logged]:
+        """Return all events until now."""
+        ...
+
+    async def ask_to_stop(self) -> bool:
+        """End the turn; return whether it was under way."""
+        ...
+
+    def reader(
+        self, after: int, left: Callable[[Running], None], /
+    ) -> AbstractContextManager[LogReader]:
+        """Read behind the event `after`; `left` is called when the last reader has gone."""
+        ...
+
+
 class Running:
     """A turn and its log. `token` lets a reader without an identity come back to it."""
 
     def __init__(self, ask: Ask, turn_id: str, scope: anyio.CancelScope) -> None:
-        self.ask, self.turn_id = ask, turn_id
+        self.ask, self._turn_id = ask, turn_id
         self.token = secrets.token_urlsafe(16)
         self.created = int(time.time())
         self.log: list[Logged] = []
@@ -83,6 +132,24 @@ class Running:
     def over(self) -> bool:
         """Whether no more events come."""
         return self.over_at is not None
+
+    @property
+    def turn_id(self) -> str:
+        """The id of the turn."""
+        return self._turn_id
+
+    @property
+    def last(self) -> int:
+        """The number of the last event."""
+        return len(self.log)
+
+    async def so_far(self) -> Sequence[Logged]:
+        """Return all events until now."""
+        return self.log
+
+    async def ask_to_stop(self) -> bool:
+        """As `stop`."""
+        return self.stop()
 
     @property
     def size(self) -> int:
@@ -242,9 +309,7 @@ class Turns:
         running: Running | None = None
         try:
             with anyio.CancelScope() as scope:
-                async with self.host.stream(
-                    ask.assistant_id, ask.messages, identity=ask.identity, options=ask.options
-                ) as events:
+                async with ask.enter(self.host) as events:
                     async for event in events:
                         if running is None:
                             running = Running(ask, event.turn_id, scope)

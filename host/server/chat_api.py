@@ -1,0 +1,259 @@
+"""Endpoints of kept chats: list, read, ask, edit, regenerate, export, rate. A chat belongs to the
+user of its tenant that made it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from typing import Any
+
+from pydantic import Field
+from starlette.responses import Response
+from starlette.types import ASGIApp
+
+from groundhook.host.app.conversations import OpenChat
+from groundhook.host.app.host import Host
+from groundhook.host.app.keeper import milliseconds
+from groundhook.host.chats.ports import ChatChange, Page, chat_id
+from groundhook.host.core.errors import UsageError
+from groundhook.host.core.json_lines import line
+from groundhook.host.core.types.base import Value
+from groundhook.host.core.types.chats import Chat, ChatMessage, Feedback, Owner
+from groundhook.host.core.types.events import Event
+from groundhook.host.core.types.turn import Message, TurnOptions
+from groundhook.host.dialects.audience import Audience
+from groundhook.host.dialects.kept import events_of, kept
+from groundhook.host.server import asking
+from groundhook.host.server.asking import AskedData, AskOptions
+from groundhook.host.server.problems import Refused
+from groundhook.host.server.serving import Call
+from groundhook.host.server.turn_api import answer
+from groundhook.host.server.turns import Ask, Leaving
+
+_Enter = Callable[[OpenChat], AbstractAsyncContextManager[AsyncIterator[Event]]]
+
+LONGEST_TITLE = 200
+MOST_LISTED = 200
+
+
+class NewChat(Value):
+    """A chat to make."""
+
+    assistant: str = Field(min_length=1, max_length=1000, description="Id of the assistant")
+    title: str = Field(default="", max_length=LONGEST_TITLE)
+
+
+class ChatChanges(Value):
+    """What to change of a chat."""
+
+    title: str | None = Field(default=None, max_length=LONGEST_TITLE)
+    leaf: str | None = Field(
+        default=None, description="A message: the branch that is shown ends there"
+    )
+    archived: bool | None = None
+
+
+class ChatTurn(Value):
+    """A question in a chat."""
+
+    text: str | None = None
+    content: list[dict[str, Any]] | None = Field(
+        default=None, description="Parts, instead of `text`"
+    )
+    edit: str = Field(
+        default="",
+        max_length=100,
+        description="A question of the chat that is asked in other words: a branch beside it",
+    )
+    search: bool | None = None
+    options: AskOptions = AskOptions()
+    data: AskedData = AskedData()
+    leaving: Leaving = "continue"
+
+
+class Again(Value):
+    """Another answer."""
+
+    message_id: str = Field(default="", max_length=100, description="An answer; empty: the last")
+    search: bool | None = None
+    options: AskOptions = AskOptions()
+    leaving: Leaving = "continue"
+
+
+async def listed(call: Call) -> Response:
+    """The caller's chats, the last changed first."""
+    asked = call.request.query_params
+    limit = asked.get("limit", "50")
+    if not (limit.isascii() and limit.isdecimal() and 0 < int(limit[:9]) <= MOST_LISTED):
+        raise UsageError(f"limit must be 1 to {MOST_LISTED}")
+    page = Page(
+        limit=int(limit),
+        after=asked.get("after", "")[:200],
+        words=asked.get("q", "")[:200],
+        archived=asked.get("archived") == "1",
+    )
+    found = await call.serving.host.chats.chats.list(_owner(call), page)
+    body = {"chats": [chat.model_dump(mode="json") for chat in found.chats], "next": found.next}
+    return _json(body)
+
+
+async def made(call: Call) -> Response:
+    """A new chat."""
+    owner = _owner(call)
+    asked = asking.strict(NewChat, await call.json())
+    host = call.serving.host
+    call.serving.package(call.who, asked.assistant)
+    at = milliseconds(host.runtime.now)
+    chat = Chat(
+        id=chat_id(),
+        assistant_id=asked.assistant,
+        title=asked.title,
+        made_at=at,
+        changed_at=at,
+    )
+    return _json((await host.chats.chats.make(owner, chat)).model_dump(mode="json"), 201)
+
+
+async def one(call: Call) -> Response:
+    """A chat, with the messages of the branch that is shown."""
+    chat, messages = await _read(call, "")
+    return _json({**chat.model_dump(mode="json"), "messages": _shown(call, messages)})
+
+
+async def branch(call: Call) -> Response:
+    """The messages of a branch."""
+    _, messages = await _read(call, call.request.query_params.get("leaf", "")[:100])
+    return _json({"messages": _shown(call, messages)})
+
+
+async def changed(call: Call) -> Response:
+    """A chat with another title, another branch, or put aside."""
+    asked = asking.strict(ChatChanges, await call.json())
+    host = call.serving.host
+    change = ChatChange(chat_id=_id(call), at=milliseconds(host.runtime.now), **asked.model_dump())
+    chat = await host.chats.chats.change(_owner(call), change)
+    return _json(chat.model_dump(mode="json"))
+
+
+async def deleted(call: Call) -> Response:
+    """Nothing is left of a chat."""
+    await call.serving.host.conversations.delete(_owner(call), _id(call))
+    return Response(status_code=204)
+
+
+async def asked(call: Call) -> ASGIApp:
+    """A turn of a chat."""
+    body = await asking.read_body(call.request, call.serving.settings.limits)
+    given = asking.strict(ChatTurn, asking.parse(body))
+    if (given.text is None) == (given.content is None):
+        raise UsageError("give `text` or `content`")
+    content = given.text if given.text is not None else given.content
+    (message,) = asking.pointing_at(
+        asking.bounded((Message(role="user", content=content),), call.serving.settings.limits),
+        given.data.sources,
+    )
+    options = _options(call, given.options, given.search)
+
+    def enter(chat: OpenChat) -> AbstractAsyncContextManager[AsyncIterator[Event]]:
+        if given.edit:
+            return chat.edit(given.edit, message, options=options)
+        return chat.send(message, options=options)
+
+    return await _turn(call, body, given.leaving, enter)
+
+
+async def again(call: Call) -> ASGIApp:
+    """Another answer beside one."""
+    body = await asking.read_body(call.request, call.serving.settings.limits)
+    given = asking.strict(Again, asking.parse(body))
+    options = _options(call, given.options, given.search)
+    return await _turn(
+        call,
+        body,
+        given.leaving,
+        lambda chat: chat.regenerate(given.message_id or None, options=options),
+    )
+
+
+async def exported(call: Call) -> Response:
+    """A chat as one document."""
+    form = call.request.query_params.get("format", "json")
+    if form != "json":
+        raise UsageError("format must be 'json'")
+    chat, messages = await _read(call, "")
+    body = {**chat.model_dump(mode="json"), "messages": _shown(call, messages)}
+    name = f'attachment; filename="{chat.id}.json"'
+    answer = Response(json.dumps(body, indent=1), media_type="application/json")
+    answer.headers["content-disposition"] = name
+    return answer
+
+
+async def rated(call: Call) -> Response:
+    """What the reader thinks of an answer."""
+    feedback = asking.strict(Feedback, await call.json())
+    id = call.request.path_params["message"]
+    await call.serving.host.chats.conversations.rate(_owner(call), id, feedback)
+    return Response(status_code=204)
+
+
+async def _turn(call: Call, body: bytes, leaving: Leaving, enter: _Enter) -> ASGIApp:
+    serving, who = call.serving, call.who
+    chat = await serving.host.chats.chats.chat(_owner(call), _id(call))
+
+    @asynccontextmanager
+    async def entered(host: Host) -> AsyncIterator[AsyncIterator[Event]]:
+        async with (
+            host.chat(chat.assistant_id, identity=who.identity, chat_id=chat.id) as opened,
+            enter(opened) as events,
+        ):
+            yield events
+
+    ask = Ask(owner=who.owner, assistant_id=chat.assistant_id, enter=entered, leaving=leaving)
+    running = await serving.repeats.once(
+        who.owner,
+        call.request.headers.get("idempotency-key"),
+        body,
+        serving.turns.get,
+        lambda: serving.begin(who, ask),
+    )
+    return await answer(call, running, 0)
+
+
+def _options(call: Call, given: AskOptions, search: bool | None) -> TurnOptions:
+    return asking.options(given, search, call.request, call.serving.settings, call.address)
+
+
+async def _read(call: Call, leaf: str) -> tuple[Chat, list[ChatMessage]]:
+    host, owner = call.serving.host, _owner(call)
+    chat = await host.chats.chats.chat(owner, _id(call))
+    messages = await host.chats.conversations.path(owner, chat.id, leaf) if chat.leaf else ()
+    return chat, list(messages)
+
+
+def _owner(call: Call) -> Owner:
+    if not call.who.identity.user_id:
+        raise Refused("needs_user", "chats belong to a user, and this key has none")
+    return Owner.of(call.who.identity)
+
+
+def _id(call: Call) -> str:
+    return str(call.request.path_params["chat"])
+
+
+def _shown(call: Call, messages: list[ChatMessage]) -> list[Any]:
+    audience = call.audience()
+    return [seen(message, audience).model_dump(mode="json") for message in messages]
+
+
+def seen(message: ChatMessage, audience: Audience) -> ChatMessage:
+    """Return a kept message as its reader may see it: as it was shown live."""
+    if message.answer is None:
+        return message
+    events = (audience.of(event) for event in events_of(message.answer))
+    answer = kept(event for event in events if event is not None)
+    return message.model_copy(update={"answer": answer})
+
+
+def _json(value: Any, status: int = 200) -> Response:
+    return Response(line(value), status, media_type="application/json")

@@ -1,0 +1,102 @@
+"""Turns of kept chats that this process does not run: their logs are read from the store, which
+another process fills."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+import anyio
+
+from groundhook.host.app.host import Host
+from groundhook.host.core.types.chats import ENDED, Owner, StoredTurn
+from groundhook.host.core.types.events import EVENT
+from groundhook.host.server.turns import Logged, Running
+
+POLL_S = 0.1
+
+
+async def kept_turn(host: Host, owner: Owner, turn_id: str) -> KeptTurn:
+    """Return a turn of an owner's chat. Raises UnknownName."""
+    turn = await host.chats.conversations.turn(owner, turn_id)
+    kept = KeptTurn(host, owner, turn)
+    if not kept.over:
+        await kept.end_if_lost()
+    await kept.so_far()
+    return kept
+
+
+@dataclass
+class KeptTurn:
+    """A turn in the store."""
+
+    host: Host
+    owner: Owner
+    turn: StoredTurn
+    token: str = ""
+    log: list[Logged] = field(default_factory=list)
+
+    @property
+    def turn_id(self) -> str:
+        """The id of the turn."""
+        return self.turn.id
+
+    @property
+    def over(self) -> bool:
+        """Whether no more events come."""
+        return self.turn.state in ENDED
+
+    @property
+    def last(self) -> int:
+        """The number of the last event that was read."""
+        return len(self.log)
+
+    async def so_far(self) -> Sequence[Logged]:
+        """Return all events until now."""
+        blobs = await self.host.chats.logs.read(self.owner, self.turn.id, len(self.log))
+        for first, body in blobs:
+            for seq, json in enumerate(body.splitlines(keepends=True), first):
+                if seq == len(self.log) + 1:
+                    end = (self.log[-1].end if self.log else 0) + len(json)
+                    self.log.append(Logged(seq, EVENT.validate_json(json), json, end))
+        return self.log
+
+    async def ask_to_stop(self) -> bool:
+        """Ask the process that runs the turn to end it; return whether it was under way."""
+        return await self.host.chats.logs.stop(self.owner, self.turn.id)
+
+    async def end_if_lost(self) -> None:
+        """Look at the turn again, and end it if its process is gone."""
+        if self.turn.lease_until < time.time() * 1000:
+            await self.host.conversations.end_lost_turns()
+        self.turn = await self.host.chats.conversations.turn(self.owner, self.turn.id)
+
+    @contextmanager
+    def reader(self, after: int, left: Callable[[Running], None], /) -> Iterator[KeptReader]:
+        """Read behind the event `after`."""
+        yield KeptReader(self, after)
+
+
+class KeptReader:
+    """One reader of a log in the store. It looks for news ten times a second."""
+
+    def __init__(self, turn: KeptTurn, after: int) -> None:
+        self._turn, self._at = turn, min(after, turn.last)
+
+    async def next(self, patience_s: float, /) -> Sequence[Logged] | None:
+        """Return what is there; nothing after `patience_s` of silence; None at the end."""
+        give_up = time.monotonic() + patience_s
+        while True:
+            over = self._turn.over  # before the read: the log is complete when the turn has ended
+            news = (await self._turn.so_far())[self._at :]
+            if news:
+                self._at = news[-1].seq
+                return news
+            if over:
+                return None
+            if time.monotonic() > give_up:
+                return ()
+            await anyio.sleep(POLL_S)
+            await self._turn.end_if_lost()

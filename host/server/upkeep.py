@@ -1,0 +1,36 @@
+"""What a server does from time to time: turns of processes that have ended get their end, and old
+logs are removed."""
+
+from __future__ import annotations
+
+import logging
+import time
+
+import anyio
+
+from groundhook.host.app.host import Host
+from groundhook.host.core.errors import StorageError
+
+log = logging.getLogger("groundhook.server")
+
+LOST_EVERY_S = 5.0
+PURGE_EVERY_S = 3600.0
+LOGS_MS = 24 * 3600 * 1000  # a turn can be read from its log for a day
+
+
+async def keep_up(host: Host) -> None:
+    """Run until it is cancelled. A store that cannot be used is logged when that changes."""
+    purged, failing = float("-inf"), False
+    while True:
+        try:
+            await host.conversations.end_lost_turns()
+            if time.monotonic() - purged > PURGE_EVERY_S:
+                before = round(time.time() * 1000) - LOGS_MS
+                await host.chats.upkeep.purge(chats_before=0, logs_before=before)
+                purged = time.monotonic()
+            failing = False
+        except StorageError as exc:
+            if not failing:
+                log.error("kept chats cannot be used: %s", exc)
+            failing = True
+        await anyio.sleep(LOST_EVERY_S)

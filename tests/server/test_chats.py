@@ -1,0 +1,223 @@
+"""Kept chats over HTTP: asked, edited, read again, and whole after a process was killed."""
+
+from __future__ import annotations
+
+import json
+import signal
+from collections.abc import Iterator
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.server.conftest import APP, OTHER, READER, Serve, Served, settings, sse, write
+from tests.server.test_process import started
+
+JSON = {"accept": "application/json"}
+
+
+@pytest.fixture
+def client(served: Served) -> Iterator[httpx.Client]:
+    with served.client() as client:
+        yield client
+
+
+def chat_of(client: httpx.Client, assistant: str = "tea") -> str:
+    made = client.post("/api/chats", json={"assistant": assistant})
+    assert made.status_code == 201
+    return str(made.json()["id"])
+
+
+def ask(client: httpx.Client, chat: str, text: str = "all teas", **more: Any) -> Any:
+    answered = client.post(f"/api/chats/{chat}/turns", json={"text": text, **more}, headers=JSON)
+    assert answered.status_code == 200, answered.text
+    return answered.json()
+
+
+def test_a_chat_keeps_its_questions_and_answers_and_has_a_title(client: httpx.Client) -> None:
+    chat = chat_of(client)
+    answer = ask(client, chat)
+    assert answer["chat_id"] == chat
+    kept = client.get(f"/api/chats/{chat}").json()
+    assert kept["title"] == "all teas"
+    assert [message["role"] for message in kept["messages"]] == ["user", "assistant"]
+    assert kept["messages"][1]["content"] == answer["content"]
+    markers = [each["marker"] for each in kept["messages"][1]["answer"]["citations"]]
+    assert markers == [each["marker"] for each in answer["citations"]]
+    listed = client.get("/api/chats", params={"q": "all"}).json()["chats"]
+    assert chat in [each["id"] for each in listed]
+
+
+def test_the_next_question_has_the_history_of_the_store(client: httpx.Client) -> None:
+    chat = chat_of(client, "talks")
+    ask(client, chat, "First")
+    said = ask(client, chat, "Second")["metadata"]["said"]
+    assert [message["content"] for message in said] == ["First", "A title", "Second"]
+
+
+def test_an_edit_and_another_answer_are_branches(client: httpx.Client) -> None:
+    chat = chat_of(client)
+    ask(client, chat)
+    question, answer = client.get(f"/api/chats/{chat}").json()["messages"]
+    again = client.post(
+        f"/api/chats/{chat}/regenerate", json={"message_id": answer["id"]}, headers=JSON
+    )
+    assert again.status_code == 200
+    ask(client, chat, "all the teas", edit=question["id"])
+    shown = client.get(f"/api/chats/{chat}").json()["messages"]
+    assert shown[0]["content"] == "all the teas"
+    assert len(shown[0]["siblings"]) == 2
+    branch = client.get(f"/api/chats/{chat}/messages", params={"leaf": answer["id"]}).json()
+    assert len(branch["messages"][1]["siblings"]) == 2
+    changed = client.patch(f"/api/chats/{chat}", json={"leaf": answer["id"], "title": "Teas"})
+    assert changed.json()["title"] == "Teas"
+    assert client.get(f"/api/chats/{chat}").json()["messages"] == branch["messages"]
+
+
+def test_one_turn_at_a_time_and_a_second_client_attaches_to_it(client: httpx.Client) -> None:
+    chat = chat_of(client, "late")
+    with client.stream("POST", f"/api/chats/{chat}/turns", json={"text": "?"}) as answer:
+        turn = answer.headers["x-groundhook-turn"]
+        busy = client.post(f"/api/chats/{chat}/turns", json={"text": "?"})
+        assert (busy.status_code, busy.json()["code"]) == (409, "chat_busy")
+        assert busy.json()["turn_id"] == turn
+    with client.stream("GET", f"/api/turns/{turn}/events") as attached:
+        assert client.post(f"/api/turns/{turn}/stop").status_code == 202
+        assert sse(attached)[-1][1] == "stream_end"
+    kept = client.get(f"/api/chats/{chat}").json()["messages"]
+    assert [error["code"] for error in kept[1]["answer"]["errors"]] == ["stopped"]
+
+
+def test_chats_are_rated_exported_put_aside_and_deleted(client: httpx.Client) -> None:
+    chat = chat_of(client)
+    ask(client, chat)
+    answer = client.get(f"/api/chats/{chat}").json()["messages"][1]["id"]
+    path = f"/api/messages/{answer}/feedback"
+    assert client.put(path, json={"rating": 1, "comment": "Good"}).status_code == 204
+    assert client.put(path, json={"rating": 2}).status_code == 400
+    exported = client.get(f"/api/chats/{chat}/export")
+    assert "attachment" in exported.headers["content-disposition"]
+    assert exported.json()["messages"][1]["feedback"]["rating"] == 1
+    client.patch(f"/api/chats/{chat}", json={"archived": True})
+    assert chat not in json.dumps(client.get("/api/chats").json())
+    assert chat in json.dumps(client.get("/api/chats?archived=1").json())
+    assert client.delete(f"/api/chats/{chat}").status_code == 204
+    assert client.get(f"/api/chats/{chat}").status_code == 404
+
+
+def test_a_chat_of_somebody_else_does_not_exist(client: httpx.Client, served: Served) -> None:
+    chat = chat_of(client)
+    ask(client, chat)
+    answer = client.get(f"/api/chats/{chat}").json()["messages"][1]["id"]
+    turn = ask(client, chat)["turn_id"]
+    requests: list[tuple[str, str, Any]] = [
+        ("GET", f"/api/chats/{chat}", None),
+        ("GET", f"/api/chats/{chat}/messages", None),
+        ("GET", f"/api/chats/{chat}/export", None),
+        ("PATCH", f"/api/chats/{chat}", {"title": "Mine"}),
+        ("DELETE", f"/api/chats/{chat}", None),
+        ("POST", f"/api/chats/{chat}/turns", {"text": "?"}),
+        ("POST", f"/api/chats/{chat}/regenerate", {}),
+        ("PUT", f"/api/messages/{answer}/feedback", {"rating": 1}),
+        ("GET", f"/api/turns/{turn}", None),
+    ]
+    with served.client(OTHER) as other:
+        mine = chat_of(other)
+        ask(other, mine)
+        leaf = other.get(f"/api/chats/{mine}/messages", params={"leaf": answer})
+        assert leaf.status_code == 404
+        assert (
+            other.post(f"/api/chats/{mine}/turns", json={"text": "?", "edit": answer}).status_code
+            == 404
+        )
+        for method, path, body in requests:
+            theirs = other.request(method, path, json=body)
+            assert theirs.status_code == 404, path
+            assert chat not in json.dumps(other.get("/api/chats").json())
+    with served.client(READER) as reader:
+        assert reader.get("/api/chats").status_code == 403
+
+
+def test_a_key_without_a_user_has_no_chats(serve: Serve) -> None:
+    keys = [{"name": "nobody", "key": OTHER}]
+    with serve(auth={"keys": keys}) as served, served.client(OTHER) as client:
+        refused = client.get("/api/chats")
+        assert (refused.status_code, refused.json()["code"]) == (403, "needs_user")
+
+
+def test_readers_of_a_chat_see_no_more_than_they_saw_live(served: Served) -> None:
+    with served.client(OTHER) as reader:
+        chat = chat_of(reader, "fails")
+        ask(reader, chat)
+        kept = reader.get(f"/api/chats/{chat}").text
+    assert "could not be completed" in kept
+    assert "/srv/secret" not in kept
+
+
+def test_after_a_kill_the_chat_has_what_was_said_and_goes_on(
+    tmp_path: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    app = write(tmp_path / "app", {**APP, "agent/agent.yml": settings()})
+    headers = {"authorization": f"Bearer {OTHER}"}
+    with started(app) as (process, at), httpx.Client(base_url=at["url"], headers=headers) as client:
+        _ready(client)
+        chat = chat_of(client, "late")
+        with client.stream("POST", f"/api/chats/{chat}/turns", json={"text": "Hello?"}) as answer:
+            turn = answer.headers["x-groundhook-turn"]
+            process.send_signal(signal.SIGKILL)
+            process.wait(10)
+    _let_leases_end(app)
+    with started(app) as (_, at), httpx.Client(base_url=at["url"], headers=headers) as client:
+        _ready(client)
+        events = sse(client.get(f"/api/turns/{turn}/events"))
+        assert [data["type"] for _, _, data in events[-2:]] == ["error", "stream_end"]
+        assert events[-2][2]["code"] == "turn_lost"
+        kept = client.get(f"/api/chats/{chat}").json()["messages"]
+        assert [message["content"] for message in kept] == ["Hello?", ""]
+        body = {"text": "Again?", "options": {"connector": "titles"}}
+        assert client.post(f"/api/chats/{chat}/turns", json=body).status_code == 400
+        with client.stream("POST", f"/api/chats/{chat}/turns", json={"text": "?"}) as answer:
+            assert answer.status_code == 200
+
+
+def _ready(client: httpx.Client) -> None:
+    for _ in range(200):
+        try:
+            client.get("/readyz").raise_for_status()
+            return
+        except httpx.HTTPError:
+            pass
+    raise AssertionError("the server is not ready")
+
+
+def _let_leases_end(app: Any) -> None:
+    """Move the leases of the killed process into the past, instead of waiting for them."""
+    import sqlite3
+
+    with sqlite3.connect(app / ".groundhook/chats.sqlite") as db:
+        db.execute("update turns set lease_until = 1 where state = 'running'")
+    db.close()
+
+
+def test_another_process_reads_and_stops_a_turn_of_a_chat(tmp_path: Any) -> None:
+    app = write(tmp_path / "app", {**APP, "agent/agent.yml": settings()})
+    headers = {"authorization": f"Bearer {OTHER}"}
+    with (
+        started(app) as (_, one),
+        started(app) as (_, two),
+        httpx.Client(base_url=one["url"], headers=headers, timeout=20) as first,
+        httpx.Client(base_url=two["url"], headers=headers, timeout=20) as second,
+    ):
+        _ready(first)
+        _ready(second)
+        chat = chat_of(first, "late")
+        with first.stream("POST", f"/api/chats/{chat}/turns", json={"text": "?"}) as running:
+            turn = running.headers["x-groundhook-turn"]
+            with second.stream("GET", f"/api/turns/{turn}/events") as followed:
+                busy = second.post(f"/api/chats/{chat}/turns", json={"text": "?"})
+                assert busy.json()["turn_id"] == turn
+                assert second.post(f"/api/turns/{turn}/stop").status_code == 202
+                ours = sse(followed)
+            theirs = sse(running)
+    assert [data for _, _, data in ours] == [data for _, _, data in theirs]
+    assert ours[-2][2]["code"] == "stopped"
