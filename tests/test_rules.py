@@ -67,6 +67,7 @@ DOORS = {
     "uvicorn": ("host.server.process",),
     "jwt": ("host.server.tokens",),
     "limits": ("host.server.limits",),
+    "prometheus_client": ("host.server.metrics",),
     "click": ("host.cli",),
     "rich": ("host.cli", "host.output.terminal", "host.output.tree"),
 }

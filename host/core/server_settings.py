@@ -179,6 +179,9 @@ class ServerSettings(Value):
     drain_s: float = Field(
         default=10.0, ge=0, description="Turns under way get so long when the server ends"
     )
+    warmup: bool = Field(
+        default=True, description="Load models, hooks and vocabularies at start; then it is ready"
+    )
     metrics: Literal["off", "loopback", "scope"] = Field(
         default="loopback",
         description="Who reads /metrics: nobody, this machine or the scope, the scope alone",

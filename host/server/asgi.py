@@ -33,6 +33,7 @@ from groundhook.host.server.fetching import fetch_key_set
 from groundhook.host.server.keys import Key, KeyFile, Keyring, configured
 from groundhook.host.server.limits import Limits
 from groundhook.host.server.logs import Logs
+from groundhook.host.server.metrics import Metrics
 from groundhook.host.server.problems import Problem, Refused, problem_of, response
 from groundhook.host.server.serving import Call, Endpoint, Serving
 from groundhook.host.server.sessions import Sessions
@@ -40,6 +41,7 @@ from groundhook.host.server.table import ENDPOINTS
 from groundhook.host.server.tokens import Tokens
 from groundhook.host.server.turns import open_turns
 from groundhook.host.server.upkeep import keep_up
+from groundhook.host.server.warmup import warm_up
 from groundhook.host.server.who import SignIn, Who, is_loopback
 
 log = logging.getLogger("groundhook.server")
@@ -73,6 +75,7 @@ async def open_serving(host: Host, opening: Opening, logs: Logs) -> AsyncIterato
             sign_in=SignIn(settings.auth, keys, tokens, sessions, is_loopback(opening.host)),
             sessions=sessions,
             limits=limits,
+            metrics=logs.metrics,
         )
 
 
@@ -86,7 +89,7 @@ def check_settings(settings: ServerSettings) -> None:
 def make_app(opening: Opening) -> Starlette:
     """Return the ASGI app of a server process. Its lifespan opens the app's host."""
     settings = settings_of(opening.folder)
-    logs = Logs(settings.logs)
+    logs = Logs(settings.logs, Metrics())
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[dict[str, Any]]:
@@ -96,6 +99,7 @@ def make_app(opening: Opening) -> Starlette:
             drained_by_signals(serving),
             anyio.create_task_group() as tasks,
         ):
+            tasks.start_soon(_warmed, serving)
             tasks.start_soon(keep_up, host)
             yield {"serving": serving}
             tasks.cancel_scope.cancel()
@@ -106,6 +110,13 @@ def make_app(opening: Opening) -> Starlette:
         middleware=_middleware(settings, opening, logs),
         exception_handlers={HTTPException: _no_route},
     )
+
+
+async def _warmed(serving: Serving) -> None:
+    if serving.settings.warmup:
+        offered = serving.settings.assistants
+        await warm_up(serving.host, list(offered or serving.host.assistants()))
+    serving.warm = True
 
 
 def settings_of(folder: Path) -> ServerSettings:

@@ -1,4 +1,4 @@
-"""Log lines of the server: one for each request and one for each turn, as text or JSON.
+"""Log lines and counts of the server: one for each request and one for each turn, as text or JSON.
 
 They have routes, statuses, times and names; no question, answer, key or path of a request.
 """
@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 from starlette.types import Scope
 
+from groundhook.host.server.metrics import Metrics
 from groundhook.host.server.turns import Running, failure
 
 log = logging.getLogger("groundhook.server")
@@ -19,15 +20,18 @@ log = logging.getLogger("groundhook.server")
 class Logs:
     """Writes the lines."""
 
-    def __init__(self, format: Literal["text", "json"]) -> None:
+    def __init__(self, format: Literal["text", "json"], metrics: Metrics) -> None:
         self._json = format == "json"
+        self.metrics = metrics
 
     def request(self, scope: Scope, status: int, ms: float) -> None:
         """A request was answered; status 0: its client left before."""
+        route = scope.get("groundhook.endpoint", "-")
+        self.metrics.request(route, scope["method"] if route != "-" else "-", status)
         fields = {
             "id": scope["groundhook.request"],
             "method": scope["method"],
-            "route": scope.get("groundhook.endpoint", "-"),
+            "route": route,
             "status": status,
             "ms": round(ms, 1),
             "who": scope.get("groundhook.who", "-"),
@@ -36,6 +40,7 @@ class Logs:
 
     def turn(self, running: Running) -> None:
         """A turn is over. One that failed is logged with its code and place."""
+        self.metrics.turn(running)
         failed = failure(running)
         last = running.log[-1].event
         fields: dict[str, Any] = {

@@ -7,7 +7,7 @@ from typing import Any
 from pydantic import Field
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 
-from groundhook.host.core.errors import HostError
+from groundhook.host.core.errors import HostError, UsageError
 from groundhook.host.core.json_lines import line
 from groundhook.host.core.types.base import Value
 from groundhook.host.core.types.search import SearchRequest
@@ -16,7 +16,7 @@ from groundhook.host.server import asking
 from groundhook.host.server.problems import KINDS, Refused
 from groundhook.host.server.serving import Call
 from groundhook.host.server.sessions import COOKIE
-from groundhook.host.server.who import of_key
+from groundhook.host.server.who import is_loopback, of_key
 
 
 class AssistantInfo(Value):
@@ -54,6 +54,8 @@ async def readyz(call: Call) -> Response:
     why = ""
     if call.serving.draining:
         why = "draining"
+    elif not call.serving.warm:
+        why = "starting"
     else:
         try:
             call.serving.host.settings()
@@ -122,6 +124,8 @@ async def search(call: Call) -> Response:
     asked = asking.strict(SearchAsk, await call.json())
     if asked.assistant is not None:
         call.serving.package(call.who, asked.assistant)
+    elif "author" not in call.who.scopes:
+        raise UsageError("assistant: name one, whose collections and models are searched")
     fields = asked.model_dump(exclude={"assistant"}, exclude_unset=True)
     result = await call.serving.host.search(
         fields, identity=call.who.identity, assistant=asked.assistant
@@ -159,6 +163,21 @@ async def check(call: Call) -> Response:
         for each in found
     ]
     return JSONResponse({"problems": problems})
+
+
+async def metrics(call: Call) -> Response:
+    """Figures for Prometheus."""
+    serving, allowed = call.serving, call.serving.settings.metrics
+    if allowed == "off":
+        raise Refused("unknown_name", "there are no metrics here (server.metrics)")
+    forwarded = "x-forwarded-for" in call.request.headers
+    if allowed == "scope" or forwarded or not is_loopback(call.address):
+        who = await serving.sign_in.who(call.request, call.address)
+        if "metrics" not in who.scopes:
+            raise Refused("not_permitted", "this needs the scope 'metrics'")
+    serving.metrics.streams.set(serving.limits.streams)
+    serving.metrics.running.set(serving.turns.under_way)
+    return serving.metrics.response()
 
 
 async def problem(call: Call) -> Response:

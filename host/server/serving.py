@@ -26,6 +26,7 @@ from groundhook.host.server.idempotency import Repeats
 from groundhook.host.server.kept_turns import kept_turn
 from groundhook.host.server.keys import Keyring
 from groundhook.host.server.limits import Limits
+from groundhook.host.server.metrics import Metrics
 from groundhook.host.server.problems import Refused, Shape
 from groundhook.host.server.sessions import Sessions
 from groundhook.host.server.turns import Ask, LogReader, Running, TurnLog, Turns
@@ -43,8 +44,10 @@ class Serving:
     keys: Keyring
     sessions: Sessions
     limits: Limits
-    repeats: Repeats = field(default_factory=Repeats)
+    metrics: Metrics
     draining: bool = False
+    warm: bool = False
+    repeats: Repeats = field(default_factory=Repeats)
 
     def offered(self, who: Who) -> list[str]:
         """Return the ids of the assistants that somebody may use."""

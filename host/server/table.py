@@ -7,7 +7,7 @@ from starlette.responses import JSONResponse, Response
 
 from groundhook.host.core.types.chats import Feedback
 from groundhook.host.dialects.native import Answer
-from groundhook.host.server import chat_api, meta_api, openai_api, openapi, turn_api
+from groundhook.host.server import chat_api, meta_api, openai_api, openapi, sources_api, turn_api
 from groundhook.host.server.asking import TurnRequest
 from groundhook.host.server.chat_api import Again, ChatChanges, ChatTurn, NewChat
 from groundhook.host.server.meta_api import AssistantInfo, SearchAsk, SignInRequest
@@ -41,6 +41,13 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         about="Whether it takes turns: 503 while it stops, or when the app's files are broken.",
         open=True,
         any_host=True,
+    ),
+    Endpoint(
+        method="GET",
+        path="/metrics",
+        handler=meta_api.metrics,
+        about="Figures for Prometheus: from this machine, or with the scope `metrics`.",
+        open=True,
     ),
     Endpoint(
         method="GET",
@@ -232,6 +239,21 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         about="What the reader thinks of an answer.",
         scope="chats",
         body=Feedback,
+    ),
+    Endpoint(
+        method="GET",
+        path="/api/sources/kb/{collection}/{document:path}",
+        handler=sources_api.document,
+        about="A document that a citation points at: its passages, those of the extent marked.",
+        scope="chat",
+        query=(("start", "first character of the extent"), ("end", "behind its last one")),
+    ),
+    Endpoint(
+        method="GET",
+        path="/api/sources/db/{model}/{record}",
+        handler=sources_api.record,
+        about="A record that a citation points at, as the caller may see it.",
+        scope="chat",
     ),
     Endpoint(
         method="GET",

@@ -110,7 +110,8 @@ def settings(**more: Any) -> str:
         {"name": "other", "key": OTHER, "user": "other"},
         {"name": "reader", "key": READER, "user": "reader", "scopes": ["chat"]},
     ]
-    server = {**AGENT["server"], "auth": {"keys": keys}, **more}
+    limits = {"limits": {"turns_per_minute": 10_000, "requests_per_minute": 100_000}}
+    server = {**AGENT["server"], **limits, "auth": {"keys": keys}, **more}
     return json.dumps({"server": server})
 
 

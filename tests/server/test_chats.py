@@ -159,16 +159,20 @@ def test_after_a_kill_the_chat_has_what_was_said_and_goes_on(
 ) -> None:
     app = write(tmp_path / "app", {**APP, "agent/agent.yml": settings()})
     headers = {"authorization": f"Bearer {OTHER}"}
-    with started(app) as (process, at), httpx.Client(base_url=at["url"], headers=headers) as client:
-        _ready(client)
+    with (
+        started(app) as (process, at),
+        httpx.Client(base_url=at["url"], headers=headers, timeout=30) as client,
+    ):
         chat = chat_of(client, "late")
         with client.stream("POST", f"/api/chats/{chat}/turns", json={"text": "Hello?"}) as answer:
             turn = answer.headers["x-groundhook-turn"]
             process.send_signal(signal.SIGKILL)
             process.wait(10)
     _let_leases_end(app)
-    with started(app) as (_, at), httpx.Client(base_url=at["url"], headers=headers) as client:
-        _ready(client)
+    with (
+        started(app) as (_, at),
+        httpx.Client(base_url=at["url"], headers=headers, timeout=30) as client,
+    ):
         events = sse(client.get(f"/api/turns/{turn}/events"))
         assert [data["type"] for _, _, data in events[-2:]] == ["error", "stream_end"]
         assert events[-2][2]["code"] == "turn_lost"
@@ -178,16 +182,6 @@ def test_after_a_kill_the_chat_has_what_was_said_and_goes_on(
         assert client.post(f"/api/chats/{chat}/turns", json=body).status_code == 400
         with client.stream("POST", f"/api/chats/{chat}/turns", json={"text": "?"}) as answer:
             assert answer.status_code == 200
-
-
-def _ready(client: httpx.Client) -> None:
-    for _ in range(200):
-        try:
-            client.get("/readyz").raise_for_status()
-            return
-        except httpx.HTTPError:
-            pass
-    raise AssertionError("the server is not ready")
 
 
 def _let_leases_end(app: Any) -> None:
@@ -205,11 +199,9 @@ def test_another_process_reads_and_stops_a_turn_of_a_chat(tmp_path: Any) -> None
     with (
         started(app) as (_, one),
         started(app) as (_, two),
-        httpx.Client(base_url=one["url"], headers=headers, timeout=20) as first,
-        httpx.Client(base_url=two["url"], headers=headers, timeout=20) as second,
+        httpx.Client(base_url=one["url"], headers=headers, timeout=30) as first,
+        httpx.Client(base_url=two["url"], headers=headers, timeout=30) as second,
     ):
-        _ready(first)
-        _ready(second)
         chat = chat_of(first, "late")
         with first.stream("POST", f"/api/chats/{chat}/turns", json={"text": "?"}) as running:
             turn = running.headers["x-groundhook-turn"]

@@ -106,7 +106,11 @@ def test_leaving_in_the_middle_stops_the_turn_at_once(client: OpenAI, served: Se
 def test_errors_are_those_that_the_client_knows_and_a_failed_turn_runs_once(
     serve: Serve,
 ) -> None:
-    with serve() as served, OpenAI(base_url=f"{served.url}/v1", api_key=OTHER) as client:
+    limits = {"turns_per_minute": 30}
+    with (
+        serve(limits=limits) as served,
+        OpenAI(base_url=f"{served.url}/v1", api_key=OTHER) as client,
+    ):
         with pytest.raises(openai.NotFoundError) as missing:
             client.chat.completions.create(model="coffee", messages=QUESTION)
         assert missing.value.code == "model_not_found"

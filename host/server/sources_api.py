@@ -1,0 +1,152 @@
+"""Endpoints of sources: what a citation points at, read with the reader's own identity, so a link
+gives no access. Programs get JSON, browsers a page without script."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from html import escape
+from typing import Any
+
+from starlette.responses import HTMLResponse, Response
+from starlette.types import ASGIApp
+
+from groundhook.host.app.host import Host
+from groundhook.host.core.errors import (
+    HostError,
+    NotPermitted,
+    SourceNotConfigured,
+    UnknownName,
+    UsageError,
+)
+from groundhook.host.core.json_lines import line
+from groundhook.host.core.ports import Scope
+from groundhook.host.core.types.model_spec import ModelSpec
+from groundhook.host.core.types.search import Item, RecordQuery
+from groundhook.host.core.types.turn import Identity
+from groundhook.host.server.serving import Call
+from groundhook.host.turn.context import Request, RunContext, search_scope
+from groundhook.host.turn.names import AssistantNames
+from groundhook.host.turn.stream import call_assistant
+
+
+async def document(call: Call) -> ASGIApp:
+    """The text of a document, as passages; those within the extent are marked."""
+    collection = call.request.path_params["collection"]
+    id = call.request.path_params["document"]
+    start, end = _place(call, "start"), _place(call, "end")
+    host = call.serving.host
+    _may_read(call, "kb", collection)
+    try:
+        found = await host.runtime.documents.fetch_document(collection, id, _scope(host, call))
+    except (NotPermitted, SourceNotConfigured, UnknownName):
+        raise UnknownName("document", id[:200], ()) from None
+    items = found.items
+    passages = [
+        {
+            "content": item.content,
+            "start": item.extent.start if item.extent else None,
+            "end": item.extent.end if item.extent else None,
+            "marked": _overlaps(item, start, end),
+        }
+        for item in items
+    ]
+    title = items[0].title if items else id
+    body = {"collection": collection, "document": id, "title": title, "passages": passages}
+    if not _is_browser(call):
+        return _json(body)
+    shown = "\n".join(
+        f"<p>{f'<mark>{_text(each)}</mark>' if each['marked'] else _text(each)}</p>"
+        for each in passages
+    )
+    return _page(title, shown)
+
+
+async def record(call: Call) -> ASGIApp:
+    """A record, as the caller may see it."""
+    model = call.request.path_params["model"]
+    id = call.request.path_params["record"]
+    host = call.serving.host
+    _may_read(call, "db", model)
+    try:
+        spec = host.app.models.named(model)
+        query = RecordQuery(model=model, record_id=_key(spec, id), limit=1)
+        records = await host.runtime.records.records(query, _scope(host, call))
+    except (NotPermitted, SourceNotConfigured, UnknownName):
+        records = []
+    if not records:
+        raise UnknownName("record", id[:200], ())
+    if not _is_browser(call):
+        return _json({"model": model, "record_id": id, "record": records[0]})
+    rows = "\n".join(
+        f"<tr><th>{escape(str(name))}</th><td>{escape(str(value))}</td></tr>"
+        for name, value in records[0].items()
+    )
+    return _page(f"{spec.name} {id}", f"<table>{rows}</table>")
+
+
+def _key(spec: ModelSpec, text: str) -> Any:
+    """Return a primary key as its column has it. Raises UnknownName for one that it cannot
+    have."""
+    key = next(each for each in spec.columns if each.primary or each.type == "ID")
+    if key.type not in ("ID", "integer", "bigInteger"):
+        return text
+    if not (text.isascii() and text.lstrip("-").isdecimal() and len(text) < 19):
+        raise UnknownName("record", text[:200], ())
+    return int(text)
+
+
+def _may_read(call: Call, kind: str, name: str) -> None:
+    """Raise UnknownName for a source that no assistant of the caller may use. Authors may read
+    all."""
+    if "author" in call.who.scopes:
+        return
+    host = call.serving.host
+    for id in call.serving.offered(call.who):
+        with suppress(HostError):
+            names = AssistantNames(host.app, id, host.settings(id))
+            if (names.collection(name) if kind == "kb" else names.model(name)) == name:
+                return
+    raise UnknownName("source", name[:200], ())
+
+
+def _scope(host: Host, call: Call) -> Scope:
+    """Return what a reading under the caller's identity may depend on."""
+    identity: Identity = call.who.identity
+
+    async def warn(code: str, message: str) -> None: ...
+
+    owner = Request(assistant_id="", messages=(), identity=identity)
+    context = RunContext(runtime=host.runtime, turn_id="")
+    return search_scope(context, owner, host.settings(), call_assistant, warn)
+
+
+def _place(call: Call, name: str) -> int | None:
+    given = call.request.query_params.get(name)
+    if given is None:
+        return None
+    if not (given.isascii() and given.isdecimal() and len(given) < 16):
+        raise UsageError(f"{name} must be a whole number")
+    return int(given)
+
+
+def _overlaps(item: Item, start: int | None, end: int | None) -> bool:
+    if item.extent is None or start is None or end is None:
+        return False
+    return item.extent.start < end and start < item.extent.end
+
+
+def _is_browser(call: Call) -> bool:
+    return "text/html" in call.request.headers.get("accept", "")
+
+
+def _text(passage: dict[str, Any]) -> str:
+    return escape(passage["content"]).replace("\n", "<br>")
+
+
+def _page(title: str, body: str) -> Response:
+    head = f'<!doctype html><meta charset="utf-8"><title>{escape(title)}</title>'
+    return HTMLResponse(f'{head}<main dir="auto"><h1>{escape(title)}</h1>\n{body}</main>')
+
+
+def _json(value: Any) -> Response:
+    return Response(line(value), media_type="application/json")

@@ -1,0 +1,147 @@
+"""What citations point at, figures for Prometheus, health, and the table as a document."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from groundhook.host.server.table import ENDPOINTS
+from tests.server.conftest import LOCAL, OTHER, READER, Serve, Served, serving, settings, write
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_a_citation_leads_to_its_record_for_programs_and_for_browsers(served: Served) -> None:
+    ask = {"assistant": "tea", "text": "all teas"}
+    with served.client(OTHER) as client:
+        accept = {"accept": "application/json"}
+        cited = client.post("/api/turns", json=ask, headers=accept).json()["citations"][0]
+        found = client.get(cited["url"]).json()
+        assert found["record"]["name"] == "Assam"
+        page = client.get(cited["url"], headers={"accept": "text/html"})
+        assert "<td>Assam</td>" in page.text
+        assert page.headers["content-security-policy"].startswith("default-src 'none'")
+        for path in ("/api/sources/db/tea/99", "/api/sources/db/te/1", "/api/sources/db/tea/x'--"):
+            assert client.get(path).status_code == 404
+
+
+def test_a_passage_is_shown_in_its_document_with_the_extent_marked(tmp_path: Path) -> None:
+    app = write(
+        tmp_path / "app",
+        {
+            "agent/agent.yml": settings(),
+            "kb/notes.kb.yao": '{ "name": "Notes" }',
+            "assistants/tea/package.yao": (
+                '{ "name": "Tea", "connector": "extractive", "kb": { "collections": ["notes"] } }'
+            ),
+            "connectors/extractive.conn.yao": '{"type": "extractive"}',
+            "notes/tea.md": (
+                "# Tea <b>\n\nBlack tea takes boiling water & four minutes.\n\n"
+                "# Coffee\n\nCoffee takes three spoons.\n"
+            ),
+        },
+    )
+    import anyio
+
+    from groundhook.host.app.opening import open_host
+
+    async def add() -> None:
+        async with open_host(app) as host:
+            await host.add_documents("notes", app / "notes")
+
+    anyio.run(add)
+    ask = {"assistant": "tea", "text": "How long does black tea take?", "search": True}
+    with serving(app) as served, served.client(OTHER) as client:
+        accept = {"accept": "application/json"}
+        turn = client.post("/api/turns", json=ask, headers=accept).json()
+        assert str(app) not in json.dumps(turn)
+        url = turn["citations"][0]["url"]
+        found = client.get(url).json()
+        marked = [each["content"] for each in found["passages"] if each["marked"]]
+        assert any("four minutes" in text for text in marked)
+        page = client.get(url, headers={"accept": "text/html"}).text
+        assert "water &amp; four minutes" in page
+        assert "<mark>" in page
+        assert "<b>" not in page
+        body = {"model": "tea", "messages": [{"role": "user", "content": ask["text"]}]}
+        body["groundhook"] = {"search": True}  # type: ignore[assignment]
+        chat = client.post("/v1/chat/completions", json=body).json()
+        assert chat["choices"][0]["message"]["annotations"][0]["url_citation"]["url"] == url
+
+
+def test_what_no_assistant_of_the_caller_searches_is_not_read(serve: Serve) -> None:
+    keys = [
+        {"name": "narrow", "key": OTHER, "assistants": ["late"]},
+        {"name": "reader", "key": READER, "scopes": ["chat", "search"]},
+    ]
+    own = {
+        "assistants/hidden/models/secret.mod.yao": (
+            '{"name": "Secret", "table": {"name": "secret"},'
+            ' "columns": [{"name": "id", "type": "ID"}]}'
+        )
+    }
+    with serve(own, auth={"keys": keys}) as served, served.client(READER) as client:
+        path = "/api/sources/db/agents.hidden.secret/1"
+        assert client.get(path).json()["detail"] == "no source 'agents.hidden.secret'"
+        search = {"type": "db", "query": "all", "models": ["agents.hidden.secret"]}
+        assert client.post("/api/search", json=search).status_code == 400
+        search["assistant"] = "tea"
+        answered = client.post("/api/search", json=search).json()
+        assert (answered["items"], answered["error"]) == ([], "the search failed")
+
+
+def test_metrics_have_counts_and_no_words_of_anybody(served: Served) -> None:
+    with served.client(OTHER) as client:
+        client.post("/api/turns", json={"assistant": "tea", "text": "all teas"}).read()
+        client.get("/api/turns/t_guess")
+        figures = client.get("/metrics").text
+        assert 'groundhook_turns_total{assistant="tea",end="done"}' in figures
+        assert re.search(
+            r'groundhook_requests_total\{method="GET",route="/api/turns/\{turn\}"', figures
+        )
+        assert 'groundhook_searches_total{outcome="done",type="db"}' in figures
+        for word in ("all teas", "t_guess", "other", OTHER):
+            assert word not in figures
+        assert client.get("/metrics", headers={"x-forwarded-for": "1.2.3.4"}).status_code == 403
+    with served.client(LOCAL) as client:
+        assert client.get("/metrics", headers={"x-forwarded-for": "1.2.3.4"}).status_code == 200
+
+
+def test_metrics_can_be_switched_off(serve: Serve) -> None:
+    with serve(metrics="off") as served, served.client(OTHER) as client:
+        assert client.get("/metrics").status_code == 404
+
+
+def test_every_endpoint_is_in_the_document_and_unknown_addresses_are_problems(
+    served: Served,
+) -> None:
+    with served.client("") as client:
+        document = client.get("/openapi.json").json()
+        described = {
+            (method.upper(), path)
+            for path, methods in document["paths"].items()
+            for method in methods
+        }
+        assert described == {(e.method, e.path.replace(":path", "")) for e in ENDPOINTS}
+        missing = client.get("/nothing")
+        assert (missing.status_code, missing.json()["code"]) == (404, "unknown_name")
+        assert client.put("/healthz").json()["code"] == "not_allowed"
+        about = client.get("/problems/rate_limited")
+        assert about.text.startswith("rate_limited (429)")
+
+
+@pytest.mark.parametrize(
+    "endpoint", [e for e in ENDPOINTS if not e.open], ids=lambda e: f"{e.method} {e.path}"
+)
+def test_an_endpoint_refuses_a_caller_without_a_key_or_without_its_scope(
+    served: Served, endpoint: Any
+) -> None:
+    path = re.sub(r"\{\w+(:path)?\}", "x", endpoint.path)
+    with served.client("") as nobody, served.client(READER) as reader:
+        assert nobody.request(endpoint.method, path).status_code == 401
+        refused = reader.request(endpoint.method, path).status_code
+        assert (refused == 403) == (endpoint.scope not in (None, "chat"))
