@@ -240,11 +240,11 @@ def distributions(*roots: str) -> set[str]:
     }
 
 
-def test_what_is_imported_is_declared_and_what_is_declared_is_imported() -> None:
+def test_every_imported_package_is_declared_and_every_declared_one_is_imported() -> None:
     assert distributions(*PRODUCT, "src") == (declared() | declared(*MODULES)) - BY_NAME
 
 
-def test_what_tests_and_benches_import_is_declared() -> None:
+def test_the_imports_of_tests_and_benches_are_declared() -> None:
     used = distributions("tests", "bench")
     assert used - COMPARED <= declared() | declared(*MODULES, "dev")
 

@@ -155,7 +155,9 @@ def test_every_child_process_of_ours_is_started_by_the_one_safe_command() -> Non
     }
 
 
-async def test_what_others_could_read_of_an_app_is_closed_when_it_is_opened(app: Path) -> None:
+async def test_state_files_that_others_could_read_are_closed_when_the_app_is_opened(
+    app: Path,
+) -> None:
     state = app / ".groundhook"
     (state / "graphs").mkdir(parents=True)
     names = ("memory.sqlite", "data.sqlite", "embeddings.sqlite-wal", "graphs/notes.sqlite-shm")
@@ -179,7 +181,7 @@ async def test_the_files_beside_a_database_are_for_its_owner_to_read_too(app: Pa
         assert {stat.S_IMODE(path.stat().st_mode) for path in files} == {0o600}
 
 
-def test_what_an_app_keeps_is_for_its_owner_to_read(app: Path) -> None:
+def test_only_its_owner_can_read_the_state_of_an_app(app: Path) -> None:
     for command in (["db", "load"], ["kb", "add", "notes", "docs"]):
         assert run_in(app, *command).code == 0
     state = app / ".groundhook"

@@ -191,7 +191,7 @@ async def test_a_chat_has_one_turn_at_a_time(store: ChatStore) -> None:
     assert await texts(store, kept.id) == ["What is it?", "It is."]
 
 
-async def test_of_two_processes_that_begin_at_once_one_wins(place: Place) -> None:
+async def test_one_of_two_processes_that_begin_at_once_wins(place: Place) -> None:
     with place.store() as one, place.store() as other:
         kept = await chat(one)
         outcomes: list[str] = []

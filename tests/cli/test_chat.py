@@ -94,7 +94,7 @@ def test_a_long_question_is_shown_by_its_beginning(groundhook: Groundhook) -> No
         (["shop", "hi", "--connector", "cut"], "model_truncated", "'cut'"),
     ],
 )
-def test_what_goes_wrong_is_one_clear_line_and_an_event(
+def test_a_failure_is_one_clear_line_and_an_event(
     groundhook: Groundhook, arguments: list[str], code: str, message: str
 ) -> None:
     shown, result = groundhook("chat", *arguments), groundhook("chat", *arguments, "--json")
@@ -104,7 +104,7 @@ def test_what_goes_wrong_is_one_clear_line_and_an_event(
     assert "Traceback" not in shown.err + result.err
 
 
-def test_what_had_arrived_of_a_cut_answer_is_kept(groundhook: Groundhook) -> None:
+def test_the_received_part_of_a_cut_answer_is_kept(groundhook: Groundhook) -> None:
     ran = groundhook("chat", "shop", "hi", "--no-search", "--connector", "cut")
     assert ran.out == "Half an\n"
 
@@ -205,7 +205,7 @@ def test_options_set_the_other_fields_of_a_request(groundhook: Groundhook, shop:
         assert (refused.code, "--metadata" in refused.err) == (2, True)
 
 
-def test_what_an_encoding_does_not_have_is_a_question_mark(
+def test_a_character_that_the_encoding_lacks_is_a_question_mark(
     groundhook: Groundhook, shop: Path
 ) -> None:
     script = {

@@ -71,7 +71,7 @@ def hook(shop: Path) -> Path:
     return path
 
 
-def test_what_is_saved_holds_for_the_next_line_and_what_is_broken_does_not(
+def test_a_saved_file_takes_effect_with_the_next_line_and_a_broken_one_does_not(
     hook: Path, shop: Path
 ) -> None:
     with dev(shop, "shop") as running:

@@ -76,7 +76,7 @@ def declare(shop: Path, **embedding: object) -> None:
     [{"provider": "builtin"}, {"provider": "hash"}, SERVICE],
     ids=lambda one: one["provider"],
 )
-def test_what_belongs_together_lies_above_what_does_not(
+def test_related_texts_have_higher_similarities_than_unrelated_ones(
     groundhook: Groundhook, orchard: Path, embedding: dict[str, object]
 ) -> None:
     declare(orchard, **embedding)

@@ -87,7 +87,7 @@ def paragraphs(number: int, of: str) -> str:
     return "\n\n".join(f"Paragraph {n} of {of} {written.format(n=n)}." for n in range(number))
 
 
-def test_of_a_long_document_only_what_was_under_way_is_embedded_again(
+def test_only_the_batch_under_way_of_a_long_document_is_embedded_again(
     groundhook: Groundhook, shop: Path, service: Loopback, stopped: Stop
 ) -> None:
     (shop / "docs/long.txt").write_text(paragraphs(100, "the book"), encoding="utf-8")

@@ -26,7 +26,7 @@ def test_a_line_comes_after_five_seconds_and_then_every_ten_with_the_speed_and_t
     ]
 
 
-def test_what_a_start_takes_is_no_part_of_the_time_left() -> None:
+def test_the_time_of_a_start_does_not_count_against_the_deadline() -> None:
     out, clock = io.StringIO(), iter([0, 1, 4, 6])
     lines = Lines(Console(file=out), "adding", str, now=lambda: next(clock))
     lines(0, 100, "a.md", 0)

@@ -88,7 +88,7 @@ def test_control_characters_of_a_test_do_not_reach_the_terminal(
         (["shop"], "no tests in assistants/shop/tests"),
     ],
 )
-def test_what_cannot_be_run_is_one_clear_line(
+def test_a_run_that_cannot_start_is_one_clear_line(
     groundhook: Groundhook, arguments: list[str], message: str
 ) -> None:
     ran = groundhook("test", *arguments)

@@ -30,7 +30,7 @@ def test_variables_are_put_in_as_the_whole_of_a_text_and_inside_one() -> None:
     )
 
 
-def test_what_a_variable_holds_is_text_and_not_looked_at_again() -> None:
+def test_the_value_of_a_variable_is_text_and_not_expanded_again() -> None:
     document = parse_document(b'{"a": "$ENV.A"}', "x.yao")
 
     assert expand(document, {"A": "$ENV.B", "B": "no"}) == {"a": "$ENV.B"}

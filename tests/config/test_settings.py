@@ -115,7 +115,7 @@ def test_whether_to_search_at_all_is_left_to_the_plan() -> None:
     assert resolve([request_layer(TurnOptions(search=True))]).settings == Settings()
 
 
-def test_what_a_hook_and_a_request_do_not_say_changes_nothing() -> None:
+def test_fields_that_a_hook_and_a_request_omit_change_nothing() -> None:
     base = [package('{"locale": "fr", "connector": "x", "mcp": ["s"]}')]
 
     assert (

@@ -880,7 +880,7 @@ def test_questions_in_german_and_hebrew_are_recognised_and_read(question: str) -
 
 
 @pytest.mark.parametrize("question", ["products under $100", "thank you", "???", "Apple", "4711"])
-def test_what_is_in_no_other_language_is_read_as_english(question: str) -> None:
+def test_a_question_in_no_known_language_is_read_as_english(question: str) -> None:
     assert language_of(question) == "en"
 
 

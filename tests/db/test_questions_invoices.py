@@ -323,7 +323,7 @@ NOT_UNDERSTOOD = {
 
 
 @pytest.mark.parametrize("question", NOT_UNDERSTOOD)
-def test_what_is_not_understood_is_no_condition_and_is_reported(question: str) -> None:
+def test_words_that_are_not_understood_become_no_condition_and_are_reported(question: str) -> None:
     wheres, reading = read(question)
     assert (wheres, list(reading.unplaced)) == NOT_UNDERSTOOD[question]
 

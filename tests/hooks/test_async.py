@@ -139,7 +139,7 @@ async def test_a_rejected_promise_names_the_line_of_the_source(hooks: Hooks) -> 
     assert str(caught.value.place) == "assistants/x/index.ts:5:9"
 
 
-async def test_what_is_no_error_may_be_rejected_with_as_well(hooks: Hooks) -> None:
+async def test_a_promise_may_be_rejected_with_any_value(hooks: Hooks) -> None:
     with pytest.raises(HookThrew, match="Create threw plain"):
         await hooks.create("async function Create() { await null; throw 'plain'; }")
 
@@ -337,7 +337,7 @@ async def test_a_hook_that_throws_as_well_tells_both(hooks: Hooks) -> None:
     ]
 
 
-async def test_of_many_unawaited_errors_ten_are_reported_and_the_rest_counted(
+async def test_ten_of_many_unawaited_errors_are_reported_and_the_rest_counted(
     hooks: Hooks,
 ) -> None:
     services = Services()
@@ -373,7 +373,7 @@ async def test_timers_that_are_left_when_a_hook_ends_do_not_fire_in_the_next_one
     assert returned.data == 0
 
 
-async def test_what_v8_compiles_beside_is_waited_for(hooks: Hooks) -> None:
+async def test_compilation_in_the_background_of_v8_is_awaited(hooks: Hooks) -> None:
     body = """
         const empty = await WebAssembly.compile(new Uint8Array([0, 97, 115, 109, 1, 0, 0, 0]));
         return { metadata: { value: String(empty) } };
@@ -392,7 +392,7 @@ async def test_a_thenable_of_the_hooks_own_is_awaited(hooks: Hooks) -> None:
 
 
 @pytest.mark.parametrize("call", ["setTimeout('code', 1)", "setInterval()", "queueMicrotask(1)"])
-async def test_what_is_no_function_cannot_be_called_later(hooks: Hooks, call: str) -> None:
+async def test_only_functions_can_be_passed_to_timers(hooks: Hooks, call: str) -> None:
     with pytest.raises(HookThrew, match=r"TypeError: .* must be a function"):
         await hooks.value(call)
 

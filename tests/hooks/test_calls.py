@@ -244,7 +244,7 @@ async def test_sleep_waits_and_refuses_nonsense(hooks: Hooks) -> None:
         ("undefinedName()", "undefinedName is not defined"),
     ],
 )
-async def test_what_is_not_offered_says_so(
+async def test_a_missing_function_throws_an_error_that_names_it(
     hooks: Hooks, expression: str, expected_message: str
 ) -> None:
     with pytest.raises(HookThrew) as caught:

@@ -113,7 +113,7 @@ async def test_a_session_between_create_and_next_is_brought_back(
     assert len(services.requests) == 1
 
 
-async def test_of_two_suspects_only_the_guilty_one_fails(cache: Path, tmp_path: Path) -> None:
+async def test_only_the_guilty_one_of_two_suspects_fails(cache: Path, tmp_path: Path) -> None:
     source = """
         function Create(ctx) {
           ctx.search.Web("q");
@@ -176,7 +176,7 @@ async def beside_one_that_fills_memory(
             yield
 
 
-async def test_of_the_runs_that_start_again_alone_only_so_many_have_a_process_at_a_time(
+async def test_only_a_few_runs_that_start_again_alone_have_a_process_at_a_time(
     cache: Path, tmp_path: Path
 ) -> None:
     runs, values, processes = MOST_ALONE + 6, list[object](), list[int]()

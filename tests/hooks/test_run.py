@@ -130,7 +130,9 @@ async def test_a_wrong_type_is_named_with_its_path_and_file(
         ("JSON.parse('['.repeat(3000) + ']'.repeat(3000))", "nested too deeply"),
     ],
 )
-async def test_what_is_no_object_is_refused(hooks: Hooks, returned: str, text: str) -> None:
+async def test_a_return_that_is_not_an_object_is_refused(
+    hooks: Hooks, returned: str, text: str
+) -> None:
     with pytest.raises(HookReturnInvalid, match=r"Create") as caught:
         await hooks.create(f"function Create() {{ return {returned} as any; }}")
     assert text in caught.value.message
@@ -188,7 +190,7 @@ async def test_a_throw_names_the_line_of_the_second_file_and_who_called_it(hooks
     )
 
 
-async def test_who_called_is_named_once_however_often_it_called_itself(hooks: Hooks) -> None:
+async def test_a_caller_is_named_once_however_often_it_called_itself(hooks: Hooks) -> None:
     with pytest.raises(HookThrew, match="Maximum call stack") as caught:
         await hooks.create("function down() { down(); }\nfunction Create() { down(); }")
     assert caught.value.hint == "called from assistants/x/index.ts:1:19 in down"

@@ -98,7 +98,7 @@ async def test_files_that_a_hook_imports_are_checked_where_they_are(tmp_path: Pa
     ]
 
 
-async def test_what_is_not_offered_comes_with_what_to_use_instead(tmp_path: Path) -> None:
+async def test_a_missing_function_names_its_replacement(tmp_path: Path) -> None:
     (line,) = await found(tmp_path, 'function Create() { return process.env["KEY"]; }')
     assert "TS2" in line
     assert "'process' is not offered by this host (what a hook may know is in ctx" in line

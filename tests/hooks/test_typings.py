@@ -141,7 +141,7 @@ ctx.search.All([{ type: "db", query: "q", sites: [] }]);
     ]
 
 
-def test_what_a_hook_receives_has_all_its_fields(tmp_path: Path) -> None:
+def test_the_arguments_of_a_hook_have_all_their_fields(tmp_path: Path) -> None:
     source = """\
 const result = ctx.search.Web("q");
 const numbers: number[] = [result.total, result.items[0].score, result.duration_ms];

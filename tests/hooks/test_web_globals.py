@@ -207,7 +207,7 @@ async def test_parts_of_a_url_can_be_changed(hooks: Hooks) -> None:
     assert [(*case[:3], href) for case, href in zip(CHANGES, found, strict=True)] == CHANGES
 
 
-async def test_what_is_no_url_throws_and_says_why(hooks: Hooks) -> None:
+async def test_an_invalid_url_throws_with_the_reason(hooks: Hooks) -> None:
     with pytest.raises(
         HookThrew, match=r"TypeError: Invalid URL: '/a' has no scheme and there is no base"
     ) as caught:
@@ -348,7 +348,7 @@ async def test_structured_clones_are_deep_and_keep_their_kinds(hooks: Hooks) -> 
 @pytest.mark.parametrize(
     "value", ["() => 1", "{ f() {} }", "Symbol('s')", "[Promise.resolve()]", "new WeakMap()"]
 )
-async def test_what_cannot_be_cloned_says_so(hooks: Hooks, value: str) -> None:
+async def test_a_value_that_cannot_be_cloned_raises_an_error(hooks: Hooks, value: str) -> None:
     with pytest.raises(HookThrew, match=r"DataCloneError: .* could not be cloned"):
         await hooks.value(f"structuredClone({value})")
 

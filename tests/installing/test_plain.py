@@ -106,7 +106,7 @@ def test_a_plain_install_checks_adds_loads_and_answers(plain: Path, app: Path) -
         (("dev",), {}, "authoring"),
     ],
 )
-def test_what_a_plain_install_lacks_is_named_with_what_installs_it(
+def test_the_error_for_a_missing_extra_names_the_command_that_installs_it(
     plain: Path, app: Path, arguments: tuple[str, ...], environment: dict[str, str], extra: str
 ) -> None:
     result = run(plain, app, *arguments, **environment)

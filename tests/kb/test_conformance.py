@@ -323,7 +323,7 @@ async def test_hits_have_their_vectors_on_request(store: VectorStore) -> None:
     assert unpacked(full.vector) == pytest.approx([1.0, 0.0, 0.0, 0.0])
 
 
-async def test_what_is_stored_is_listed(store: VectorStore) -> None:
+async def test_stored_documents_are_listed(store: VectorStore) -> None:
     assert (await store.usage("a", None)).documents == ()
     assert (await store.usage("a", None)).made is None
     await store.put("a", MADE, document("two.md", "pears", bytes=5))
@@ -618,7 +618,7 @@ async def test_the_language_is_found_out_by_the_first_document_and_kept(store: V
     assert (await store.usage("a", None)).language == "english"
 
 
-async def test_of_many_short_documents_the_language_is_that_of_most(store: VectorStore) -> None:
+async def test_the_language_of_many_short_documents_is_that_of_most(store: VectorStore) -> None:
     auto = replace(MADE, language="auto")
     texts = (
         "Gelato",

@@ -143,7 +143,7 @@ async def test_an_ordinary_text_is_given_to_the_model_as_it_is(text: str) -> Non
     ("letter", "around"),
     [("x", "{}"), ("Ж", "a pear {} is ripe"), ("aB3/", "{}\n\nWhat is a pear?")],
 )
-async def test_of_a_huge_word_the_model_reads_the_beginning(letter: str, around: str) -> None:
+async def test_the_model_reads_only_the_beginning_of_a_huge_word(letter: str, around: str) -> None:
     model = BuiltinEmbedder()
     huge, short = around.format(letter * 10_000), around.format((letter * 128)[:128])
     assert await model.embed_query(huge) == await model.embed_query(short)

@@ -45,7 +45,7 @@ def counts(report: AddReport) -> dict[str, int]:
 # ------------------------------------------------------------------------------------- what is gone
 
 
-async def test_what_is_gone_from_a_folder_goes_when_the_folder_is_added_again(
+async def test_a_file_that_is_gone_from_a_folder_is_removed_when_the_folder_is_added_again(
     opens: Opens, write: Writes
 ) -> None:
     folder = write(
@@ -203,7 +203,7 @@ async def test_rows_of_two_tenants_may_have_the_same_ids(opens: Opens) -> None:
     assert found == {"a": ["ripe pears of a"], "b": ["ripe pears of b"]}
 
 
-async def test_of_very_many_wrong_rows_the_first_are_listed_and_the_rest_counted(
+async def test_the_first_of_very_many_wrong_rows_are_listed_and_the_rest_counted(
     opens: Opens,
 ) -> None:
     async with opens() as kb:

@@ -23,7 +23,7 @@ def cosine(one: list[float], other: list[float]) -> float:
     return product / math.hypot(*one) / math.hypot(*other)
 
 
-def test_what_was_added_is_taken_off_exactly() -> None:
+def test_sums_are_subtracted_exactly_as_they_were_added() -> None:
     kept = read(written(SUMS))
     assert changed(changed({}, kept), kept, -1) == {}
     both = changed(kept, kept)

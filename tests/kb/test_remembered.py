@@ -24,7 +24,7 @@ def test_points_come_in_the_requested_order_whatever_was_evicted(
 
 
 @given(ASKED)
-def test_what_is_remembered_is_not_read_again_until_it_is_forgotten(
+def test_a_cached_point_is_not_read_again_until_it_is_evicted(
     requested: list[list[int]],
 ) -> None:
     read: list[int] = []
@@ -42,7 +42,7 @@ def test_what_is_remembered_is_not_read_again_until_it_is_forgotten(
     assert read[-1] == 1
 
 
-def test_what_is_too_long_is_read_every_time_and_not_kept() -> None:
+def test_a_point_that_is_too_long_is_read_every_time_and_not_cached() -> None:
     read: list[int] = []
 
     def reading(ids: Sequence[int]) -> dict[int, str]:

@@ -375,7 +375,7 @@ async def test_grpc_is_spoken_where_it_is_preferred_and_there(tmp_path: Path) ->
         )
 
 
-async def test_where_grpc_is_closed_http_is_spoken_and_a_warning_logged(
+async def test_http_is_used_with_a_warning_while_the_grpc_port_is_closed(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     with serving(tmp_path / "q", "http") as server:
@@ -392,7 +392,7 @@ async def test_where_grpc_is_closed_http_is_spoken_and_a_warning_logged(
 @pytest.mark.parametrize(
     "greeting", [b"", b"SSH-2.0-OpenSSH_9.6\r\n", b"HTTP/1.1 400 Bad Request\r\n\r\n"]
 )
-async def test_what_is_not_qdrant_on_the_grpc_port_holds_nobody_up_for_long(
+async def test_another_service_on_the_grpc_port_delays_no_search_for_long(
     tmp_path: Path, greeting: bytes
 ) -> None:
     async def greet(stream: anyio.abc.ByteStream) -> None:

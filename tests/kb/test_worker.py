@@ -200,7 +200,7 @@ async def _put(kb: KBClient, incoming: Incoming, progress: StoreProgress) -> Non
     await kb.put("docs", MADE, incoming, progress=progress)
 
 
-async def test_what_a_killed_process_left_half_made_is_made_again(state: Path) -> None:
+async def test_a_file_that_a_killed_process_left_incomplete_is_made_again(state: Path) -> None:
     half = state / "kb" / "c-docs" / "shard"
     half.mkdir(parents=True)
     (half / "edge_config.json").write_text("{")

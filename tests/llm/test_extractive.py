@@ -95,7 +95,7 @@ async def test_an_answer_stays_short_however_much_was_found() -> None:
     assert all(len(quote) <= 1000 for quote, _ in found)
 
 
-async def test_where_nothing_fits_the_answer_says_so() -> None:
+async def test_the_answer_reports_that_nothing_fits() -> None:
     text = await answer("How do volcanoes erupt?", [PARIS, BERLIN])
     assert "nothing found answers this directly" in text.splitlines()[0]
     assert len(quotes(text)) <= 2
@@ -246,7 +246,7 @@ async def test_a_sentence_that_announces_a_list_brings_it_and_is_cited_once() ->
     assert marker == "#ref:a1b2"
 
 
-async def test_what_only_points_elsewhere_is_not_quoted() -> None:
+async def test_a_sentence_that_only_points_elsewhere_is_not_quoted() -> None:
     pointers = (
         "See the page on limits of memory. Limits · Memory · Time · Jobs · Errors. Which limits"
         " hold for memory (see below)."

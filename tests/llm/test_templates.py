@@ -141,9 +141,7 @@ def call(messages: list[Message], after: list[Message] | None = None) -> ModelCa
 @pytest.mark.parametrize("style", STYLES)
 @pytest.mark.parametrize("name", CONVERSATIONS)
 @pytest.mark.parametrize("after", [[], ROUND, [*ROUND, *ROUND]], ids=["", "round", "rounds"])
-def test_what_is_sent_renders_and_nothing_of_it_is_lost(
-    style: str, name: str, after: list[Message]
-) -> None:
+def test_every_request_renders_without_loss(style: str, name: str, after: list[Message]) -> None:
     text = rendered(style, call(CONVERSATIONS[name], after))
     assert text.count(SOURCES) == text.count(HOW) == 1
     for message in CONVERSATIONS[name]:

@@ -55,7 +55,7 @@ def test_data_of_any_shape_is_one_line(data: Any) -> None:
         ({b"\xff": "\ud83d"}, {"/w==": "\ufffd"}),
     ],
 )
-def test_what_json_cannot_say_is_replaced(value: Any, written: Any) -> None:
+def test_values_without_json_form_are_replaced(value: Any, written: Any) -> None:
     assert json.loads(line(StreamEnd(data=value)))["data"] == written
 
 
@@ -76,7 +76,7 @@ def depth(value: Any) -> int:
 
 @pytest.mark.parametrize("levels", [100, 240, 260, 900, 10_000])
 @pytest.mark.parametrize("mapping", [True, False])
-def test_what_is_nested_deeper_than_readers_follow_is_cut(levels: int, mapping: bool) -> None:
+def test_a_value_nested_too_deeply_for_readers_is_cut(levels: int, mapping: bool) -> None:
     data = nested(levels, mapping=mapping)
     for value in (
         StreamEnd(data=data),
@@ -90,7 +90,7 @@ def test_what_is_nested_deeper_than_readers_follow_is_cut(levels: int, mapping: 
     assert json.loads(line(StreamEnd(data=[data, "\ud83d", 1])))["data"][1:] == (["\ufffd", 1])
 
 
-def test_what_holds_itself_is_cut_where_it_begins_again() -> None:
+def test_a_value_that_contains_itself_is_cut_where_it_begins_again() -> None:
     circle: dict[str, Any] = {"n": 1}
     circle["self"] = [circle, circle]
     assert json.loads(line(StreamEnd(data=circle)))["data"] == {"n": 1, "self": ["…", "…"]}

@@ -84,7 +84,7 @@ def test_text_is_the_same_however_it_was_cut_in_pieces(pieces: Sequence[str]) ->
 
 
 @given(VALUES, st.lists(KEYS.filter(lambda key: key != "0"), min_size=1, max_size=4).map(".".join))
-def test_what_is_set_at_a_path_is_found_there(value: Any, path: str) -> None:
+def test_a_value_set_at_a_path_is_found_there(value: Any, path: str) -> None:
     found = message(sent({"type": "x"}), done("set", value, path))
     for key in path.split("."):
         found = found[key]
@@ -146,7 +146,7 @@ def test_a_message_is_ended_by_its_end_its_block_s_end_or_at_once() -> None:
     assert not ended(sent(block_id="B1"), HookMessage(action="end", message_id="", block_id="B2"))
 
 
-def test_what_is_no_message_and_what_was_never_sent_changes_nothing() -> None:
+def test_invalid_messages_and_unknown_ids_change_nothing() -> None:
     assert fold([Text(delta="x"), done("append", "x"), done("replace", {}), done("end")]) == []
     assert message(sent(), done("set", 1, ".".join("a" * (DEEPEST + 1)))) == sent().message
 

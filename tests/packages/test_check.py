@@ -411,7 +411,7 @@ GOOD = {"table": TABLE, "columns": COLUMNS}
         ),
     ],
 )
-def test_what_the_published_schema_of_models_refuses_is_found_once(
+def test_a_mistake_that_the_published_schema_of_models_refuses_is_reported_once(
     make_app: MakeApp, written: dict[str, Any], finding: str
 ) -> None:
     root = make_app({"assistants/a/package.yao": "{}", "models/x.mod.yao": json.dumps(written)})
@@ -422,7 +422,9 @@ def test_what_the_published_schema_of_models_refuses_is_found_once(
     assert finding in found[0]
 
 
-def test_who_names_the_entities_of_a_collection_is_looked_up(make_app: MakeApp) -> None:
+def test_the_delegate_that_names_the_entities_of_a_collection_is_looked_up(
+    make_app: MakeApp,
+) -> None:
     root = make_app(
         {
             "assistants/judge/package.yao": "{}",

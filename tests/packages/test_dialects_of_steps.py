@@ -17,7 +17,7 @@ from tests.turn.test_agents import value
 from tests.turn.test_stream import end, kb, of, run, scripted
 
 
-async def test_what_create_returns_for_the_turn_reaches_next(make_app: MakeApp) -> None:
+async def test_the_fields_that_create_returns_reach_next(make_app: MakeApp) -> None:
     app = make_app(
         {
             "assistants/a/package.yao": '{"connector": "script"}',

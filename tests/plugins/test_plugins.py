@@ -304,7 +304,7 @@ def test_a_script_without_an_event_loop_streams_searches_and_checks(
         assert host.reload().problems == ()
 
 
-async def test_what_a_source_is_made_of_is_imported_beside_the_event_loop(
+async def test_the_modules_of_a_source_are_imported_beside_the_event_loop(
     make_app: MakeApp, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.syspath_prepend(str(tmp_path))

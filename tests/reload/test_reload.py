@@ -79,7 +79,7 @@ async def test_a_broken_edit_keeps_what_was_good_and_names_the_line(
     assert await author.version() == 1
 
 
-async def test_what_is_broken_stays_broken_while_others_are_edited(author: Author) -> None:
+async def test_a_broken_file_stays_broken_while_others_are_edited(author: Author) -> None:
     await author.save(assistants__a__index_ts="function Create( {")
     swap = await author.save(assistants__b__index_ts=HOOK.replace("VERSION", "7"))
     assert (swap.assistants, swap.repaired, swap.problems) == (("b",), (), ())

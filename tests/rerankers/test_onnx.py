@@ -37,7 +37,7 @@ async def test_a_model_in_a_folder_scores_each_text_by_itself(tmp_path: Path, qu
     assert all(0 <= score <= 1 for score in scores.values())
 
 
-async def test_what_the_folder_lacks_is_named_without_its_path(tmp_path: Path) -> None:
+async def test_a_missing_file_of_the_folder_is_named_without_its_path(tmp_path: Path) -> None:
     cross_encoder(tmp_path / "tiny")
     (tmp_path / "tiny/tokenizer.json").unlink()
     with pytest.raises(RerankError, match=r"'tiny' has no tokenizer\.json") as caught:

@@ -114,7 +114,7 @@ async def test_a_listing_that_is_not_complete_removes_nothing(
     assert len(shelf.kept) == 30
 
 
-async def test_where_a_few_are_missing_a_record_is_removed_by_the_second_listing(
+async def test_a_record_is_removed_by_the_second_listing_that_lacks_it_if_few_are_missing(
     engine: SyncEngine, shelf: Shelf, portal: Portal
 ) -> None:
     portal.fill(100)

@@ -43,7 +43,7 @@ async def filled(app: Path) -> None:
         await host.kb.add("docs", [page])
 
 
-async def test_what_was_recorded_is_played_when_the_sources_are_gone(run_tests: RunTests) -> None:
+async def test_a_recording_is_played_when_the_sources_are_gone(run_tests: RunTests) -> None:
     unrecorded = await run_tests(ASKS)
     assert "no recording of this kb search" in unrecorded.why()
     assert "no recording of this model call" in unrecorded.why()
@@ -241,7 +241,7 @@ found = st.builds(
 
 
 @given(found)
-def test_what_a_source_found_is_the_same_after_it_went_through_a_file(value: Found) -> None:
+def test_the_items_of_a_source_are_the_same_after_they_went_through_a_file(value: Found) -> None:
     assert found_of(json.loads(json.dumps(recorded_found(value)))) == value
 
 

@@ -132,7 +132,7 @@ async def test_a_failed_expectation_is_reported_in_words(
     assert expected in ran.why().replace("\n", " ")
 
 
-async def test_what_holds_passes(run_tests: RunTests) -> None:
+async def test_a_true_expectation_passes(run_tests: RunTests) -> None:
     ran = await run_tests("""
         test("values", () => {
           expect({ a: [1, undefined], b: undefined }).toEqual({ a: [1, undefined] });

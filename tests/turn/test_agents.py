@@ -123,7 +123,7 @@ async def test_its_text_and_events_stay_with_the_caller_and_its_steps_are_in_the
     assert {"hook", "search", "model"} <= set(inside)
 
 
-async def test_what_is_forwarded_reaches_the_client_as_messages_of_a_thread(
+async def test_forwarded_text_reaches_the_client_as_messages_of_a_thread(
     make_app: MakeApp,
 ) -> None:
     hooks = {

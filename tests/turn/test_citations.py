@@ -65,7 +65,7 @@ def test_no_two_sources_of_a_turn_share_an_id(keys: list[str]) -> None:
     assert [book.cite(item(key)).citation_id for key in keys] == cited
 
 
-def test_where_two_sources_would_share_an_id_the_later_gets_a_longer_one() -> None:
+def test_the_later_of_two_sources_with_the_same_id_gets_a_longer_one() -> None:
     seen: dict[str, str] = {}
     for n in range(5000):
         other = seen.setdefault(short_id(f"k{n}"), f"k{n}")

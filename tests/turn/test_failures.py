@@ -201,7 +201,7 @@ async def test_a_host_that_is_closed_ends_its_turns_and_says_so(make_app: MakeAp
     assert events[-1].type == "stream_end"
 
 
-async def test_what_the_callers_own_code_raises_comes_out_as_it_is(make_app: MakeApp) -> None:
+async def test_an_error_of_the_callers_own_code_is_raised_unchanged(make_app: MakeApp) -> None:
     app = app_with(make_app, NO_SEARCH)
     with pytest.raises(KeyError, match="mine"):
         async with (

@@ -314,7 +314,7 @@ async def test_a_format_that_a_hook_returns_is_checked_as_one_in_a_file(make_app
     assert "must have no blank at its beginning or end" in failed.message
 
 
-async def test_what_a_hook_does_not_await_and_what_json_lacks_are_warnings_of_a_turn_that_goes_on(
+async def test_unawaited_errors_and_values_without_json_are_warnings_and_the_turn_goes_on(
     make_app: MakeApp,
 ) -> None:
     hook = """\

@@ -67,7 +67,7 @@ async def test_an_answer_has_status_headers_and_data(asking: Asking) -> None:
     assert answer["url"] == f"{asking.server.url}/api"
 
 
-async def test_what_is_not_json_is_text(asking: Asking) -> None:
+async def test_an_answer_that_is_not_json_is_text(asking: Asking) -> None:
     asking.server.on("/page", Html("<p>hello</p>"))
     assert await asking.value("http.Get(base + '/page').data") == "<p>hello</p>"
 

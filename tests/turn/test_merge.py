@@ -49,7 +49,7 @@ def test_passages_of_several_documents_are_not_mixed() -> None:
     ]
 
 
-def test_of_duplicates_the_version_of_the_highest_priority_stays_and_the_others_say_why() -> None:
+def test_the_duplicate_of_the_highest_priority_stays_and_the_others_have_a_reason() -> None:
     pooled = pool([result("auto", x=1.0), result("hook", x=0.3), result("user", x=0.2)], WEIGHTS)
     assert [(entry.source, entry.item.score) for entry in pooled.entries] == [("user", 0.2)]
     assert all("duplicate of the user result" in entry.dropped for entry in pooled.dropped)
@@ -160,7 +160,7 @@ def test_items_that_were_not_judged_follow_those_that_were_in_the_merged_order()
 
 
 @given(RESULTS, st.integers(1, 8))
-def test_what_is_cut_says_so(results: list[SearchResult], top: int) -> None:
+def test_a_cut_text_has_a_note(results: list[SearchResult], top: int) -> None:
     merged = pool(results, WEIGHTS)
     short = cut(merged, top)
     assert keys(short) == keys(merged)[:top]

@@ -215,7 +215,7 @@ async def test_texts_are_made_into_something_else(app: App) -> None:
         ("Process('models')", "'models' is not offered"),
     ],
 )
-async def test_what_is_not_listed_throws_and_names_what_is(
+async def test_an_unlisted_name_throws_and_the_error_names_the_listed_ones(
     app: App, call: str, message: str
 ) -> None:
     assert message in (await app.failure(call)).replace("(", "").replace(")", "")

@@ -301,7 +301,7 @@ async def test_an_unknown_assistant_is_refused_with_the_nearest_name(make_app: M
         ({"identity": {"user_id": 5}}, r"identity.user_id: should be text"),
     ],
 )
-async def test_what_a_program_asks_wrongly_is_refused_before_the_turn_begins(
+async def test_a_programs_wrong_arguments_are_refused_before_the_turn_begins(
     make_app: MakeApp, requested: dict[str, Any], expected_message: str
 ) -> None:
     with pytest.raises(UsageError, match=expected_message):

@@ -156,7 +156,7 @@ async def test_every_way_of_listing_servers_is_understood(
     assert of(events, "warning") == []
 
 
-async def test_what_create_returns_replaces_the_list(served: Served) -> None:
+async def test_the_list_that_create_returns_replaces_the_configured_one(served: Served) -> None:
     hook = "const Create = () => ({ mcp_servers: [{ own: ['echo'] }] })"
     _, model = await turn(served(hook=hook))
     assert names(model) == ["own__echo"]
@@ -303,7 +303,7 @@ async def test_a_tool_call_after_the_last_round_is_reported(
         ([{"server_id": "tests", "resources": ["memo://gone"]}], "server_refused", "memo://gone"),
     ],
 )
-async def test_what_cannot_be_had_is_a_warning_and_the_turn_goes_on(
+async def test_an_unavailable_source_is_a_warning_and_the_turn_goes_on(
     served: Served, servers: Any, code: str, expected_message: str
 ) -> None:
     events, model = await turn(
@@ -486,7 +486,7 @@ async def test_a_hook_lists_and_calls_the_tools_of_the_turn(served: Served) -> N
     assert of(events, "tool_start") == []
 
 
-async def test_what_a_hook_asks_of_a_server_is_in_the_trace_under_the_hook(served: Served) -> None:
+async def test_a_hooks_request_to_a_server_is_in_the_trace_under_the_hook(served: Served) -> None:
     hook = "function Create(ctx) { ctx.mcp.CallTool('tests', 'fail', {why: 'x'}); }"
     events, _ = await turn(served(hook=hook))
     nodes = {event.node.id: event.node for event in of(events, "trace")}
@@ -611,7 +611,7 @@ async def test_a_tool_answers_with_values_of_python_and_may_be_a_plain_function(
     assert (threads[0] == loop) == (kind != "plain")
 
 
-async def test_what_has_no_json_form_is_an_error_of_the_tool_and_not_of_the_turn(
+async def test_a_result_without_json_form_is_an_error_of_the_tool_and_not_of_the_turn(
     make_app: MakeApp,
 ) -> None:
     tool = Tool(name="odd", description="", arguments=Where, run=lambda where: object())

@@ -153,7 +153,7 @@ def outcome(content: list[dict[str, Any]]) -> tuple[int, Sequence[str]]:
 
 
 @pytest.mark.parametrize("parts", [1, 2, 30])
-def test_of_very_many_sources_the_first_are_searched_and_the_rest_reported(parts: int) -> None:
+def test_the_first_of_very_many_sources_are_searched_and_the_rest_reported(parts: int) -> None:
     sources = [{"type": "kb_document", "name": f"docs/{n}"} for n in range(60 // parts)]
     requested, problems = outcome([{"type": "data", "data": {"sources": sources}}] * parts)
     assert requested == MOST_SOURCES

@@ -139,7 +139,7 @@ def test_a_document_is_about_its_title_and_finds_it_in_its_text() -> None:
     }
 
 
-def test_where_every_noun_has_a_capital_a_single_word_is_no_name() -> None:
+def test_a_single_word_is_no_name_in_a_text_that_capitalises_nouns() -> None:
     german = (
         "Die Lampe steht auf dem Tisch, und das Buch liegt im Regal neben der Tasse. Gestern las"
         " die Mutter in der Küche eine Zeitung, während der Vater mit dem Hund im Garten war. Dort"
