@@ -77,15 +77,15 @@ declare module "groundhook" {
     /** The owner's name of the tool: `<tool>` */
     tool: string;
     arguments: Record<string, any>;
-    /** The tool's answer as JSON; None on an error */
+    /** The tool's answer as JSON; null on an error */
     result: any;
-    /** Why the call failed; None: it did not */
+    /** Why the call failed; null: it did not */
     error: string | null;
     /** The name under which the tool was offered */
     name: string;
     /** The toolkit of the tool; empty: none */
     toolkit: string;
-    /** What a model gets of the result, whole */
+    /** What a model gets of the result, whole; empty in a Next hook */
     text: string;
     /** What can be cited of the result, with its citation_id in a turn */
     items: Item[];

@@ -128,11 +128,13 @@ class ToolOutcome(Value):
     server: str = Field(default="", description="The MCP server of the tool; empty: none")
     tool: str = Field(description="The owner's name of the tool: `<tool>`")
     arguments: dict[str, Any] = {}
-    result: Any = Field(default=None, description="The tool's answer as JSON; None on an error")
-    error: str | None = Field(default=None, description="Why the call failed; None: it did not")
+    result: Any = Field(default=None, description="The tool's answer as JSON; null on an error")
+    error: str | None = Field(default=None, description="Why the call failed; null: it did not")
     name: str = Field(default="", description="The name under which the tool was offered")
     toolkit: str = Field(default="", description="The toolkit of the tool; empty: none")
-    text: str = Field(default="", description="What a model gets of the result, whole")
+    text: str = Field(
+        default="", description="What a model gets of the result, whole; empty in a Next hook"
+    )
     items: tuple[Item, ...] = Field(
         default=(), description="What can be cited of the result, with its citation_id in a turn"
     )
