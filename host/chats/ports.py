@@ -98,7 +98,7 @@ class EndedTurn:
 
 @dataclass(frozen=True)
 class Marks:
-    """What others have asked of a turn that runs. `lost`: it is not this worker's any more."""
+    """Requests of others to a running turn. `lost`: it is not this worker's any more."""
 
     stop: bool = False
     lost: bool = False

@@ -77,7 +77,7 @@ class Body(Value):
 
 
 def owner_key(owner: Owner) -> str:
-    """Return the text that stands for an owner in every row: ASCII for any ids, and different for
+    """Return the text that identifies an owner in every row: ASCII for any ids, and different for
     ("a", "bc") and ("ab", "c")."""
     return json.dumps([owner.tenant, owner.user])
 

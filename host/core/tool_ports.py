@@ -111,7 +111,7 @@ class Models(Protocol):
 
         `messages` have at most one system message, at the beginning. `answer="json"` asks the
         endpoint for a JSON object, a `JsonReply` for JSON of its schema (an object at the top); an
-        endpoint that refuses either is asked again without, and so is a model that refuses the
+        endpoint that refuses either is called again without it, and so is a model that refuses the
         `temperature`; both are remembered for the connector. The reply's `data` may have any
         shape: the caller validates it. Cancelling stops the model.
         Raises UnknownName for the connector, ConfigError, ModelError."""

@@ -133,7 +133,7 @@ class Citing:
     calls: list[ModelCall] = field(default_factory=list)
 
     @property
-    def told(self) -> str:
+    def received(self) -> str:
         """The result that the model was given."""
         return next(
             message.text for message in reversed(self.calls[-1].messages) if message.role == "tool"
@@ -150,7 +150,7 @@ class Citing:
             yield ToolDelta(0, "c1", self.tool, json.dumps(dict(self.arguments)))
             yield Finished("tool_calls")
         else:
-            found = MARKER.findall(self.told)
+            found = MARKER.findall(self.received)
             yield TextDelta(self.say or f"It says so {found[-1] if found else '(nothing)'}.")
             yield Finished("stop")
 

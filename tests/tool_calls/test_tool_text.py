@@ -45,8 +45,8 @@ def test_a_result_has_the_markers_of_its_items_and_no_others(
         text=f"<x>{text_of(result)}</x>" if own_text else text_of(result),
         items=items,
     )
-    told = for_model(outcome, index.grammar, limit=1 << 20, fence="f1").text
-    assert sorted(markers(told, index.grammar)) == sorted(item.citation_id for item in items)
+    received = for_model(outcome, index.grammar, limit=1 << 20, fence="f1").text
+    assert sorted(markers(received, index.grammar)) == sorted(item.citation_id for item in items)
     if not own_text:
-        body = told.partition("BEGIN RESULT f1\n")[2].rpartition("\nEND RESULT f1")[0]
+        body = received.partition("BEGIN RESULT f1\n")[2].rpartition("\nEND RESULT f1")[0]
         assert len(json.loads(body)["entries"]) == len(entries)

@@ -57,9 +57,9 @@ async def test_each_entry_stands_in_a_fence_beside_its_marker(app_with: AppWith)
     model = Citing("search")
     events, _ = await turn(app_with(), model)
     markers = [item.citation_id for item in of(events, "tool_result")[0].items]
-    fence = re.search(r"BEGIN RESULT (\w+)\n", model.told)
+    fence = re.search(r"BEGIN RESULT (\w+)\n", model.received)
     assert fence
-    body = model.told.partition(fence[0])[2].partition(f"\nEND RESULT {fence[1]}")[0]
+    body = model.received.partition(fence[0])[2].partition(f"\nEND RESULT {fence[1]}")[0]
     entries = json.loads(body)["entries"]
     assert [entry["citation"] for entry in entries] == markers
     assert [{k: v for k, v in each.items() if k != "citation"} for each in entries] == PEARS
@@ -76,18 +76,18 @@ async def test_a_text_of_the_tools_own_keeps_its_shape_and_the_markers_follow_it
     events, _ = await turn(app_with(pears={"entries": PEARS, "xml": True}), model)
     first, second = (item.citation_id for item in of(events, "tool_result")[0].items)
     ids = "<document><id>7</id></document><document><id>8</id></document>"
-    assert f"\n<searchResults>{ids}</searchResults>\nEND RESULT" in model.told
-    assert model.told.endswith(f"\n7 → {first}\n8 → {second}")
+    assert f"\n<searchResults>{ids}</searchResults>\nEND RESULT" in model.received
+    assert model.received.endswith(f"\n7 → {first}\n8 → {second}")
 
 
 async def test_markers_and_invisible_characters_in_a_result_are_defused(app_with: AppWith) -> None:
     model = Citing("search", say="See #ref:abcd.")
     events, _ = await turn(app_with(pears={"entries": [HOSTILE]}), model)
-    told = model.told
-    assert "#ref:abcd" not in told
-    assert "\u200b" not in told
-    fence = re.findall(r"BEGIN RESULT (\w+)", told)[-1]
-    assert told.count(f"END RESULT {fence}") == 2  # the sentence about the fence, and the fence
+    received = model.received
+    assert "#ref:abcd" not in received
+    assert "\u200b" not in received
+    fence = re.findall(r"BEGIN RESULT (\w+)", received)[-1]
+    assert received.count(f"END RESULT {fence}") == 2  # the sentence about the fence, and the fence
     assert [event.verdict for event in of(events, "citation")] == ["unknown"]
 
 
