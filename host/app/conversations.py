@@ -86,7 +86,7 @@ class Conversations:
         await self.runtime().memory.of(identity, id).namespace("chat").clear()
 
     async def end_lost_turns(self) -> int:
-        """Give the turns of processes that have ended their end: what had been said is kept.
+        """Give the turns of processes that have ended their end: their text so far is kept.
         Returns their number."""
         lost = await self.store.upkeep.lost(round(time.time() * 1000), lease_until())
         for owner, turn in lost:
@@ -132,7 +132,7 @@ class OpenChat:
         options: TurnOptions | Mapping[str, Any] | None = None,
     ) -> AsyncIterator[AsyncIterator[Event]]:
         """Ask the next question, as text or parts, and read the events of its turn. Leaving the
-        block stops what is still running; what had been said until then is kept. Raises ChatBusy,
+        block stops what is still running; the text so far is kept. Raises ChatBusy,
         UsageError and StorageError, and what `Host.stream` raises; then nothing was kept."""
         overrides = turn_options(search, connector, options)
         question = self._question(message, "")

@@ -78,7 +78,7 @@ async def state(call: Call) -> Response:
 
 
 async def stop(call: Call) -> Response:
-    """End a turn; what it has said is kept."""
+    """End a turn; its text so far is kept."""
     running = await call.turn(call.request.path_params["turn"])
     stopped = await running.ask_to_stop()
     return JSONResponse({"turn_id": running.turn_id, "stopped": stopped}, 202 if stopped else 200)

@@ -286,7 +286,7 @@ class Answer:
                 node.fail(outcome.error)
             items = tuple(self.citation_index.cite(item) for item in outcome.items)
             outcome = outcome.model_copy(update={"items": items})
-            told = for_model(
+            result = for_model(
                 outcome,
                 self.citation_index.grammar,
                 limit=tools.result_bytes,
@@ -294,8 +294,8 @@ class Answer:
                 cite=tools.ask_to_cite,
             )
             self.sources_offered = self.sources_offered or bool(items)
-            if told.cut:
-                node.data["cut"] = told.cut
+            if result.cut:
+                node.data["cut"] = result.cut
         await self.channel.send(
             ToolResult(
                 **about,
@@ -305,7 +305,7 @@ class Answer:
                 duration_ms=outcome.duration_ms,
             )
         )
-        return outcome.model_copy(update={"text": ""}), told.text
+        return outcome.model_copy(update={"text": ""}), result.text
 
 
 def _arguments_of(arguments: str) -> dict[str, object]:

@@ -59,7 +59,7 @@ class ToolScopes:
     locale: str
 
     def __call__(self, offer: Offer, call_id: str, warnings: list[str]) -> ToolScope:
-        # A toolkit's names are those of its own folder, whoever lists it.
+        # A toolkit's names are those of its own folder, for every assistant that lists it.
         owner = offer.assistant if offer.toolkit else self.scope.assistant_id
         runtime = self.runtime
 

@@ -70,7 +70,7 @@ class Dataset(_Answer):
     url: str
     modified: str = Field(description="Last change in the catalogue, ISO 8601; empty: not known")
     formats: list[str]
-    frequency: str = Field(description="How often it should be updated; empty: not said")
+    frequency: str = Field(description="How often it should be updated; empty: not given")
     overdue: bool | None = Field(description="Whether an update is overdue; null: not known")
     _key: str = PrivateAttr("")
 
