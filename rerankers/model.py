@@ -4,8 +4,7 @@ enforces the deadline, retries once, and turns failures into RerankError."""
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 
 import anyio
@@ -46,23 +45,6 @@ def rerank_providers() -> Registry[ProviderType]:
     }.items():
         providers.add(name, kind)
     return providers
-
-
-@asynccontextmanager
-async def open_model_reranker(
-    environment: Mapping[str, str], root: Path = Path()
-) -> AsyncIterator[ModelReranker]:
-    """Open the reranker and close its connections at the end. API keys are read from `environment`;
-    clients are imported and connected by the first call that needs them. Folders with models are
-    below `root`."""
-    stack = AsyncExitStack()
-    try:
-        yield ModelReranker(
-            environment, rerank_providers(), lambda close: stack.push_async_callback(close), root
-        )
-    finally:
-        with anyio.move_on_after(CLOSING_TIME, shield=True):
-            await stack.aclose()
 
 
 class ModelReranker:

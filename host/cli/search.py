@@ -178,7 +178,7 @@ def command(
         if report.json:
             report.line(result)
         elif not result.error:
-            for text in found(_with_passages(result)):
+            for text in found(_with_passages(result), request.get("offset", 0)):
                 report.show(text)
         if result.error and not report.json:
             report.failed(Failed(code="source", message=result.error))

@@ -77,8 +77,9 @@ def table(
     return Listing(columns, rows, numbers=numbers)
 
 
-def found(result: SearchResult) -> Iterator[Text]:
-    """A search result as lines: each item with its score, where it is, and how it begins."""
+def found(result: SearchResult, offset: int = 0) -> Iterator[Text]:
+    """A search result as lines: each item with its score, where it is, and how it begins. Items are
+    numbered from the one after `offset`."""
     count = len(result.items)
     least = "at least " if result.total_is == "at_least" else ""
     of = f" of {least}{result.total}" if result.total > count else ""
@@ -88,7 +89,7 @@ def found(result: SearchResult) -> Iterator[Text]:
         f"{count}{of} {noun} from the {SOURCES[result.type]}{by} in {duration(result.duration_ms)}",
         "bold",
     )
-    for number, item in enumerate(result.items, 1):
+    for number, item in enumerate(result.items, offset + 1):
         yield from _item(number, item)
     for node in result.graph_nodes or ():
         relation = f" ({one_line(node.relation)})" if node.relation else ""

@@ -198,6 +198,18 @@ def test_search_takes_the_only_collection_or_model_and_the_end_of_an_id(
         assert "agents.shop.notes / pens.md" in groundhook(*requested, *named).out, named
 
 
+def test_results_of_a_later_page_are_numbered_from_where_it_begins(
+    groundhook: Groundhook, shop: Path
+) -> None:
+    (shop / "kb").mkdir()
+    (shop / "kb/notes.kb.yao").write_text('{"embedding": {"provider": "hash"}}', encoding="utf-8")
+    for name in ("ink", "nib", "pen"):
+        (shop / f"{name}.md").write_text(f"# A fountain {name}\n\nA {name}.\n", encoding="utf-8")
+    assert groundhook("kb", "add", "notes", "ink.md", "nib.md", "pen.md").code == 0
+    ran = groundhook("search", "kb", "fountain", "--threshold", "0", "--offset", "1")
+    assert re.findall(r"(?m)^ ?(\d+)\. ", ran.out) == ["2", "3"], ran.out
+
+
 def test_search_says_which_collections_and_models_there_are(
     groundhook: Groundhook, shop: Path
 ) -> None:

@@ -19,9 +19,9 @@ from groundhook.host.core.types.turn import Identity
 from groundhook.host.core.types.uses import JsonReply
 from groundhook.host.turn.delegation import Delegates, DelegateTargets
 from groundhook.rerankers.delegated import DelegatedReranker
-from groundhook.rerankers.model import open_model_reranker
 from tests.keys import key
 from tests.loopback.server import Json, Loopback, Reply, serving
+from tests.rerankers.opening import open_model_reranker
 
 KEYS = {"COHERE_API_KEY": key("cohere"), "VOYAGE_API_KEY": key("voyage"), "OWN_KEY": key("own")}
 PROVIDERS = ("cohere", "voyage", "endpoint", "tei")

@@ -8,9 +8,9 @@ import pytest
 
 from groundhook.host.core.errors import RerankError
 from groundhook.host.core.settings import RerankSettings
-from groundhook.rerankers.model import open_model_reranker
 from tests.kb.embedders.make_tiny import cross_encoder
 from tests.rerankers.conftest import items, scope_with
+from tests.rerankers.opening import open_model_reranker
 
 TEXTS = ["apple is red", "a ripe pear", "pear pear", ""]
 
