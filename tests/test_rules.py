@@ -45,6 +45,7 @@ DOORS = {
     "bs4": ("handlers.kb",),
     "mammoth": ("handlers.kb",),
     "openai": ("host.llm.openai",),
+    "anthropic": ("host.llm.anthropic",),
     "mcp": ("host.mcp.sdk", "host.server.mcp_server"),
     "mcp_types": ("host.mcp.sdk", "host.server.mcp_server"),
     "tavily": ("handlers.web",),

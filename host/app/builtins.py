@@ -39,6 +39,7 @@ def register(plugins: Plugins) -> None:
     plugins.rerankers.add("agent", partial(_delegated, "agent"))
     plugins.rerankers.add("mcp", partial(_delegated, "mcp"))
     plugins.connectors.add("openai", _openai)
+    plugins.connectors.add("anthropic", _anthropic)
     plugins.connectors.add("extractive", _extractive)
     plugins.connectors.add("scripted", _scripted)
     plugins.toolkits.add("documents", _documents)
@@ -197,6 +198,12 @@ def _openai(spec: ConnectorSpec, _: PluginContext) -> Connector:
     from groundhook.host.llm.openai import OpenAIConnector
 
     return OpenAIConnector(spec)
+
+
+def _anthropic(spec: ConnectorSpec, _: PluginContext) -> Connector:
+    from groundhook.host.llm.anthropic import AnthropicConnector
+
+    return AnthropicConnector(spec)
 
 
 def _extractive(_: ConnectorSpec, context: PluginContext) -> Connector:

@@ -247,9 +247,10 @@ class _Check:
                 self.found.append(
                     Problem("error", exc.message, checked.place(("options", "script")), exc.hint)
                 )
-        if checked.data.get("type") != "openai":
+        kind = checked.data.get("type")
+        if kind not in ("openai", "anthropic"):
             return
-        self._extra("openai", checked.place(("type",)))
+        self._extra(kind, checked.place(("type",)))
         if options.get("model", "") == "":
             self.found.append(
                 Problem("error", "names no model", checked.place(("options",)), "set options.model")

@@ -18,6 +18,7 @@ from groundhook.host.core.types.events import (
     Event,
     Failed,
     HookMessage,
+    Reasoning,
     SearchComplete,
     SearchFound,
     SearchStart,
@@ -77,6 +78,7 @@ def for_readers(event: Event) -> Event | None:
             StreamStart()
             | SearchStart()
             | Text()
+            | Reasoning()
             | HookMessage()
             | ToolStart()
             | ToolProgress()

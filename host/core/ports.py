@@ -262,6 +262,13 @@ class TextDelta:
 
 
 @dataclass(frozen=True)
+class ReasoningDelta:
+    """More text of what the model thinks before it answers; not a part of the answer."""
+
+    text: str
+
+
+@dataclass(frozen=True)
 class ToolDelta:
     """A piece of a tool call. Pieces with the same `index` are joined; `id` and `name` come once,
     `arguments` is JSON text."""
@@ -282,7 +289,7 @@ class Finished:
     usage: Usage = Usage()
 
 
-Delta = TextDelta | ToolDelta | Finished
+Delta = TextDelta | ReasoningDelta | ToolDelta | Finished
 
 
 class Connector(Protocol):

@@ -27,6 +27,7 @@ from groundhook.host.core.types.events import (
     Event,
     Failed,
     HookMessage,
+    Reasoning,
     SearchComplete,
     SearchFound,
     SearchStart,
@@ -78,6 +79,8 @@ def step(state: Keeping, event: Event) -> Keeping:
             )
         case SearchStart() | SearchFound() | SearchComplete():
             return _with(state, searches=_searches(answer.searches, event))
+        case Reasoning():
+            return state
         case Text():
             return _with_markers(_with(state, content=answer.content + event.delta))
         case CitationSeen():

@@ -19,6 +19,7 @@ from groundhook.host.core.types.events import (
     Event,
     Failed,
     HookMessage,
+    Reasoning,
     SearchComplete,
     SearchFound,
     SearchStart,
@@ -103,6 +104,7 @@ class OpenAIChat:
                 return self._ended(state, event)
             case (
                 SearchFound()
+                | Reasoning()
                 | ToolProgress()
                 | DocumentsSearchStarted()
                 | DocumentsSearchCompleted()

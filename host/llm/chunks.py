@@ -12,8 +12,10 @@ from collections.abc import Iterator
 
 from pydantic import BaseModel, ConfigDict
 
-from groundhook.host.core.ports import Delta, Finished, TextDelta, ToolDelta
+from groundhook.host.core.ports import Delta, Finished, ReasoningDelta, TextDelta, ToolDelta
 from groundhook.host.core.types.turn import Usage
+
+REASONING = ("reasoning_content", "reasoning")  # each endpoint has its name for it
 
 
 class _Function(BaseModel):
@@ -84,7 +86,7 @@ class Reader:
             raw_delta = choice.delta or _Delta()
             self.started |= any(value for name, value in raw_delta if name != "role")
             for delta in self._read_delta(raw_delta):
-                self.begun = True
+                self.begun |= not isinstance(delta, ReasoningDelta)
                 yield delta
             self._reason = choice.finish_reason or self._reason
 
@@ -93,6 +95,11 @@ class Reader:
         return Finished(reason, model=self._model, usage=self._usage)
 
     def _read_delta(self, delta: _Delta) -> Iterator[Delta]:
+        for name in REASONING:
+            thought = (delta.model_extra or {}).get(name)
+            if isinstance(thought, str) and thought:
+                yield ReasoningDelta(thought)
+                break
         for text in (delta.content, delta.refusal):
             if text:
                 yield TextDelta(text)

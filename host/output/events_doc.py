@@ -17,6 +17,7 @@ from groundhook.host.core.types.events import (
     CitationSeen,
     Cited,
     Event,
+    Reasoning,
     SearchComplete,
     SearchFound,
     SearchStart,
@@ -194,6 +195,7 @@ def _turn() -> Iterator[Event]:
     )
     yield SearchFound(turn_id=turn, at_ms=14, search_id="s1", item=item)
     yield SearchComplete(turn_id=turn, at_ms=14, search_id="s1", total=1, duration_ms=12)
+    yield Reasoning(turn_id=turn, at_ms=15, delta="The sources say it in one sentence.")
     yield Text(turn_id=turn, at_ms=16, delta="A hook runs in an isolate of its own ")
     yield CitationSeen(turn_id=turn, at_ms=16, marker=item.citation_id, verdict="ok", item=item)
     yield Text(turn_id=turn, at_ms=16, delta=item.citation_id)

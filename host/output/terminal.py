@@ -28,6 +28,7 @@ from groundhook.host.core.types.events import (
     Event,
     Failed,
     HookMessage,
+    Reasoning,
     SearchComplete,
     SearchFound,
     SearchStart,
@@ -135,6 +136,8 @@ class Terminal:
                 done = f" {event.done:g}{of}" if event.done or event.total else ""
                 message = f" {one_line(event.message)}" if event.message else ""
                 self._progress("tool", f"{one_line(event.name)}:{done}{message}")
+            case Reasoning():
+                pass  # before the answer, which is shown
             case DocumentsSearchStarted() | DocumentsSearchCompleted():
                 pass  # beside tool_start and tool_result, which are shown
             case ToolResult():

@@ -14,11 +14,20 @@ from groundhook.host.citations.index import CitationIndex, cited
 from groundhook.host.citations.reader import Marker, Plain, Reading
 from groundhook.host.core.channel import Channel
 from groundhook.host.core.errors import ModelTruncated
-from groundhook.host.core.ports import Connector, Delta, Finished, ModelCall, TextDelta, ToolDelta
+from groundhook.host.core.ports import (
+    Connector,
+    Delta,
+    Finished,
+    ModelCall,
+    ReasoningDelta,
+    TextDelta,
+    ToolDelta,
+)
 from groundhook.host.core.trace import span
 from groundhook.host.core.types.events import (
     CitationSeen,
     Cited,
+    Reasoning,
     Text,
     ToolResult,
     ToolStart,
@@ -58,6 +67,8 @@ def step(draft: Draft, delta: Delta) -> Draft:
     match delta:
         case TextDelta(text):
             return replace(draft, text=draft.text + text)
+        case ReasoningDelta():
+            return draft
         case ToolDelta():
             calls = {call.index: call for call in draft.calls}
             old = calls.get(delta.index, ToolDelta(delta.index))
@@ -160,6 +171,9 @@ class Answer:
             try:
                 async with connector.stream(call) as deltas:
                     async for delta in deltas:
+                        if isinstance(delta, ReasoningDelta) and delta.text:
+                            self.channel.send_nowait(Reasoning(delta=delta.text))
+                            await self.channel.wait_for_reader()
                         if isinstance(delta, TextDelta) and delta.text:
                             await self._stream_text(delta.text, first=not draft.text)
                         draft = step(draft, delta)

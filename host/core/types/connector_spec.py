@@ -72,7 +72,8 @@ class ConnectorSpec(Value):
     id: str = ""
     label: str = ""
     type: str = Field(
-        min_length=1, description="`openai`, `extractive`, `scripted`, or the type of a plug-in"
+        min_length=1,
+        description="`openai`, `anthropic`, `extractive`, `scripted`, or the type of a plug-in",
     )
     options: ConnectorOptions = ConnectorOptions()
     capabilities: Capabilities = {}

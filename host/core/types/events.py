@@ -89,6 +89,14 @@ class Text(_Event):
     delta: str = Field(description="Text to append; a marker is never split")
 
 
+class Reasoning(_Event):
+    """The next piece of what the model thinks before it answers, where its API returns it. It is
+    not a part of the answer, and its markers are not checked."""
+
+    type: Literal["reasoning"] = "reasoning"
+    delta: str = Field(description="Text to append")
+
+
 class CitationSeen(_Event):
     """A marker in the answer and its verdict; sent before the text that contains it."""
 
@@ -303,6 +311,7 @@ Event = Annotated[
     | SearchFound
     | SearchComplete
     | Text
+    | Reasoning
     | CitationSeen
     | HookMessage
     | ToolStart

@@ -1,0 +1,315 @@
+"""The connector for Anthropic's Messages API, through the `anthropic` SDK.
+
+Owns the call: its tries, its deadlines, how the stream is read, and what each failure means. The
+SDK is imported with the first call.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import OrderedDict
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Sequence
+from contextlib import aclosing, asynccontextmanager, contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import anyio
+
+from groundhook.host.core.errors import (
+    HostError,
+    ModelError,
+    ModelGarbled,
+    ModelNotConfigured,
+    ModelStalled,
+    ModelTruncated,
+    ModelUnreachable,
+)
+from groundhook.host.core.extras import extra
+from groundhook.host.core.ports import (
+    Delta,
+    Finished,
+    ModelCall,
+    ReasoningDelta,
+    TextDelta,
+    ToolDelta,
+)
+from groundhook.host.core.trace import open_span
+from groundhook.host.core.types.connector_spec import ConnectorSpec
+from groundhook.host.core.types.turn import Usage
+from groundhook.host.llm.anthropic_request import Blocks, request
+from groundhook.host.llm.refusals import is_overflow, overflow, refusal
+from groundhook.host.llm.request import needs_key
+
+if TYPE_CHECKING:
+    from anthropic import AsyncAnthropic
+
+ANTHROPIC = "https://api.anthropic.com"
+NO_KEY = "none"
+PAUSE, LONGEST_PAUSE = 0.5, 8.0  # seconds before the second try; doubled for each one that follows
+MOST_THOUGHTS = 256  # calls of tools whose thinking is kept
+END = object()
+REASONS = {
+    "end_turn": "stop",
+    "stop_sequence": "stop",
+    "pause_turn": "stop",
+    "max_tokens": "length",
+    "model_context_window_exceeded": "length",
+    "tool_use": "tool_calls",
+    "refusal": "content_filter",
+}
+
+
+@dataclass
+class _Reader:
+    """The state of one answer: a fold from the API's events to the host's deltas."""
+
+    whole: bool = False
+    begun: bool = False
+    thought: Blocks = field(default_factory=list)
+    tools: list[str] = field(default_factory=list)  # ids of the calls
+    _places: dict[int, int] = field(default_factory=dict)  # block → index of the call
+    _reason: str = ""
+    _model: str = ""
+    _input: int = 0
+    _output: int = 0
+
+    def read(self, event: Any) -> Iterator[Delta]:
+        kind = event.type
+        if kind == "message_start":
+            usage = event.message.usage
+            cached = (usage.cache_read_input_tokens or 0) + (usage.cache_creation_input_tokens or 0)
+            self._model, self._input = event.message.model, usage.input_tokens + cached
+        elif kind == "content_block_start":
+            self.begun = True
+            yield from self._start(event.index, event.content_block)
+        elif kind == "content_block_delta":
+            yield from self._delta(event.index, event.delta)
+        elif kind == "message_delta":
+            self._reason = event.delta.stop_reason or self._reason
+            self._output = event.usage.output_tokens
+        elif kind == "message_stop":
+            self.whole = True
+
+    def _start(self, index: int, block: Any) -> Iterator[Delta]:
+        if block.type == "tool_use":
+            self._places[index] = len(self.tools)
+            self.tools.append(block.id)
+            yield ToolDelta(self._places[index], id=block.id, name=block.name)
+        elif block.type == "thinking":
+            self.thought.append({"type": "thinking", "thinking": "", "signature": ""})
+        elif block.type == "redacted_thinking":
+            self.thought.append({"type": "redacted_thinking", "data": block.data})
+        elif block.type == "text" and block.text:
+            yield TextDelta(block.text)
+
+    def _delta(self, index: int, delta: Any) -> Iterator[Delta]:
+        if delta.type == "text_delta":
+            yield TextDelta(delta.text)
+        elif delta.type == "input_json_delta" and index in self._places:
+            yield ToolDelta(self._places[index], arguments=delta.partial_json)
+        elif delta.type == "thinking_delta" and self.thought:
+            self.thought[-1]["thinking"] += delta.thinking
+            yield ReasoningDelta(delta.thinking)
+        elif delta.type == "signature_delta" and self.thought:
+            self.thought[-1]["signature"] += delta.signature
+
+    def finished(self) -> Finished:
+        usage = Usage(
+            prompt_tokens=self._input,
+            completion_tokens=self._output,
+            total_tokens=self._input + self._output,
+        )
+        return Finished(REASONS.get(self._reason, self._reason), model=self._model, usage=usage)
+
+
+@dataclass(frozen=True)
+class _Begun:
+    """An answer of which the first block has arrived."""
+
+    stream: Any
+    reader: _Reader
+    deltas: Sequence[Delta]
+
+
+class AnthropicConnector:
+    """One model of Anthropic's API, or of an endpoint that speaks it. The thinking before calls of
+    tools is kept for the next round, which the API requires."""
+
+    def __init__(self, spec: ConnectorSpec) -> None:
+        self._spec = spec
+        self._name = spec.id or spec.label or "anthropic"
+        self._thoughts: OrderedDict[str, Blocks] = OrderedDict()  # by the id of the first call
+
+    @asynccontextmanager
+    async def stream(self, call: ModelCall, /) -> AsyncIterator[AsyncIterator[Delta]]:
+        """Stream an answer. Raises ModelNotConfigured when model or key is missing, and ModelError
+        when the answer fails."""
+        self._check()
+        async with aclosing(self._deltas(call)) as deltas:
+            yield deltas
+
+    async def _deltas(self, call: ModelCall) -> AsyncGenerator[Delta]:
+        async with self._client() as client:
+            begun = await self._begin(client, call)
+            reader = begun.reader
+            async with begun.stream:
+                for delta in begun.deltas:
+                    yield delta
+                with self._translated_errors(begun=True):
+                    while not reader.whole:
+                        event = await self._next(begun.stream)
+                        if event is END:
+                            break
+                        for delta in reader.read(event):
+                            yield delta
+            if not reader.whole:
+                raise ModelTruncated(
+                    f"the answer of model {self._name!r} ended before it was whole"
+                    " (no message_stop)"
+                )
+            self._keep_thought(reader)
+            yield reader.finished()
+
+    def _keep_thought(self, reader: _Reader) -> None:
+        if reader.tools and reader.thought:
+            self._thoughts[reader.tools[0]] = reader.thought
+            while len(self._thoughts) > MOST_THOUGHTS:
+                self._thoughts.popitem(last=False)
+
+    async def _begin(self, client: AsyncAnthropic, call: ModelCall) -> _Begun:
+        """Try until the first block arrives. Each failed try is a step of the trace."""
+        tries = self._spec.options.retries + 1
+        for number in range(1, tries + 1):
+            try:
+                return await self._try(client, call)
+            except ModelError as error:
+                if not error.again or number == tries:
+                    raise
+                longest = min(PAUSE * 2 ** (number - 1), LONGEST_PAUSE)
+                pause = longest * random.uniform(0.75, 1) if error.after is None else error.after
+                node = open_span("model_try", f"try {number} of {tries}")
+                node.data.update(code=error.code, next_try_after_ms=round(pause * 1000))
+                node.fail(str(error))
+                node.close()
+                await anyio.sleep(pause)
+        raise AssertionError("a last try returns or raises")
+
+    async def _try(self, client: AsyncAnthropic, call: ModelCall) -> _Begun:
+        patience = self._spec.options.first_token_timeout
+        body = request(call, self._spec, lambda id: self._thoughts.get(id, []))
+        with self._translated_errors(begun=False), anyio.move_on_after(patience):
+            stream: Any = await client.messages.create(
+                model=body.pop("model"),
+                messages=body.pop("messages"),
+                max_tokens=body.pop("max_tokens"),
+                stream=True,
+                extra_body=body,
+            )
+            reader, deltas = _Reader(), list[Delta]()
+            try:
+                while not (reader.begun or reader.whole):
+                    event = await anext(aiter(stream), END)
+                    if event is END:
+                        break
+                    deltas += reader.read(event)
+            except BaseException:
+                with anyio.move_on_after(1, shield=True):
+                    await stream.close()
+                raise
+            return _Begun(stream, reader, deltas)
+        raise ModelStalled(
+            f"model {self._name!r} sent no token within {patience:g} s of the request",
+            hint="options.first_token_timeout of the connector is this deadline",
+        )
+
+    async def _next(self, stream: Any) -> Any:
+        patience = self._spec.options.timeout
+        with anyio.move_on_after(patience):
+            return await anext(aiter(stream), END)
+        raise ModelStalled(
+            f"model {self._name!r} stopped sending: no further token within {patience:g} s",
+            hint="options.timeout of the connector is this deadline",
+        )
+
+    def _client(self) -> AsyncAnthropic:
+        import httpx2
+
+        with extra("anthropic", f"connector {self._name!r}", ModelNotConfigured):
+            import anthropic
+
+        options = self._spec.options
+        return anthropic.AsyncAnthropic(
+            api_key=self._key or NO_KEY,  # which keeps the SDK from reading the environment
+            base_url=options.host or ANTHROPIC,
+            timeout=httpx2.Timeout(options.timeout, read=None, pool=None),
+            max_retries=0,
+            default_headers=dict(options.headers),
+        )
+
+    @property
+    def _key(self) -> str:
+        """The key; "" when it is an environment variable that is not set."""
+        key = self._spec.options.key.strip()
+        return "" if key.startswith("$ENV.") else key
+
+    def _check(self) -> None:
+        file = f"connectors/{self._name}.conn.yao"
+        if not self._spec.options.model:
+            raise ModelNotConfigured(
+                f"connector {self._name!r} names no model", hint=f"set options.model in {file}"
+            )
+        if not self._key and needs_key(self._spec.options.host or ANTHROPIC):
+            raise ModelNotConfigured(
+                f"connector {self._name!r} has no key",
+                hint=f'set options.key in {file}, such as "$ENV.ANTHROPIC_API_KEY"',
+            )
+
+    @contextmanager
+    def _translated_errors(self, *, begun: bool) -> Iterator[None]:
+        """Translate every error of the SDK and its transport into a ModelError. `begun`: part of
+        the answer has arrived."""
+        import anthropic
+        import httpx2
+
+        try:
+            yield
+        except HostError:
+            raise
+        except anthropic.APIStatusError as exc:
+            raise self._refused(exc) from exc
+        except (anthropic.APIConnectionError, httpx2.HTTPError, httpx2.StreamError) as exc:
+            raise self._broken(exc, begun=begun) from exc
+        except (anthropic.AnthropicError, ValueError, TypeError, AttributeError) as exc:
+            raise ModelGarbled(
+                f"model {self._name!r} sent something that is not an event of the API:"
+                f" {str(exc)[:200]}"
+            ) from exc
+
+    def _refused(self, exc: Any) -> ModelError:
+        """Return the error of a status, or of an `error` event inside a stream (status 200)."""
+        body = exc.body.get("error", exc.body) if isinstance(exc.body, dict) else exc.body
+        kind = body.get("type", "") if isinstance(body, dict) else ""
+        if exc.status_code != 200:
+            keyless = not self._key
+            return refusal(self._name, exc.status_code, body, exc.response.headers, keyless=keyless)
+        message = str(body.get("message", "") if isinstance(body, dict) else exc)[:300]
+        if is_overflow(message):
+            return overflow(self._name, f": {message}")
+        error = ModelError(f"model {self._name!r} reported an error: {message or kind}")
+        error.again = kind in ("overloaded_error", "api_error", "rate_limit_error")
+        return error
+
+    def _broken(self, exc: Exception, *, begun: bool) -> ModelError:
+        reason = str(exc.__cause__ or exc) or exc.__class__.__name__
+        if begun:
+            return ModelTruncated(
+                f"the connection to model {self._name!r} broke before the answer was whole:"
+                f" {reason}"
+            )
+        where = self._spec.options.host or ANTHROPIC
+        error = ModelUnreachable(
+            f"model {self._name!r} cannot be reached at {where}: {reason}",
+            hint="check options.host of the connector",
+        )
+        error.again = True
+        return error
