@@ -70,6 +70,7 @@ DOORS = {
     "limits": ("host.server.limits",),
     "prometheus_client": ("host.server.metrics",),
     "click": ("host.cli",),
+    "prompt_toolkit": ("host.cli.prompt",),
     "rich": ("host.cli", "host.output.terminal", "host.output.tree"),
 }
 

@@ -36,6 +36,7 @@ from groundhook.host.turn.stream import open_turn
 
 LOST = ("turn_lost", "the answer broke off: the process that gave it ended")
 UNDOING_S = 5.0
+DAY_MS = 24 * 3600 * 1000
 
 # A question of the user: text, parts, or a whole message.
 Question = str | Sequence[Mapping[str, Any]] | Message | Mapping[str, Any]
@@ -84,6 +85,15 @@ class Conversations:
         """Remove what hooks remember of a chat (`ctx.memory.chat`)."""
         identity = Identity(tenant_id=owner.tenant, user_id=owner.user)
         await self.runtime().memory.of(identity, id).namespace("chat").clear()
+
+    async def purge(self, now: int, days: int) -> int:
+        """Remove the chats that have not changed for so many days before `now`, in milliseconds
+        since 1970. Returns their number."""
+        before = now - days * DAY_MS + 1
+        removed = await self.store.upkeep.purge(chats_before=before, logs_before=0)
+        for owner, id in removed:
+            await self.forget(owner, id)
+        return len(removed)
 
     async def end_lost_turns(self) -> int:
         """Give the turns of processes that have ended their end: their text so far is kept.

@@ -104,6 +104,15 @@ class Marks:
     lost: bool = False
 
 
+@dataclass(frozen=True)
+class KeptChat:
+    """A chat, its owner, and the number of its messages in all branches."""
+
+    owner: Owner
+    chat: Chat
+    messages: int
+
+
 class Chats(Protocol):
     """The chats of an owner."""
 
@@ -195,8 +204,8 @@ class TurnLogs(Protocol):
 class Upkeep(Protocol):
     """What the operator of the host does, across owners."""
 
-    async def every(self, page: Page, /) -> Sequence[tuple[Owner, Chat]]:
-        """Return a page of all chats, the last changed first, each with its owner."""
+    async def every(self, page: Page, owner: Owner | None = None, /) -> Sequence[KeptChat]:
+        """Return a page of all chats, or of those of an owner, the last changed first."""
         ...
 
     async def owners_of(self, chat: str, /) -> Sequence[Owner]:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from groundhook.host.chats.chats import delete_chat, list_rows
-from groundhook.host.chats.ports import Page
+from groundhook.host.chats.ports import KeptChat, Page
 from groundhook.host.chats.tables import CHAT, TURN, chat_in, known_id, owner_in, turn_in
 from groundhook.host.core.errors import UnknownName
-from groundhook.host.core.types.chats import Chat, Owner, StoredTurn
+from groundhook.host.core.types.chats import Owner, StoredTurn
 from groundhook.host.storage.sql import Sql, Threads
 
 
@@ -18,10 +18,14 @@ class SqlUpkeep:
     def __init__(self, threads: Threads) -> None:
         self._threads = threads
 
-    async def every(self, page: Page, /) -> Sequence[tuple[Owner, Chat]]:
-        """Return a page of all chats, the last changed first, each with its owner."""
-        rows = await self._threads.read(lambda sql: list_rows(sql, page, f"owner, {CHAT}"))
-        return [(owner_in(row[0]), chat_in(row[1:])) for row in rows[: page.limit]]
+    async def every(self, page: Page, owner: Owner | None = None, /) -> Sequence[KeptChat]:
+        """Return a page of all chats, or of those of an owner, the last changed first."""
+        columns = (
+            "owner, (select count(*) from messages m where m.owner = chats.owner"
+            f" and m.chat_id = chats.id), {CHAT}"
+        )
+        rows = await self._threads.read(lambda sql: list_rows(sql, page, columns, owner))
+        return [KeptChat(owner_in(row[0]), chat_in(row[2:]), row[1]) for row in rows[: page.limit]]
 
     async def owners_of(self, chat: str, /) -> Sequence[Owner]:
         """Return whom chats with this id belong to. Raises UnknownName."""

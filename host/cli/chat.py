@@ -1,27 +1,28 @@
-"""`groundhook chat`: one turn of a conversation, shown as it happens."""
+"""`groundhook chat`: a conversation, or one turn of it, shown as it happens."""
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator, Mapping
+from contextlib import AbstractAsyncContextManager, suppress
 from datetime import datetime
-from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
+from groundhook.host.app.host import Host
 from groundhook.host.app.opening import open_host
 from groundhook.host.cli import options
-from groundhook.host.cli.edge import DEBUG_HINT, FAILED, execute
+from groundhook.host.cli.edge import FAILED, execute
 from groundhook.host.cli.report import Report
-from groundhook.host.core.types.events import Event, Failed
-
-if TYPE_CHECKING:
-    from groundhook.host.output.terminal import Terminal
+from groundhook.host.cli.view import View
+from groundhook.host.core.errors import UnknownName
+from groundhook.host.core.types.events import Event
 
 
 @click.command("chat")
 @click.argument("assistant")
-@click.argument("message", type=options.Words(needed=True))
+@click.argument("message", type=options.Words(needed=True), required=False)
 @options.common
 @click.option(
     "--search/--no-search",
@@ -48,7 +49,7 @@ if TYPE_CHECKING:
 )
 def command(
     assistant: str,
-    message: str,
+    message: str | None,
     app: Path,
     search: bool | None,
     connector: tuple[str, ...],
@@ -63,59 +64,80 @@ def command(
     as_json: bool,
     debug: bool,
 ) -> int:
-    """Send MESSAGE to ASSISTANT, and watch it search, answer and cite.
+    """Send MESSAGE to ASSISTANT, and watch it search, answer and cite. Without MESSAGE: a
+    conversation, which is kept; --chat ID continues one.
 
-    The answer and its sources are on standard output, warnings and errors on standard error.
+    The answer and its sources are on standard output, warnings and errors on standard error. In a
+    conversation, Ctrl-C stops an answer and Ctrl-D ends it; where standard input is no terminal,
+    each of its lines is a question.
     """
     report = Report(json=as_json)
     asking = options.asking(
         user=user, team=team, tenant=tenant, chat=chat, locale=locale, metadata=metadata
     )
+    overrides = {"search": search, "connector": connector or None}
 
     async def work() -> int:
-        failed = False
-        async with (
-            open_host(app, now=now, tune_gc=True) as host,
-            host.stream(
-                assistant, message, search=search, connector=connector or None, **asking
-            ) as events,
-        ):
-            with View(report, trace=trace) as view:
-                async for event in events:
-                    failed = failed or event.type == "error"
-                    view.show(event)
+        async with open_host(app, now=now, tune_gc=True) as host:
+            if message is None:
+                failed = await _converse(host, assistant, report, asking, overrides, trace=trace)
+            else:
+                turn = await _turn(host, assistant, message, asking, overrides)
+                failed = await _show(turn, report, trace=trace)
         return FAILED if failed else 0
 
     return execute(work, report, debug=debug)
 
 
-class View:
-    """Shows events as JSON lines or in the terminal; leaving it ends the line of the answer."""
+async def _show(
+    turn: AbstractAsyncContextManager[AsyncIterator[Event]], report: Report, *, trace: bool
+) -> bool:
+    """Show a turn and return whether it failed."""
+    failed = False
+    async with turn as events:
+        with View(report, trace=trace) as view:
+            async for event in events:
+                failed = failed or event.type == "error"
+                view.show(event)
+    return failed
 
-    def __init__(self, report: Report, *, trace: bool) -> None:
-        self._report = report
-        self._trace = trace
 
-    @cached_property
-    def _terminal(self) -> Terminal:
-        # Imported here because JSON lines need no terminal.
-        from groundhook.host.output.terminal import Terminal
+async def _turn(
+    host: Host,
+    assistant: str,
+    message: str,
+    asking: Mapping[str, Any],
+    overrides: Mapping[str, Any],
+) -> AbstractAsyncContextManager[AsyncIterator[Event]]:
+    """Return the turn of one message: the next of the kept conversation that --chat names, else
+    one that is not kept."""
+    id = asking["options"].get("chat_id")
+    if id is not None:
+        with suppress(UnknownName):
+            async with host.chat(assistant, identity=asking["identity"], chat_id=id) as chat:
+                options = {**asking["options"]}
+                del options["chat_id"]
+                return chat.send(message, **overrides, options=options)
+    return host.stream(assistant, message, **overrides, **asking)
 
-        return Terminal(self._report.out, self._report.err, trace=self._trace)
 
-    def __enter__(self) -> View:
-        return self
+async def _converse(
+    host: Host,
+    assistant: str,
+    report: Report,
+    asking: Mapping[str, Any],
+    overrides: Mapping[str, Any],
+    *,
+    trace: bool,
+) -> bool:
+    """Hold a conversation and return whether a turn of it has failed."""
+    # Imported here because a single turn needs neither.
+    from groundhook.host.cli.conversation import COMMANDS, Conversation
+    from groundhook.host.cli.prompt import opened_lines
 
-    def __exit__(self, *_: object) -> None:
-        if not self._report.json:
-            self._terminal.close()
-
-    def show(self, event: Event) -> None:
-        if isinstance(event, Failed) and event.code == "internal":
-            event = event.model_copy(update={"hint": DEBUG_HINT})
-        if not self._report.json:
-            self._terminal.show(event)
-        elif isinstance(event, Failed):
-            self._report.failed(event)
-        else:
-            self._report.line(event)
+    lines = opened_lines(host.app.state / "questions", list(COMMANDS), json=report.json)
+    conversation = Conversation(
+        host, assistant, lines, report, asking=asking, overrides=overrides, trace=trace
+    )
+    await conversation.run()
+    return conversation.failed

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import signal
-import stat
 import sys
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextlib import aclosing
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,15 +19,18 @@ from groundhook.host.app.opening import open_host
 from groundhook.host.app.reload import Swap
 from groundhook.host.app.watching import Stamp, changes, stamps
 from groundhook.host.cli import options
-from groundhook.host.cli.chat import View
 from groundhook.host.cli.check import count, report_problem
+from groundhook.host.cli.conversation import COMMANDS, Conversation
 from groundhook.host.cli.edge import FAILED, execute
+from groundhook.host.cli.prompt import Lines, is_nowhere, opened_lines
 from groundhook.host.cli.report import Report
 from groundhook.host.core.error_events import failures
 from groundhook.host.core.errors import HostError
+from groundhook.host.core.problems import Problem
+from groundhook.host.core.types.events import Warned
 from groundhook.host.output.tree import duration
 
-PIECE = 1 << 16  # bytes read from standard input at once
+Beside = Callable[[Callable[[], None]], Awaitable[None]]
 
 
 @click.command("dev")
@@ -51,68 +53,117 @@ def command(
     """Watch the app, and swap what is saved while turns go on.
 
     A turn in flight ends on what it began with. A broken file is reported, and its last good
-    version stays. With ASSISTANT every line on standard input is a turn. Ctrl-C ends it, and so
-    does the end of those lines: with 1 when a turn has failed.
+    version stays; types of hooks are checked on every save. With ASSISTANT it is a conversation as
+    `groundhook chat ASSISTANT` is, and Ctrl-C stops an answer. Where standard input is no terminal,
+    every line of it is a question, and the end of the lines ends it: with 1 when a turn has failed.
     """
     report = Report(json=as_json)
-    folder = str(app.absolute())
     asking = options.asking(
         user=user, team=team, tenant=tenant, chat=chat, locale=locale, metadata=metadata
     )
 
     async def work() -> int:
         code = 0
-
-        async def converse(opened: Host, name: str, scope: anyio.CancelScope) -> None:
-            nonlocal code
-            failed = await _converse(name, asking, opened, report)
-            if not _is_nowhere(
-                sys.stdin.fileno()
-            ):  # which is what a command in the background is given
-                code = FAILED if failed else 0
-                scope.cancel()
-
         async with (
             open_host(app, tune_gc=True) as host,
             host.runtime.hooks.keep_compiler(),
             anyio.create_task_group() as tasks,
         ):
-            tasks.start_soon(_until_interrupted, tasks.cancel_scope)
-            if assistant is not None:
-                host.app.package(assistant)
+            lines = _lines(host, report) if assistant is not None else None
+            typed = lines is not None and lines.typed
+            tasks.start_soon(_until_interrupted, tasks.cancel_scope, typed)
             seen = stamps(app)
             for problem in (await host.reload()).problems:
                 report_problem(report, problem)
-            report.show(
-                f"watching {count(len(host.app.packages), 'assistant')} in {folder!r}; Ctrl-C ends"
-                " this"
-            )
-            if report.json:
-                report.line({"type": "watching", "assistants": list(host.app.packages)})
-            tasks.start_soon(_watch, app, seen, host, report)
-            if assistant is not None:
-                tasks.start_soon(converse, host, assistant, tasks.cancel_scope)
-            await anyio.sleep_forever()
+            _greet(host, app, report)
+            watch = Watch(host, app, report, beside=lines.beside if lines else None)
+            tasks.start_soon(watch.run, seen)
+            if assistant is None or lines is None:
+                await anyio.sleep_forever()
+            else:
+                conversation = Conversation(host, assistant, lines, report, asking=asking)
+                await conversation.run(create=True)
+                # The command in the background, which was given nothing to read, goes on.
+                if not typed and is_nowhere(sys.stdin.fileno()):
+                    await anyio.sleep_forever()
+                code = FAILED if conversation.failed and not typed else 0
+            tasks.cancel_scope.cancel()
         return code
 
     return execute(work, report, debug=debug)
 
 
-async def _until_interrupted(scope: anyio.CancelScope) -> None:
-    with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
+def _lines(host: Host, report: Report) -> Lines:
+    return opened_lines(host.app.state / "questions", list(COMMANDS), json=report.json)
+
+
+def _greet(host: Host, app: Path, report: Report) -> None:
+    folder = str(app.absolute())
+    report.show(
+        f"watching {count(len(host.app.packages), 'assistant')} in {folder!r}; Ctrl-C ends this"
+    )
+    if report.json:
+        report.line({"type": "watching", "assistants": list(host.app.packages)})
+
+
+async def _until_interrupted(scope: anyio.CancelScope, typed: bool) -> None:
+    """End the command on a signal. Where a person types, Ctrl-C belongs to the conversation."""
+    wanted = [signal.SIGTERM] if typed else [signal.SIGINT, signal.SIGTERM]
+    with anyio.open_signal_receiver(*wanted) as signals:
         async for _ in signals:
             scope.cancel()
             return
 
 
-async def _watch(root: Path, seen: Mapping[Path, Stamp], host: Host, report: Report) -> None:
-    async with aclosing(changes(root, seen)) as batches:
-        async for paths in batches:
-            swap = await host.reload(paths)
-            _tell_swap(swap, sorted(path.relative_to(root).as_posix() for path in paths), report)
+async def _at_once(show: Callable[[], None]) -> None:
+    show()
 
 
-def _tell_swap(swap: Swap, files: list[str], report: Report) -> None:
+class Watch:
+    """Reads anew what is saved, and shows what came of it. `beside` shows something without
+    spoiling the line that is typed."""
+
+    def __init__(self, host: Host, root: Path, report: Report, *, beside: Beside | None) -> None:
+        self._host, self._root, self._report = host, root, report
+        self._beside = beside or _at_once
+        self._typed: dict[str, list[Problem]] = {}  # the problems shown last, by assistant
+
+    async def run(self, seen: Mapping[Path, Stamp]) -> None:
+        """Watch until the task is cancelled."""
+        async with aclosing(changes(self._root, seen)) as batches:
+            async for paths in batches:
+                swap = await self._host.reload(paths)
+                files = sorted(path.relative_to(self._root).as_posix() for path in paths)
+                await self._beside(partial(_show_swap, swap, files, self._report))
+                await self._check_types(swap.assistants)
+
+    async def _check_types(self, assistants: Iterable[str]) -> None:
+        """Show what the type checker finds in the hooks of assistants that were swapped."""
+        for id in assistants:
+            try:
+                found = [each for each in await self._host.check(id) if _is_type_error(each)]
+            except HostError as exc:  # such as an extra that is not installed
+                await self._beside(partial(self._show_failure, exc))
+                return
+            before, self._typed[id] = self._typed.get(id, []), found
+            await self._beside(partial(self._show_types, id, found, mended=bool(before)))
+
+    def _show_failure(self, exc: HostError) -> None:
+        for event in failures(exc):
+            self._report.warned(Warned(code=event.code, message=event.message, hint=event.hint))
+
+    def _show_types(self, id: str, found: list[Problem], *, mended: bool) -> None:
+        for problem in found:
+            report_problem(self._report, problem)
+        if mended and not found:
+            self._report.show(Text(f"{id}: types fit again", "green"))
+
+
+def _is_type_error(problem: Problem) -> bool:
+    return problem.code.startswith("TS")
+
+
+def _show_swap(swap: Swap, files: list[str], report: Report) -> None:
     for problem in swap.problems:
         report_problem(report, problem)
     if swap.problems:
@@ -142,50 +193,3 @@ def _as_json(swap: Swap) -> dict[str, Any]:
         "restart": swap.restart,
         "took_ms": swap.took_ms,
     }
-
-
-async def _converse(assistant: str, asking: Mapping[str, Any], host: Host, report: Report) -> bool:
-    """Every line that is typed is a turn, on what is good when it begins. Whether one has
-    failed."""
-    failed = False
-    async for line in _lines():
-        message = line.strip()
-        if not message:
-            continue
-        try:
-            async with host.stream(assistant, message, **asking) as events:
-                with View(report, trace=False) as view:
-                    async for event in events:
-                        failed = failed or event.type == "error"
-                        view.show(event)
-        except HostError as exc:
-            failed = True
-            for event in failures(exc):
-                report.failed(event)
-    return failed
-
-
-async def _lines() -> AsyncIterator[str]:
-    """Lines of standard input as they are typed. No thread waits for them, so that nothing keeps
-    the process at its end."""
-    descriptor = sys.stdin.fileno()
-    waits = not stat.S_ISREG(os.fstat(descriptor).st_mode) and not _is_nowhere(descriptor)
-    held = b""
-    while True:
-        if waits:
-            await anyio.wait_readable(descriptor)
-        data = os.read(descriptor, PIECE)
-        held += data
-        *whole, held = held.split(b"\n")
-        for line in [*whole, *([held] if not data and held else [])]:
-            yield line.decode("utf-8", "replace")
-        if not data:
-            return
-
-
-def _is_nowhere(descriptor: int) -> bool:
-    """Whether it is /dev/null, which no event loop can wait for."""
-    nowhere = Path(os.devnull).stat()
-    return os.fstat(descriptor).st_rdev == nowhere.st_rdev and stat.S_ISCHR(
-        os.fstat(descriptor).st_mode
-    )

@@ -19,7 +19,11 @@ from groundhook.host.cli.streams import open_what_is_closed, replace_what_has_no
 COMMANDS = {
     "chat": (
         "groundhook.host.cli.chat",
-        "Send a message to an assistant, and watch it search, answer and cite.",
+        "Talk with an assistant, and watch it search, answer and cite.",
+    ),
+    "chats": (
+        "groundhook.host.cli.chats",
+        "Conversations that are kept: list, show, export, purge.",
     ),
     "search": ("groundhook.host.cli.search", "Search the web, knowledge bases or databases."),
     "kb": (

@@ -331,7 +331,9 @@ async def test_purging_removes_what_was_not_changed_since(store: ChatStore) -> N
     running = await begin(store, busy.id, question(busy.id), BOB)
     assert list(await store.upkeep.purge(chats_before=40, logs_before=0)) == [(ADA, old.id)]
     listed = await store.upkeep.every(Page())
-    assert [(owner, each.id) for owner, each in listed] == [(ADA, fresh.id), (BOB, busy.id)]
+    assert [(each.owner, each.chat.id) for each in listed] == [(ADA, fresh.id), (BOB, busy.id)]
+    assert [each.messages for each in listed] == [0, 1]
+    assert [each.chat.id for each in await store.upkeep.every(Page(), BOB)] == [busy.id]
     assert await store.upkeep.owners_of(busy.id) == [BOB]
     await end(store, running, owner=BOB, log=b"1\n")
     await store.upkeep.purge(chats_before=0, logs_before=40)

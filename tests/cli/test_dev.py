@@ -112,7 +112,7 @@ def test_an_interrupt_ends_it_cleanly(hook: Path, shop: Path, stdin: int) -> Non
 
 def test_a_failed_turn_is_reported_and_the_next_one_runs(hook: Path, shop: Path) -> None:
     hook.write_text(
-        "function Create(ctx, messages) { if (messages[0].content === 'fail') throw new Error('so"
+        "function Create(ctx, messages) { if (messages[messages.length - 1].content === 'fail') throw new Error('so"
         " be it'); }",
         encoding="utf-8",
     )
@@ -146,7 +146,7 @@ def test_the_end_of_piped_lines_ends_it(
     hook: Path, shop: Path, lines: str, code: int, ended: int
 ) -> None:
     hook.write_text(
-        "function Create(ctx, [{ content }]) {\n  if (content === 'fail') throw new Error('no');\n"
+        "function Create(ctx, messages) {\n  if (messages.at(-1).content === 'fail') throw new Error('no');\n"
         "  return { search: false, connector: 'plain' };\n}",
         encoding="utf-8",
     )

@@ -1,0 +1,190 @@
+"""`groundhook chats`: the conversations that are kept, for the operator of the host."""
+
+from __future__ import annotations
+
+import time
+from datetime import datetime
+from pathlib import Path
+
+import click
+from rich.text import Text
+
+from groundhook.host.app.host import Host
+from groundhook.host.app.opening import open_host
+from groundhook.host.chats.ports import KeptChat, Page
+from groundhook.host.cli import options
+from groundhook.host.cli.check import count
+from groundhook.host.cli.edge import execute
+from groundhook.host.cli.report import Report
+from groundhook.host.cli.tables import table
+from groundhook.host.cli.view import View
+from groundhook.host.core.errors import UsageError
+from groundhook.host.core.types.chats import Owner
+from groundhook.host.dialects.kept import events_of
+from groundhook.host.dialects.markdown import exported
+
+
+@click.group("chats")
+def command() -> None:
+    """Conversations that are kept: list, show, export, purge."""
+
+
+@command.command("list", short_help="List conversations, the last changed first.")
+@options.common
+@options.asker
+@click.option("--assistant", type=options.Words(), metavar="A", help="Only those with A.")
+@click.option(
+    "--limit", type=click.IntRange(1, 1000), default=50, metavar="N", help="At most N (50)."
+)
+def list_(
+    app: Path,
+    user: str,
+    team: str,
+    tenant: str,
+    assistant: str | None,
+    limit: int,
+    as_json: bool,
+    debug: bool,
+) -> int:
+    """List conversations, the last changed first: all of them, or those of --user and --tenant."""
+    report = Report(json=as_json)
+    owner = Owner(tenant, user) if user or tenant else None
+
+    async def work() -> int:
+        page = Page(limit=limit, assistant_id=assistant or "", archived=None)
+        async with open_host(app, tune_gc=True) as host:
+            found = await host.chats.upkeep.every(page, owner)
+        if report.json:
+            for each in found:
+                report.line(_line(each))
+        elif found:
+            report.show(table(COLUMNS, [_row(each) for each in found], numbers=["messages"]))
+        else:
+            report.show("No conversations are kept.")
+        return 0
+
+    return execute(work, report, debug=debug)
+
+
+COLUMNS = ("id", "assistant", "title", "messages", "changed", "user", "tenant")
+
+
+def _row(kept: KeptChat) -> tuple[object, ...]:
+    chat, owner = kept.chat, kept.owner
+    changed = datetime.fromtimestamp(chat.changed_at / 1000).astimezone()
+    when = changed.strftime("%Y-%m-%d %H:%M")
+    return (chat.id, chat.assistant_id, chat.title, kept.messages, when, owner.user, owner.tenant)
+
+
+def _line(kept: KeptChat) -> dict[str, object]:
+    about = {"messages": kept.messages, "user": kept.owner.user, "tenant": kept.owner.tenant}
+    return {**kept.chat.model_dump(mode="json"), **about}
+
+
+@command.command("show", short_help="Show a conversation as it was shown live.")
+@click.argument("id")
+@options.common
+@options.asker
+def show(id: str, app: Path, user: str, team: str, tenant: str, as_json: bool, debug: bool) -> int:
+    """Show the conversation ID: the branch that is shown, its questions and answers with their
+    sources. --user and --tenant say whose, where two have the same id."""
+    report = Report(json=as_json)
+
+    async def work() -> int:
+        async with open_host(app, tune_gc=True) as host:
+            owner = await _owner(host, id, user, tenant)
+            path = await host.chats.conversations.path(owner, id)
+        for message in path:
+            if report.json:
+                report.line(message)
+            elif message.answer is None:
+                report.show(Text(f"› {message.text}", "bold"))
+            else:
+                with View(report, trace=False) as view:
+                    for event in events_of(message.answer):
+                        view.show(event)
+                report.show("")
+        return 0
+
+    return execute(work, report, debug=debug)
+
+
+@command.command("export", short_help="Write a conversation as Markdown or JSON.")
+@click.argument("id")
+@options.common
+@options.asker
+@click.option(
+    "--format",
+    "format",
+    type=click.Choice(["markdown", "json"]),
+    default="markdown",
+    help="markdown: citations are footnotes; json: the chat and its messages.",
+)
+def export(
+    id: str,
+    app: Path,
+    user: str,
+    team: str,
+    tenant: str,
+    format: str,
+    as_json: bool,
+    debug: bool,
+) -> int:
+    """Write the conversation ID to standard output: the branch that is shown."""
+    report = Report(json=as_json)
+
+    async def work() -> int:
+        async with open_host(app, tune_gc=True) as host:
+            owner = await _owner(host, id, user, tenant)
+            chat = await host.chats.chats.chat(owner, id)
+            path = await host.chats.conversations.path(owner, id)
+            package = host.app.packages.get(chat.assistant_id)
+        if format == "json" or report.json:
+            messages = [message.model_dump(mode="json") for message in path]
+            report.line({"chat": chat.model_dump(mode="json"), "messages": messages})
+        else:
+            name = package.name if package and package.name else chat.assistant_id
+            click.echo(exported(chat, path, name=name), nl=False)
+        return 0
+
+    return execute(work, report, debug=debug)
+
+
+@command.command("purge", short_help="Remove conversations that have not changed for days.")
+@options.common
+@click.option(
+    "--older-than",
+    type=click.IntRange(0),
+    required=True,
+    metavar="DAYS",
+    help="Remove those that were last changed so many days ago, or earlier.",
+)
+def purge(app: Path, older_than: int, as_json: bool, debug: bool) -> int:
+    """Remove conversations that have not changed for DAYS days, with all that is kept of them, also
+    what hooks remember of them (ctx.memory.chat). Conversations with a turn under way stay."""
+    report = Report(json=as_json)
+
+    async def work() -> int:
+        async with open_host(app, tune_gc=True) as host:
+            removed = await host.conversations.purge(round(time.time() * 1000), older_than)
+        if report.json:
+            report.line({"removed": removed})
+        report.show(f"Removed {count(removed, 'conversation')}.")
+        return 0
+
+    return execute(work, report, debug=debug)
+
+
+async def _owner(host: Host, id: str, user: str, tenant: str) -> Owner:
+    """Return whose chat is meant. Raises UnknownName, and UsageError where two have the same
+    id."""
+    if user or tenant:
+        return Owner(tenant, user)
+    owners = await host.chats.upkeep.owners_of(id)
+    if len(owners) > 1:
+        users = ", ".join(repr(owner.user) for owner in owners)
+        raise UsageError(
+            f"there are {len(owners)} chats {id!r}, of the users {users}",
+            hint="--user and --tenant say whose is meant",
+        )
+    return owners[0]

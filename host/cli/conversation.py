@@ -1,0 +1,203 @@
+"""A conversation at the command line: questions are read, answers are shown as they come.
+
+`groundhook chat` and `groundhook dev` share it. Where a person types, Ctrl-C stops the answer that
+is under way, and words that begin with a slash are commands.
+"""
+
+from __future__ import annotations
+
+import difflib
+import signal
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
+from typing import TYPE_CHECKING, Any
+
+import anyio
+from rich.padding import Padding
+from rich.text import Text
+
+from groundhook.host.app.host import Host
+from groundhook.host.cli.prompt import Lines
+from groundhook.host.cli.report import Report
+from groundhook.host.cli.view import View
+from groundhook.host.core.error_events import failures
+from groundhook.host.core.errors import HostError
+from groundhook.host.core.types.chats import KeptCitation
+from groundhook.host.core.types.events import Event, Failed, Trace, TraceNode
+from groundhook.host.dialects.kept import events_of, kept
+
+if TYPE_CHECKING:
+    from groundhook.host.app.conversations import OpenChat
+
+COMMANDS = {
+    "/new": "begin a new conversation",
+    "/sources": "show what the last answer cites, with the passages",
+    "/trace": "show the steps of the last answer and their times",
+    "/help": "show these commands",
+    "/quit": "end the conversation (also Ctrl-D)",
+}
+
+
+class Conversation:
+    """A conversation with one assistant. `failed`: a turn of it has failed."""
+
+    def __init__(
+        self,
+        host: Host,
+        assistant: str,
+        lines: Lines,
+        report: Report,
+        *,
+        asking: Mapping[str, Any],
+        overrides: Mapping[str, Any] | None = None,
+        trace: bool = False,
+    ) -> None:
+        self.failed = False
+        self._host, self._assistant = host, assistant
+        self._lines, self._report = lines, report
+        self._identity = asking["identity"]
+        self._chat_id: str | None = asking["options"].get("chat_id")
+        options = {name: value for name, value in asking["options"].items() if name != "chat_id"}
+        self._sending = {**(overrides or {}), "options": options}
+        self._trace = trace
+        self._last: Sequence[Event] = ()
+
+    async def run(self, *, create: bool = False) -> None:
+        """Ask every line until the lines end. `create`: the chat that is named may be a new one.
+        Raises UnknownName for another."""
+        chat = await self._opened(self._chat_id, create=create)
+        if self._lines.typed:
+            await self._greet(chat)
+        async for line in self._lines:
+            text = line.strip()
+            if self._lines.typed and text == "/quit":
+                break
+            if self._lines.typed and text == "/new":
+                chat = await self._opened(None)
+                self._last = ()
+                self._report.show(Text("A new conversation begins.", "dim"))
+            elif self._lines.typed and text.startswith("/") and text[1:].isalpha():
+                self._run_command(text)
+            elif text:
+                await self._answer(chat, text)
+        if self._lines.typed and chat.is_kept:
+            hint = f"groundhook chat {self._assistant} --chat {chat.id}"
+            self._report.show(Text(f"Continue it with: {hint}", "dim"))
+
+    async def _opened(self, id: str | None, *, create: bool = False) -> OpenChat:
+        async with self._host.chat(
+            self._assistant, identity=self._identity, chat_id=id, create=create
+        ) as chat:
+            return chat
+
+    async def _greet(self, chat: OpenChat) -> None:
+        name = self._host.app.package(self._assistant).name or self._assistant
+        self._report.show(
+            Text.assemble((name, "bold"), (" · /help shows the commands, Ctrl-D ends", "dim"))
+        )
+        messages = await chat.messages()
+        shown = messages[-2:]
+        if len(messages) > len(shown):
+            self._report.show(Text(f"({len(messages) - len(shown)} earlier messages)", "dim"))
+        for message in shown:
+            if message.answer is None:
+                self._report.show(Text(f"› {message.text}", "bold"))
+                continue
+            self._last = list(events_of(message.answer))
+            self._show(self._last)
+
+    # ---- a turn
+
+    async def _answer(self, chat: OpenChat, text: str) -> None:
+        events: list[Event] = []
+        try:
+            if self._lines.typed:
+                async with anyio.create_task_group() as tasks:
+                    await tasks.start(_stop_on_interrupt, chat)
+                    await self._stream(chat.send(text, **self._sending), events)
+                    tasks.cancel_scope.cancel()
+            else:
+                await self._stream(chat.send(text, **self._sending), events)
+        except* HostError as group:
+            self.failed = True
+            for exc in group.exceptions:
+                if isinstance(exc, HostError):
+                    for event in failures(exc):
+                        self._report.failed(event)
+        self._last = events
+        if self._lines.typed:
+            self._report.show("")
+
+    async def _stream(self, turn: AbstractAsyncContextManager[Any], events: list[Event]) -> None:
+        with View(self._report, trace=self._trace) as view:
+            async with turn as arriving:
+                async for event in arriving:
+                    events.append(event)
+                    if isinstance(event, Failed) and event.code == "stopped":
+                        view.note("(stopped)")
+                        continue
+                    self.failed = self.failed or event.type == "error"
+                    view.show(event)
+
+    def _show(self, events: Sequence[Event]) -> None:
+        with View(self._report, trace=False) as view:
+            for event in events:
+                view.show(event)
+        self._report.show("")
+
+    # ---- commands
+
+    def _run_command(self, word: str) -> None:
+        match word:
+            case "/help":
+                for name, about in COMMANDS.items():
+                    self._report.show(Text.assemble((f"{name:10}", "cyan"), about))
+            case "/sources":
+                self._show_sources()
+            case "/trace":
+                self._show_trace()
+            case _:
+                near = difflib.get_close_matches(word, COMMANDS, n=1)
+                hint = f"did you mean {near[0]}?" if near else "/help shows the commands"
+                self._report.show(Text(f"There is no command {word}: {hint}", "yellow"))
+
+    def _show_sources(self) -> None:
+        cited = [each for each in kept(self._last).citations if each.item is not None]
+        if not cited:
+            self._report.show(Text("The last answer cites nothing.", "dim"))
+        for citation in cited:
+            self._show_source(citation)
+
+    def _show_source(self, citation: KeptCitation) -> None:
+        # Imported here because JSON lines need no terminal.
+        from groundhook.host.output.flow import visible
+        from groundhook.host.output.terminal import marker_style, place_of, title_of
+
+        item = citation.item
+        assert item is not None
+        marker = (visible(citation.marker), marker_style(citation.verdict, item.url))
+        self._report.show(Text.assemble(marker, "  ", (title_of(item), "bold")))
+        self._report.show(Padding(Text(place_of(item), "dim"), (0, 0, 0, 2)))
+        self._report.show(Padding(Text(visible(item.content)), (0, 0, 1, 2)))
+
+    def _show_trace(self) -> None:
+        from groundhook.host.output.tree import trace_tree
+
+        nodes: dict[str, TraceNode] = {}
+        for event in self._last:
+            if isinstance(event, Trace):
+                nodes[event.node.id] = event.node
+        if nodes:
+            self._report.show(trace_tree(nodes.values()))
+        else:
+            self._report.show(Text("There is no trace of the last answer.", "dim"))
+
+
+async def _stop_on_interrupt(
+    chat: OpenChat, *, task_status: anyio.abc.TaskStatus[None] = anyio.TASK_STATUS_IGNORED
+) -> None:
+    """Stop the turn that runs, on Ctrl-C; what had been said is kept."""
+    with anyio.open_signal_receiver(signal.SIGINT) as signals:
+        task_status.started()
+        async for _ in signals:
+            chat.stop()

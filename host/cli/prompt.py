@@ -1,0 +1,152 @@
+"""The lines that a person types, or a program writes to standard input, one question each.
+
+The only import of prompt_toolkit, which loads when a terminal is there to edit lines in.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import sys
+from collections.abc import AsyncIterator, Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+import anyio
+
+if TYPE_CHECKING:
+    from prompt_toolkit import PromptSession
+    from prompt_toolkit.input import Input
+    from prompt_toolkit.output import Output
+
+PIECE = 1 << 16  # bytes read from standard input at once
+SIGN = "› "
+HOW_TO_END = "/quit or Ctrl-D ends the conversation"
+
+
+class Lines(Protocol):
+    """Where the questions of a conversation come from. `typed`: by a person, who may stop an
+    answer with Ctrl-C and is shown more than the answers."""
+
+    typed: bool
+
+    def __aiter__(self) -> AsyncIterator[str]: ...
+
+    async def beside(self, show: Callable[[], None]) -> None:
+        """Call `show`, which writes to the terminal, without spoiling the line that is typed."""
+        ...
+
+
+def opened_lines(history: Path, commands: Sequence[str], *, json: bool) -> Lines:
+    """Return an editor where both ends are a terminal, else the lines of standard input.
+    `history`: the file of earlier questions. `commands` are completed."""
+    if json or not (sys.stdin.isatty() and sys.stdout.isatty()):
+        return PipedLines()
+    return Editor(history, commands)
+
+
+class Editor:
+    """A line editor with a history over all conversations of an app. Enter sends, Alt-Enter begins
+    a new line, Ctrl-C discards what was typed, Ctrl-D ends."""
+
+    typed = True
+
+    def __init__(
+        self,
+        history: Path,
+        commands: Sequence[str],
+        *,
+        input: Input | None = None,
+        output: Output | None = None,
+    ) -> None:
+        self._session = _session(history, commands, input, output)
+
+    async def __aiter__(self) -> AsyncIterator[str]:
+        while True:
+            try:
+                yield await self._session.prompt_async(SIGN)
+            except KeyboardInterrupt:
+                if not self._session.default_buffer.text:
+                    self._session.output.write(f"{HOW_TO_END}\n")
+                    self._session.output.flush()
+            except EOFError:
+                return
+
+    async def beside(self, show: Callable[[], None]) -> None:
+        """Call `show` above the line that is typed."""
+        from prompt_toolkit.application import run_in_terminal
+
+        if self._session.app.is_running:
+            await run_in_terminal(show)
+        else:
+            show()
+
+
+class PipedLines:
+    """The lines of standard input. No thread waits for them, so nothing keeps the process at its
+    end."""
+
+    typed = False
+
+    async def __aiter__(self) -> AsyncIterator[str]:
+        descriptor = sys.stdin.fileno()
+        waits = not stat.S_ISREG(os.fstat(descriptor).st_mode) and not is_nowhere(descriptor)
+        held = b""
+        while True:
+            if waits:
+                await anyio.wait_readable(descriptor)
+            data = os.read(descriptor, PIECE)
+            held += data
+            *whole, held = held.split(b"\n")
+            for line in [*whole, *([held] if not data and held else [])]:
+                yield line.decode("utf-8", "replace")
+            if not data:
+                return
+
+    async def beside(self, show: Callable[[], None]) -> None:
+        """Call `show`."""
+        show()
+
+
+def is_nowhere(descriptor: int) -> bool:
+    """Return whether a file is /dev/null, which no event loop can wait for."""
+    nowhere, file = Path(os.devnull).stat(), os.fstat(descriptor)
+    return file.st_rdev == nowhere.st_rdev and stat.S_ISCHR(file.st_mode)
+
+
+def _session(
+    history: Path, commands: Sequence[str], input: Input | None, output: Output | None
+) -> PromptSession[str]:
+    # Imported here because it takes longer than the rest of a command line that has a message.
+    from prompt_toolkit import PromptSession
+    from prompt_toolkit.completion import WordCompleter
+    from prompt_toolkit.history import FileHistory, History, InMemoryHistory
+    from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
+
+    keys = KeyBindings()
+
+    @keys.add("enter")
+    def _send(event: KeyPressEvent) -> None:
+        event.current_buffer.validate_and_handle()
+
+    @keys.add("escape", "enter")
+    def _new_line(event: KeyPressEvent) -> None:
+        event.current_buffer.insert_text("\n")
+
+    kept: History = InMemoryHistory()
+    try:
+        history.touch(mode=0o600)  # questions are private to their author
+        kept = FileHistory(str(history))
+    except OSError:  # a folder that cannot be written costs the history, not the conversation
+        pass
+    return PromptSession(
+        history=kept,
+        completer=WordCompleter(list(commands), sentence=True),
+        complete_while_typing=False,
+        multiline=True,
+        prompt_continuation="  ",
+        key_bindings=keys,
+        enable_history_search=True,
+        input=input,
+        output=output,
+    )

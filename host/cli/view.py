@@ -1,0 +1,54 @@
+"""Shows the events of a turn: as JSON lines, or in the terminal."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from groundhook.host.cli.edge import DEBUG_HINT
+from groundhook.host.cli.report import Report
+from groundhook.host.core.types.events import Event, Failed
+
+if TYPE_CHECKING:
+    from groundhook.host.output.terminal import Terminal
+
+
+class View:
+    """Shows events as JSON lines or in the terminal; leaving it ends the line of the answer."""
+
+    def __init__(self, report: Report, *, trace: bool) -> None:
+        self._report = report
+        self._trace = trace
+
+    @cached_property
+    def _terminal(self) -> Terminal:
+        # Imported here because JSON lines need no terminal.
+        from groundhook.host.output.terminal import Terminal
+
+        return Terminal(self._report.out, self._report.err, trace=self._trace)
+
+    def __enter__(self) -> View:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if not self._report.json:
+            self._terminal.close()
+
+    def show(self, event: Event) -> None:
+        if isinstance(event, Failed) and event.code == "internal":
+            event = event.model_copy(update={"hint": DEBUG_HINT})
+        if not self._report.json:
+            self._terminal.show(event)
+        elif isinstance(event, Failed):
+            self._report.failed(event)
+        else:
+            self._report.line(event)
+
+    def note(self, text: str) -> None:
+        """Show a remark on a line of its own, below what was shown; nothing as JSON."""
+        if self._report.json:
+            return
+        from rich.text import Text
+
+        self._terminal.close()
+        self._report.show(Text(text, "dim"))

@@ -1,0 +1,60 @@
+"""`groundhook chats`: what is kept is listed, shown as it was live, exported and removed."""
+
+from __future__ import annotations
+
+from tests.cli.conftest import Groundhook
+
+
+def talk(groundhook: Groundhook, *arguments: str) -> str:
+    done = groundhook("chat", "shop", "--json", *arguments, stdin="Which pens are red?\n")
+    assert done.code == 0
+    return str(done.lines[0]["chat_id"])
+
+
+def test_what_is_kept_is_shown_as_it_was_live(groundhook: Groundhook) -> None:
+    live = groundhook("chat", "shop", stdin="Which pens are red?\n").out
+    (only,) = groundhook("chats", "list", "--json").lines
+    shown = groundhook("chats", "show", only["id"]).out
+    assert only["title"] == "Which pens are red?"
+    assert shown.startswith("› Which pens are red?\n")
+    sources = live[live.index("The red pen") :].strip()
+    assert sources in shown
+
+
+def test_conversations_are_listed_with_their_owners(groundhook: Groundhook) -> None:
+    assert groundhook("chats", "list").out == "No conversations are kept.\n"
+    talk(groundhook, "--user", "ada", "--tenant", "acme")
+    talk(groundhook, "--user", "bob")
+    everyone = groundhook("chats", "list").out
+    assert "Which pens are red?" in everyone
+    assert "ada" in everyone
+    assert "bob" in everyone
+    (only,) = groundhook("chats", "list", "--user", "bob", "--json").lines
+    assert (only["user"], only["messages"], only["assistant_id"]) == ("bob", 2, "shop")
+
+
+def test_a_conversation_is_exported_with_footnotes(groundhook: Groundhook) -> None:
+    id = talk(groundhook)
+    markdown = groundhook("chats", "export", id).out
+    assert markdown.startswith("# Which pens are red?\n")
+    assert "The red pen is cheap [^1], the blue one is not #ref:zz9z." in markdown
+    assert "[^1]: " in markdown
+    (whole,) = groundhook("chats", "export", id, "--format", "json").lines
+    assert [message["role"] for message in whole["messages"]] == ["user", "assistant"]
+
+
+def test_old_conversations_are_removed(groundhook: Groundhook) -> None:
+    talk(groundhook)
+    assert groundhook("chats", "purge", "--older-than", "1").out == "Removed no conversations.\n"
+    assert groundhook("chats", "purge", "--older-than", "0").out == "Removed 1 conversation.\n"
+    assert groundhook("chats", "list", "--json").lines == []
+
+
+def test_the_same_id_of_two_users_needs_a_user(groundhook: Groundhook) -> None:
+    for user in ("ada", "bob"):
+        groundhook("dev", "shop", "--user", user, "--chat", "c1", stdin="Which pens are red?\n")
+    refused = groundhook("chats", "show", "c1")
+    assert refused.code == 1
+    assert "2 chats 'c1', of the users 'ada', 'bob'" in refused.err
+    assert groundhook("chats", "show", "c1", "--user", "ada").code == 0
+    assert "no chat 'nothing'" in groundhook("chats", "show", "nothing").err

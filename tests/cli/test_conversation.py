@@ -1,0 +1,234 @@
+"""`groundhook chat` without a message: a conversation in a terminal, and lines of a pipe."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import pty
+import re
+import select
+import stat
+import subprocess
+import termios
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from tests.cli.conftest import COMMAND, ENVIRONMENT
+
+_CONTROL = re.compile(r"\x1b(?:\[[0-9;?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[=>])|\r")
+PATIENCE = 40  # seconds; the test's own deadline is the bound
+
+
+class Screen:
+    """A command in a terminal of its own. `text` is all that it wrote, without control codes."""
+
+    def __init__(self, child: subprocess.Popen[bytes], terminal: int) -> None:
+        self.child, self._terminal = child, terminal
+        self._written = b""
+
+    @property
+    def text(self) -> str:
+        return _CONTROL.sub("", self._written.decode("utf-8", "replace"))
+
+    def until(self, wanted: str, *, after: int = 0) -> int:
+        """Read until the command has written `wanted` behind a place; return the place behind
+        it."""
+        deadline = time.monotonic() + PATIENCE
+        while (found := self.text.find(wanted, after)) < 0:
+            ready, _, _ = select.select([self._terminal], [], [], deadline - time.monotonic())
+            assert ready, f"{wanted!r} is not in {self.text[after:]!r}"
+            try:
+                piece = os.read(self._terminal, 65536)
+            except OSError:  # the command has ended
+                piece = b""
+            assert piece, f"ended without {wanted!r}: {self.text[after:]!r}"
+            self._written += piece
+        return found + len(wanted)
+
+    def type(self, keys: str) -> None:
+        os.write(self._terminal, keys.encode())
+
+    def ask(self, line: str, wanted: str) -> int:
+        """Type a line at the prompt and read until `wanted`, then until the next prompt."""
+        begin = len(self.text)
+        self.type(line + "\r")
+        place = self.until(wanted, after=begin)
+        self.until("›", after=place)
+        return place
+
+    def ended(self) -> int:
+        """Read to the end; return the exit code."""
+        while True:
+            try:
+                piece = os.read(self._terminal, 65536)
+            except OSError:
+                break
+            if not piece:
+                break
+            self._written += piece
+        return self.child.wait(20)
+
+
+def _take_terminal() -> None:
+    """Make standard input the terminal that Ctrl-C is typed at."""
+    fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+
+
+@contextmanager
+def terminal(app: Path, *arguments: str) -> Iterator[Screen]:
+    ours, theirs = pty.openpty()
+    child = subprocess.Popen(
+        [COMMAND, *arguments],
+        cwd=app,
+        env={**ENVIRONMENT, "HOME": str(app), "COLUMNS": "200", "PROMPT_TOOLKIT_NO_CPR": "1"},
+        stdin=theirs,
+        stdout=theirs,
+        stderr=theirs,
+        start_new_session=True,
+        preexec_fn=_take_terminal,
+    )
+    os.close(theirs)
+    try:
+        yield Screen(child, ours)
+    finally:
+        child.kill()
+        child.wait()
+        os.close(ours)
+
+
+def kept(app: Path) -> list[dict[str, object]]:
+    done = subprocess.run(
+        [COMMAND, "chats", "list", "--json"],
+        cwd=app,
+        env={**ENVIRONMENT, "HOME": str(app)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def test_a_conversation_in_a_terminal(shop: Path) -> None:
+    with terminal(shop, "chat", "shop") as screen:
+        screen.until("/help shows the commands")
+        screen.until("›")
+        screen.ask("Which pens are red?", "The red pen is cheap")
+        screen.ask("/sources", "product / 1")
+        screen.ask("/trace", "turn")
+        screen.ask("/sorces", "did you mean /sources?")
+        screen.ask("/help", "begin a new conversation")
+        screen.ask("And blue ones?", "The red pen is cheap")
+        screen.type("/quit\r")
+        assert screen.ended() == 0
+        id = re.search(r"groundhook chat shop --chat (c_[0-9a-f]{32})", screen.text)
+    assert id is not None
+    history = shop / ".groundhook/questions"
+    assert "Which pens are red?" in history.read_text(encoding="utf-8")
+    assert stat.S_IMODE(history.stat().st_mode) == 0o600
+
+    with terminal(shop, "chat", "shop", "--chat", id[1]) as screen:
+        place = screen.until("(2 earlier messages)")
+        place = screen.until("› And blue ones?", after=place)
+        screen.until("The red pen is cheap", after=place)
+        screen.until("›", after=place + 1)
+        screen.type("\x04")
+        assert screen.ended() == 0
+
+
+def test_ctrl_c_stops_the_answer_and_not_the_program(shop: Path) -> None:
+    with terminal(shop, "chat", "shop", "--connector", "slow", "--no-search") as screen:
+        screen.until("›")
+        begin = len(screen.text)
+        screen.type("Wait for ever\r")
+        screen.until("Wait for ever", after=begin)
+        database = shop / ".groundhook/chats.sqlite"
+        while not database.exists():  # the turn begins; the test's own deadline is the bound
+            select.select([], [], [], 0.05)
+        screen.type("\x03")
+        place = screen.until("(stopped)", after=begin)
+        screen.until("›", after=place)
+        screen.type("\x03")
+        screen.until("/quit or Ctrl-D ends the conversation", after=place)
+        screen.type("\x04")
+        assert screen.ended() == 0
+
+
+def test_new_begins_another_conversation(shop: Path) -> None:
+    with terminal(shop, "chat", "shop") as screen:
+        screen.until("›")
+        screen.ask("Which pens are red?", "The red pen is cheap")
+        screen.ask("/new", "A new conversation begins")
+        screen.ask("Which pens are blue?", "The red pen is cheap")
+        screen.type("\x04")
+        assert screen.ended() == 0
+    assert {chat["title"] for chat in kept(shop)} == {"Which pens are red?", "Which pens are blue?"}
+
+
+def test_lines_of_a_pipe_are_questions_of_one_conversation(shop: Path) -> None:
+    done = subprocess.run(
+        [COMMAND, "chat", "shop", "--json"],
+        input="Which pens are red?\n\n/pens\n",
+        cwd=shop,
+        env={**ENVIRONMENT, "HOME": str(shop)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    events = [json.loads(line) for line in done.stdout.splitlines()]
+    ends = [event for event in events if event["type"] == "stream_end"]
+    starts = [event for event in events if event["type"] == "stream_start"]
+    assert (done.returncode, len(ends)) == (0, 2)  # commands are for people
+    assert starts[0]["chat_id"] == starts[1]["chat_id"] != ""
+
+
+def test_a_message_with_the_id_of_a_kept_chat_continues_it(shop: Path) -> None:
+    def chat(*arguments: str) -> list[dict[str, object]]:
+        done = subprocess.run(
+            [COMMAND, "chat", "shop", *arguments, "--json"],
+            input="Which pens are red?\n" if not arguments else "",
+            cwd=shop,
+            env={**ENVIRONMENT, "HOME": str(shop)},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        return [json.loads(line) for line in done.stdout.splitlines()]
+
+    id = str(chat()[0]["chat_id"])
+    chat("And the blue ones?", "--chat", id)
+    chat("Not kept", "--chat", "c1")
+    (only,) = kept(shop)
+    assert (only["id"], only["messages"]) == (id, 4)
+
+
+def test_a_chat_that_is_not_there_cannot_be_continued(shop: Path) -> None:
+    done = subprocess.run(
+        [COMMAND, "chat", "shop", "--chat", "c_nothing"],
+        cwd=shop,
+        env={**ENVIRONMENT, "HOME": str(shop)},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 1
+    assert "no chat 'c_nothing'" in done.stderr
+
+
+def test_dev_is_the_same_conversation_and_shows_type_errors_on_save(shop: Path) -> None:
+    hook = shop / "assistants/shop/index.ts"
+    hook.write_text("function Create() { return { search: false, connector: 'plain' }; }\n")
+    with terminal(shop, "dev", "shop") as screen:
+        screen.until("›")
+        screen.ask("Hello", "Hello there.")
+        begin = len(screen.text)
+        hook.write_text("function Create() { const n: number = 'text'; return null; }\n")
+        place = screen.until("TS2322", after=begin)
+        hook.write_text("function Create() { return { search: false, connector: 'plain' }; }\n")
+        screen.until("types fit again", after=place)
+        screen.ask("Hello again", "Hello there.")
+        screen.type("\x04")
+        assert screen.ended() == 0
