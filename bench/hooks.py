@@ -95,6 +95,7 @@ class Services:
     records: Any = None
     web: Any = None
     memory: Any = None
+    chat: Any = None
 
     async def search(self, request: SearchRequest, /) -> SearchResult:
         return SearchResult(type=request.type, query=request.query)

@@ -544,7 +544,7 @@ declare module "groundhook" {
     readonly sid?: any;
     /** Undefined here: use ctx.memory.chat. */
     readonly session?: any;
-    /** Undefined here: the conversation is the hook's second argument. */
+    /** Undefined here: use the hook's second argument, or ctx.chat.History(limit), which reads further. */
     readonly history?: any;
     /** Undefined here: the conversation is the hook's second argument. */
     readonly messages?: any;
@@ -859,6 +859,10 @@ declare module "groundhook" {
         GetDel(key: string): any;
       };
     };
+    readonly chat: {
+      /** The newest messages before the question, oldest first, at most `limit` (20): of a kept conversation also those beyond what the model is given. */
+      History(limit?: number): EarlierMessage[];
+    };
   }
 
   export type FilterValue = string | number | boolean;
@@ -1000,6 +1004,18 @@ declare module "groundhook" {
   export interface ToolCallOptions {
     /** Whether the items join the sources of the turn, as those of `ctx.search` do. */
     pool?: boolean;
+  }
+
+  /** A message of the conversation before the question of this turn. */
+  export interface EarlierMessage {
+    /** Empty where the conversation is not kept. */
+    id: string;
+    role: "user" | "assistant";
+    content: string;
+    /** What an answer cites. */
+    citations: Cited[];
+    /** Milliseconds since 1970; 0 where the conversation is not kept. */
+    made_at: number;
   }
 
   /** The response, whatever its status. `code` is `status`; names of `headers` are in lower case;

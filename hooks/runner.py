@@ -155,6 +155,7 @@ class _NoServices:
     trace: Any = None
     calls: Any = None
     memory: Any = None
+    chat: Any = None
     web: Any = None
     records: Any = None
     servers: Any = None

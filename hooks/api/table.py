@@ -14,6 +14,7 @@ from typing import Any
 
 from groundhook.hooks.api import (
     agents,
+    chat,
     http,
     logs,
     memory,
@@ -34,6 +35,7 @@ CALLS: tuple[HostCall, ...] = (
     *servers.ROWS,
     *tools.ROWS,
     *memory.ROWS,
+    *chat.ROWS,
     *http.ROWS,
     *process.ROWS,
     *logs.ROWS,
@@ -50,7 +52,7 @@ MISSING_ON_CTX: dict[str, str] = {
     "shared": "use ctx.memory.context",
     "sid": "use ctx.chat_id",
     "session": "use ctx.memory.chat",
-    "history": "the conversation is the hook's second argument",
+    "history": "use the hook's second argument, or ctx.chat.History(limit), which reads further",
     "messages": "the conversation is the hook's second argument",
     "user": "use ctx.authorized.user_id",
     "silent": "a called assistant is silent unless options.forward is true",

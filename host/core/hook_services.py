@@ -8,6 +8,7 @@ from typing import Any, Literal, Protocol
 
 from groundhook.host.core.errors import Place
 from groundhook.host.core.types.calls import Answered, Ask
+from groundhook.host.core.types.chats import EarlierMessage
 from groundhook.host.core.types.events import MessageAction
 from groundhook.host.core.types.search import RecordQuery, SearchRequest, SearchResult
 from groundhook.host.core.types.servers import ServerCalling, ServerMethod, ToolAsk
@@ -161,6 +162,14 @@ class HookMemory(Protocol):
         ...
 
 
+class HookChat(Protocol):
+    """The conversation that the turn belongs to."""
+
+    async def history(self, limit: int, /) -> Sequence[EarlierMessage]:
+        """Return the newest messages before the question, oldest first. Raises StorageError."""
+        ...
+
+
 class HookWeb(Protocol):
     """Requests to the hosts that the assistant's settings declare."""
 
@@ -209,6 +218,11 @@ class HookServices(Protocol):
     @property
     def memory(self) -> HookMemory:
         """`ctx.memory`."""
+        ...
+
+    @property
+    def chat(self) -> HookChat:
+        """`ctx.chat`."""
         ...
 
     @property

@@ -364,3 +364,49 @@ async def test_times_are_those_of_the_hosts_clock(make_app: MakeApp) -> None:
         await read(chat.send("First?"))
         made: Sequence[int] = [message.made_at for message in await chat.messages()]
     assert set(made) == {round(now.timestamp() * 1000)}
+
+
+HISTORY = """
+export function Create(ctx: any, messages: any[]) {
+  const seen = ctx.chat.History(3);
+  return { search: false, metadata: { given: messages.length, seen } };
+}
+"""
+
+
+async def test_a_hook_reads_more_of_the_conversation_than_the_model_is_given(
+    make_app: MakeApp,
+) -> None:
+    package = ASSISTANT.replace("{", '{"history": {"messages": 0}, ', 1)
+    app = app_with(make_app, package, index_ts=HISTORY)
+    async with (
+        opened(app, {"text": "Yes.", "times": 0}) as host,
+        host.chat("a", identity=ADA) as chat,
+    ):
+        for question in ("One?", "Two?"):
+            await read(chat.send(question))
+        metadata = end(await read(chat.send("Three?"))).metadata
+    assert metadata["given"] == 1
+    assert [message["content"] for message in metadata["seen"]] == ["Yes.", "Two?", "Yes."]
+    assert metadata["seen"][0]["id"].startswith("m_")
+
+
+async def test_a_hook_of_a_turn_that_is_not_kept_reads_what_the_request_brought(
+    make_app: MakeApp,
+) -> None:
+    app = app_with(make_app, index_ts=HISTORY)
+    messages = [
+        {"role": "user", "content": "One?"},
+        {"role": "assistant", "content": "1"},
+        {"role": "user", "content": "Two?"},
+    ]
+    async with opened(app, "2") as host:
+        metadata = end(await read(host.stream("a", messages))).metadata
+    assert [message["content"] for message in metadata["seen"]] == ["One?", "1"]
+
+
+async def test_a_limit_that_is_none_is_an_error_in_the_hook(make_app: MakeApp) -> None:
+    hook = "export function Create(ctx: any) { ctx.chat.History('all'); return null; }"
+    async with opened(app_with(make_app, index_ts=hook), "2") as host:
+        events = await read(host.stream("a", "One?"))
+    assert "a whole number from 1 to 200, not 'all'" in of(events, "error")[0].message

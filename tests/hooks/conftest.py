@@ -47,6 +47,7 @@ class Services:
     trace: Any = None
     calls: Any = None
     memory: Any = None
+    chat: Any = None
     web: Any = None
     records: Any = None
     servers: Any = None

@@ -11,7 +11,7 @@ from typing import Any, Literal, Self
 from pydantic import Field
 
 from groundhook.host.core.types.base import Value
-from groundhook.host.core.types.events import Failed, Verdict, Warned
+from groundhook.host.core.types.events import Cited, Failed, Verdict, Warned
 from groundhook.host.core.types.search import Item, SearchType, Source
 from groundhook.host.core.types.turn import Identity, Message, Usage
 
@@ -138,6 +138,16 @@ class ChatMessage(Value):
     def text(self) -> str:
         """The text of the message, parts joined by a line break."""
         return Message(role=self.role, content=self.content).text
+
+
+class EarlierMessage(Value):
+    """A message of the conversation as hooks read it."""
+
+    id: str = ""
+    role: Literal["user", "assistant"]
+    content: str = ""
+    citations: tuple[Cited, ...] = ()
+    made_at: int = 0
 
 
 class Chat(Value):

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import anyio
 
@@ -28,6 +28,9 @@ from groundhook.host.turn.services.process import TurnRecords
 from groundhook.host.turn.services.servers import ServerCalls
 from groundhook.host.turn.services.tools import TurnTools
 from groundhook.host.turn.services.trace import HookNodes
+
+if TYPE_CHECKING:
+    from groundhook.host.turn.services.chat import TurnChat
 
 T = TypeVar("T")
 
@@ -91,6 +94,13 @@ class TurnServices:
         return TurnMemory(
             self.run.runtime.memory.of(self.run.request.identity, self.run.request.options.chat_id)
         )
+
+    @cached_property
+    def chat(self) -> TurnChat:
+        # Imported here because few hooks look back.
+        from groundhook.host.turn.services.chat import TurnChat
+
+        return TurnChat(self.run.request)
 
     @cached_property
     def web(self) -> TurnWeb:

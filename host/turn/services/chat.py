@@ -1,0 +1,43 @@
+"""`ctx.chat` for the hooks of one turn: `host.core.hook_services.HookChat` over the conversation
+that the turn belongs to."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from groundhook.host.citations.index import cited
+from groundhook.host.core.types.chats import ChatMessage, EarlierMessage
+from groundhook.host.turn.context import Request
+
+
+@dataclass(frozen=True)
+class TurnChat:
+    """The messages before the question of a turn."""
+
+    request: Request
+
+    async def history(self, limit: int, /) -> Sequence[EarlierMessage]:
+        """Return the newest messages, oldest first: of the kept conversation, else of those that
+        came with the request."""
+        conversation = self.request.conversation
+        if conversation is not None:
+            return [_earlier(message) for message in await conversation.newest(limit)]
+        messages = self.request.messages
+        last = max((n for n, one in enumerate(messages) if one.role == "user"), default=0)
+        said = [one for one in messages[:last] if one.role in ("user", "assistant") and one.text]
+        return [
+            EarlierMessage(role="user" if one.role == "user" else "assistant", content=one.text)
+            for one in said[-limit:]
+        ]
+
+
+def _earlier(message: ChatMessage) -> EarlierMessage:
+    citations = message.answer.citations if message.answer else ()
+    return EarlierMessage(
+        id=message.id,
+        role=message.role,
+        content=message.text,
+        citations=tuple(cited(each.marker, each.verdict, each.item) for each in citations),
+        made_at=message.made_at,
+    )
