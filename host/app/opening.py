@@ -111,7 +111,7 @@ async def open_host(
         )
         clock = _clock(now)
         memory = await stack.enter_async_context(
-            open_memory(app.state / "memory.sqlite", clock, settings.memory)
+            open_memory(app.state / "memory.sqlite", clock, settings.memory, settings.store)
         )
         web_clients = await stack.enter_async_context(open_web_clients())
         servers = await stack.enter_async_context(

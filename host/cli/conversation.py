@@ -13,6 +13,7 @@ from contextlib import AbstractAsyncContextManager
 from typing import TYPE_CHECKING, Any
 
 import anyio
+import anyio.abc
 from rich.padding import Padding
 from rich.text import Text
 
@@ -22,6 +23,7 @@ from groundhook.host.cli.report import Report
 from groundhook.host.cli.view import View
 from groundhook.host.core.error_events import failures
 from groundhook.host.core.errors import HostError
+from groundhook.host.core.exception_groups import unwrapped
 from groundhook.host.core.types.chats import KeptCitation
 from groundhook.host.core.types.events import Event, Failed, Trace, TraceNode
 from groundhook.host.dialects.kept import events_of, kept
@@ -36,6 +38,7 @@ COMMANDS = {
     "/help": "show these commands",
     "/quit": "end the conversation (also Ctrl-D)",
 }
+STOPPED = "(stopped)"
 
 
 class Conversation:
@@ -61,26 +64,40 @@ class Conversation:
         self._sending = {**(overrides or {}), "options": options}
         self._trace = trace
         self._last: Sequence[Event] = ()
+        self._turn: tuple[anyio.CancelScope, OpenChat] | None = None  # under way
 
     async def run(self, *, create: bool = False) -> None:
         """Ask every line until the lines end. `create`: the chat that is named may be a new one.
         Raises UnknownName for another."""
+        if not self._lines.typed:
+            chat = await self._opened(self._chat_id, create=create)
+            async for line in self._lines:
+                if text := line.strip():
+                    await self._answer(chat, text)
+            return
+        with unwrapped():
+            async with anyio.create_task_group() as tasks:
+                await tasks.start(self._stop_on_interrupts)
+                await self._converse(create=create)
+                tasks.cancel_scope.cancel()
+
+    async def _converse(self, *, create: bool) -> None:
         chat = await self._opened(self._chat_id, create=create)
-        if self._lines.typed:
-            await self._greet(chat)
+        await self._greet(chat)
         async for line in self._lines:
             text = line.strip()
-            if self._lines.typed and text == "/quit":
+            if text == "/quit":
                 break
-            if self._lines.typed and text == "/new":
+            if text == "/new":
                 chat = await self._opened(None)
                 self._last = ()
                 self._report.show(Text("A new conversation begins.", "dim"))
-            elif self._lines.typed and text.startswith("/") and text[1:].isalpha():
+            elif text.startswith("/") and text[1:].isalpha():
                 self._run_command(text)
             elif text:
                 await self._answer(chat, text)
-        if self._lines.typed and chat.is_kept:
+                self._report.show("")
+        if chat.is_kept:
             hint = f"groundhook chat {self._assistant} --chat {chat.id}"
             self._report.show(Text(f"Continue it with: {hint}", "dim"))
 
@@ -111,22 +128,29 @@ class Conversation:
     async def _answer(self, chat: OpenChat, text: str) -> None:
         events: list[Event] = []
         try:
-            if self._lines.typed:
-                async with anyio.create_task_group() as tasks:
-                    await tasks.start(_stop_on_interrupt, chat)
-                    await self._stream(chat.send(text, **self._sending), events)
-                    tasks.cancel_scope.cancel()
-            else:
+            with anyio.CancelScope() as scope:
+                self._turn = scope, chat
                 await self._stream(chat.send(text, **self._sending), events)
-        except* HostError as group:
+            if scope.cancelled_caught:
+                self._report.show(Text(STOPPED, "dim"))
+        except HostError as exc:
             self.failed = True
-            for exc in group.exceptions:
-                if isinstance(exc, HostError):
-                    for event in failures(exc):
-                        self._report.failed(event)
+            for event in failures(exc):
+                self._report.failed(event)
+        finally:
+            self._turn = None
         self._last = events
-        if self._lines.typed:
-            self._report.show("")
+
+    async def _stop_on_interrupts(self, *, task_status: anyio.abc.TaskStatus[None]) -> None:
+        """Stop the turn on Ctrl-C; what had been said is kept. A turn that has not begun leaves
+        nothing, and where none is under way Ctrl-C does nothing."""
+        with anyio.open_signal_receiver(signal.SIGINT) as signals:
+            task_status.started()
+            async for _ in signals:
+                if self._turn is not None:
+                    scope, chat = self._turn
+                    if not chat.stop():
+                        scope.cancel()
 
     async def _stream(self, turn: AbstractAsyncContextManager[Any], events: list[Event]) -> None:
         with View(self._report, trace=self._trace) as view:
@@ -134,7 +158,7 @@ class Conversation:
                 async for event in arriving:
                     events.append(event)
                     if isinstance(event, Failed) and event.code == "stopped":
-                        view.note("(stopped)")
+                        view.note(STOPPED)
                         continue
                     self.failed = self.failed or event.type == "error"
                     view.show(event)
@@ -191,13 +215,3 @@ class Conversation:
             self._report.show(trace_tree(nodes.values()))
         else:
             self._report.show(Text("There is no trace of the last answer.", "dim"))
-
-
-async def _stop_on_interrupt(
-    chat: OpenChat, *, task_status: anyio.abc.TaskStatus[None] = anyio.TASK_STATUS_IGNORED
-) -> None:
-    """Stop the turn that runs, on Ctrl-C; what had been said is kept."""
-    with anyio.open_signal_receiver(signal.SIGINT) as signals:
-        task_status.started()
-        async for _ in signals:
-            chat.stop()

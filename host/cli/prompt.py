@@ -64,7 +64,7 @@ class Editor:
     async def __aiter__(self) -> AsyncIterator[str]:
         while True:
             try:
-                yield await self._session.prompt_async(SIGN)
+                yield await self._session.prompt_async(SIGN, handle_sigint=False)
             except KeyboardInterrupt:
                 if not self._session.default_buffer.text:
                     self._session.output.write(f"{HOW_TO_END}\n")

@@ -6,9 +6,9 @@
 
 | namespace | belongs to | stored |
 |---|---|---|
-| `user` | tenant and user | in the file |
-| `team` | tenant and team | in the file |
-| `chat` | tenant, user and chat | in the file |
+| `user` | tenant and user | in the store |
+| `team` | tenant and team | in the store |
+| `chat` | tenant, user and chat | in the store |
 | `context` | the turn | in this process, until the turn ends |
 
 An empty tenant id is a tenant of its own. A namespace whose id is missing in the request raises
@@ -29,7 +29,7 @@ from typing import Any, ParamSpec, TypeVar
 import anyio
 import anyio.to_thread
 
-from groundhook.host.core.app_settings import MemorySettings
+from groundhook.host.core.app_settings import MemorySettings, StoreSettings
 from groundhook.host.core.errors import NotPermitted, UnknownName
 from groundhook.host.core.ports import Clock
 from groundhook.host.core.types.turn import Identity
@@ -46,8 +46,9 @@ from groundhook.host.memory.entries import (
     encode,
     expiry,
 )
-from groundhook.host.memory.file import FileEntries
 from groundhook.host.memory.lists import OPERATIONS, as_list
+from groundhook.host.memory.stored import MEMORY, StoredEntries
+from groundhook.host.storage.opening import open_storage
 
 NAMESPACES = ("user", "team", "chat", "context")
 THREADS = 4  # SQLite has one writer at a time; more threads would wait for each other
@@ -169,7 +170,7 @@ class Namespace:
 class Namespaces:
     """The namespaces of one turn. Made once per turn: its `context` starts empty."""
 
-    file: Entries
+    stored: Entries
     local: Entries
     identity: Identity
     chat_id: str
@@ -186,7 +187,7 @@ class Namespaces:
         if name == "context":
             return Namespace(entries=self.local, space=space, now=self.now, limits=self.limits)
         return Namespace(
-            entries=self.file, space=space, now=self.now, limits=self.limits, threads=self.threads
+            entries=self.stored, space=space, now=self.now, limits=self.limits, threads=self.threads
         )
 
 
@@ -194,7 +195,7 @@ class Namespaces:
 class Memory:
     """The memory of an app; `open_memory` opens it."""
 
-    file: Entries
+    stored: Entries
     now: Clock
     limits: MemorySettings
     threads: anyio.CapacityLimiter
@@ -202,7 +203,7 @@ class Memory:
     def of(self, identity: Identity, chat_id: str = "") -> Namespaces:
         """Return the namespaces of a turn of this identity, with an empty `context`."""
         return Namespaces(
-            file=self.file,
+            stored=self.stored,
             local=LocalEntries(self.limits),
             identity=identity,
             chat_id=chat_id,
@@ -213,14 +214,25 @@ class Memory:
 
 
 @asynccontextmanager
-async def open_memory(path: Path, now: Clock, limits: MemorySettings) -> AsyncIterator[Memory]:
-    """Open the memory in a SQLite file. The first use creates the file and its folder. Several
-    processes may have it open. Leaving closes every connection."""
-    file = FileEntries(path, limits)
-    try:
-        yield Memory(file=file, now=now, limits=limits, threads=anyio.CapacityLimiter(THREADS))
-    finally:
-        file.close()
+async def open_memory(
+    path: Path, now: Clock, limits: MemorySettings, store: StoreSettings | None = None
+) -> AsyncIterator[Memory]:
+    """Open the memory in a SQLite file, or in PostgreSQL where `store` has a URL. The first use
+    creates the file and its folder. Several processes may have it open. Leaving closes every
+    connection. Raises ConfigError for a URL that is none."""
+    with open_storage(
+        store or StoreSettings(),
+        path,
+        [MEMORY],
+        noun="the memory",
+        busy=("memory.busy_ms", limits.busy_ms),
+    ) as storage:
+        yield Memory(
+            stored=StoredEntries(storage, limits),
+            now=now,
+            limits=limits,
+            threads=anyio.CapacityLimiter(THREADS),
+        )
 
 
 def space_of(name: str, identity: Identity, chat_id: str) -> str:

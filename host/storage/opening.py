@@ -13,10 +13,17 @@ from groundhook.host.storage.sqlite import SqliteStorage
 
 @contextmanager
 def open_storage(
-    settings: StoreSettings, file: Path, parts: Sequence[Part], *, noun: str
+    settings: StoreSettings,
+    file: Path,
+    parts: Sequence[Part],
+    *,
+    noun: str,
+    busy: tuple[str, int] | None = None,
 ) -> Iterator[Storage]:
     """Open the place of the rows of `parts`; `noun` names it in errors. The first use makes it.
-    Leaving closes every connection. Raises ConfigError for a URL that is none."""
+    `busy` is another setting for the wait for a locked file, and its value. Leaving closes every
+    connection. Raises ConfigError for a URL that is none."""
+    setting, busy_ms = busy or ("store.busy_ms", settings.busy_ms)
     storage: Storage
     if settings.url:
         # Imported here because most apps keep their rows in files.
@@ -28,8 +35,8 @@ def open_storage(
             file,
             parts,
             noun=noun,
-            busy_ms=settings.busy_ms,
-            hint_busy="another process has locked it; store.busy_ms sets how long to wait",
+            busy_ms=busy_ms,
+            hint_busy=f"another process has locked it; {setting} sets how long to wait",
         )
     try:
         yield storage

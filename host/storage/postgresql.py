@@ -6,9 +6,10 @@ replaced before its first statement; a transaction that breaks off is never repe
 
 from __future__ import annotations
 
+import hashlib
 import re
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
@@ -139,10 +140,45 @@ class _Statements:
         self._db = db
 
     def rows(self, sql: str, /, **values: Any) -> Sequence[Row]:
-        return self._db.execute(_dialect(sql), values).fetchall()
+        rows = self._db.execute(_dialect(sql), _written(values)).fetchall()
+        return [tuple(_read(value) for value in row) for row in rows]
 
     def change(self, sql: str, /, **values: Any) -> int:
-        return self._db.execute(_dialect(sql), values).rowcount
+        return self._db.execute(_dialect(sql), _written(values)).rowcount
+
+    def lock(self, name: str, /) -> None:
+        self.rows("select pg_advisory_xact_lock(:id)", id=_lock_id(name))
+
+    def try_lock(self, name: str, /) -> bool:
+        ((held,),) = self.rows("select pg_try_advisory_xact_lock(:id)", id=_lock_id(name))
+        return bool(held)
+
+
+def _lock_id(name: str) -> int:
+    digest = hashlib.sha256(name.encode()).digest()
+    return int.from_bytes(digest[:8], "big", signed=True)
+
+
+# A text of PostgreSQL has no NUL: it is kept as a private character and a digit.
+_ESCAPE = "\ue000"
+
+
+def _escaped(text: str) -> str:
+    if "\x00" not in text and _ESCAPE not in text:
+        return text
+    return text.replace(_ESCAPE, f"{_ESCAPE}1").replace("\x00", f"{_ESCAPE}0")
+
+
+def _written(values: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        name: _escaped(value) if isinstance(value, str) else value for name, value in values.items()
+    }
+
+
+def _read(value: Any) -> Any:
+    if not isinstance(value, str) or _ESCAPE not in value:
+        return value
+    return value.replace(f"{_ESCAPE}0", "\x00").replace(f"{_ESCAPE}1", _ESCAPE)
 
 
 @lru_cache(maxsize=256)

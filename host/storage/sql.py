@@ -1,8 +1,8 @@
 """The port of a place where rows are kept: a SQLite file or a PostgreSQL database.
 
 Statements are written once, for both: `:name` for a value, `blob` and `bigint` as types, no
-function that only one of them has. A part of the host (the chats, the memory) declares its tables
-as a `Part`; parts may share a place.
+function that only one of them has. A text may be any without half of a surrogate pair. A part of
+the host (the chats, the memory) declares its tables as a `Part`; parts may share a place.
 """
 
 from __future__ import annotations
@@ -45,6 +45,15 @@ class Sql(Protocol):
 
     def change(self, sql: str, /, **values: Any) -> int:
         """Run a statement and return the number of rows that it changed."""
+        ...
+
+    def lock(self, name: str, /) -> None:
+        """Wait until no other transaction holds the lock of this name, and hold it to the end: for
+        changes that depend on rows which they read, or which may not exist yet."""
+        ...
+
+    def try_lock(self, name: str, /) -> bool:
+        """Hold the lock to the end if no other transaction does; return whether."""
         ...
 
 

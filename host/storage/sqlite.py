@@ -8,8 +8,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from groundhook.host.core.errors import StorageError
 from groundhook.host.storage.sql import Part, Row, migrate
 from groundhook.host.storage.sqlite_file import SqliteFile
+
+NEWEST = 1  # of `user_version`, which files had before each part had a version of its own
 
 
 class SqliteStorage:
@@ -49,6 +52,9 @@ class SqliteStorage:
             yield _Statements(db)
 
     def _prepare(self, db: sqlite3.Connection) -> None:
+        (version,) = db.execute("pragma user_version").fetchone()
+        if version > NEWEST:
+            raise StorageError(f"{self._name} was written by a newer version of Groundhook")
         if not self._ready:
             self._file.enable_wal(db)
             db.execute("begin immediate")
@@ -66,3 +72,9 @@ class _Statements:
 
     def change(self, sql: str, /, **values: Any) -> int:
         return self._db.execute(sql, values).rowcount
+
+    def lock(self, name: str, /) -> None:
+        """Nothing: a transaction that writes is alone."""
+
+    def try_lock(self, name: str, /) -> bool:
+        return True

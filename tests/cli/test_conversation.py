@@ -151,7 +151,8 @@ def test_ctrl_c_stops_the_answer_and_not_the_program(shop: Path) -> None:
         place = screen.until("(stopped)", after=begin)
         screen.until("›", after=place)
         screen.type("\x03")
-        screen.until("/quit or Ctrl-D ends the conversation", after=place)
+        place = screen.until("/quit or Ctrl-D ends the conversation", after=place)
+        screen.until("›", after=place)
         screen.type("\x04")
         assert screen.ended() == 0
 
