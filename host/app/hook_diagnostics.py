@@ -43,7 +43,7 @@ def declarations(app: App, tools: Iterable[str] = ()) -> str:
             models=[*_callable_as(app.models, packages), *sorted(app.models.built_in)],
             servers=_callable_as(app.servers, packages),
             toolkits=_callable_as(app.toolkits, packages),
-            connectors=list(app.connectors),
+            connectors=_callable_as(app.connectors, packages),
             assistants=packages,
             tools=list(tools),
         )

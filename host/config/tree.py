@@ -27,7 +27,7 @@ _DEEPEST = 8  # a link to a folder above would otherwise never end
 _CONFIGURATION = {".yao", ".json", ".jsonc", ".yml", ".yaml"}
 _NEVER = {"node_modules", "__pycache__"}
 # Folders of a package that hold parts of it. Outside of a package they are groups like any other.
-PARTS = {"kb", "models", "mcps", "locales", "prompts", "src", "tests"}
+PARTS = {"connectors", "kb", "models", "mcps", "toolkits", "locales", "prompts", "src", "tests"}
 
 
 @dataclass(frozen=True)

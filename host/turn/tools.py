@@ -10,6 +10,7 @@ import json
 import time
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from inspect import Parameter, isawaitable, iscoroutinefunction, signature
 from typing import Any
 
@@ -284,10 +285,7 @@ def offer_of(tool: Tool, *, name: str = "", description: str = "", **more: Any) 
     """Return a tool of the host or of a toolkit as it is offered, under another `name` or with
     another description if they are given; `more` are fields of `Offer`."""
     closed = tool.arguments.model_config.get("extra") != "allow"
-    with_scope = _takes_scope(tool.run)
-    parameters = tool.arguments.model_json_schema()
-    if closed:
-        _close(parameters)
+    parameters = _parameters(tool.arguments)
 
     def check(arguments: dict[str, Any]) -> BaseModel:
         try:
@@ -302,7 +300,7 @@ def offer_of(tool: Tool, *, name: str = "", description: str = "", **more: Any) 
             ) from exc
 
     async def run(arguments: BaseModel, scope: ToolScope) -> Answered:
-        given = (arguments, scope) if with_scope else (arguments,)
+        given = (arguments, scope) if _takes_scope(tool.run) else (arguments,)
         if iscoroutinefunction(tool.run):
             answer = await tool.run(*given)
         else:
@@ -323,7 +321,7 @@ def offer_of(tool: Tool, *, name: str = "", description: str = "", **more: Any) 
     fields: dict[str, Any] = {
         "needs": tool.needs,
         "reads_only": tool.reads_only,
-        "output": tool.answers.model_json_schema(mode="serialization") if tool.answers else None,
+        "output": _output(tool.answers) if tool.answers else None,
         "deadline_ms": tool.deadline_ms,
         "cites": tool.items is not None,
     }
@@ -334,6 +332,22 @@ def offer_of(tool: Tool, *, name: str = "", description: str = "", **more: Any) 
         run=run,
         **(fields | more),
     )
+
+
+# Schemas are the same for every turn, and making one takes a millisecond.
+@lru_cache(maxsize=1024)
+def _parameters(model: type[BaseModel]) -> Mapping[str, Any]:
+    """Return the schema of arguments. Its objects refuse unknown keys, unless the model allows
+    them."""
+    schema = model.model_json_schema()
+    if model.model_config.get("extra") != "allow":
+        _close(schema)
+    return schema
+
+
+@lru_cache(maxsize=1024)
+def _output(model: type[BaseModel]) -> Mapping[str, Any]:
+    return model.model_json_schema(mode="serialization")
 
 
 def _takes_scope(run: Callable[..., Any]) -> bool:

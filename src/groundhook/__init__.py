@@ -81,6 +81,10 @@ if TYPE_CHECKING:
     from groundhook.host.core.problems import Problem as Problem
     from groundhook.host.core.types.events import CitationSeen as CitationSeen
     from groundhook.host.core.types.events import Cited as Cited
+    from groundhook.host.core.types.events import (
+        DocumentsSearchCompleted as DocumentsSearchCompleted,
+    )
+    from groundhook.host.core.types.events import DocumentsSearchStarted as DocumentsSearchStarted
     from groundhook.host.core.types.events import Event as Event
     from groundhook.host.core.types.events import Failed as Failed
     from groundhook.host.core.types.events import HookMessage as HookMessage
@@ -90,6 +94,7 @@ if TYPE_CHECKING:
     from groundhook.host.core.types.events import StreamEnd as StreamEnd
     from groundhook.host.core.types.events import StreamStart as StreamStart
     from groundhook.host.core.types.events import Text as Text
+    from groundhook.host.core.types.events import ToolProgress as ToolProgress
     from groundhook.host.core.types.events import ToolResult as ToolResult
     from groundhook.host.core.types.events import ToolStart as ToolStart
     from groundhook.host.core.types.events import Trace as Trace
@@ -98,6 +103,8 @@ if TYPE_CHECKING:
     from groundhook.host.core.types.search import Item as Item
     from groundhook.host.core.types.search import SearchRequest as SearchRequest
     from groundhook.host.core.types.search import SearchResult as SearchResult
+    from groundhook.host.core.types.tools import ToolInfo as ToolInfo
+    from groundhook.host.core.types.tools import ToolOutcome as ToolOutcome
     from groundhook.host.core.types.turn import Identity as Identity
     from groundhook.host.core.types.turn import Message as Message
     from groundhook.host.core.types.turn import TurnOptions as TurnOptions
@@ -106,6 +113,10 @@ if TYPE_CHECKING:
     __version__: str
 
 _HOMES = {
+    "groundhook.host.core.types.tools": (
+        "ToolInfo",
+        "ToolOutcome",
+    ),
     "groundhook.handlers.kb.ingest.report": ("AddReport", "FileReport"),
     "groundhook.host.app.host": ("Host",),
     "groundhook.host.app.opening": ("open_host",),
@@ -161,6 +172,8 @@ _HOMES = {
     "groundhook.host.core.types.events": (
         "CitationSeen",
         "Cited",
+        "DocumentsSearchCompleted",
+        "DocumentsSearchStarted",
         "Event",
         "Failed",
         "HookMessage",
@@ -170,6 +183,7 @@ _HOMES = {
         "StreamEnd",
         "StreamStart",
         "Text",
+        "ToolProgress",
         "ToolResult",
         "ToolStart",
         "Trace",

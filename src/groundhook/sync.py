@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from groundhook.host.core.problems import Problem
     from groundhook.host.core.types.events import Event, Warned
     from groundhook.host.core.types.search import SearchRequest, SearchResult
+    from groundhook.host.core.types.tools import ToolOutcome
     from groundhook.host.core.types.turn import Identity, Message, TurnOptions
 
 __all__ = ["Host", "open_host"]
@@ -90,6 +91,31 @@ class Host:
             )
 
         return self._portal.call(search)
+
+    def tool(
+        self,
+        name: str,
+        arguments: Mapping[str, Any] | None = None,
+        *,
+        identity: Identity | Mapping[str, Any] | None = None,
+        assistant: str | None = None,
+        metadata: Mapping[str, Any] | None = None,
+        locale: str = "",
+    ) -> ToolOutcome:
+        """Call a tool outside a turn: `catalogue.searchDatasets`. Whatever fails in the call is
+        `error` of the outcome. Raises UnknownName for the assistant, UsageError."""
+
+        async def call() -> ToolOutcome:
+            return await self._host.tool(
+                name,
+                arguments,
+                identity=identity,
+                assistant=assistant,
+                metadata=metadata,
+                locale=locale,
+            )
+
+        return self._portal.call(call)
 
     def add_documents(
         self,

@@ -1,0 +1,34 @@
+"""The schemas of every tool that comes with Groundhook."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from groundhook import open_host
+
+IDENTITY = re.compile(r"tenant|user(?!intent)|team|institution|member|partner|owner", re.IGNORECASE)
+
+
+async def test_every_tool_refuses_unknown_keys_and_lets_no_argument_name_an_identity() -> None:
+    async with open_host(Path(__file__).parents[2]) as host:
+        tools = await host.tools()
+    assert len(tools) >= 7
+    for tool in tools:
+        for schema in objects(tool.parameters):
+            assert schema.get("additionalProperties") is False, tool.canonical
+            assert [key for key in schema["properties"] if IDENTITY.search(key)] == []
+
+
+def objects(schema: Any) -> Iterator[dict[str, Any]]:
+    """The schemas of objects with keys, in a schema."""
+    if isinstance(schema, dict):
+        if schema.get("type") == "object" and "properties" in schema:
+            yield schema
+        for value in schema.values():
+            yield from objects(value)
+    elif isinstance(schema, list):
+        for value in schema:
+            yield from objects(value)
