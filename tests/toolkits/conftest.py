@@ -1,4 +1,4 @@
-"""The sample assistants of the toolkits, synchronised once and open for all tests of a module."""
+"""The sample assistants of the toolkits, synchronised once for all tests."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ from pathlib import Path
 import pytest
 
 from groundhook import Host, open_host
-from groundhook.host.cli.main import run
+from tests.cli.conftest import run_in
 
 ROOT = Path(__file__).parents[2]
 
+HASH = '"embedding": { "provider": "hash" }'  # vectors at once; words decide
 OpenSample = Callable[[str], AbstractAsyncContextManager[Host]]
 
 
@@ -26,9 +27,13 @@ def synchronised(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Pa
         if assistant not in made:
             app = tmp_path_factory.mktemp(assistant)
             shutil.copytree(ROOT / "assistants" / assistant, app / "assistants" / assistant)
+            for file in (app / "assistants" / assistant / "kb").glob("*.kb.yao"):
+                text = file.read_text(encoding="utf-8")
+                file.write_text(text.replace("{", f"{{ {HASH},", 1), encoding="utf-8")
             (app / "agent").mkdir()
             (app / "agent" / "agent.yml").write_text("kb_storage:\n  idle_s: 3\n", encoding="utf-8")
-            assert run(["tools", "sync", assistant, "--app", str(app)]) == 0
+            done = run_in(app, "tools", "sync", assistant)
+            assert done.code == 0, done.err
             made[assistant] = app
         return made[assistant]
 

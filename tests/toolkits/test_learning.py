@@ -1,0 +1,199 @@
+"""`searchResources` over the sample of 60 sections, with queries by rules and by a model."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from groundhook import Host, open_host
+from groundhook.host.core.types.events import Event
+from groundhook.host.core.types.tools import ToolOutcome
+from tests.loopback.chat import answer
+from tests.loopback.server import Answer, Hang, Json, Loopback, Sse, serving
+from tests.toolkits.conftest import OpenSample
+
+NORTH = {"tenant_id": "north-college"}
+COURSE = {"courseId": "b1", "title": "Biology", "outcomes": []}
+PATH = "/v1/chat/completions"
+
+
+@pytest.fixture
+async def host(open_sample: OpenSample) -> AsyncIterator[Host]:
+    async with open_sample("learning") as opened:
+        yield opened
+
+
+async def search(
+    host: Host, intent: str, course: Any = COURSE, identity: Any = NORTH, **options: Any
+) -> ToolOutcome:
+    return await host.tool(
+        "searchResources",
+        {"userIntent": intent, "courseContext": course},
+        identity=identity,
+        assistant="learning",
+        **options,
+    )
+
+
+def ids(outcome: ToolOutcome) -> list[str]:
+    assert outcome.error is None, outcome.error
+    return [one["id"] for one in outcome.result["resources"]]
+
+
+async def test_sections_have_the_five_keys_and_scores_that_never_rise(host: Host) -> None:
+    outcome = await search(host, "photosynthesis in leaf cells")
+    sections = outcome.result["resources"]
+    assert sections[0]["id"] == "bio-2"
+    assert all(set(one) == {"id", "title", "bookTitle", "summary", "score"} for one in sections)
+    scores = [one["score"] for one in sections]
+    assert scores == sorted(scores, reverse=True)
+    assert all(0 <= score <= 1 for score in scores)
+    assert sections[0]["bookTitle"] == "Foundations of Biology"
+
+
+async def test_an_institution_sees_open_books_and_its_own(host: Host) -> None:
+    north = await search(host, "Liquidität der Bank und fixe Kosten")
+    assert "bwl-4" in ids(north)
+    south = await search(host, "Liquidität Bank fixe Kosten", identity={"tenant_id": "x"})
+    assert not [id for id in ids(south) if id.startswith("bwl")]
+    assert ids(south)
+
+
+async def test_without_an_institution_nothing_is_searched(host: Host) -> None:
+    outcome = await search(host, "x", identity=None)
+    assert outcome.error == (
+        "not permitted: searchResources needs a tenant (institution), and the request names none"
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "path"),
+    [
+        ({"userIntent": " ", "courseContext": COURSE}, "userIntent"),
+        ({"userIntent": "x"}, "courseContext"),
+        ({"userIntent": "x", "courseContext": {**COURSE, "outcomes": "all"}}, "outcomes"),
+        ({"userIntent": "x", "courseContext": COURSE, "institutionId": "n"}, "institutionId"),
+        ({"userIntent": "x", "courseContext": {**COURSE, "tenant": "n"}}, "tenant"),
+    ],
+)
+async def test_wrong_arguments_are_refused_with_their_path(
+    host: Host, arguments: Any, path: str
+) -> None:
+    outcome = await host.tool("searchResources", arguments, identity=NORTH, assistant="learning")
+    assert (outcome.error or "").startswith("wrong arguments: ")
+    assert path in (outcome.error or "")
+
+
+async def test_a_model_is_told_which_outcomes_no_section_serves(host: Host) -> None:
+    course = {**COURSE, "outcomes": ["photosynthesis leaf cells", "zzz qqq"]}
+    outcome = await search(host, "photosynthesis", course)
+    assert 'No section serves these outcomes: ["zzz qqq"]' in outcome.text
+
+
+async def test_nothing_was_ever_synchronised(
+    synchronised: Callable[[str], Path], tmp_path: Path
+) -> None:
+    app = synchronised("learning")
+    (tmp_path / "assistants").symlink_to(app / "assistants")
+    async with open_host(tmp_path) as host:
+        outcome = await search(host, "x")
+    assert "nothing is indexed for 'learning'" in (outcome.error or "")
+    assert "groundhook tools sync learning" in (outcome.error or "")
+
+
+# Queries by a model
+
+ByModel = Callable[[Answer], AbstractAsyncContextManager[Host]]
+
+
+@pytest.fixture
+def server() -> Iterator[Loopback]:
+    with serving() as made:
+        yield made
+
+
+@pytest.fixture
+def by_model(server: Loopback, synchronised: Callable[[str], Path], tmp_path: Path) -> ByModel:
+    @asynccontextmanager
+    async def opened(reply: Answer) -> AsyncIterator[Host]:
+        server.on(PATH, reply)
+        app = synchronised("learning")
+        package = tmp_path / "assistants/learning"
+        package.mkdir(parents=True)
+        for each in (app / "assistants/learning").iterdir():
+            if each.name != "toolkits":
+                (package / each.name).symlink_to(each)
+        (package / "toolkits").mkdir()
+        toolkit = {
+            "type": "learning",
+            "collections": ["library", "institution"],
+            "queries": {"by": "connector:writer", "timeout_ms": 1000},
+        }
+        (package / "toolkits/learning.toolkit.yao").write_text(json.dumps(toolkit))
+        (package / "connectors").mkdir()
+        options = {"model": "m", "host": f"{server.url}/v1", "key": "k", "retries": 0}
+        connector = {"name": "Writer", "type": "openai", "options": options}
+        (package / "connectors/writer.conn.yao").write_text(json.dumps(connector))
+        (tmp_path / ".groundhook").symlink_to(app / ".groundhook")
+        async with open_host(tmp_path) as host:
+            yield host
+
+    return opened
+
+
+async def queries_of(host: Host, intent: str) -> tuple[ToolOutcome, list[str]]:
+    events: list[Event] = []
+    outcome = await search(host, intent, events=events.append)
+    made = [
+        event.node.data["queries"]
+        for event in events
+        if event.type == "trace"
+        and "queries" in (event.node.data or {})
+        and event.node.type == "query_generation"
+    ]
+    return outcome, made[-1]
+
+
+async def test_a_model_adds_up_to_four_queries_to_the_intent(by_model: ByModel) -> None:
+    written = {"queries": ["1. leaf cells", "sugar", "", "LEAF CELLS", "light", "oxygen", "x y"]}
+    async with by_model(Sse(answer(json.dumps(written)))) as host:
+        outcome, queries = await queries_of(host, "photosynthesis")
+    assert queries[0] == "photosynthesis"
+    assert queries[1:] == ["leaf cells", "sugar"]
+    assert ids(outcome)[0] == "bio-2"
+
+
+BAD = [
+    Json({"error": {"message": "no"}}, 500),
+    Json({"error": {"message": "no"}}, 401),
+    Hang(),
+    *(
+        Sse(answer(text))
+        for text in (
+            "",
+            "no queries come to mind",
+            '{"queries": []}',
+            '{"queries": [null, 3]}',
+            '{"queries": ["", "  ", "1."]}',
+            '{"queries": ["stock exchange crash", "war in europe", "rent"]}',
+            '{"quer',
+            "[" * 5000,
+            json.dumps({"queries": ["word " * 5000]}),
+        )
+    ),
+]
+
+
+@pytest.mark.parametrize("reply", BAD, ids=range(len(BAD)))
+async def test_whatever_a_model_writes_the_section_of_a_clear_intent_is_among_the_first(
+    by_model: ByModel, reply: Answer
+) -> None:
+    async with by_model(reply) as host:
+        outcome, queries = await queries_of(host, "photosynthesis in leaf cells")
+    assert queries[0] == "photosynthesis in leaf cells"
+    assert "bio-2" in ids(outcome)[:3]

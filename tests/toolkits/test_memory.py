@@ -1,0 +1,305 @@
+"""Two-stage memory through the host's door for tools, over the sample of two teams."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from groundhook import Host, open_host
+from tests.conftest import MakeApp
+from tests.toolkits.conftest import OpenSample
+
+RED = {"tenant_id": "acme", "team_id": "red"}
+BLUE = {"tenant_id": "acme", "team_id": "blue"}
+
+
+@pytest.fixture
+async def host(open_sample: OpenSample) -> AsyncIterator[Host]:
+    async with open_sample("memory") as opened:
+        yield opened
+
+
+async def call(host: Host, tool: str, arguments: dict[str, Any], identity: Any = RED) -> Any:
+    outcome = await host.tool(tool, arguments, identity=identity, assistant="memory")
+    assert outcome.error is None, outcome.error
+    return outcome.result
+
+
+async def error(host: Host, tool: str, arguments: dict[str, Any], identity: Any = RED) -> str:
+    outcome = await host.tool(tool, arguments, identity=identity, assistant="memory")
+    assert outcome.result is None
+    return outcome.error or ""
+
+
+# The twelve cases that the specification of this memory names.
+
+
+async def test_search_returns_previews_without_content(host: Host) -> None:
+    found = await call(host, "search", {"query": "rate limits", "collection": "backend"})
+    assert found[0]["title"] == "Rate limits by token bucket"
+    assert all(set(one) == {"id", "title", "preview", "score"} for one in found)
+    assert all(isinstance(one["id"], int) for one in found)
+
+
+async def test_previews_are_sorted_by_score(host: Host) -> None:
+    found = await call(host, "search", {"query": "tests that fail", "collection": "qa"})
+    scores = [one["score"] for one in found]
+    assert scores == sorted(scores, reverse=True)
+    assert all(0 <= score <= 1 for score in scores)
+
+
+async def test_search_respects_the_limit(host: Host) -> None:
+    found = await call(host, "search", {"query": "tests", "collection": "qa", "limit": 3})
+    assert len(found) == 3
+
+
+async def test_an_unknown_collection_has_no_previews_and_a_warning_with_the_nearest(
+    host: Host,
+) -> None:
+    outcome = await host.tool(
+        "search", {"query": "x", "collection": "bakend"}, identity=RED, assistant="memory"
+    )
+    assert outcome.result == []
+    assert outcome.warnings == ("there is no collection 'bakend' (did you mean 'backend'?)",)
+
+
+async def test_fetch_returns_the_whole_memory(host: Host) -> None:
+    memory = await call(host, "fetch", {"doc_id": 1, "collection": "backend"})
+    assert set(memory) == {"id", "title", "preview", "content"}
+    assert memory["content"].endswith("a minute of generosity is cheaper than a second store.")
+
+
+async def test_fetch_refuses_an_id_that_does_not_exist(host: Host) -> None:
+    message = await error(host, "fetch", {"doc_id": 404, "collection": "backend"})
+    assert message.startswith("collection 'backend' has no document 404")
+
+
+async def test_fetch_refuses_a_collection_that_does_not_exist(host: Host) -> None:
+    message = await error(host, "fetch", {"doc_id": 1, "collection": "bakend"})
+    assert message.startswith("there is no collection 'bakend' (did you mean 'backend'?)")
+
+
+async def test_batch_fetch_returns_memories_of_several_collections(host: Host) -> None:
+    found = await call(
+        host, "batch_fetch", {"doc_refs": [[1, "backend"], {"doc_id": 31, "collection": "ops"}]}
+    )
+    assert [(one["id"], one["collection"]) for one in found] == [(1, "backend"), (31, "ops")]
+    assert all(set(one) == {"id", "collection", "title", "preview", "content"} for one in found)
+
+
+async def test_batch_fetch_leaves_out_what_does_not_exist(host: Host) -> None:
+    refs = [[404, "backend"], [1, "bakend"], [16, "qa"]]
+    found = await call(host, "batch_fetch", {"doc_refs": refs})
+    assert [one["id"] for one in found] == [16]
+
+
+async def test_batch_fetch_keeps_the_order_and_repetitions(host: Host) -> None:
+    refs = [[3, "backend"], [31, "ops"], [1, "backend"], [3, "backend"]]
+    found = await call(host, "batch_fetch", {"doc_refs": refs})
+    assert [[one["id"], one["collection"]] for one in found] == refs
+
+
+async def test_batch_fetch_asks_each_collection_once(host: Host) -> None:
+    traced: list[Any] = []
+    await host.tool(
+        "batch_fetch",
+        {"doc_refs": [[1, "backend"], [31, "ops"], [3, "backend"], [27, "ops"]]},
+        identity=RED,
+        assistant="memory",
+        events=traced.append,
+    )
+    ended = [
+        event.node
+        for event in traced
+        if event.type == "trace" and event.node.type == "documents" and event.node.duration_ms
+    ]
+    assert sorted(node.label for node in ended) == ["agents.memory.backend", "agents.memory.ops"]
+
+
+async def test_batch_fetch_of_nothing_is_nothing(host: Host) -> None:
+    assert await call(host, "batch_fetch", {"doc_refs": []}) == []
+
+
+# Owners
+
+
+async def test_another_teams_memory_is_missing_in_the_same_words_as_one_that_never_was(
+    host: Host,
+) -> None:
+    theirs = await error(host, "fetch", {"doc_id": 36, "collection": "backend"})
+    never = await error(host, "fetch", {"doc_id": 37000, "collection": "backend"})
+    assert theirs.replace("36", "37000") == never
+    assert await call(host, "batch_fetch", {"doc_refs": [[36, "backend"]]}) == []
+    found = await call(host, "search", {"query": "gateway edge", "collection": "backend"})
+    assert all(one["id"] < 36 for one in found)
+    assert await call(host, "fetch", {"doc_id": 36, "collection": "backend"}, BLUE)
+
+
+@pytest.mark.parametrize("identity", [None, {"tenant_id": "acme"}, {"user_id": "u"}])
+async def test_a_request_without_a_team_is_not_permitted(host: Host, identity: Any) -> None:
+    message = await error(host, "search", {"query": "x", "collection": "backend"}, identity)
+    assert message == "not permitted: search needs a team, and the request names none"
+
+
+async def test_a_team_of_another_tenant_sees_nothing(host: Host) -> None:
+    other = {"tenant_id": "globex", "team_id": "red"}
+    assert await call(host, "search", {"query": "x", "collection": "qa"}, other) == []
+
+
+# Newer ones, links, budgets, bad arguments
+
+
+async def test_a_newer_memory_comes_before_the_one_it_supersedes_and_the_model_is_told(
+    host: Host,
+) -> None:
+    outcome = await host.tool(
+        "search",
+        {
+            "query": "each process of the order service holds 50 connections",
+            "collection": "backend",
+        },
+        identity=RED,
+        assistant="memory",
+    )
+    ids = [one["id"] for one in outcome.result]
+    assert ids.index(3) < ids.index(4)
+    assert "Memory 4 is superseded by 3." in outcome.text
+
+
+async def test_as_of_finds_what_was_written_up_to_a_time(host: Host) -> None:
+    found = await call(
+        host,
+        "search",
+        {"query": "connections", "collection": "backend", "as_of": "2025-12-31T00:00:00Z"},
+    )
+    assert [one["id"] for one in found] == [4]
+
+
+async def test_links_are_followed_in_both_directions(host: Host) -> None:
+    memory = await call(host, "fetch", {"doc_id": 31, "collection": "ops", "links": True})
+    assert [(one["id"], one["collection"]) for one in memory["names"]] == [(3, "backend")]
+    assert [(one["id"], one["collection"]) for one in memory["named_by"]] == [(3, "backend")]
+
+
+async def test_a_budget_leaves_out_contents_and_says_so(host: Host) -> None:
+    outcome = await host.tool(
+        "batch_fetch",
+        {"doc_refs": [[1, "backend"], [31, "ops"]], "most_tokens": 40},
+        identity=RED,
+        assistant="memory",
+    )
+    assert [bool(one["content"]) for one in outcome.result] == [False, True]
+    assert "backend:1" in outcome.text
+
+
+async def test_a_threshold_tells_how_many_are_below_it(host: Host) -> None:
+    outcome = await host.tool(
+        "search",
+        {"query": "rate limits", "collection": "backend", "threshold": 0.99},
+        identity=RED,
+        assistant="memory",
+    )
+    assert "below the threshold" in outcome.text
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "path"),
+    [
+        ("search", {"query": " ", "collection": "qa"}, "query"),
+        ("search", {"query": "x", "collection": "qa", "limit": 0}, "limit"),
+        ("search", {"query": "x", "collection": "qa", "owner": "blue"}, "owner"),
+        ("fetch", {"doc_id": -1, "collection": "qa"}, "doc_id"),
+        ("fetch", {"doc_id": True, "collection": "qa"}, "doc_id"),
+        ("fetch", {"doc_id": 1.5, "collection": "qa"}, "doc_id"),
+        ("batch_fetch", {"doc_refs": ["qa:1"]}, "doc_refs"),
+        ("batch_fetch", {"doc_refs": [["qa", 1]]}, "doc_refs"),
+    ],
+)
+async def test_wrong_arguments_are_refused_with_their_path(
+    host: Host, tool: str, arguments: dict[str, Any], path: str
+) -> None:
+    message = await error(host, tool, arguments)
+    assert message.startswith("wrong arguments: ")
+    assert path in message
+
+
+async def test_an_id_may_be_written_in_digits(host: Host) -> None:
+    assert (await call(host, "fetch", {"doc_id": "16", "collection": "qa"}))["id"] == 16
+
+
+async def test_remember_is_offered_only_where_it_is_switched_on(host: Host) -> None:
+    offered = await host.tools(assistant="memory")
+    assert [tool.name for tool in offered] == ["search", "fetch", "batch_fetch"]
+
+
+WRITABLE = {
+    "agent/agent.yml": "kb_storage:\n  idle_s: 3\n",
+    "assistants/memory/package.yao": '{"name": "M", "tools": ["memory"]}',
+    "assistants/memory/kb/own.kb.yao": json.dumps(
+        {
+            "name": "Own",
+            "embedding": {"provider": "hash"},
+            "tenant_field": "owner",
+            "fields": {
+                "preview": "text",
+                "tags": "keyword",
+                "written": "datetime",
+                "supersedes": "keyword",
+                "links": "keyword",
+            },
+        }
+    ),
+    "assistants/memory/toolkits/memory.toolkit.yao": json.dumps(
+        {"type": "memory", "collections": {"own": "own"}, "write": True}
+    ),
+}
+
+
+@pytest.fixture
+async def writable(make_app: MakeApp) -> AsyncIterator[Host]:
+    async with open_host(make_app(WRITABLE)) as opened:
+        yield opened
+
+
+async def test_what_a_user_remembers_is_found_and_nobody_else_finds_it(writable: Host) -> None:
+    me, you = {"user_id": "me"}, {"user_id": "you"}
+    made = await call(
+        writable,
+        "remember",
+        {"collection": "own", "title": "Shoes", "content": "My size is 43.\n\nWide ones."},
+        me,
+    )
+    memory = await call(writable, "fetch", {"doc_id": made["id"], "collection": "own"}, me)
+    assert memory["content"] == "My size is 43.\n\nWide ones."
+    assert memory["preview"] == "My size is 43. Wide ones."
+    assert "has no document" in await error(
+        writable, "fetch", {"doc_id": made["id"], "collection": "own"}, you
+    )
+
+
+CONTENTS = st.text(
+    st.characters(exclude_categories=["Cs"]) | st.sampled_from("\n\r\t .#`|-\x00"), min_size=1
+).filter(str.strip)
+
+
+@settings(
+    max_examples=25,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
+@given(CONTENTS)
+async def test_a_content_comes_back_letter_for_letter(writable: Host, content: str) -> None:
+    made = await call(
+        writable,
+        "remember",
+        {"collection": "own", "title": "T", "content": content},
+        {"user_id": "me"},
+    )
+    memory = await call(
+        writable, "fetch", {"doc_id": made["id"], "collection": "own"}, {"user_id": "me"}
+    )
+    assert memory["content"] == content
