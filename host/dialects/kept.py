@@ -276,6 +276,7 @@ def _tools(tools: tuple[KeptTool, ...], event: ToolStart | ToolResult) -> tuple[
             call_id=event.call_id,
             name=event.name,
             server=event.server,
+            toolkit=event.toolkit,
             arguments=event.arguments,
             round=last if waiting else last + 1,
         )
@@ -283,6 +284,7 @@ def _tools(tools: tuple[KeptTool, ...], event: ToolStart | ToolResult) -> tuple[
     ended = {
         "result": event.result,
         "error": event.error,
+        "items": tuple(_without_passage(item) for item in event.items),
         "duration_ms": event.duration_ms,
         "complete": True,
     }
@@ -307,6 +309,7 @@ def _tool_events(tools: tuple[KeptTool, ...]) -> Iterator[Event]:
                 call_id=call.call_id,
                 name=call.name,
                 server=call.server,
+                toolkit=call.toolkit,
                 arguments=call.arguments,
             )
         for call in calls:
@@ -315,8 +318,10 @@ def _tool_events(tools: tuple[KeptTool, ...]) -> Iterator[Event]:
                     call_id=call.call_id,
                     name=call.name,
                     server=call.server,
+                    toolkit=call.toolkit,
                     result=call.result,
                     error=call.error,
+                    items=call.items,
                     duration_ms=call.duration_ms,
                 )
 

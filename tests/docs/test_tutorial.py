@@ -1,5 +1,5 @@
-"""The tutorial and the README's first program do what they print: files are written, commands are
-run, and each line of shown output occurs in their output, in order."""
+"""The tutorial, the page on conversations and the README's first program do what they print: files
+are written, commands are run, and each line of shown output occurs in their output, in order."""
 
 from __future__ import annotations
 
@@ -77,3 +77,9 @@ def test_the_first_program_of_the_readme_prints_what_it_says(tmp_path: Path) -> 
     printed = run("python hello.py", tmp_path)
     shown = page.split("```")[3].strip()
     assert " ".join(shown.split()) in " ".join(printed.split())
+
+
+@pytest.mark.timeout(240)
+def test_everything_that_the_page_on_conversations_shows_happens(tmp_path: Path) -> None:
+    page = (ROOT / "docs/chats.md").read_text(encoding="utf-8")
+    assert follow(page, tmp_path) >= 8

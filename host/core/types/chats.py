@@ -67,9 +67,11 @@ class KeptTool(Value):
     call_id: str
     name: str
     server: str = ""
+    toolkit: str = ""
     arguments: dict[str, Any] = {}
     result: Any = None
     error: str | None = None
+    items: tuple[Item, ...] = Field(default=(), description="Without their passages")
     duration_ms: int = 0
     complete: bool = Field(default=False, description="Whether the result arrived")
     round: int = Field(default=0, description="Calls of one round were made at the same time")
