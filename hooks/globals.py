@@ -39,6 +39,8 @@ CONTEXT = """\
 export interface Context {
   readonly chat_id: string;
   readonly assistant_id: string;
+  /** The user's question as it is searched: a follow-up with what it needs of the conversation. */
+  readonly question: string;
   readonly locale: string;
   readonly theme: string;
   readonly route: string;

@@ -45,7 +45,7 @@ Returned = TypeVar("Returned", bound=BaseModel)
 
 FIELDS: dict[str, Any] = {
     **dict.fromkeys(
-        ("chat_id", "assistant_id", "locale", "theme", "route", "referer", "accept"), ""
+        ("chat_id", "assistant_id", "question", "locale", "theme", "route", "referer", "accept"), ""
     ),
     "client": Client().model_dump(),
     "metadata": {},

@@ -12,7 +12,7 @@ from groundhook.host.config.packages import App
 from groundhook.host.core.errors import UnknownName
 from groundhook.host.core.extras import reranker_hint
 from groundhook.host.core.problems import Problem, problems_of
-from groundhook.host.core.settings import DISABLED, UsesSettings
+from groundhook.host.core.settings import BY_CONNECTOR, DISABLED, UsesSettings
 from groundhook.host.core.types.search import SEARCH_TYPES
 from groundhook.host.core.types.servers import parse_listed
 from groundhook.host.core.types.toolkit_listing import parse_listed_toolkits
@@ -97,7 +97,10 @@ class References:
     def _uses(self, path: Path, value: Any) -> Iterator[Problem]:
         if not isinstance(value, str) or value in ("", "builtin"):
             return
-        if value == DISABLED and path[-1] in ("search", *SEARCH_TYPES):
+        if value == DISABLED and path[-1] in ("search", "rewrite", *SEARCH_TYPES):
+            return
+        if path[-1] == "rewrite" and value.startswith(BY_CONNECTOR):
+            yield from self._unknown(path, "connector", value.removeprefix(BY_CONNECTOR))
             return
         extra = UsesSettings.model_fields[str(path[-1])].json_schema_extra
         if isinstance(extra, dict) and extra.get("unread"):

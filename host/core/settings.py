@@ -35,6 +35,7 @@ from groundhook.host.core.types.turn import ConnectorNames
 # Keys that published packages have and Groundhook does not use; `groundhook check` reports them.
 UNREAD: dict[str, Any] = {"unread": True}
 DISABLED = "disabled"
+BY_CONNECTOR = "connector:"  # a step that a language model does: `connector:<id>`
 
 
 class KeywordSettings(Value):
@@ -64,6 +65,16 @@ class QuerySettings(Value):
         default=6000,
         ge=1,
         description="Deadline of an assistant or MCP tool in `uses.query`, in all tries",
+    )
+
+
+class RewriteSettings(Value):
+    """Rewriting of follow-ups into questions that stand alone."""
+
+    timeout_ms: int = Field(
+        default=1500,
+        ge=1,
+        description="Deadline of a connector, assistant or MCP tool in `uses.rewrite`",
     )
 
 
@@ -148,6 +159,7 @@ class SearchSettings(Sources):
     query: QuerySettings = Field(
         default=QuerySettings(), validation_alias=AliasChoices("query", "querydsl", "query_dsl")
     )
+    rewrite: RewriteSettings = RewriteSettings()
     rerank: RerankSettings = RerankSettings()
     citation: CitationSettings = CitationSettings()
     weights: WeightSettings = WeightSettings()
@@ -158,6 +170,13 @@ class UsesSettings(Value):
     """What does each step: `builtin`, an assistant's id, or `mcp:<server>[.<tool>]`. `disabled`
     switches searches off: all of them (`search`) or those of one type."""
 
+    rewrite: str = Field(
+        default="builtin",
+        description=(
+            "Of follow-ups into questions that stand alone; also `connector:<id>`, a language"
+            " model, and `disabled`"
+        ),
+    )
     keyword: str = "builtin"
     query: str = Field(
         default="builtin", validation_alias=AliasChoices("query", "querydsl", "query_dsl")

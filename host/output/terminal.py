@@ -152,6 +152,7 @@ class Terminal:
                     self._progress("done", f"{one_line(event.name)} ({took})")
             case Trace():
                 self._nodes[event.node.id] = event.node
+                self._rewritten(event.node)
             case Warned():
                 self._warnings.append(self._print_problem("warning", event, "yellow"))
             case Failed():
@@ -166,6 +167,13 @@ class Terminal:
         self._enter(None)
 
     # ---- searches and tools
+
+    def _rewritten(self, node: TraceNode) -> None:
+        """Write a follow-up as it is searched, where that differs from what the user wrote."""
+        searched = node.data.get("searched")
+        if node.type == "rewrite" and searched and searched != node.data.get("question"):
+            text = f"As a question of its own: {shortened(one_line(searched), SHOWN_QUERY)}"
+            self._progress("search", text, "dim")
 
     def _search_ended(self, event: SearchComplete) -> None:
         items = self._found.pop(event.search_id, [])

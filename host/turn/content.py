@@ -54,9 +54,8 @@ def question_of(messages: Sequence[Message]) -> str:
     )
 
 
-def user_data(messages: Sequence[Message]) -> UserData:
-    """Return the sources in the data parts of the last user message."""
-    question = question_of(messages)
+def user_data(messages: Sequence[Message], question: str) -> UserData:
+    """Return the sources in the data parts of the last user message, searched for `question`."""
     last = next((message for message in reversed(messages) if message.role == "user"), None)
     searches: list[SearchRequest] = []
     documents: list[DocumentReference] = []

@@ -96,7 +96,8 @@ class Grants:
 def _delegate_targets(settings: Settings) -> Iterator[str]:
     """Yield what the settings delegate steps to."""
     uses = settings.uses
-    yield from (uses.keyword, uses.query, uses.rerank, uses.web, settings.search.web.provider)
+    yield from (uses.rewrite, uses.keyword, uses.query, uses.rerank, uses.web)
+    yield settings.search.web.provider
     if settings.search.rerank.mcp:
         yield f"mcp:{settings.search.rerank.mcp.removeprefix('mcp:')}"
 

@@ -49,7 +49,7 @@ class AssistantRun:
     settings: Settings
     searcher: Searcher
     answer: Answer
-    question: str
+    question: str  # as it is searched
     unknown: tuple[UnknownKey, ...]
     outbox: Outbox
     call_assistant: CallAssistant
@@ -130,7 +130,9 @@ class AssistantRun:
         self.metadata.update(created.metadata or {})
         names = ("theme", "route", "locale")
         self.changed = {name: value for name in names if (value := getattr(created, name))}
-        self.question = question_of(created.messages or ()) or self.question
+        replaced = question_of(created.messages or ())
+        if replaced and replaced != question_of(self.request.messages):
+            self.question = replaced
         citation_index = self.searcher.citation_index
         if self.settings.search.citation.format != citation_index.format:
             citation_index.reformat(self.settings.search.citation.format)

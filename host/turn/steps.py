@@ -1,5 +1,6 @@
 """The steps of one turn, in order, for one assistant.
 
+    a follow-up becomes a question that stands alone
     Create hook, beside the user's own data
     plan and retrieve
     prompt
@@ -58,6 +59,7 @@ from groundhook.host.turn.prompt import (
 )
 from groundhook.host.turn.prompt_values import fill_prompts
 from groundhook.host.turn.retrieval import ranked_pool, search_automatically, search_user_data
+from groundhook.host.turn.rewriting import rewrite_question
 from groundhook.host.turn.run import AssistantRun
 from groundhook.host.turn.services.tools import scopes_of, tools_of
 from groundhook.host.turn.services.turn import TurnServices, hook_options, hook_turn
@@ -78,6 +80,7 @@ async def run_steps(run: AssistantRun) -> Delegation | None:
     None. Raises HostError for whatever ends the turn; a failed model does not raise, its error is
     sent as an event."""
     await _send_warnings(run)
+    await rewrite_question(run)
     async with _open_hooks(run) as hooks:
         created = await _create_and_user_data(run, hooks)
         if created is not None and created.delegate is not None:
@@ -140,7 +143,7 @@ async def _send_warnings(run: AssistantRun) -> None:
 async def _create_and_user_data(run: AssistantRun, hooks: _Hooks | None) -> CreateReturn | None:
     """Run the Create hook while the user's own data is searched. Raises HookError where
     `hooks.on_error` is `fail`."""
-    data = user_data(run.request.messages)
+    data = user_data(run.request.messages, run.question)
     if hooks is None:
         await search_user_data(run, data)
         return None

@@ -180,7 +180,7 @@ async def test_they_are_not_read_when_search_is_switched_off(turn: Any, how: str
 
 def parsed(name: str) -> tuple[list[tuple[str, str]], list[str]]:
     content = [{"type": "data", "data": {"sources": [{"type": "mcp_resource", "name": name}]}}]
-    data = user_data([Message(role="user", content=content)])
+    data = user_data([Message(role="user", content=content)], "pens")
     return [(each.server, each.uri) for each in data.resources], [
         str(problem) for problem in data.problems
     ]

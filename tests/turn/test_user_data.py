@@ -148,7 +148,7 @@ async def test_items_of_a_source_without_keys_are_all_kept(make_app: MakeApp) ->
 
 
 def outcome(content: list[dict[str, Any]]) -> tuple[int, Sequence[str]]:
-    data = user_data([Message(role="user", content=content)])
+    data = user_data([Message(role="user", content=content)], "pens")
     return len(data.searches) + len(data.documents), [str(problem) for problem in data.problems]
 
 

@@ -26,6 +26,28 @@ class Reply(BaseModel):
     model_config = ConfigDict(frozen=True, extra="ignore", populate_by_name=True, defer_build=True)
 
 
+# ------------------------------------------------------------------------------------------ rewrite
+
+
+class RewriteAsk(Value):
+    """Rewrite the last question of a conversation into one that stands alone, for a search."""
+
+    query: str = Field(description="The last question, as the user wrote it")
+    earlier: tuple[str, ...] = Field(description="The questions before it, the oldest first")
+    answer: str = Field(default="", description="The beginning of the last answer")
+
+
+class RewriteAnswer(Reply):
+    """the question as it is searched."""
+
+    query: str = Field(
+        min_length=1,
+        max_length=1000,
+        validation_alias=AliasChoices("query", "question", "rewritten", "text"),
+        description="The question; the same one where it stands alone",
+    )
+
+
 # ------------------------------------------------------------------------------------------ keyword
 
 

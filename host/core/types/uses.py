@@ -21,6 +21,8 @@ from groundhook.host.core.types.delegation import (
     Request,
     RerankAnswer,
     RerankAsk,
+    RewriteAnswer,
+    RewriteAsk,
     WebAnswer,
     WebAsk,
 )
@@ -73,6 +75,19 @@ def _object(*, may: Mapping[str, Any] | None = None, **must: Any) -> dict[str, A
 
 def _list(of: Mapping[str, Any]) -> dict[str, Any]:
     return {"type": "array", "items": of}
+
+
+REWRITE = Use(
+    name="rewrite",
+    asks=RewriteAsk,
+    answers=RewriteAnswer,
+    reply=(
+        'Answer with JSON alone: {"query": "the last question with what it needs of the earlier'
+        ' ones, in its language; unchanged where it needs nothing"}'
+    ),
+    schema=_object(query=_TEXT),
+    tools=("rewrite", "rewrite_question", "condense", "stand_alone"),
+)
 
 
 KEYWORD = Use(
@@ -145,4 +160,4 @@ ENTITIES = Use(
 )
 
 
-USES: tuple[Use[Any, Any], ...] = (KEYWORD, QUERY, RERANK, WEB, ENTITIES)
+USES: tuple[Use[Any, Any], ...] = (REWRITE, KEYWORD, QUERY, RERANK, WEB, ENTITIES)

@@ -41,6 +41,7 @@ def hook_turn(run: AssistantRun, script: HookScript, services: TurnServices) -> 
     context = {
         "chat_id": options.chat_id,
         "assistant_id": run.package.id,
+        "question": run.question,
         "locale": options.locale or run.settings.locale,
         "theme": options.theme,
         "route": options.route,

@@ -1,0 +1,109 @@
+"""Follow-ups become questions that stand alone; other questions stay as they are."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from groundhook.host.turn.follow_up import LONGEST, MOST_CARRIED, stand_alone
+
+CHAIN = "Which oil does a bicycle chain need?"
+
+
+@pytest.mark.parametrize(
+    ("before", "question", "carried"),
+    [
+        (CHAIN, "And how do I lubricate it?", "bicycle"),
+        (CHAIN, "Why?", "chain"),
+        (CHAIN, "How often is it cleaned?", "chain"),
+        ("Wie werden Dokumente zerlegt?", "Und wie groß sind sie?", "Dokumente"),
+        ("Comment ajouter des documents ?", "Où sont-ils conservés ?", "documents"),
+        ("¿Cómo se añaden documentos?", "¿Cómo puedo borrarlos?", "documentos"),
+        ("איך מוסיפים מסמכים?", "ואיך מוחקים אותם?", "מסמכים"),
+        ("كيف أضيف مستندات؟", "وكيف أحذفها؟", "مستندات"),
+        ("如何添加文档?", "怎么删除它们?", "添加文档"),
+        ("如何添加文档?", "PDF呢?", "添加文档"),
+    ],
+)
+def test_a_follow_up_carries_over_what_the_question_before_is_about(
+    before: str, question: str, carried: str
+) -> None:
+    found = stand_alone(question, [before])
+    assert found.question.startswith(question)
+    assert carried in found.carried
+    assert found.reason
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "Is it possible to add PDF files?",
+        "Are there limits for web searches?",
+        "When a hook fails, does it end the turn?",
+        "How do tenants keep their documents apart?",
+        "Gibt es eine Grenze für Hooks?",
+        "Wie lange behält ein Hook seine Werte?",
+        "Y a-t-il une limite pour les hooks ?",
+        "¿Es posible añadir archivos PDF?",
+        "מה זה hook?",
+        "ما هو المتجه؟",
+        "什么是向量数据库?",
+    ],
+)
+def test_a_question_that_only_looks_like_a_follow_up_stays_as_it_is(question: str) -> None:
+    assert stand_alone(question, [CHAIN], ["Oils"]).question == question
+
+
+@pytest.mark.parametrize(
+    ("before", "question", "searched"),
+    [
+        (
+            "How many customers live in Hamburg?",
+            "And in Berlin?",
+            "How many customers live in Berlin?",
+        ),
+        ("What are the ten cheapest pens of 2023?", "And 2024?", "… of 2024?"),
+        ("Wie viele Kunden wohnen in Bonn?", "Und in Köln?", "Wie viele Kunden wohnen in Köln?"),
+    ],
+)
+def test_a_phrase_that_varies_the_question_takes_the_place_of_what_it_varies(
+    before: str, question: str, searched: str
+) -> None:
+    found = stand_alone(question, [before]).question
+    assert found.endswith(searched.removeprefix("…"))
+
+
+def test_a_chain_of_follow_ups_keeps_its_subject() -> None:
+    found = stand_alone("And why?", [CHAIN, "How often is it cleaned?", "And in winter?"])
+    assert "chain" in found.carried
+
+
+def test_a_new_subject_ends_what_was_carried_over() -> None:
+    found = stand_alone("Where are they kept?", [CHAIN, "How are invoices numbered?"])
+    assert "invoices" in found.carried
+    assert "chain" not in found.carried
+
+
+def test_titles_that_were_cited_are_carried_over_where_the_questions_have_no_words() -> None:
+    assert "Lubrication" in stand_alone("Why?", ["And?"], ["Lubrication"]).carried
+
+
+texts = st.text(max_size=250)
+
+
+@given(texts)
+def test_the_first_question_of_a_conversation_never_changes(question: str) -> None:
+    assert stand_alone(question, []).question == question
+
+
+@given(texts, st.lists(texts, max_size=8), st.lists(texts, max_size=3))
+def test_what_is_carried_over_is_bounded_and_the_words_of_the_user_stay(
+    question: str, earlier: list[str], titles: list[str]
+) -> None:
+    found = stand_alone(question, earlier, titles)
+    assert len(found.carried) <= MOST_CARRIED
+    assert (found.question == question) == (not found.reason)
+    if len(question) > LONGEST:
+        assert found.question == question
+    assert len(found.question) <= len(question) + 3000
