@@ -93,6 +93,7 @@ class Listed:
         """Yield the tools as they are offered. `taken` are the names of tools that are no
         toolkit's."""
         names = self._names(taken)
+        ids = {entry.spec.id: entry.spec.name for entry in self.entries}
         for entry, name in zip(self.entries, names, strict=True):
             spec, tool = entry.spec, entry.tool
             more: dict[str, Any] = {}
@@ -102,6 +103,7 @@ class Listed:
                 tool,
                 name=name,
                 toolkit=spec.id,
+                owner=spec.name if list(ids.values()).count(spec.name) == 1 else spec.id,
                 assistant=spec.assistant,
                 aliases=(
                     _qualified(spec.name, tool.name),
@@ -123,9 +125,14 @@ class Listed:
             for entry, name in zip(self.entries, wanted, strict=True)
         ]
         again = Counter([*short, *taken])
-        return [
+        names = [
             name if again[name] == 1 else _qualified(entry.spec.id, entry.tool.name)
             for entry, name in zip(self.entries, short, strict=True)
+        ]
+        last = Counter([*names, *taken])  # of names that were shortened
+        return [
+            name if last[name] == 1 else f"{name[: LONGEST - 4]}_{place}"
+            for place, name in enumerate(names)
         ]
 
 

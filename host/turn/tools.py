@@ -60,9 +60,9 @@ class Offer:
     """A tool as it is offered to models. `schema` is in the format of OpenAI's chat completions
     API. `check` validates the arguments and returns them as `run` takes them; it raises ValueError
     with a text for the model. `tool` is the owner's name for it; `server` the MCP server, `toolkit`
-    the full id of the toolkit and `assistant` that of the assistant whose toolkit it is (empty:
-    none). `aliases` are further names under which a call is understood. `withheld` says why it is
-    not offered in this turn (empty: it is)."""
+    the full id of the toolkit, `owner` its name among the listed ones, and `assistant` that of the
+    assistant whose toolkit it is (empty: none). `aliases` are further names under which a call is
+    understood. `withheld` says why it is not offered in this turn (empty: it is)."""
 
     schema: Mapping[str, Any]
     tool: str
@@ -70,6 +70,7 @@ class Offer:
     run: Callable[[Any, ToolScope], Awaitable[Answered]]
     server: str = ""
     toolkit: str = ""
+    owner: str = ""
     assistant: str = ""
     aliases: Sequence[str] = ()
     needs: Needs = Needs()
@@ -92,7 +93,7 @@ class Offer:
 
     @property
     def canonical(self) -> str:
-        owner = self.server or self.toolkit_name
+        owner = self.server or self.owner or self.toolkit_name
         return f"{owner}.{self.tool}" if owner else self.tool
 
     def info(self) -> ToolInfo:
@@ -194,8 +195,10 @@ class Toolbox:
         warnings: list[str] = []
         changes: dict[str, Any] = {}
         try:
-            parsed = parse_arguments(arguments) if isinstance(arguments, str) else dict(arguments)
-            changes["arguments"] = parsed
+            parsed = parse_arguments(arguments) if isinstance(arguments, str) else arguments
+            if not isinstance(parsed, Mapping):
+                raise _WrongArguments("the arguments are not a JSON object")
+            changes["arguments"] = parsed = dict(parsed)
             if offer is None:
                 raise self._unknown(name)
             with unwrapped():

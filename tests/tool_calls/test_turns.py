@@ -290,3 +290,49 @@ async def test_check_finds_names_of_toolkits_that_lead_nowhere(app_with: AppWith
         "toolkits/pears.toolkit.yao:1:66: error: no connector 'rankr' (known: extractive)",
         "toolkits/plums.toolkit.yao:1:62: error: unknown key 'typo' (did you mean 'type'?)",
     ]
+
+
+@pytest.mark.parametrize(
+    ("entry", "message"),
+    [
+        ("{}", "names no toolkit"),
+        ('{"pears": 3}', "'pears' must be followed by a list of tools"),
+        ('{"pears": {"tool": ["search"]}}', "'tool' is not a key of a toolkit (known: toolkit, "),
+        ('{"toolkit": "pears", "as": "find"}', "'as' of 'pears' must be a name if 'tools' has one"),
+        (
+            '{"toolkit": "pears", "tools": ["search"], "as": "find it"}',
+            "'as' of 'pears': 'find it' cannot be the name of a tool",
+        ),
+        ('{"toolkit": "pears", "when": 3}', "'when' of 'pears' must be a key of the request's"),
+    ],
+)
+async def test_an_entry_of_the_wrong_form_is_an_error_with_its_place(
+    app_with: AppWith, entry: str, message: str
+) -> None:
+    app = app_with([])
+    package = app / "assistants/a/package.yao"
+    package.write_text(f'{{\n  "tools": [{entry}]\n}}', encoding="utf-8")
+    async with open_host(app, environment={}, plugins=[LISTS]) as host:
+        found = [problem for problem in await host.check() if problem.severity == "error"]
+    (problem,) = found
+    assert str(problem.place).startswith("assistants/a/package.yao:2:")
+    assert message in problem.message
+
+
+async def test_toolkits_of_one_name_in_two_assistants_are_told_apart(app_with: AppWith) -> None:
+    app = app_with(
+        files={
+            "assistants/b/package.yao": "{}",
+            "assistants/b/toolkits/pears.toolkit.yao": '{"type": "list", "entries": []}',
+        }
+    )
+    async with open_host(app, environment={}, plugins=[LISTS]) as host:
+        tools = await host.tools()
+        totals = [
+            (await host.tool(tool.canonical, {"query": "x"})).result["total"] for tool in tools
+        ]
+    assert [(tool.name, tool.canonical) for tool in tools] == [
+        ("agents_a_pears__search", "agents.a.pears.search"),
+        ("agents_b_pears__search", "agents.b.pears.search"),
+    ]
+    assert totals == [2, 0]

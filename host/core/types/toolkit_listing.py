@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from groundhook.host.core.types.tools import TOOL_NAME
+
 KEYS = ("toolkit", "tools", "scopes", "when", "as")
 SCOPE, DEFAULT_SCOPE = "scope", "general"  # key of the request's metadata, and its default
 
@@ -77,10 +79,16 @@ def _names(name: str, tools: Sequence[str], given: Any) -> Mapping[str, str]:
     if given is None:
         return {}
     if isinstance(given, str) and given and len(tools) == 1:
-        return {tools[0]: given}
-    if isinstance(given, Mapping) and all(isinstance(value, str) for value in given.values()):
-        return dict(given)
-    raise ValueError(f"'as' of {name!r} must be a name if 'tools' has one, or {{tool: name}}")
+        given = {tools[0]: given}
+    if not isinstance(given, Mapping) or not all(isinstance(one, str) for one in given.values()):
+        raise ValueError(f"'as' of {name!r} must be a name if 'tools' has one, or {{tool: name}}")
+    for offered in given.values():
+        if not TOOL_NAME.fullmatch(offered):
+            raise ValueError(
+                f"'as' of {name!r}: {offered!r} cannot be the name of a tool: 1 to 64 letters,"
+                " digits, - and _"
+            )
+    return dict(given)
 
 
 def _texts(name: str, key: str, keys: Mapping[str, Any]) -> tuple[str, ...]:

@@ -14,7 +14,7 @@ from pydantic import BaseModel, Field
 from groundhook.host.core.types.base import Value
 from groundhook.host.core.types.search import Item
 
-_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
+TOOL_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 IdentityPart = Literal["user", "team", "tenant"]
 
@@ -78,7 +78,7 @@ class Tool:
     deadline_ms: int = 15_000
 
     def __post_init__(self) -> None:
-        if not _NAME.fullmatch(self.name):
+        if not TOOL_NAME.fullmatch(self.name):
             raise ValueError(
                 f"{self.name!r} cannot be the name of a tool: 1 to 64 letters, digits, - and _"
             )
