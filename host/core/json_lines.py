@@ -23,6 +23,17 @@ DEEPEST = 200  # levels that are kept of deeper values; pydantic writes at most 
 CUT = "…"
 
 
+def line_bytes(value: BaseModel | Mapping[str, Any]) -> bytes:
+    """As `line`, in UTF-8, without decoding what is ASCII."""
+    try:
+        written = to_json(value, fallback=str, inf_nan_mode="null")
+    except (PydanticSerializationError, RecursionError):
+        return line(value).encode()
+    if written.isascii():
+        return written + b"\n"
+    return (written.decode("utf-8").translate(_LINE_ENDS) + "\n").encode()
+
+
 def line(value: BaseModel | Mapping[str, Any]) -> str:
     """Return the value as one line of JSON with its line feed. Does not raise for any content."""
     try:

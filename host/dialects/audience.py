@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from groundhook.host.core.audience import for_readers
-from groundhook.host.core.types.events import Event, Trace
+from groundhook.host.core.types.events import Event, Text, Trace
 from groundhook.host.dialects.places import placed
 
 
@@ -20,6 +20,9 @@ class Audience:
 
     def of(self, event: Event) -> Event | None:
         """Return the event as this reader may see it, or None."""
+        if isinstance(event, Text):  # most events, and the same for everyone
+            return event
+        seen: Event | None
         if self.author:
             seen = None if isinstance(event, Trace) and not self.trace else event
         else:

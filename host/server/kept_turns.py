@@ -85,9 +85,8 @@ class KeptReader:
     def __init__(self, turn: KeptTurn, after: int) -> None:
         self._turn, self._at = turn, min(after, turn.last)
 
-    async def next(self, patience_s: float, /) -> Sequence[Logged] | None:
-        """Return what is there; nothing after `patience_s` of silence; None at the end."""
-        give_up = time.monotonic() + patience_s
+    async def next(self) -> Sequence[Logged] | None:
+        """Return what is there, at least one event; None at the end."""
         while True:
             over = self._turn.over  # before the read: the log is complete when the turn has ended
             news = (await self._turn.so_far())[self._at :]
@@ -96,7 +95,5 @@ class KeptReader:
                 return news
             if over:
                 return None
-            if time.monotonic() > give_up:
-                return ()
             await anyio.sleep(POLL_S)
             await self._turn.end_if_lost()

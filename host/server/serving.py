@@ -148,7 +148,7 @@ class Call:
         with self.reading(running, 0) as reader:
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(self._until_left, tasks.cancel_scope)
-                while await reader.next(3600) is not None:
+                while await reader.next() is not None:
                     pass
                 over = True
                 tasks.cancel_scope.cancel()

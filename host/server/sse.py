@@ -5,6 +5,7 @@ The client's leaving is noticed at once, also in silence; a client that takes no
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -13,7 +14,7 @@ from typing import Any, Protocol, TypeVar
 import anyio
 from starlette.types import Receive, Scope, Send
 
-from groundhook.host.core.json_lines import line
+from groundhook.host.core.json_lines import line, line_bytes
 from groundhook.host.core.server_settings import StreamSettings
 from groundhook.host.dialects.audience import Audience
 from groundhook.host.dialects.fold import Fold, Piece
@@ -53,7 +54,7 @@ class NativeWriter:
             seen = self.audience.of(logged.event)
             if seen is None:
                 continue
-            json = logged.json if seen is logged.event else line(seen).encode()
+            json = logged.json if seen is logged.event else line_bytes(seen)
             if self.sse:
                 head = b"id: %d\nevent: %b\ndata: " % (logged.seq, seen.type.encode())
                 parts += (head, json, b"\n")
@@ -100,36 +101,46 @@ class StreamAnswer:
     settings: StreamSettings
     headers: Mapping[str, str]
 
+    _sent_at: float = 0.0
+    _sending: bool = False
+
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         headers = {"content-type": self.media_type, **STREAM_HEADERS, **self.headers}
         await send({"type": "http.response.start", "status": 200, "headers": _raw(headers)})
+        self._sent_at = time.monotonic()
         with self.open() as reader:
             async with anyio.create_task_group() as tasks:
-                tasks.start_soon(self._until_left, receive, tasks.cancel_scope)
+                tasks.start_soon(self._watch, receive, send, tasks.cancel_scope)
                 await self._pour(reader, send)
                 tasks.cancel_scope.cancel()
 
-    async def _until_left(self, receive: Receive, scope: anyio.CancelScope) -> None:
-        while (await receive())["type"] != "http.disconnect":
-            pass
-        scope.cancel()
-
     async def _pour(self, reader: LogReader, send: Send) -> None:
-        while (events := await reader.next(self.settings.heartbeat_s)) is not None:
-            body = self.writer(events) if events else self._heartbeat()
-            if body and not await self._sent(send, body):
-                return  # the server closes a connection whose answer is not complete
-        await self._sent(send, self.writer.end(), more=False)
+        while (events := await reader.next()) is not None:
+            if body := self.writer(events):
+                await self._send(send, body)
+        await self._send(send, self.writer.end(), more=False)
 
-    def _heartbeat(self) -> bytes:
-        return HEARTBEAT if self.media_type == SSE else b"\n"
+    async def _send(self, send: Send, body: bytes, *, more: bool = True) -> None:
+        self._sending, self._sent_at = True, time.monotonic()
+        await send({"type": "http.response.body", "body": body, "more_body": more})
+        self._sending = False
 
-    async def _sent(self, send: Send, body: bytes, *, more: bool = True) -> bool:
-        """Send some bytes; return whether the client took them in time."""
-        with anyio.move_on_after(self.settings.slow_s):
-            await send({"type": "http.response.body", "body": body, "more_body": more})
-            return True
-        return False
+    async def _watch(self, receive: Receive, send: Send, scope: anyio.CancelScope) -> None:
+        """Cancel when the client leaves, or takes nothing for `slow_s`; send a comment in silence.
+        Beside the stream, so that an event costs no timer."""
+        heartbeat_s, slow_s = self.settings.heartbeat_s, self.settings.slow_s
+        while True:
+            with anyio.move_on_after(min(heartbeat_s, slow_s) / 2):
+                while (await receive())["type"] != "http.disconnect":
+                    pass
+                scope.cancel()
+                return
+            silent_s = time.monotonic() - self._sent_at
+            if self._sending and silent_s > slow_s:
+                scope.cancel()  # the server closes a connection whose answer is not complete
+                return
+            if not self._sending and silent_s >= heartbeat_s:
+                await self._send(send, HEARTBEAT if self.media_type == SSE else b"\n")
 
 
 def _raw(headers: Mapping[str, str]) -> list[tuple[bytes, bytes]]:

@@ -7,9 +7,11 @@ while, unless its request wants it to go on.
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import secrets
 import time
+from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import (
     AbstractAsyncContextManager,
@@ -24,7 +26,7 @@ import anyio
 import anyio.abc
 
 from groundhook.host.app.host import Host
-from groundhook.host.core.json_lines import line
+from groundhook.host.core.json_lines import line_bytes
 from groundhook.host.core.server_settings import StreamSettings
 from groundhook.host.core.types.events import Event, Failed
 from groundhook.host.dialects.ending import ending
@@ -71,9 +73,8 @@ class Logged:
 class LogReader(Protocol):
     """Reads a log from some place on."""
 
-    async def next(self, patience_s: float, /) -> Sequence[Logged] | None:
-        """Return all that is ready, at least one event; nothing after `patience_s` of silence; None
-        at the end."""
+    async def next(self) -> Sequence[Logged] | None:
+        """Return all that is ready, at least one event; None at the end."""
         ...
 
 
@@ -121,12 +122,11 @@ class Running:
         self.created = int(time.time())
         self.log: list[Logged] = []
         self.over_at: float | None = None  # on the monotonic clock
-        self.read_to_end = False
         self.reason = "host_closed"  # why it ends, if it does not end by itself
         self._scope = scope
         self._readers: set[Reader] = set()
-        self._arrived = anyio.Event()
-        self._taken = anyio.Event()
+        self._arrived = asyncio.Event()
+        self._taken = asyncio.Event()
 
     @property
     def over(self) -> bool:
@@ -163,7 +163,7 @@ class Running:
 
     def append(self, event: Event) -> None:
         """Add an event."""
-        json = line(event).encode()
+        json = line_bytes(event)
         self.log.append(Logged(len(self.log) + 1, event, json, self.size + len(json)))
         self._arrived.set()
 
@@ -183,10 +183,15 @@ class Running:
         self.over_at = time.monotonic()
         self._arrived.set()
 
-    async def wait_for_readers(self, bytes_behind: int) -> None:
+    def is_ahead(self, bytes_ahead: int) -> bool:
+        """Whether the slowest reader is so many bytes behind."""
+        place = self.size - bytes_ahead
+        return place > 0 and any(reader.taken < place for reader in self._readers)
+
+    async def wait_for_readers(self, bytes_ahead: int) -> None:
         """Wait while the slowest reader is so many bytes behind."""
-        while any(self.size - reader.taken > bytes_behind for reader in self._readers):
-            self._taken = anyio.Event()
+        while self.is_ahead(bytes_ahead):
+            self._taken.clear()
             await self._taken.wait()
 
     async def wait_until_over(self) -> None:
@@ -196,8 +201,7 @@ class Running:
 
     async def arrival(self) -> None:
         """Wait for the next event, or the end."""
-        if self._arrived.is_set():
-            self._arrived = anyio.Event()
+        self._arrived.clear()
         await self._arrived.wait()
 
     @contextmanager
@@ -221,21 +225,16 @@ class Reader:
         self._running, self._at, self._took = running, at, took
         self.taken = running.log[at - 1].end if at else 0
 
-    async def next(self, patience_s: float) -> Sequence[Logged] | None:
-        """Return all that is ready, at least one event; nothing after `patience_s` of silence; None
-        at the end."""
+    async def next(self) -> Sequence[Logged] | None:
+        """Return all that is ready, at least one event; None at the end."""
         running = self._running
-        if self._at == len(running.log) and not running.over:
-            with anyio.move_on_after(patience_s):
-                while self._at == len(running.log) and not running.over:
-                    await running.arrival()
+        while self._at == len(running.log):
+            if running.over:
+                return None
+            await running.arrival()
         ready = self._portion()
-        if ready:
-            self._at, self.taken = ready[-1].seq, ready[-1].end
-            self._took()
-        elif running.over:
-            running.read_to_end = True
-            return None
+        self._at, self.taken = ready[-1].seq, ready[-1].end
+        self._took()
         return ready
 
     def _portion(self) -> Sequence[Logged]:
@@ -257,17 +256,16 @@ class Turns:
     ended: Callable[[Running], None]
     _tasks: anyio.abc.TaskGroup
     _turns: dict[str, Running] = field(default_factory=dict)
+    _under_way: Counter[str] = field(default_factory=Counter)  # by owner
 
     @property
     def under_way(self) -> int:
         """How many are not over."""
-        return sum(not running.over for running in self._turns.values())
+        return self._under_way.total()
 
     def of(self, owner: str) -> int:
         """How many of an owner's are not over."""
-        return sum(
-            not running.over and running.ask.owner == owner for running in self._turns.values()
-        )
+        return self._under_way[owner]
 
     async def begin(self, ask: Ask) -> Running:
         """Begin a turn; return when its first event is there. Raises what cannot begin, as
@@ -307,6 +305,7 @@ class Turns:
 
     async def _pump(self, ask: Ask, *, task_status: anyio.abc.TaskStatus[Running]) -> None:
         running: Running | None = None
+        log_bytes, behind_bytes = self.settings.log_kb * 1024, self.settings.behind_kb * 1024
         try:
             with anyio.CancelScope() as scope:
                 async with ask.enter(self.host) as events:
@@ -314,11 +313,15 @@ class Turns:
                         if running is None:
                             running = Running(ask, event.turn_id, scope)
                             self._turns[running.turn_id] = running
+                            self._under_way[ask.owner] += 1
                             running.append(event)
                             task_status.started(running)
                         else:
                             running.append(event)
-                        await self._hold(running)
+                        if running.size > log_bytes:
+                            running.stop("turn_log_full")
+                        if running.is_ahead(behind_bytes):
+                            await running.wait_for_readers(behind_bytes)
         except Exception:
             if running is None:
                 raise
@@ -327,12 +330,10 @@ class Turns:
         finally:
             if running is not None:
                 running.complete()
+                self._under_way[ask.owner] -= 1
+                if not self._under_way[ask.owner]:
+                    del self._under_way[ask.owner]
                 self.ended(running)
-
-    async def _hold(self, running: Running) -> None:
-        if running.size > self.settings.log_kb * 1024:
-            running.stop("turn_log_full")
-        await running.wait_for_readers(self.settings.behind_kb * 1024)
 
     async def sweep(self) -> None:
         """Forget turns that are over, for ever."""
