@@ -146,12 +146,12 @@ def _state(status: SyncStatus) -> str:
 
 
 def summary(done: SyncReport, ms: float) -> str:
-    """`Synced catalogue: 3 added, 1 changed, 76 unchanged, 80 in all, in 1.2s.`"""
+    """`Synced catalogue: 80 datasets (3 added, 77 unchanged), in 1.2s.`"""
     outcomes = ("added", "changed", "unchanged", "removed", "failed")
     parts = [f"{number:,} {name}" for name in outcomes if (number := getattr(done, name))]
-    how = " (only changes were listed)" if done.mode == "changes" else ""
-    resumed = " (continued)" if done.resumed else ""
+    if done.mode == "changes":
+        parts.append("only changes were listed")
+    if done.resumed:
+        parts.append("continued")
     named = ", ".join(parts) or "nothing new"
-    return (
-        f"Synced {done.toolkit}{resumed}: {named}; {done.known:,} in all{how}, in {duration(ms)}."
-    )
+    return f"Synced {done.toolkit}: {done.known:,} {done.noun} ({named}), in {duration(ms)}."

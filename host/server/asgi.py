@@ -40,7 +40,7 @@ from groundhook.host.server.sessions import Sessions
 from groundhook.host.server.table import ENDPOINTS
 from groundhook.host.server.tokens import Tokens
 from groundhook.host.server.turns import open_turns
-from groundhook.host.server.upkeep import keep_up
+from groundhook.host.server.upkeep import keep_up, sync_failed
 from groundhook.host.server.warmup import warm_up
 from groundhook.host.server.who import SignIn, Who, is_loopback
 
@@ -101,6 +101,7 @@ def make_app(opening: Opening) -> Starlette:
         ):
             tasks.start_soon(_warmed, serving)
             tasks.start_soon(keep_up, host)
+            tasks.start_soon(host.syncs.keep, sync_failed)
             yield {"serving": serving}
             tasks.cancel_scope.cancel()
 

@@ -18,6 +18,11 @@ PURGE_EVERY_S = 3600.0
 LOGS_MS = 24 * 3600 * 1000  # a turn can be read from its log for a day
 
 
+def sync_failed(reason: str) -> None:
+    """Log that a scheduled sync failed."""
+    log.error("%s", reason)
+
+
 async def keep_up(host: Host) -> None:
     """Run until it is cancelled. A store that cannot be used is logged when that changes."""
     purged, failing = float("-inf"), False

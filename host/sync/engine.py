@@ -141,7 +141,12 @@ class _Sync:
             past = Past(source="", watermark="", listed_at="", run=None)
         resumed = None if self.again else self._resumable(past)
         run = resumed or await self._begin(past, await self._mode(past))
-        self.report = SyncReport(toolkit=self.toolkit, mode=run.mode, resumed=resumed is not None)
+        self.report = SyncReport(
+            toolkit=self.toolkit,
+            mode=run.mode,
+            noun=self.source.noun,
+            resumed=resumed is not None,
+        )
         total = await self._read_all(run, "" if run.mode == "full" else past.watermark)
         if run.mode == "full":
             await self._remove_unseen(run, total)

@@ -30,7 +30,8 @@ async def keep_synced(
             try:
                 await sync(toolkit)
             except HostError as exc:
-                failed(f"the scheduled sync of {toolkit!r} failed: {exc}")
+                if not (await last(toolkit)).running:  # by another process of the same server
+                    failed(f"the scheduled sync of {toolkit!r} failed: {exc}")
                 await anyio.sleep(seconds)
 
     async with anyio.create_task_group() as tasks:

@@ -60,10 +60,12 @@ class SyncProgress:
 class SyncReport:
     """The result of a sync. The numbers are records: `listed` by the source, of which so many were
     `added`, `changed`, `unchanged` or `failed`, and `removed` ones. `known` are in the index now.
-    `mode`: everything was listed, or only what changed; `resumed`: an interrupted sync went on."""
+    `mode`: everything was listed, or only what changed; `resumed`: an interrupted sync went on;
+    `noun`: what the records are, in the plural."""
 
     toolkit: str
     mode: SyncMode
+    noun: str = "records"
     resumed: bool = False
     listed: int = 0
     added: int = 0

@@ -1,0 +1,37 @@
+"""The page of the catalogue: its example does what it shows, and it names every setting."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from groundhook.handlers.tools.catalogue.answers import (
+    Dataset,
+    DatasetArguments,
+    DatasetsFound,
+    Resource,
+    ResourceArguments,
+)
+from groundhook.handlers.tools.catalogue.settings import CatalogueSettings, CatalogueSource
+from groundhook.host.core.types.sync import SyncSettings
+from tests.docs.test_tutorial import follow
+from tests.tools.catalogue.conftest import REPOSITORY
+
+PAGE = (REPOSITORY / "docs/toolkits/catalogue.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.timeout(180)
+def test_everything_that_the_page_shows_happens(tmp_path: Path) -> None:
+    assert follow(PAGE, tmp_path) >= 7
+
+
+def test_the_page_names_every_setting_argument_and_key() -> None:
+    named = set(re.findall(r"\w+", PAGE))
+    models = (
+        *(CatalogueSource, SyncSettings, CatalogueSettings, DatasetArguments),
+        *(ResourceArguments, DatasetsFound, Dataset, Resource),
+    )
+    fields = {name for model in models for name in model.model_fields}
+    assert fields - named == {"label", "deadline_ms"}
