@@ -29,7 +29,7 @@ class Toolkits:
         set, PluginError when its type cannot be made."""
         spec = self._app.toolkits.named(id)
         made = self._made.get(id)
-        if made is None or made[0] is not spec:
+        if made is None or made[0] != spec:
             made = self._made[id] = (spec, self._make(spec))
         return made[1]
 

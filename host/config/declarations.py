@@ -146,6 +146,7 @@ def _toolkit(
         shown=found.shown,
         common=common,
         read=lambda model: read_value(model, document, environment),
+        text=document.text,
     )
 
 

@@ -18,11 +18,13 @@ from groundhook.plugins import (
     CollectionQuery,
     Needs,
     Plugin,
+    PluginContext,
     Tool,
+    ToolkitSpec,
     ToolScope,
 )
 from tests.conftest import MakeApp
-from tests.tool_calls.conftest import LISTS, PEARS, AppWith, Citing
+from tests.tool_calls.conftest import LISTS, PEARS, AppWith, Citing, ListKit, ListSettings
 from tests.turn.test_stream import end, of
 
 ANSWER = {"entries": PEARS, "total": 2}
@@ -308,3 +310,25 @@ async def test_two_tenants_share_ids_and_see_nothing_of_each_other(make_app: Mak
         assert await call("t1", "remove") == ["1"]
         assert await call("t1", "get") == {}
         assert await call("t2", "get") == {"1": "pears of two"}
+
+
+async def test_a_reload_makes_a_toolkit_anew_when_its_file_has_changed(app_with: AppWith) -> None:
+    made: list[str] = []
+
+    def make(spec: ToolkitSpec, context: PluginContext) -> ListKit:
+        made.append(spec.id)
+        return ListKit(spec.read(ListSettings))
+
+    plugin = Plugin(lambda plugins: plugins.toolkits.add("list", make), requires=1)
+    app = app_with(pears={"entries": PEARS}, plums={"entries": PEARS})
+    async with open_host(app, environment={}, plugins=[plugin]) as host:
+        assert (await host.tool("pears.search", {"query": "x"})).result == ANSWER
+        file = app / "assistants/a/toolkits/pears.toolkit.yao"
+        file.write_text('{"type": "list", "entries": []}', encoding="utf-8")
+        await host.reload([file])
+        assert (await host.tool("pears.search", {"query": "x"})).result["total"] == 0
+        file.write_text('{"type": "list", "entires": []}', encoding="utf-8")
+        await host.reload([file])
+        broken = await host.tool("pears.search", {"query": "x"})
+    assert made == ["agents.a.pears", "agents.a.plums", "agents.a.pears", "agents.a.pears"]
+    assert "unknown key 'entires'" in str(broken.error)

@@ -54,6 +54,7 @@ class ToolkitSpec:
     shown: str
     common: ToolkitSettings
     read: ReadSettings = field(repr=False, compare=False)
+    text: str = field(default="", repr=False)  # of the file: two readings of one text are equal
 
     @property
     def name(self) -> str:
