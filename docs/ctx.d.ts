@@ -1168,11 +1168,26 @@ declare class URLSearchParams {
 }
 
 declare namespace agent {
-  type Context = import("groundhook").Context;
-  type Message = import("groundhook").Message;
-  type Payload = import("groundhook").NextPayload;
-  type Create = import("groundhook").CreateReturn | null | void;
-  type Next = import("groundhook").NextReturn | null | void;
+  /** As hooks of this dialect use it: answers are any, and absent parts undefined. */
+  type Context = import("groundhook").Context & {
+    readonly search: any;
+    readonly agent: any;
+    readonly llm: any;
+    readonly mcp: any;
+    readonly memory: any;
+    readonly trace: any;
+    readonly [part: string]: any;
+  };
+  type Message = { role: any; content: any; [key: string]: any };
+  type Payload = {
+    messages: Message[];
+    completion: any;
+    tools: any[];
+    error?: any;
+    [key: string]: any;
+  };
+  type Create = Record<string, any> | null | void;
+  type Next = Record<string, any> | null | void;
   type CreateHookResponse = Create;
   type NextHookPayload = Payload;
   type NextHookResponse = Next;
@@ -1180,7 +1195,11 @@ declare namespace agent {
 
 declare module "@yao/agent" {
   export * from "groundhook";
-  export type Response = import("groundhook").CreateReturn | import("groundhook").NextReturn;
+  export type Context = agent.Context;
+  export type AgentContext = agent.Context;
+  export type Message = agent.Message;
+  export type NextPayload = agent.Payload;
+  export type Response = Record<string, any> | null | void;
 }
 
 declare module "@yao/runtime" {

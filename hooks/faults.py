@@ -64,6 +64,20 @@ def over(limit: str, hook: str, limits: HookLimits, file: str) -> HookLimit:
     )
 
 
+def described(js: str, arguments: Sequence[Any]) -> str:
+    """Return a call for messages: its name with the texts among its first two arguments, which are
+    a server and a tool, an assistant, a connector, a query."""
+    shown = [repr(each[:60]) for each in arguments[:2] if isinstance(each, str)]
+    return f"{js}({', '.join(shown)})"
+
+
+def late(call: str, stack: str, over: HookLimit, program: Program) -> HookLimit:
+    """Return the error of a host call that took too long, with the call and its line."""
+    frames = frames_of(stack, program)
+    place = frames[0][1] if frames else over.place
+    return HookLimit(over.limit, f"{over.message}: {call}", place=place, hint=over.hint)
+
+
 def threw(hook: str, described: str, program: Program) -> HookError:
     """Return the error of a hook that threw. `described` is the prelude's JSON {name, message,
     stack, code}. The place is the innermost frame of the package, the hint names the callers."""

@@ -19,9 +19,10 @@ from groundhook.hooks.replay_log import ReplayLog
 from groundhook.hooks.wire import from_v8
 from groundhook.host.core.errors import HookCrashed, HookLimit, HostError, Place, UsageError
 from groundhook.host.core.hook_engine import HookTurn
+from groundhook.host.core.hook_services import HookServices
 
 # requests of the prelude itself, which no hook can make and which are not in the table
-PRELUDE_REQUESTS = ("!limit", "!wait", "!uncaught", "!became_null", "!absent")
+PRELUDE_REQUESTS = ("!limit", "!late", "!wait", "!uncaught", "!became_null", "!absent")
 
 
 class HostCalls:
@@ -34,6 +35,7 @@ class HostCalls:
         self._program = program
         self._table = table
         self._count = 0
+        self._late = ""  # the call that took too long
 
     async def answer(self, request: str) -> str:
         """Return the answer: empty for undefined, "=" and a JSON value, or "!" and the JSON of an
@@ -63,6 +65,9 @@ class HostCalls:
     async def _answer_prelude(self, name: str, text: str) -> str:
         if name == "!limit":
             raise self._over(text)
+        if name == "!late":  # which the prelude sends with its stack, for the line
+            stack = from_v8(text)["stack"]
+            raise faults.late(self._late, stack, self._over("call_ms"), self._program)
         if name == "!wait":  # until the next timer is due
             await anyio.sleep(float(text) / 1000)
         else:
@@ -76,18 +81,21 @@ class HostCalls:
         limits = self._turn.limits
         try:
             arguments = self._parse_arguments(call, text)
-            with anyio.move_on_after(limits.call_ms / 1000) as scope:
+            allowed = limits.call_ms + _start_ms(call, self._turn.services, arguments)
+            with anyio.move_on_after(allowed / 1000) as scope:
                 value = await call.run(call, self._turn.services, arguments)
         except UsageError as exc:
             return _describe_error("TypeError", exc)
         except HostError as exc:
             return _describe_error("Error", exc)
         if scope.cancelled_caught:
+            about = faults.described(call.js, arguments)
             if call.late is None:
-                raise self._over("call_ms")
+                self._late = about
+                return "?"
             hint = self._over("call_ms").hint
             try:
-                value = call.late(arguments, f"no answer in {limits.call_ms} ms ({hint})")
+                value = call.late(arguments, f"no answer in {allowed} ms to {about} ({hint})")
             except HostError as exc:
                 return _describe_error("Error", exc)
         return f"={value}" if value else ""
@@ -109,6 +117,14 @@ class HostCalls:
                 for value in arguments
             ]
         return arguments
+
+
+def _start_ms(call: HostCall, services: HookServices, arguments: Sequence[Any]) -> int:
+    """Return the time that an MCP server has to start, which does not count as the call's."""
+    server = arguments[0] if arguments else None
+    if not call.js.startswith("ctx.mcp.") or not isinstance(server, str):
+        return 0
+    return services.servers.start_ms(server)
 
 
 def _describe_error(name: str, error: HostError) -> str:

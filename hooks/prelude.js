@@ -82,6 +82,7 @@
     if (includes(json, "null")) lazyGlobals().reportNulls(args, name);
     const reply = ask(name, json);
     if (reply === "") return undefined;
+    if (reply === "?") ask("!late", lazyGlobals().describe(new Error()));  // ends the run
     const value = parse(slice(reply, 1));
     if (charCodeAt(reply, 0) === 61) return value;
     throw lazyGlobals().makeError(value);

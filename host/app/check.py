@@ -37,10 +37,12 @@ from groundhook.host.config.packages import (
     Package,
     check_package,
 )
+from groundhook.host.config.resolve import Resolved
 from groundhook.host.config.validate import Checked, check_document
 from groundhook.host.core.errors import ConfigError, HostError, Place, UnknownName
 from groundhook.host.core.extras import Extra, install, lacking
 from groundhook.host.core.problems import Problem, problems_of
+from groundhook.host.core.settings import Settings
 from groundhook.host.core.types.base import Value, dotted
 from groundhook.host.core.types.collection_spec import CollectionSpec
 from groundhook.host.core.types.connector_spec import ConnectorSpec
@@ -75,12 +77,14 @@ def check(
     rerankers: Collection[str] = (),
     collection: Callable[[CollectionSpec], tuple[Path, HostError] | None] = lambda _: None,
     toolkits: ToolkitOf | None = None,
+    web_configured: Callable[[Settings], bool] = lambda _: True,
 ) -> list[Problem]:
     """Return the problems found, each once, in the order of reading. With an assistant: those of
     the app's own files and of that assistant. `providers` are the names of web search providers
     (empty: they are not checked), `rerankers` those of rerankers; `collection` returns a further
     problem with a collection, and its path in the file. `toolkits` makes a toolkit (None: they are
-    not checked). Raises UnknownName."""
+    not checked); `web_configured` returns whether a web search has a provider. Raises
+    UnknownName."""
     if assistant_id and assistant_id not in app.packages:
         raise UnknownName("assistant", assistant_id, app.packages)
     checking = _Check(
@@ -90,6 +94,7 @@ def check(
         frozenset(rerankers),
         collection,
         toolkits,
+        web_configured,
     )
     checking.run()
     return list(dict.fromkeys(checking.found))
@@ -103,6 +108,7 @@ class _Check:
     rerankers: frozenset[str]
     collection: Callable[[CollectionSpec], tuple[Path, HostError] | None]
     toolkits: ToolkitOf | None
+    web_configured: Callable[[Settings], bool]
     found: list[Problem] = field(default_factory=list)
 
     def run(self) -> None:
@@ -152,11 +158,34 @@ class _Check:
         if package.layer.checked is not None:
             self.found.extend(package.layer.checked.findings())
         self._names(package.layer, package.id)
+        near = tree.nearly_hook(package.folder) if package.hook is None else None
+        if near is not None:
+            file = Place(tree.shown(near, self.app.root))
+            hint = (
+                f"what is read is {tree.HOOKS[0]}, or the files that 'hooks' in package.yao names"
+            )
+            self.found.append(Problem("warning", "nothing reads this file", file, hint))
         self._texts(package)
         with suppress(ConfigError):  # of layers that cannot be folded, each is among the findings
-            self.found.extend(wrong_together(package, self.app.settings_for(package)))
+            resolved = self.app.settings_for(package)
+            self.found.extend(wrong_together(package, resolved))
+            self._web(resolved)
             if self.toolkits is not None:
                 self.found.extend(list_problems(self.app, package, self.toolkits))
+
+    def _web(self, resolved: Resolved) -> None:
+        """Warn of a web search that no provider would answer; a key may be set where the app will
+        run."""
+        settings = resolved.settings
+        if settings.search.web.enabled and not self.web_configured(settings):
+            self.found.append(
+                Problem(
+                    "warning",
+                    "'search.web' is on, and no web search provider is configured",
+                    resolved.place("search", "web", "enabled"),
+                    "set the key of a provider, such as TAVILY_API_KEY; docs/web-search.md has all",
+                )
+            )
 
     def _texts(self, package: Package) -> None:
         for name in package.presets:

@@ -333,6 +333,7 @@ class Host:
             providers=self.plugins.web_providers.names(),
             rerankers=self.plugins.rerankers.names(),
             collection=self.kb.wrong,
+            web_configured=self.runtime.web_configured,
             toolkits=self.runtime.toolkits,
         )
         ids = [assistant] if assistant else sorted(self.app.packages)

@@ -143,7 +143,9 @@ def _delegates_to_itself(package: Package, resolved: Resolved) -> Iterator[Probl
     }
     targets["search", "rerank", "agent"] = resolved.settings.search.rerank.agent
     for path, target in targets.items():
-        if target == package.id:
+        origin = resolved.origins.get(tuple(map(str, path)))
+        # A step that the whole app gives away is done by an assistant that does not search itself.
+        if target == package.id and origin is not None and origin.name == "assistant":
             message = (
                 f"{dotted(path)!r} of {package.id!r} is {package.id!r} itself, which would call"
                 " itself without end"

@@ -11,6 +11,7 @@ from groundhook.host.cli.edge import execute_without_loop
 from groundhook.host.cli.report import Report
 from groundhook.host.config.environment import process_environment
 from groundhook.host.config.packages import load_app
+from groundhook.host.core.errors import UnknownName
 
 
 @click.group("config")
@@ -20,14 +21,21 @@ def command() -> None:
 
 @command.command("explain", short_help="Show every setting and who set it.")
 @click.argument("assistant")
+@click.argument("key", required=False, default="")
 @options.common
-def explain(assistant: str, app: Path, as_json: bool, debug: bool) -> int:
-    """Show every setting of ASSISTANT, the layer that set it, and where that is written."""
+def explain(assistant: str, key: str, app: Path, as_json: bool, debug: bool) -> int:
+    """Show every setting of ASSISTANT, the layer that set it, and where that is written; with KEY,
+    such as `search.web`, only that one or that section."""
     report = Report(json=as_json)
 
     def work() -> int:
         # Settings are folded from files: no source, model or server of the app is opened.
         rows = load_app(app, process_environment()).explain(assistant)
+        if key:
+            known = [row.key for row in rows]
+            rows = [row for row in rows if row.key == key or row.key.startswith(f"{key}.")]
+            if not rows:
+                raise UnknownName("setting", key, known)
         if report.json:
             for row in rows:
                 place = str(row.place) if row.place else ""
@@ -37,9 +45,14 @@ def explain(assistant: str, app: Path, as_json: bool, debug: bool) -> int:
         else:
             # Imported here because JSON lines need no tables.
             from groundhook.host.cli.tables import compact, table
+            from groundhook.host.output.flow import one_line
 
             shown = [(row.key, compact(row.value), row.layer, row.place or "") for row in rows]
-            report.show(table(("key", "value", "layer", "where"), shown))
+            if report.out.is_terminal:
+                report.show(table(("key", "value", "layer", "where"), shown))
+            else:  # for other programs: a tab between columns, nothing padded
+                for cells in shown:
+                    click.echo("\t".join(one_line(str(cell)) for cell in cells).rstrip())
         return 0
 
     return execute_without_loop(work, report, debug=debug)

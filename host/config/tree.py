@@ -23,6 +23,12 @@ ENDINGS = {
     "toolkits": ".toolkit.yao",
 }
 
+_NEARLY_HOOKS = tuple(
+    f"{folder}{name}.{ending}"
+    for folder in ("", "src/")
+    for name in ("hook", "hooks", "create", "Create", "next", "Next", "main")
+    for ending in ("ts", "js")
+)
 _DEEPEST = 8  # a link to a folder above would otherwise never end
 _CONFIGURATION = {".yao", ".json", ".jsonc", ".yml", ".yaml"}
 _NEVER = {"node_modules", "__pycache__"}
@@ -71,6 +77,11 @@ def presets(folder: Path, root: Path) -> Iterator[Found]:
 def hooks(folder: Path) -> list[Path]:
     """Return the entry files of an assistant's hook; the first one counts."""
     return [folder / name for name in HOOKS if (folder / name).is_file()]
+
+
+def nearly_hook(folder: Path) -> Path | None:
+    """Return a script of a package that has nearly the name of a hook; None without one."""
+    return next((folder / name for name in _NEARLY_HOOKS if (folder / name).is_file()), None)
 
 
 def unread(folder: Path, root: Path, endings: str | tuple[str, ...]) -> Iterator[str]:

@@ -31,6 +31,11 @@ def parse_yaml(text: str) -> Parsed:
         raise Unreadable("a character that YAML does not allow", exc.position) from None
     except MarkedYAMLError as exc:
         mark = exc.problem_mark or exc.context_mark
+        if "quoted scalar" in (exc.context or "") and exc.context_mark is not None:
+            begun = exc.context_mark.index
+            raise Unreadable(
+                "a quote that is never closed", begun, "close it where the text ends"
+            ) from None
         raise Unreadable(
             exc.problem or exc.context or "not YAML",
             mark.index if mark else 0,

@@ -96,6 +96,11 @@ class HookServers(Protocol):
     """The MCP servers that the assistant lists, by their names in that list. Another name raises
     UsageError."""
 
+    def start_ms(self, server: str, /) -> int:
+        """Return the milliseconds that a server has to start with the next request; 0 for one that
+        runs, and for another name."""
+        ...
+
     async def ask(
         self, server: str, method: ServerMethod, params: Mapping[str, Any], /
     ) -> dict[str, Any]:

@@ -349,3 +349,8 @@ class ToolServers(Protocol):
         ({tools: […]}). A tool that reports a failure is a value with `error`. Raises UnknownName,
         ConfigError, ServerError."""
         ...
+
+    def start_ms(self, server: str, /) -> int:
+        """Return the milliseconds that a server has to start with the next request; 0 when it
+        runs."""
+        ...

@@ -100,6 +100,7 @@ class Owner:
         self._alive = anyio.Event()  # unset while a ping is under way
         self._alive.set()
         self._closing = False
+        self.is_connected = False
 
     async def ask(self, request: str, work: Callable[[Session, Job], Awaitable[Any]]) -> Any:
         """Run `work` on the connection and return its result. Raises the HostError of `work`, or
@@ -165,12 +166,14 @@ class Owner:
                     evidence, self._environment, self._folder, lambda: self._report_lost(evidence)
                 ) as session:
                     self._connecting, life.deadline, connected = None, math.inf, True
+                    self.is_connected = True
                     await self._serve(session, evidence, first)
                     life.deadline = anyio.current_time() + CLOSE_TIMEOUT
             except ServerError as exc:
                 failure = exc
             finally:
                 self._connecting = None
+                self.is_connected = False
                 evidence.over = True
         if not connected:
             self._fail_waiting(first, failure or evidence.not_ready())

@@ -76,6 +76,17 @@ class Servers:
         self._owners: dict[str, Owner] = {}
         self._closed = False
 
+    def start_ms(self, server: str, /) -> int:
+        """Return the milliseconds that a server has to start with the next request; 0 when it
+        runs."""
+        owner = self._owners.get(server)
+        if owner is not None and owner.is_connected:
+            return 0
+        try:
+            return round(self._catalogue.named(server).start_timeout * 1000)
+        except HostError:  # which the request itself reports
+            return 0
+
     async def list_tools(self, server: str) -> dict[str, Any]:
         """{tools: [{name, description?, title?, inputSchema, outputSchema?, annotations?}]},
         limited to the tools that its file allows."""

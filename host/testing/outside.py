@@ -37,6 +37,9 @@ class TapedServers:
         result: dict[str, Any] = (await self.tape.ask("MCP call", request, real))["result"]
         return result
 
+    def start_ms(self, server: str, /) -> int:
+        return self.real.start_ms(server)
+
 
 @dataclass(frozen=True)
 class TapedRecords:

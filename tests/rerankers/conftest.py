@@ -55,6 +55,9 @@ class Servers:
     answer: Callable[[Mapping[str, Any]], Any]
     requests: list[Mapping[str, Any]] = field(default_factory=list)
 
+    def start_ms(self, server: str, /) -> int:
+        return 0
+
     async def ask(self, server: str, method: str, params: Mapping[str, Any], /) -> dict[str, Any]:
         if method == "tools/list":
             return {"tools": [{"name": "rerank", "inputSchema": {}}]}

@@ -62,6 +62,12 @@ class ColumnSpec(Value):
     index: bool = False
     unique: bool = False
 
+    @model_validator(mode="after")
+    def _enum_has_options(self) -> ColumnSpec:
+        if self.type == "enum" and not self.option:
+            raise ValueError(f"the enum column {self.name!r} has no 'option' with its values")
+        return self
+
 
 class RelationSpec(Value):
     """A relation to another model."""
@@ -124,9 +130,6 @@ class ModelSpec(Value):
         for name in names:
             if names.count(name) > 1:
                 raise ValueError(f"the column {name!r} is declared twice")
-        for column in columns:
-            if column.type == "enum" and not column.option:
-                raise ValueError(f"the enum column {column.name!r} has no 'option' with its values")
         keys = [column.name for column in columns if column.primary or column.type == "ID"]
         if len(keys) != 1:
             raise ValueError(

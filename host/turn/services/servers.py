@@ -65,6 +65,11 @@ class ServerCalls:
             }
         return _add_result(listed.name, tool, answer) if tool else answer
 
+    def start_ms(self, server: str, /) -> int:
+        ids = (f"agents.{self.run.package.id}.{server}", server)
+        id = next((id for id in ids if id in self.listing.servers), "")
+        return self.run.runtime.servers.start_ms(id) if id else 0
+
     async def call_many(
         self, asks: Sequence[ToolAsk], calling: ServerCalling, /
     ) -> list[dict[str, Any]]:

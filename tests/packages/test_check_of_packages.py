@@ -1,0 +1,114 @@
+"""What the check says of packages, and where: providers, names of files, quotes, enums;
+host calls that took too long."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from groundhook import open_host
+from tests.conftest import MakeApp
+from tests.turn.test_stream import of, run, scripted
+
+SLOW = """
+import sys, time
+time.sleep(%s)
+"""
+
+
+async def findings(root: Path, **environment: str) -> list[str]:
+    async with open_host(root, environment=environment) as host:
+        return [str(problem) for problem in await host.check()]
+
+
+async def test_a_web_search_without_any_provider_is_a_warning(make_app: MakeApp) -> None:
+    root = make_app({"assistants/a/package.yao": '{\n  "search": {"web": true}\n}'})
+    assert await findings(root) == [
+        "assistants/a/package.yao:2:21: warning: 'search.web' is on, and no web search provider is"
+        " configured (set the key of a provider, such as TAVILY_API_KEY; docs/web-search.md has all)"
+    ]
+    assert await findings(root, SERPAPI_API_KEY="k") == []
+
+
+async def test_a_hook_under_another_name_is_a_warning(make_app: MakeApp) -> None:
+    hook = "function Create() { return null; }"
+    root = make_app(
+        {
+            "assistants/a/package.yao": "{}",
+            "assistants/a/hook.ts": hook,
+            "assistants/b/package.yao": '{"hooks": {"create": "hook.ts"}}',
+            "assistants/b/hook.ts": hook,
+            "assistants/c/package.yao": "{}",
+            "assistants/c/index.ts": f'import "./hook";\n{hook}',
+            "assistants/c/hook.ts": "export {};",
+        }
+    )
+    [found] = await findings(root)
+    assert found.startswith("assistants/a/hook.ts: warning: nothing reads this file (what is read")
+
+
+async def test_an_open_quote_is_reported_where_it_began(make_app: MakeApp) -> None:
+    root = make_app(
+        {
+            "assistants/a/package.yao": "{}",
+            "assistants/a/prompts.yml": '- role: system\n  content: "You help.\n- role: user\n',
+        }
+    )
+    assert await findings(root) == [
+        "assistants/a/prompts.yml:2:12: error: a quote that is never closed (close it where the"
+        " text ends)"
+    ]
+
+
+async def test_an_enum_without_options_is_reported_at_its_column(make_app: MakeApp) -> None:
+    root = make_app(
+        {
+            "assistants/a/package.yao": "{}",
+            "models/m.mod.yao": (
+                '{"table": {"name": "m"}, "columns": [\n  {"name": "id", "type": "ID"},\n'
+                '  {"name": "kind", "type": "enum"}\n]}'
+            ),
+        }
+    )
+    found = [each for each in await findings(root) if "error" in each]
+    assert found == [
+        "models/m.mod.yao:3:3: error: 'columns[1]': the enum column 'kind' has no 'option' with its"
+        " values"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("call", "about"),
+    [
+        ("ctx.mcp.ListTools('slow')", "ctx.mcp.ListTools('slow')"),
+        (
+            "Process('text.ExtractJSON', 'x'.repeat(10)) || time.Sleep(2000)",
+            "took more than 300 ms: time.Sleep()",
+        ),
+    ],
+)
+async def test_a_host_call_that_took_too_long_names_the_call_and_its_line(
+    make_app: MakeApp, call: str, about: str
+) -> None:
+    package = {
+        "connector": "script",
+        "mcp": {"servers": ["slow"]},
+        "hooks": {"limits": {"call_ms": 300}},
+    }
+    spec = {"command": sys.executable, "args": ["-c", SLOW % 60], "start_timeout": 0.2}
+    app = make_app(
+        {
+            "assistants/a/package.yao": json.dumps(package),
+            "assistants/a/index.ts": f"function Create(ctx) {{\n  const x = 1;\n  {call};\n}}",
+            "mcps/slow.mcp.yao": json.dumps({**spec, "timeout": 30}),
+        }
+    )
+    events = await run(app, connector=scripted("Fine."))
+    [error] = of(events, "error")
+    assert (error.file, error.line) == ("assistants/a/index.ts", 3)
+    assert about in error.message
+    if call.startswith("ctx.mcp"):  # the server's own time to start is added to that of the call
+        assert "no answer in 500 ms to ctx.mcp.ListTools('slow')" in error.message

@@ -1,0 +1,71 @@
+"""An app in the style of published packages: the check finds no error in it, and only warnings that
+are true; its turns run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import anyio
+import pytest
+
+from groundhook import open_host
+from groundhook.handlers.canned import CannedSource
+from groundhook.host.core.types.events import Event
+from tests.conftest import MakeApp
+from tests.packages.style_app import PACKAGES, files
+from tests.turn.test_stream import end, kb, of, scripted, web
+
+KEYS = {"SERPAPI_API_KEY": "k"}
+
+
+async def test_the_check_of_such_an_app_shows_no_error(make_app: MakeApp) -> None:
+    async with open_host(make_app(files()), environment=KEYS) as host:
+        found = await host.check()
+    assert len(PACKAGES) == 20
+    assert [str(each) for each in found if each.severity == "error"] == []
+    messages = [each.message for each in found]
+    assert messages == [
+        "'uses.default' is accepted, and nothing acts on it",
+        "'uses.title' is accepted, and nothing acts on it",
+        "'uses.vision' is accepted, and nothing acts on it",
+        "unknown key 'sandbox', which nothing reads",
+        "unknown key 'version', which nothing reads",
+    ]
+
+
+async def turn(make_app: MakeApp, assistant: str, **asked: Any) -> Sequence[Event]:
+    model = scripted({"text": "Fine.", "times": 0})
+    sources: Mapping[Any, Any] = {"web": web(), "kb": kb(), "db": CannedSource({})}
+    with anyio.fail_after(60):
+        async with (
+            open_host(
+                make_app({**files(), "agent/agent.yml": "connector: gpt\nhooks: {workers: 0}\n"}),
+                environment=KEYS,
+                sources=sources,
+                connectors={"gpt": model, "claude": model},
+            ) as host,
+            host.stream(assistant, "question", **asked) as events,
+        ):
+            return [event async for event in events]
+
+
+@pytest.mark.parametrize(
+    ("assistant", "data"),
+    [
+        ("tests.hook-basic", {"text": "Fine.", "asked": 8}),
+        ("tests.hook-files", {"count": 2}),
+        ("tests.hook-trace", None),
+        ("tests.hook-memory", None),
+        ("tests.hook-calls", None),
+        ("src.search-all", None),
+        ("prompts.variables", None),
+        ("locales.router", None),
+    ],
+)
+async def test_its_turns_run(make_app: MakeApp, assistant: str, data: Any) -> None:
+    events = await turn(make_app, assistant)
+    assert [event.message for event in of(events, "error")] == []
+    assert end(events).content.endswith("Fine.")
+    if data is not None:
+        assert end(events).data == data
