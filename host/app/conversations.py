@@ -51,6 +51,7 @@ class Conversations:
     runtime: Callable[[], Runtime]
     turns: OpenTurns
     worker: str = field(default_factory=lambda: secrets.token_hex(8))
+    _swept: bool = False
 
     async def opened(
         self, assistant_id: str, identity: Identity, id: str | None, *, create: bool = False
@@ -60,6 +61,8 @@ class Conversations:
         UsageError for a chat with another assistant."""
         self.turns.refuse_if_closed()
         self.runtime().app.package(assistant_id)
+        if not self._swept:  # a server does it again and again
+            await self.sweep()
         if id is None:
             return OpenChat(self, identity, assistant_id, chat_id(), is_kept=False)
         try:
@@ -93,6 +96,19 @@ class Conversations:
         removed = await self.store.upkeep.purge(chats_before=before, logs_before=0)
         for owner, id in removed:
             await self.forget(owner, id)
+        return len(removed)
+
+    async def sweep(self) -> int:
+        """Remove the chats that `store.keep_days` has an end for, and the logs of turns of more
+        than a day ago. Returns the number of chats."""
+        now = round(time.time() * 1000)
+        days = self.runtime().app.settings.store.keep_days
+        removed = await self.store.upkeep.purge(
+            chats_before=now - days * DAY_MS if days else 0, logs_before=now - DAY_MS
+        )
+        for owner, id in removed:
+            await self.forget(owner, id)
+        self._swept = True
         return len(removed)
 
     async def end_lost_turns(self) -> int:

@@ -166,6 +166,11 @@ class StoreSettings(Value):
     busy_ms: int = Field(
         default=5000, ge=0, description="Longest wait while another process writes to SQLite"
     )
+    keep_days: int = Field(
+        default=0,
+        ge=0,
+        description="Conversations that have not changed for so long are removed; 0: never",
+    )
 
 
 class TurnsSettings(Value):

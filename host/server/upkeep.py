@@ -1,5 +1,5 @@
 """What a server does from time to time: turns of processes that have ended get their end, and old
-logs are removed."""
+chats and logs are removed."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ log = logging.getLogger("groundhook.server")
 
 LOST_EVERY_S = 5.0
 PURGE_EVERY_S = 3600.0
-LOGS_MS = 24 * 3600 * 1000  # a turn can be read from its log for a day
 
 
 def sync_failed(reason: str) -> None:
@@ -30,8 +29,7 @@ async def keep_up(host: Host) -> None:
         try:
             await host.conversations.end_lost_turns()
             if time.monotonic() - purged > PURGE_EVERY_S:
-                before = round(time.time() * 1000) - LOGS_MS
-                await host.chats.upkeep.purge(chats_before=0, logs_before=before)
+                await host.conversations.sweep()
                 purged = time.monotonic()
             failing = False
         except StorageError as exc:

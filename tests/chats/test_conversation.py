@@ -410,3 +410,20 @@ async def test_a_limit_that_is_none_is_an_error_in_the_hook(make_app: MakeApp) -
     async with opened(app_with(make_app, index_ts=hook), "2") as host:
         events = await read(host.stream("a", "One?"))
     assert "a whole number from 1 to 200, not 'all'" in of(events, "error")[0].message
+
+
+async def test_old_conversations_are_removed_where_their_days_are_limited(
+    make_app: MakeApp,
+) -> None:
+    app = app_with(make_app)
+    long_ago = datetime(2020, 1, 1, tzinfo=UTC)
+    async with opened(app, "One.", now=long_ago) as host, host.chat("a", identity=ADA) as chat:
+        await read(chat.send("First?"))
+    (app / "agent").mkdir(exist_ok=True)
+    async with opened(app) as host, host.chat("a", identity=ADA, chat_id=chat.id) as again:
+        assert len(await again.messages()) == 2
+    (app / "agent/agent.yml").write_text("store: {keep_days: 30}\n")
+    async with opened(app) as host:
+        with pytest.raises(UnknownName):
+            async with host.chat("a", identity=ADA, chat_id=chat.id):
+                pass
