@@ -30,6 +30,7 @@ if _FILES := [name for name in _LINKS if isfile(f"{dirname(__file__)}/{name}")]:
 if TYPE_CHECKING:
     from groundhook.handlers.kb.ingest.report import AddReport as AddReport
     from groundhook.handlers.kb.ingest.report import FileReport as FileReport
+    from groundhook.host.app.conversations import OpenChat as OpenChat
     from groundhook.host.app.host import Host as Host
     from groundhook.host.app.opening import open_host as open_host
     from groundhook.host.app.reload import Swap as Swap
@@ -79,6 +80,10 @@ if TYPE_CHECKING:
     from groundhook.host.core.errors import UsageError as UsageError
     from groundhook.host.core.errors import WorkerDied as WorkerDied
     from groundhook.host.core.problems import Problem as Problem
+    from groundhook.host.core.types.chats import ChatMessage as ChatMessage
+    from groundhook.host.core.types.chats import Feedback as Feedback
+    from groundhook.host.core.types.chats import KeptAnswer as KeptAnswer
+    from groundhook.host.core.types.chats import KeptCitation as KeptCitation
     from groundhook.host.core.types.events import CitationSeen as CitationSeen
     from groundhook.host.core.types.events import Cited as Cited
     from groundhook.host.core.types.events import (
@@ -118,6 +123,7 @@ _HOMES = {
         "ToolOutcome",
     ),
     "groundhook.handlers.kb.ingest.report": ("AddReport", "FileReport"),
+    "groundhook.host.app.conversations": ("OpenChat",),
     "groundhook.host.app.host": ("Host",),
     "groundhook.host.app.opening": ("open_host",),
     "groundhook.host.app.reload": ("Swap",),
@@ -169,6 +175,12 @@ _HOMES = {
         "WorkerDied",
     ),
     "groundhook.host.core.problems": ("Problem",),
+    "groundhook.host.core.types.chats": (
+        "ChatMessage",
+        "Feedback",
+        "KeptAnswer",
+        "KeptCitation",
+    ),
     "groundhook.host.core.types.events": (
         "CitationSeen",
         "Cited",

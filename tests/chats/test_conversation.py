@@ -25,6 +25,9 @@ from groundhook.host.llm.scripted import ScriptedConnector
 from tests.conftest import MakeApp
 from tests.turn.test_stream import ASSISTANT, app_with, end, kb, of, scripted, web
 
+# Questions that stand alone, so that they are searched as they are.
+BREWED = "How long is green tea brewed in a pot?"
+WARM = "Which temperature does green tea need?"
 ADA = {"tenant_id": "acme", "user_id": "ada"}
 
 
@@ -108,7 +111,7 @@ async def test_an_earlier_source_that_is_cited_again_is_earlier_unless_it_was_fo
 ) -> None:
     def sources() -> dict[str, Any]:
         green, black = canned_item("green", score=0.9), canned_item("black", score=0.9)
-        tea = CannedSource({"tea": (green,), "again": (green,), "*": (black,)})
+        tea = CannedSource({BREWED: (green,), WARM: (green,), "*": (black,)})
         return {"kb": tea, "web": CannedSource({}), "db": CannedSource({})}
 
     app = app_with(make_app)
@@ -116,14 +119,14 @@ async def test_an_earlier_source_that_is_cited_again_is_earlier_unless_it_was_fo
         opened(app, "Green {ref:0}.", sources=sources()) as host,
         host.chat("a", identity=ADA) as chat,
     ):
-        marker = end(await read(chat.send("tea"))).citations[0].marker
+        marker = end(await read(chat.send(BREWED))).citations[0].marker
     script = [f"As {marker} says, and #ref:zz99.", f"Now {marker}."]
     async with (
         opened(app, *script, sources=sources()) as host,
         host.chat("a", identity=ADA, chat_id=chat.id) as chat,
     ):
-        later = await read(chat.send("coffee"))
-        again = await read(chat.send("again"))
+        later = await read(chat.send("Which grinder suits espresso beans?"))
+        again = await read(chat.send(WARM))
         kept_answer = (await chat.messages())[3].answer
 
     seen = of(later, "citation")

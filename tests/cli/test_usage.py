@@ -17,10 +17,9 @@ from tests.cli.conftest import Groundhook
     ("arguments", "message"),
     [
         (["nope"], "No such command 'nope'"),
-        (["serch", "kb", "ink"], "No such command 'serch'. Did you mean 'search'?"),
+        (["serch", "kb", "ink"], "No such command 'serch'"),
         (["kb", "search", "docs", "ink"], "`groundhook search kb QUERY` searches knowledge bases"),
         (["chat"], "Missing argument 'ASSISTANT'"),
-        (["chat", "shop"], "Missing argument 'MESSAGE'"),
         (["chat", "shop", "hi", "--now", "soon"], "'soon' is not a date or time"),
         (
             ["chat", "shop", "hi", "--locale", "english"],
@@ -55,7 +54,7 @@ def test_wrong_usage_is_one_line_and_ends_with_2(
 
 
 def test_wrong_usage_is_an_event_with_json(here: Groundhook) -> None:
-    ran = here("chat", "shop", "--json")
+    ran = here("chat", "--json")
     assert ran.code == 2
     assert [(event["type"], event["code"]) for event in ran.lines] == [("error", "usage")]
 

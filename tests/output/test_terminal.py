@@ -419,6 +419,20 @@ def unstyled(text: str) -> str:
     return re.sub(r"\x1b\[[0-9;]*m", "", unlinked(text))
 
 
+def test_sources_of_earlier_answers_are_listed_apart() -> None:
+    end = StreamEnd(
+        citations=(
+            Cited(marker="#ref:b2c3", verdict="earlier", type="db", model="product", record_id=7),
+            Cited(marker="#ref:d4e5", verdict="ok", type="db", model="product", record_id=8),
+        )
+    )
+    shown = Screen().play([*searched(HOOKS), end]).out
+    assert shown.endswith(
+        "Sources\n  #ref:d4e5  product / 8\n"
+        "From earlier in the conversation\n  #ref:b2c3  product / 7\n"
+    )
+
+
 def test_a_source_with_an_address_is_a_link_and_an_unknown_marker_never_is() -> None:
     shown = Screen(80).play(marked(ANSWER, [])).out
     assert set(re.findall(r"\x1b\]8;id=\d+;([^\x1b]+)\x1b\\([^\n]{0,14})", shown)) == {

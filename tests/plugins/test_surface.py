@@ -38,11 +38,16 @@ EVENTS = [
 ]
 NAMES = [
     "AddReport",
+    "ChatMessage",
+    "Feedback",
     "FileReport",
     "Host",
     "Identity",
     "Item",
+    "KeptAnswer",
+    "KeptCitation",
     "Message",
+    "OpenChat",
     "Place",
     "Problem",
     "SearchRequest",
