@@ -6,7 +6,7 @@ from __future__ import annotations
 import logging
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +33,7 @@ from groundhook.host.server.fetching import fetch_key_set
 from groundhook.host.server.keys import Key, KeyFile, Keyring, configured
 from groundhook.host.server.limits import Limits
 from groundhook.host.server.logs import Logs
+from groundhook.host.server.mcp_http import METADATA, PATH, open_mcp
 from groundhook.host.server.metrics import Metrics
 from groundhook.host.server.problems import Problem, Refused, problem_of, response
 from groundhook.host.server.serving import Call, Endpoint, Serving
@@ -66,7 +67,10 @@ async def open_serving(host: Host, opening: Opening, logs: Logs) -> AsyncIterato
     sessions = Sessions(state, settings.auth.session_h)
     tokens = Tokens(settings.auth.jwt, fetch_key_set)
     limits = Limits(settings.limits)
-    async with open_turns(host, settings.streams, logs.turn) as turns:
+    async with (
+        open_turns(host, settings.streams, logs.turn) as turns,
+        open_mcp(host, settings.public_url) as mcp,
+    ):
         yield Serving(
             host=host,
             settings=settings,
@@ -76,6 +80,7 @@ async def open_serving(host: Host, opening: Opening, logs: Logs) -> AsyncIterato
             sessions=sessions,
             limits=limits,
             metrics=logs.metrics,
+            mcp=mcp,
         )
 
 
@@ -187,6 +192,10 @@ class _Handling:
     def _failed(self, request: Request, exc: Exception) -> Response:
         problem = problem_of(exc)
         request_id = request.scope["groundhook.request"]
+        if self._endpoint.path == PATH and problem.status == 401:
+            where = f"{str(request.base_url).rstrip('/')}{METADATA}"
+            challenge = {"www-authenticate": f'Bearer resource_metadata="{where}"'}
+            problem = replace(problem, headers={**problem.headers, **challenge})
         if problem.status >= 500 and not isinstance(exc, Refused):
             known = isinstance(exc, HostError)
             log.error("request %s failed: %s", request_id, exc, exc_info=None if known else exc)

@@ -1,7 +1,7 @@
 """An app as an MCP server: its tools and collections for the clients of that protocol. The one
 module beside `host.mcp.sdk` that knows the SDK (mcp 2.3).
 
-    server = mcp_server(McpTools(host=host), lambda _: identity)
+    server = mcp_server(McpTools(host=host), lambda _: McpCaller(identity=identity))
     await serve_stdio(server)
 """
 
@@ -16,26 +16,27 @@ import mcp_types as types
 from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel import Server
 from mcp.server.stdio import stdio_server
+from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+from mcp.server.transport_security import TransportSecuritySettings
 from mcp.shared.exceptions import MCPError
 
 from groundhook.host.core.errors import HostError
-from groundhook.host.core.types.turn import Identity
-from groundhook.host.server.mcp_tools import McpTools, OfferedTool
+from groundhook.host.server.mcp_tools import McpCaller, McpTools, OfferedTool
 
 DOCUMENTS = "groundhook://"  # of resources: groundhook://kb/<collection>/<document>
 
 Context = ServerRequestContext[Any, Any]
-IdentityOf = Callable[[Context], Identity]
+CallerOf = Callable[[Context], McpCaller]
 
 
-def mcp_server(tools: McpTools, identity_of: IdentityOf) -> Server[Any]:
-    """Return a server of these tools. `identity_of` returns the caller's identity for a request:
-    a fixed one over stdio, that of a key or token over HTTP; never one that the client names."""
+def mcp_server(tools: McpTools, caller_of: CallerOf) -> Server[Any]:
+    """Return a server of these tools. `caller_of` returns who sent a request: a fixed identity
+    over stdio, that of a key or token over HTTP; never one that the client names."""
 
     async def list_tools(
         context: Context, _: types.PaginatedRequestParams | None
     ) -> types.ListToolsResult:
-        offered = await tools.offered(identity_of(context))
+        offered = await tools.offered(caller_of(context))
         return types.ListToolsResult(tools=[_described(tool) for tool in offered])
 
     async def call_tool(
@@ -44,7 +45,7 @@ def mcp_server(tools: McpTools, identity_of: IdentityOf) -> Server[Any]:
         answer = await tools.call(
             params.name,
             params.arguments or {},
-            identity_of(context),
+            caller_of(context),
             context.session.report_progress,
         )
         links = [types.ResourceLink(name=title or uri, uri=uri) for uri, title in answer.links]
@@ -59,7 +60,7 @@ def mcp_server(tools: McpTools, identity_of: IdentityOf) -> Server[Any]:
     ) -> types.ListResourcesResult:
         cursor = (params.cursor if params else None) or ""
         try:
-            found, following = await tools.resources(identity_of(context), cursor)
+            found, following = await tools.resources(caller_of(context), cursor)
         except HostError as exc:
             raise MCPError(types.INVALID_PARAMS, exc.message) from exc
         return types.ListResourcesResult(
@@ -87,7 +88,7 @@ def mcp_server(tools: McpTools, identity_of: IdentityOf) -> Server[Any]:
         uri = str(params.uri)
         try:
             kind, _, rest = unquote(uri.removeprefix(DOCUMENTS)).partition("/")
-            text = await tools.read(f"{kind}:{rest}", identity_of(context))
+            text = await tools.read(f"{kind}:{rest}", caller_of(context))
         except HostError as exc:
             raise MCPError(types.INVALID_PARAMS, f"there is no resource {uri!r}") from exc
         content = types.TextResourceContents(uri=uri, mime_type="text/markdown", text=text)
@@ -101,6 +102,17 @@ def mcp_server(tools: McpTools, identity_of: IdentityOf) -> Server[Any]:
         on_list_resources=list_resources,
         on_list_resource_templates=list_templates,
         on_read_resource=read_resource,
+    )
+
+
+def http_manager(server: Server[Any], largest: int) -> StreamableHTTPSessionManager:
+    """Return what serves it over HTTP without sessions, so that any process may answer any request.
+    Names of hosts and origins are checked before."""
+    return StreamableHTTPSessionManager(
+        app=server,
+        stateless=True,
+        security_settings=TransportSecuritySettings(enable_dns_rebinding_protection=False),
+        max_request_body_size=largest,
     )
 
 

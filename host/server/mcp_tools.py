@@ -18,6 +18,7 @@ from groundhook.host.app.host import Host
 from groundhook.host.app.requests import validated
 from groundhook.host.core.audience import NOT_PERMITTED
 from groundhook.host.core.errors import HostError, NotPermitted, UnknownName, UsageError
+from groundhook.host.core.tool_ports import Collections
 from groundhook.host.core.types.collection_queries import CollectionMatch, CollectionQuery
 from groundhook.host.core.types.events import Event, SearchComplete, SearchStart, ToolProgress
 from groundhook.host.core.types.search import Item
@@ -96,13 +97,22 @@ class FetchedDocument(BaseModel):
 
 
 @dataclass(frozen=True, kw_only=True)
+class McpCaller:
+    """Who calls. With an `assistant` it is that assistant's tools and collections; without, those
+    of the app. With `assistants` a caller without a choice reaches only these, by `ask`, `search`
+    and `fetch` (None: everything)."""
+
+    identity: Identity = Identity()
+    assistant: str = ""
+    assistants: Sequence[str] | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
 class McpTools:
-    """The tools of one server. `assistant` limits it to one assistant ("": the app's tools, and
-    every assistant for `ask`); `connector` adds `search` and `fetch`, and leaves out tools that are
+    """The tools of one server. `connector` adds `search` and `fetch`, and leaves out tools that are
     called so. `public_url` is the address of the HTTP server, for sources ("": none)."""
 
     host: Host
-    assistant: str = ""
     connector: bool = False
     public_url: str = ""
     _own: Mapping[str, Callable[..., Awaitable[McpAnswer]]] = field(init=False)
@@ -113,22 +123,26 @@ class McpTools:
             own |= {"search": self._search, "fetch": self._fetch}
         object.__setattr__(self, "_own", own)
 
-    async def offered(self, identity: Identity) -> list[OfferedTool]:
-        """Return the tools that the identity may use."""
-        listed = await self.host.tools(identity=identity, assistant=self.assistant or None)
+    async def offered(self, caller: McpCaller) -> list[OfferedTool]:
+        """Return the tools that the caller may use."""
+        listed: list[ToolInfo] = []
+        if caller.assistant or caller.assistants is None:
+            listed = await self.host.tools(
+                identity=caller.identity, assistant=caller.assistant or None
+            )
         return [
-            *self._own_tools(),
+            *self._own_tools(caller),
             *(_of_host(tool) for tool in listed if tool.name not in self._own),
         ]
 
     async def call(
-        self, name: str, arguments: Mapping[str, Any], identity: Identity, report: Report
+        self, name: str, arguments: Mapping[str, Any], caller: McpCaller, report: Report
     ) -> McpAnswer:
         """Call a tool. Whatever fails is an answer in words."""
         try:
             if name in self._own:
-                return await self._own[name](arguments, identity, report)
-            return await self._call_host(name, arguments, identity, report)
+                return await self._own[name](arguments, caller, report)
+            return await self._call_host(name, arguments, caller, report)
         except NotPermitted:
             return McpAnswer(text=NOT_PERMITTED, failed=True)
         except UsageError as exc:
@@ -138,12 +152,12 @@ class McpTools:
         except HostError as exc:
             return McpAnswer(text=f"the call failed ({exc.code})", failed=True)
 
-    async def resources(self, identity: Identity, cursor: str) -> tuple[list[Result], str]:
+    async def resources(self, caller: McpCaller, cursor: str) -> tuple[list[Result], str]:
         """Return a page of the documents that the identity may read, by collection and id, and the
         cursor of the next page ("": none). Raises UsageError for a wrong cursor."""
         collection, start = _place_of(cursor)
-        collections = self.host.collections(identity=identity, assistant=self.assistant or None)
-        names = [name for name in self._collections() if name >= collection]
+        collections = self._reached(caller)
+        names = [name for name in self._collections(caller) if name >= collection]
         for name in names:
             query = CollectionQuery(
                 collection=name, limit=PAGE, offset=start if name == collection else 0
@@ -161,16 +175,18 @@ class McpTools:
                 return [self._result(match) for match in answer.matches], following
         return [], ""
 
-    async def read(self, id: str, identity: Identity) -> str:
+    async def read(self, id: str, caller: McpCaller) -> str:
         """Return the text of a document. Raises UnknownName, also for one that the identity may not
         see."""
-        return (await self._document(id, identity)).text
+        return (await self._document(id, caller)).text
 
     # ---- the tools of the app
 
     async def _call_host(
-        self, name: str, arguments: Mapping[str, Any], identity: Identity, report: Report
+        self, name: str, arguments: Mapping[str, Any], caller: McpCaller, report: Report
     ) -> McpAnswer:
+        if not caller.assistant and caller.assistants is not None:
+            raise UnknownName("tool", name, [tool.name for tool in self._own_tools(caller)])
         seen: list[ToolProgress] = []
 
         def note(event: Event) -> None:
@@ -178,7 +194,11 @@ class McpTools:
                 seen.append(event)
 
         outcome = await self.host.tool(
-            name, arguments, identity=identity, assistant=self.assistant or None, events=note
+            name,
+            arguments,
+            identity=caller.identity,
+            assistant=caller.assistant or None,
+            events=note,
         )
         for event in seen[-1:]:
             await report(event.done or 0, event.total, event.message)
@@ -190,12 +210,12 @@ class McpTools:
 
     # ---- ask, search, fetch
 
-    def _own_tools(self) -> list[OfferedTool]:
+    def _own_tools(self, caller: McpCaller) -> list[OfferedTool]:
         ask = AskArguments.model_json_schema()
-        if self.assistant:
+        if caller.assistant:
             ask["properties"].pop("assistant")
         else:
-            ask["properties"]["assistant"]["enum"] = self.host.assistants()
+            ask["properties"]["assistant"]["enum"] = self._assistants(caller)
             ask["required"] = ["question", "assistant"]
         tools = [
             OfferedTool(
@@ -227,18 +247,18 @@ class McpTools:
         return tools
 
     async def _ask(
-        self, arguments: Mapping[str, Any], identity: Identity, report: Report
+        self, arguments: Mapping[str, Any], caller: McpCaller, report: Report
     ) -> McpAnswer:
         wanted = _valid(AskArguments, arguments)
-        assistant = self.assistant or wanted.assistant
-        known = self.host.assistants()
+        assistant = caller.assistant or wanted.assistant
+        known = self._assistants(caller)
         if assistant not in known:
             raise UnknownName("assistant", assistant, known)
         audience = Audience(public_url=self.public_url)
         whole = native.Whole()
         chat = OpenAIChat(id="", model="", created=0, public_url=self.public_url)
         gathered, sent, text, steps = whole.begin(), chat.begin(), "", 0
-        async with self.host.stream(assistant, wanted.question, identity=identity) as events:
+        async with self.host.stream(assistant, wanted.question, identity=caller.identity) as events:
             async for event in events:
                 seen = audience.of(event)
                 if seen is None:
@@ -260,12 +280,12 @@ class McpTools:
         )
 
     async def _search(
-        self, arguments: Mapping[str, Any], identity: Identity, _: Report
+        self, arguments: Mapping[str, Any], caller: McpCaller, _: Report
     ) -> McpAnswer:
         wanted = _valid(SearchArguments, arguments)
-        collections = self.host.collections(identity=identity, assistant=self.assistant or None)
+        collections = self._reached(caller)
         found: list[CollectionMatch] = []
-        for name in self._collections():
+        for name in self._collections(caller):
             query = CollectionQuery(collection=name, text=wanted.query, limit=MOST_RESULTS)
             try:
                 found += (await collections.find([query]))[0].matches
@@ -275,22 +295,31 @@ class McpTools:
         answer = Results(results=[self._result(match) for match in best])
         return McpAnswer(text=answer.model_dump_json(), structured=answer.model_dump(mode="json"))
 
-    async def _fetch(
-        self, arguments: Mapping[str, Any], identity: Identity, _: Report
-    ) -> McpAnswer:
-        found = await self._document(_valid(FetchArguments, arguments).id, identity)
+    async def _fetch(self, arguments: Mapping[str, Any], caller: McpCaller, _: Report) -> McpAnswer:
+        found = await self._document(_valid(FetchArguments, arguments).id, caller)
         return McpAnswer(text=found.model_dump_json(), structured=found.model_dump(mode="json"))
 
     # ---- within
 
-    def _collections(self) -> list[str]:
+    def _assistants(self, caller: McpCaller) -> list[str]:
+        if caller.assistant:
+            return [caller.assistant]
+        return self.host.assistants() if caller.assistants is None else list(caller.assistants)
+
+    def _reached(self, caller: McpCaller) -> Collections:
+        return self.host.collections(identity=caller.identity, assistant=caller.assistant or None)
+
+    def _collections(self, caller: McpCaller) -> list[str]:
         """Return the full ids of the collections that are offered, in their order."""
         app = self.host.app
-        if not self.assistant:
+        if not caller.assistant and caller.assistants is None:
             return sorted(app.collections)
-        listed = self.host.settings(self.assistant).kb.collections
-        own = [id for id in app.collections if id.startswith(f"agents.{self.assistant}.")]
-        return sorted({*own, *(app.resolve_collection(self.assistant, name).id for name in listed)})
+        found: set[str] = set()
+        for assistant in [caller.assistant] if caller.assistant else caller.assistants or ():
+            found |= {id for id in app.collections if id.startswith(f"agents.{assistant}.")}
+            for name in self.host.settings(assistant).kb.collections:
+                found.add(app.resolve_collection(assistant, name).id)
+        return sorted(found)
 
     def _result(self, match: CollectionMatch) -> Result:
         return Result(
@@ -304,15 +333,15 @@ class McpTools:
         found = address(item, self.public_url)
         return found if found == url or self.public_url else ""
 
-    async def _document(self, id: str, identity: Identity) -> FetchedDocument:
+    async def _document(self, id: str, caller: McpCaller) -> FetchedDocument:
         """Return a whole document. Raises UnknownName, in the same words for one that does not
         exist and one that the identity may not see."""
         kind, _, rest = id.partition(":")
         collection, _, document = rest.partition("/")
         missing = UnknownName("document", id, [], hint="use an id that search returned")
-        if kind != "kb" or collection not in self._collections() or not document:
+        if kind != "kb" or collection not in self._collections(caller) or not document:
             raise missing
-        collections = self.host.collections(identity=identity, assistant=self.assistant or None)
+        collections = self._reached(caller)
         try:
             found = (await collections.get(collection, [document])).get(document)
         except NotPermitted:

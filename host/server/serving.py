@@ -26,6 +26,7 @@ from groundhook.host.server.idempotency import Repeats
 from groundhook.host.server.kept_turns import kept_turn
 from groundhook.host.server.keys import Keyring
 from groundhook.host.server.limits import Limits
+from groundhook.host.server.mcp_http import McpEndpoint
 from groundhook.host.server.metrics import Metrics
 from groundhook.host.server.problems import Refused, Shape
 from groundhook.host.server.sessions import Sessions
@@ -45,6 +46,7 @@ class Serving:
     sessions: Sessions
     limits: Limits
     metrics: Metrics
+    mcp: McpEndpoint | None = None
     draining: bool = False
     warm: bool = False
     repeats: Repeats = field(default_factory=Repeats)

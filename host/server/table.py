@@ -7,13 +7,23 @@ from starlette.responses import JSONResponse, Response
 
 from groundhook.host.core.types.chats import Feedback
 from groundhook.host.dialects.native import Answer
-from groundhook.host.server import chat_api, meta_api, openai_api, openapi, sources_api, turn_api
+from groundhook.host.server import (
+    chat_api,
+    mcp_http,
+    meta_api,
+    openai_api,
+    openapi,
+    sources_api,
+    tool_api,
+    turn_api,
+)
 from groundhook.host.server.asking import TurnRequest
 from groundhook.host.server.chat_api import Again, ChatChanges, ChatTurn, NewChat
 from groundhook.host.server.meta_api import AssistantInfo, SearchAsk, SignInRequest
 from groundhook.host.server.openai_api import ChatRequest
 from groundhook.host.server.serving import Call, Endpoint
 
+ASSISTANT_QUERY = (("assistant", "whose tools are meant; needed without the scope `author`"),)
 STREAM_QUERY = (
     ("events", "only these types, with commas: `text,citation,stream_end`"),
     ("trace", "`1`: with the steps of the turn; for the scope `author`"),
@@ -254,6 +264,48 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         handler=sources_api.record,
         about="A record that a citation points at, as the caller may see it.",
         scope="chat",
+    ),
+    Endpoint(
+        method="GET",
+        path="/api/tools",
+        handler=tool_api.tools,
+        about="The tools of an assistant that the caller may use.",
+        scope="search",
+        query=ASSISTANT_QUERY,
+    ),
+    Endpoint(
+        method="GET",
+        path="/api/tools/{tool}",
+        handler=tool_api.tool,
+        about="One tool, with the schemas of its arguments and its answer.",
+        scope="search",
+        query=ASSISTANT_QUERY,
+    ),
+    Endpoint(
+        method="POST",
+        path="/api/tools/{tool}",
+        handler=tool_api.called,
+        about=(
+            "Call a tool with the body as its arguments; with `Accept: text/event-stream` its"
+            " progress, then its result."
+        ),
+        scope="search",
+        query=ASSISTANT_QUERY,
+    ),
+    Endpoint(
+        method="POST",
+        path=mcp_http.PATH,
+        handler=mcp_http.mcp,
+        about="The app as an MCP server (streamable HTTP).",
+        scope="search",
+        query=(("assistant", "only the tools and collections of this one"),),
+    ),
+    Endpoint(
+        method="GET",
+        path=mcp_http.METADATA,
+        handler=mcp_http.metadata,
+        about="Where clients of the MCP server sign in (RFC 9728).",
+        open=True,
     ),
     Endpoint(
         method="GET",

@@ -17,7 +17,7 @@ from pydantic import BaseModel
 from groundhook import Host, open_host
 from groundhook.host.core.types.turn import Identity
 from groundhook.host.server.mcp_server import mcp_server
-from groundhook.host.server.mcp_tools import McpTools
+from groundhook.host.server.mcp_tools import McpCaller, McpTools
 from groundhook.plugins import Needs, Plugin, Plugins, Tool
 from tests.cli.conftest import COMMAND
 from tests.conftest import MakeApp
@@ -92,8 +92,9 @@ async def client(
     assistant: str = "",
     connector: bool = True,
 ) -> AsyncIterator[Client]:
-    tools = McpTools(host=host, assistant=assistant, connector=connector)
-    async with Client(mcp_server(tools, lambda _: identity), mode=mode) as connected:
+    tools = McpTools(host=host, connector=connector)
+    caller = McpCaller(identity=identity, assistant=assistant)
+    async with Client(mcp_server(tools, lambda _: caller), mode=mode) as connected:
         yield connected
 
 

@@ -1,0 +1,131 @@
+"""Endpoints for tools: what an assistant offers, and calls to it."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping
+from typing import Any
+
+import anyio
+from starlette.responses import JSONResponse, Response, StreamingResponse
+
+from groundhook.host.core.audience import TOOL_FAILED
+from groundhook.host.core.errors import UnknownName, UsageError
+from groundhook.host.core.json_lines import line
+from groundhook.host.core.types.events import Event, ToolProgress
+from groundhook.host.core.types.tools import ToolErrorCode, ToolInfo, ToolOutcome
+from groundhook.host.server.serving import Call
+
+_STATUSES: Mapping[ToolErrorCode, int] = {
+    "": 200,
+    "wrong_arguments": 400,
+    "not_permitted": 403,
+    "unknown_tool": 404,
+    "not_offered": 403,
+    "rate_limited": 429,
+    "service": 502,
+    "failed": 502,
+    "timeout": 504,
+}
+# Errors of these codes are about the request, and say nothing of the server.
+_FOR_READERS: tuple[ToolErrorCode, ...] = (
+    "wrong_arguments",
+    "not_permitted",
+    "unknown_tool",
+    "not_offered",
+)
+
+
+async def tools(call: Call) -> Response:
+    """The tools that the caller may use."""
+    return JSONResponse({"tools": [_described(tool) for tool in await _listed(call)]})
+
+
+async def tool(call: Call) -> Response:
+    """One tool, with the schemas of its arguments and its answer."""
+    name = call.request.path_params["tool"]
+    listed = await _listed(call)
+    for one in listed:
+        if name in (one.name, one.canonical):
+            return JSONResponse(_described(one))
+    raise UnknownName("tool", name[:80], ())
+
+
+async def called(call: Call) -> Response:
+    """Call a tool; the body is its arguments."""
+    assistant = _assistant(call)
+    arguments = await call.json()
+    if not isinstance(arguments, dict):
+        raise UsageError("the body must be the tool's arguments, a JSON object")
+    name = call.request.path_params["tool"]
+    host = call.serving.host
+    await call.serving.limits.count("turns", call.who.owner)
+    if "text/event-stream" in call.request.headers.get("accept", ""):
+        return StreamingResponse(
+            _streamed(call, name, arguments, assistant), media_type="text/event-stream"
+        )
+    outcome = await host.tool(name, arguments, identity=call.who.identity, assistant=assistant)
+    return Response(
+        line(_answer(call, outcome)), _STATUSES[outcome.code], media_type="application/json"
+    )
+
+
+async def _streamed(
+    call: Call, name: str, arguments: Mapping[str, Any], assistant: str | None
+) -> AsyncIterator[bytes]:
+    """Yield the progress of a call and its outcome, as server-sent events."""
+    sending, receiving = anyio.create_memory_object_stream[bytes](64)
+
+    def note(event: Event) -> None:
+        if isinstance(event, ToolProgress) and not sending.statistics().current_buffer_used >= 64:
+            sending.send_nowait(_event("tool_progress", event))
+
+    async def work() -> None:
+        async with sending:
+            outcome = await call.serving.host.tool(
+                name, arguments, identity=call.who.identity, assistant=assistant, events=note
+            )
+            await sending.send(_event("tool_result", _answer(call, outcome)))
+
+    async with anyio.create_task_group() as tasks, receiving:
+        tasks.start_soon(work)
+        async for part in receiving:
+            yield part
+
+
+def _event(name: str, data: Any) -> bytes:
+    return f"event: {name}\ndata: {line(data)}\n".encode()
+
+
+async def _listed(call: Call) -> list[ToolInfo]:
+    return await call.serving.host.tools(identity=call.who.identity, assistant=_assistant(call))
+
+
+def _assistant(call: Call) -> str | None:
+    """Return the assistant whose tools are meant; None for those of the app, for authors."""
+    assistant = call.request.query_params.get("assistant")
+    if assistant:
+        call.serving.package(call.who, assistant)
+        return assistant
+    if "author" not in call.who.scopes:
+        raise UsageError("assistant: name one, whose tools are listed and called")
+    return None
+
+
+def _described(tool: ToolInfo) -> dict[str, Any]:
+    return {
+        "name": tool.name,
+        "canonical": tool.canonical,
+        "description": tool.description,
+        "parameters": dict(tool.parameters),
+        "output": None if tool.output is None else dict(tool.output),
+        "reads_only": tool.reads_only,
+    }
+
+
+def _answer(call: Call, outcome: ToolOutcome) -> dict[str, Any]:
+    answer = outcome.answer()
+    if "author" not in call.who.scopes:
+        answer["warnings"] = []
+        if outcome.error is not None and outcome.code not in _FOR_READERS:
+            answer["error"] = answer["text"] = TOOL_FAILED
+    return answer

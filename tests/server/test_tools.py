@@ -1,0 +1,157 @@
+"""Tools over HTTP: listed, called, streamed, and as an MCP server."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+import httpx2
+import pytest
+from mcp import Client, MCPError
+from mcp.client.streamable_http import streamable_http_client
+from mcp.types import TextContent
+
+from tests.server.conftest import LOCAL, OTHER, READER, Served, serving, settings, write
+
+NOTES = {
+    "connectors/extractive.conn.yao": '{"type": "extractive"}',
+    "assistants/house/package.yao": (
+        '{ "name": "House", "connector": "extractive", "tools": ["documents"] }'
+    ),
+    "assistants/house/toolkits/documents.toolkit.yao": json.dumps(
+        {
+            "type": "documents",
+            "source": {"file": "summaries.jsonl"},
+            "identity": {"member": "user_id", "partner": "user_id"},
+        }
+    ),
+    "assistants/house/summaries.jsonl": (
+        '{"id": 7, "title": "Offer for the lift", "content": "The drive of the lift."}\n'
+        '{"id": 8, "title": "Snow rota", "content": "Who clears the snow."}\n'
+    ),
+    "assistants/closed/package.yao": '{ "name": "Closed", "automated": true }',
+}
+
+
+@pytest.fixture(scope="module")
+def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    folder = write(
+        tmp_path_factory.mktemp("tools") / "app", {**NOTES, "agent/agent.yml": settings()}
+    )
+    with serving(Path(folder)) as served:
+        yield served
+
+
+ASSISTANT = {"assistant": "house"}
+
+
+def test_the_tools_of_an_assistant_are_listed_with_their_schemas(house: Served) -> None:
+    with house.client(OTHER) as client:
+        [tool] = client.get("/api/tools", params=ASSISTANT).json()["tools"]
+        assert tool["name"] == "search_documents"
+        assert tool["canonical"] == "documents.search_documents"
+        assert tool["parameters"]["required"] == ["query"]
+        assert client.get("/api/tools/search_documents", params=ASSISTANT).json() == tool
+        assert client.get("/api/tools/nothing", params=ASSISTANT).status_code == 404
+
+
+def test_a_tool_is_called_with_the_body_as_its_arguments(house: Served) -> None:
+    with house.client(OTHER) as client:
+        answer = client.post(
+            "/api/tools/search_documents", params=ASSISTANT, json={"query": "the lift"}
+        )
+    assert answer.status_code == 200
+    found = answer.json()
+    assert set(found) == {
+        "name",
+        "result",
+        "text",
+        "error",
+        "items",
+        "warnings",
+        "duration_ms",
+    }
+    assert found["result"]["documents"][0]["id"] == 7
+
+
+def test_progress_is_streamed_before_the_result(house: Served) -> None:
+    with house.client(OTHER, accept="text/event-stream") as client:
+        text = client.post(
+            "/api/tools/search_documents", params=ASSISTANT, json={"query": "snow"}
+        ).text
+    kinds = [line[7:] for line in text.splitlines() if line.startswith("event: ")]
+    assert kinds[-1] == "tool_result"
+    assert "tool_progress" in kinds[:-1]
+
+
+@pytest.mark.parametrize(
+    ("key", "params", "name", "body", "status"),
+    [
+        (OTHER, ASSISTANT, "search_documents", {"query": ""}, 400),
+        (OTHER, ASSISTANT, "search_documents", {"query": "x", "member": "y"}, 400),
+        (OTHER, ASSISTANT, "search_documents", ["x"], 400),
+        (OTHER, ASSISTANT, "search_document", {"query": "x"}, 404),
+        (OTHER, {"assistant": "closed"}, "search_documents", {"query": "x"}, 404),
+        (OTHER, {}, "search_documents", {"query": "x"}, 400),
+        (READER, ASSISTANT, "search_documents", {"query": "x"}, 403),
+        ("gh_wrong", ASSISTANT, "search_documents", {"query": "x"}, 401),
+    ],
+)
+def test_what_is_refused_has_a_status(
+    house: Served, key: str, params: dict[str, str], name: str, body: Any, status: int
+) -> None:
+    with house.client(key) as client:
+        answer = client.post(f"/api/tools/{name}", params=params, json=body)
+    assert answer.status_code == status
+    assert str(house.app) not in answer.text
+
+
+@asynccontextmanager
+async def connected(house: Served, key: str, path: str = "/mcp") -> AsyncIterator[Client]:
+    headers = {"authorization": f"Bearer {key}"}
+    async with (
+        httpx2.AsyncClient(headers=headers, timeout=20) as http,
+        Client(streamable_http_client(f"{house.url}{path}", http_client=http)) as client,
+    ):
+        yield client
+
+
+@pytest.mark.parametrize("key", [LOCAL, OTHER])
+async def test_an_mcp_client_calls_tools_over_http_with_a_key(house: Served, key: str) -> None:
+    async with connected(house, key, "/mcp?assistant=house") as client:
+        names = {tool.name for tool in (await client.list_tools()).tools}
+        assert {"ask", "search", "fetch", "search_documents"} <= names
+        answer = await client.call_tool("search_documents", {"query": "the lift"})
+        assert not answer.is_error
+        assert answer.structured_content["documents"][0]["id"] == 7
+
+
+async def test_a_reader_without_a_choice_reaches_only_offered_assistants(house: Served) -> None:
+    async with connected(house, OTHER) as client:
+        tools = {tool.name: tool for tool in (await client.list_tools()).tools}
+        assert set(tools) == {"ask", "search", "fetch"}
+        assert tools["ask"].input_schema["properties"]["assistant"]["enum"] == ["house"]
+        refused = await client.call_tool("ask", {"question": "x", "assistant": "closed"})
+        assert refused.is_error
+        first = refused.content[0]
+        assert isinstance(first, TextContent)
+        assert "no assistant" in first.text
+
+
+def test_without_a_key_an_mcp_client_learns_where_to_sign_in(house: Served) -> None:
+    with house.client("") as client:
+        answer = client.post("/mcp", json={"jsonrpc": "2.0", "id": 1, "method": "ping"})
+        assert answer.status_code == 401
+        where = answer.headers["www-authenticate"].partition('"')[2].strip('"')
+        metadata = httpx.get(where).json()
+    assert metadata["resource"] == f"{house.url}/mcp"
+
+
+async def test_an_assistant_that_is_not_offered_is_no_mcp_server(house: Served) -> None:
+    with pytest.raises((MCPError, ExceptionGroup)):
+        async with connected(house, OTHER, "/mcp?assistant=closed") as client:
+            await client.list_tools()
