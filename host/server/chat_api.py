@@ -16,12 +16,13 @@ from groundhook.host.app.conversations import OpenChat
 from groundhook.host.app.host import Host
 from groundhook.host.app.keeper import milliseconds
 from groundhook.host.chats.ports import ChatChange, Page, chat_id
-from groundhook.host.core.errors import UsageError
+from groundhook.host.core.errors import HostError, UsageError
 from groundhook.host.core.json_lines import line
 from groundhook.host.core.types.base import Value
 from groundhook.host.core.types.chats import Chat, ChatMessage, Feedback, Owner
 from groundhook.host.core.types.events import Event
 from groundhook.host.core.types.turn import Message, TurnOptions
+from groundhook.host.dialects import markdown
 from groundhook.host.dialects.audience import Audience
 from groundhook.host.dialects.kept import events_of, kept
 from groundhook.host.server import asking
@@ -179,14 +180,36 @@ async def again(call: Call) -> ASGIApp:
 async def exported(call: Call) -> Response:
     """A chat as one document."""
     form = call.request.query_params.get("format", "json")
-    if form != "json":
-        raise UsageError("format must be 'json'")
+    if form not in ("json", "markdown"):
+        raise UsageError("format must be 'json' or 'markdown'")
     chat, messages = await _read(call, "")
-    body = {**chat.model_dump(mode="json"), "messages": _shown(call, messages)}
-    name = f'attachment; filename="{chat.id}.json"'
-    answer = Response(json.dumps(body, indent=1), media_type="application/json")
-    answer.headers["content-disposition"] = name
-    return answer
+    if form == "json":
+        body = {**chat.model_dump(mode="json"), "messages": _shown(call, messages)}
+        return _download(f"{chat.id}.json", json.dumps(body, indent=1), "application/json")
+    audience = call.audience()
+    text = markdown.exported(
+        chat,
+        [seen(message, audience) for message in messages],
+        name=_name(call, chat.assistant_id),
+        public_url=call.public_url,
+    )
+    return _download(f"{chat.id}.md", text, "text/markdown")
+
+
+def _download(name: str, text: str, media_type: str) -> Response:
+    """Return a file. Ids of chats may be chosen by programs, so signs that end a header are left
+    out."""
+    safe = "".join(sign for sign in name if sign.isascii() and (sign.isalnum() or sign in "._-"))
+    disposition = f'attachment; filename="{safe}"'
+    return Response(text, media_type=media_type, headers={"content-disposition": disposition})
+
+
+def _name(call: Call, assistant: str) -> str:
+    """Return what an assistant is called; its id where it is gone or broken."""
+    try:
+        return call.serving.host.app.package(assistant).name or assistant
+    except HostError:
+        return assistant
 
 
 async def rated(call: Call) -> Response:

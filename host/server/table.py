@@ -240,7 +240,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         handler=chat_api.exported,
         about="A chat as one document.",
         scope="chats",
-        query=(("format", "`json`"),),
+        query=(("format", "`json` or `markdown`"),),
     ),
     Endpoint(
         method="PUT",

@@ -98,6 +98,10 @@ def test_chats_are_rated_exported_put_aside_and_deleted(client: httpx.Client) ->
     exported = client.get(f"/api/chats/{chat}/export")
     assert "attachment" in exported.headers["content-disposition"]
     assert exported.json()["messages"][1]["feedback"]["rating"] == 1
+    text = client.get(f"/api/chats/{chat}/export?format=markdown").text
+    assert "**Tea**" in text
+    assert "Two teas [^1]" in text
+    assert client.get(f"/api/chats/{chat}/export?format=pdf").status_code == 400
     client.patch(f"/api/chats/{chat}", json={"archived": True})
     assert chat not in json.dumps(client.get("/api/chats").json())
     assert chat in json.dumps(client.get("/api/chats?archived=1").json())
