@@ -14,7 +14,7 @@ from groundhook.handlers.tools.catalogue.settings import CatalogueCollections
 from groundhook.host.core.sync_source import SyncRecord, digest_of
 from groundhook.host.core.types.collection_queries import CollectionDocument
 
-LAYOUT = 1  # raised when documents are made differently: all are then made again
+LAYOUT = 2  # raised when documents are made differently: all are then made again
 LONGEST_TEXT = 8_000  # characters of a document: about 2,000 tokens
 _MOST_RESOURCES = 40  # whose names are part of a dataset's text
 _PARENT_NOTES = 400  # characters of a dataset's description in the text of its resources
@@ -64,7 +64,7 @@ class PackageReader:
         formats = list(dict.fromkeys(filter(None, map(format_of, about.resources))))
         fields: dict[str, Any] = {
             "name": about.name,
-            "dataset_title": about.titles[0],
+            "dataset_title": about.title,
             "description": about.notes[0] if about.notes else "",
             "organization": about.organization,
             "organization_title": about.organization_title,
@@ -78,15 +78,15 @@ class PackageReader:
         }
         return CollectionDocument(
             id=about.id,
-            text=text,
-            title=about.titles[0],
+            text=text or about.title,
+            title=about.titles[0] if about.titles else "",  # nobody searches for an id
             url=self._address(package, about),
             fields={name: value for name, value in fields.items() if value},
             tenant=self.tenant,
         )
 
     def _resource(self, resource: Mapping[str, Any], about: _About) -> CollectionDocument:
-        name = _text(resource, "name") or _file_name(resource) or about.titles[0]
+        name = _text(resource, "name") or _file_name(resource) or about.title
         description = _text(resource, "description")
         format = format_of(dict(resource))
         # The parent's words are what "CSV files about education" is about.
@@ -107,7 +107,7 @@ class PackageReader:
             "address": _text(resource, "url"),
             "dataset_id": about.id,
             "dataset_keys": keys([about.id, about.name]),
-            "dataset_title": about.titles[0],
+            "dataset_title": about.title,
         }
         return CollectionDocument(
             id=str(resource["id"]),
@@ -131,6 +131,7 @@ class _About:
 
     id: str
     name: str
+    title: str
     titles: Sequence[str]
     notes: Sequence[str]
     organization: str
@@ -149,7 +150,8 @@ class _About:
         return _About(
             id=id,
             name=name,
-            titles=list(_translated(package, "title")) or [name or id],
+            title=_text(package, "title") or name or id,
+            titles=list(_translated(package, "title")),
             notes=list(_translated(package, "notes")),
             organization=_text(organization, "name"),
             organization_title=_text(organization, "title") or _text(organization, "name"),

@@ -105,7 +105,7 @@ def test_translations_are_part_of_the_text() -> None:
 def test_whatever_a_portal_leaves_out_makes_documents(broken: dict[str, Any]) -> None:
     documents = READER.documents(package(1, **broken))
     for document in (*documents["datasets"], *documents["resources"]):
-        assert document.title
+        assert document.fields["dataset_title"]
         assert document.text
         assert len(document.text) <= LONGEST_TEXT
         assert "\0" not in document.text

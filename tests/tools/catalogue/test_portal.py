@@ -22,6 +22,7 @@ from tests.loopback.ckan import Ckan, ckan, package
 from tests.loopback.server import Html
 from tests.tools.catalogue.conftest import NOW, MakeCatalogue, found
 
+pytestmark = pytest.mark.timeout(180)  # each starts processes, which a busy machine delays
 GROUNDHOOK = (sys.executable, "-c", "from groundhook.host.cli.main import main; main()")
 
 
@@ -180,6 +181,7 @@ async def test_a_toolkit_that_does_not_exist_is_named(
             await host.syncs.run("catalog")
 
 
+@pytest.mark.timeout(600)
 async def test_a_sync_that_is_killed_is_completed_by_the_next(
     make_catalogue: MakeCatalogue, portal: Ckan, request: pytest.FixtureRequest
 ) -> None:
