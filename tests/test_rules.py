@@ -236,10 +236,15 @@ def distributions(*roots: str) -> set[str]:
     providers = metadata.packages_distributions()
     tops = {name.split(".")[0] for _, path in modules(*roots) for name in imports(path)}
     ours = {"groundhook", "tests", "bench"}
-    return {
-        normal(providers[top][0]) if top in providers else f"{top} (not installed)"
-        for top in tops - ours - sys.stdlib_module_names
-    }
+    known = declared() | declared(*MODULES, "dev")
+
+    def provider(top: str) -> str:
+        # Several may provide parts of one package, such as `google`.
+        names = [normal(name) for name in providers.get(top, ())]
+        wanted = [name for name in names if name in known]
+        return (wanted or names or [f"{top} (not installed)"])[0]
+
+    return {provider(top) for top in tops - ours - sys.stdlib_module_names}
 
 
 def test_every_imported_package_is_declared_and_every_declared_one_is_imported() -> None:
