@@ -91,6 +91,7 @@ class Services:
     trace: Any = None
     calls: Any = None
     tools: Any = None
+    scripts: Any = None
     servers: Any = None
     records: Any = None
     web: Any = None

@@ -14,17 +14,19 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-VERSION = "7/typescript-5.7.3"  # of the entries; change it with the compiler or transpile.js
+VERSION = "8/typescript-5.7.3"  # of the entries; change it with the compiler or transpile.js
 LARGEST_ENTRY = 32 * 1024 * 1024  # bytes
 
 
 @dataclass
 class CompiledFile:
-    """A file as the compiler left it: `requires` are (name, emitted line, emitted column)."""
+    """A file as the compiler left it: `requires` are (name, emitted line, emitted column),
+    `functions` those of signatures.js."""
 
     code: str
     mappings: str = ""
     requires: list[tuple[str, int, int]] = field(default_factory=list)
+    functions: list[dict[str, Any]] = field(default_factory=list)
 
 
 def cache_key(suffix: str, source: str) -> str:
@@ -40,7 +42,8 @@ def load(folder: Path, key: str) -> CompiledFile | None:
             return None
         raw: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
         requires = [(str(name), int(line), int(column)) for name, line, column in raw["requires"]]
-        found = CompiledFile(str(raw["code"]), str(raw["mappings"]), requires)
+        functions = list(raw["functions"])
+        found = CompiledFile(str(raw["code"]), str(raw["mappings"]), requires, functions)
         return found if raw["digest"] == _digest(key, found) else None
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return None
@@ -62,5 +65,5 @@ def save(folder: Path, key: str, compiled: CompiledFile) -> None:
 def _digest(key: str, compiled: CompiledFile) -> str:
     """Bind a compiled file to its source: an entry that was cut, or copied from another key, has
     the wrong digest."""
-    whole = json.dumps([key, compiled.code, compiled.mappings, compiled.requires])
+    whole = json.dumps([key, *vars(compiled).values()])
     return hashlib.sha256(whole.encode()).hexdigest()

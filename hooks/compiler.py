@@ -27,7 +27,9 @@ class Compiler:
 
     def __init__(self) -> None:
         """Raises HookCrashed when the compiler cannot be found or loaded."""
-        wrapper = (files("groundhook.hooks") / "transpile.js").read_text(encoding="utf-8")
+        package = files("groundhook.hooks")
+        scripts = ("signatures.js", "transpile.js")
+        wrapper = "\n".join((package / name).read_text(encoding="utf-8") for name in scripts)
         source = _compiler_source().read_text(encoding="utf-8")
         self._lock = threading.Lock()
         self._queue: deque[tuple[str, Done]] = deque()  # the first one is being compiled

@@ -6,7 +6,7 @@ without a hook does without them; the first hook of a host imports them in a thr
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from importlib import import_module
 from pathlib import Path
@@ -16,7 +16,13 @@ import anyio
 import anyio.to_thread
 from anyio.abc import TaskGroup
 
-from groundhook.host.core.hook_engine import HookEngine, HookScript, HookSession, HookTurn
+from groundhook.host.core.hook_engine import (
+    HookEngine,
+    HookScript,
+    HookSession,
+    HookTurn,
+    ScriptFunction,
+)
 
 if TYPE_CHECKING:
     from groundhook.hooks.runner import InProcessEngine, WorkerEngine
@@ -46,6 +52,9 @@ class _OnFirstUse:
 
     async def check(self, script: HookScript, /) -> None:
         await (await self._engine()).check(script)
+
+    async def functions(self, script: HookScript, /) -> Sequence[ScriptFunction]:
+        return await (await self._engine()).functions(script)
 
     @asynccontextmanager
     async def keep_compiler(self) -> AsyncIterator[None]:

@@ -59,7 +59,8 @@ class HostCalls:
         answer = await self._run(call, text)
         if len(answer) > self._turn.limits.result_kb * 1024:
             raise self._over("result_kb")
-        self.log.add(request, answer, effect=call.effect)
+        effect = call.effect if isinstance(call.effect, bool) else call.effect(text)
+        self.log.add(request, answer, effect=effect)
         return answer
 
     async def _answer_prelude(self, name: str, text: str) -> str:

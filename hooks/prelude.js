@@ -268,7 +268,10 @@
       if (typeof hook !== "function") return finish(hook === undefined ? "" : "#" + typeof hook);
       const given = parse(args);
       change(given[2]);
-      const value = apply(hook, undefined, [ctx, given[0], given[1]]);
+      // For a function that is called by its name: its arguments, where it takes ctx, and which of them are absent.
+      if (given[4] >= 0) given[3][given[4]] = ctx;
+      for (let i = 0; i < given[5]?.length; i++) given[3][given[5][i]] = undefined;
+      const value = apply(hook, undefined, given[3] === undefined ? [ctx, given[0], given[1]] : given[3]);
       if (typeof value !== "object" || value === null || typeof value.then !== "function") return finish(pack(value));
       settled = undefined;
       then(resolved(value), (result) => { settled = pack(result); }, (error) => { settled = "!" + lazyGlobals().describe(error); });

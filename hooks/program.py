@@ -9,9 +9,11 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from groundhook.hooks.sourcemap import original
 from groundhook.host.core.errors import HookSyntaxError, Place
+from groundhook.host.core.hook_engine import ScriptFunction
 
 # What the runtime's own module (`@yao/runtime`) is: the globals under their names.
 RUNTIME_MODULE = """module.exports = new Proxy({}, {
@@ -24,11 +26,7 @@ RUNTIME_MODULE = """module.exports = new Proxy({}, {
   },
 });"""
 BEFORE, AFTER = "(function (exports, require, module) {\n", "\n})\n//# sourceURL=hook:"
-PICK = (
-    "\nreturn {"
-    + ", ".join(f'{n}: typeof {n} === "undefined" ? undefined : {n}' for n in ("Create", "Next"))
-    + "};"
-)
+HOOKS = ("Create", "Next")
 
 
 @dataclass(frozen=True)
@@ -50,6 +48,7 @@ class Program:
     modules: tuple[Module, ...]
     text: str
     literal: str
+    functions: tuple[ScriptFunction, ...] = ()  # of the entries
 
     def place(self, index: int, line: int, column: int) -> Place:
         """Return the source of a place in the script `hook:<index>`; lines and columns from 1."""
@@ -62,16 +61,20 @@ class Program:
         )
 
 
-def link_text(modules: Sequence[Module], entries_count: int = 1) -> str:
+def link_text(modules: Sequence[Module], entries_count: int = 1, called: Sequence[str] = ()) -> str:
     """Return the modules as the JSON list that the prelude's `compile` takes. The first
-    `entries_count` are those in which the host looks for its functions; of two, the second has
-    Next alone."""
+    `entries_count` are those in which the host looks for its functions, the hooks or those that are
+    `called`; of two, the second has Next alone."""
+    names = (
+        f'{name}: typeof {name} === "undefined" ? undefined : {name}' for name in called or HOOKS
+    )
+    pick = f"\nreturn {{{', '.join(names)}}};"
     entries = []
     for index, module in enumerate(modules):
         # The runtime's own module is not a file of the package: its frames must not be taken for
         # one, so that an error is located where the module is used.
         end = AFTER + ("runtime" if module.code == RUNTIME_MODULE else str(index))
-        code = BEFORE + module.code + (PICK if index < entries_count else "") + end
+        code = BEFORE + module.code + (pick if index < entries_count else "") + end
         entries.append({"code": code, "requires": module.requires})
     if entries_count == 2:
         entries[1]["serves"] = "Next"
@@ -83,3 +86,22 @@ def not_a_function(name: str, kind: str, place: Place) -> HookSyntaxError:
     article = "an" if kind[0] in "aeiou" else "a"
     hint = f"the host calls {name}: make it a function, or give the {kind} another name"
     return HookSyntaxError(f"{name} is {article} {kind}, not a function", place=place, hint=hint)
+
+
+def function_of(read: Mapping[str, Any], file: str) -> ScriptFunction:
+    """Return a function as signatures.js describes it."""
+    order = read["order"]
+    return ScriptFunction(
+        name=read["name"],
+        exported=read["exported"],
+        description=read["description"],
+        parameters=read["parameters"],
+        order=None if order is None else tuple(order),
+        takes=read["takes"],
+        context=read["context"],
+        place=Place(file, read["line"] + 1, read["column"] + 1),
+        unread=tuple(
+            (each["type"], Place(file, each["line"] + 1, each["column"] + 1))
+            for each in read["unread"]
+        ),
+    )

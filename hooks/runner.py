@@ -7,7 +7,7 @@ Two engines behind `host.core.hook_engine.HookEngine`, which differ in where the
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
 from functools import cache as once
@@ -31,6 +31,7 @@ from groundhook.host.core.hook_engine import (
     HookScript,
     HookSession,
     HookTurn,
+    ScriptFunction,
 )
 from groundhook.host.core.types.search import SearchRequest, SearchResult
 
@@ -58,6 +59,10 @@ class _Engine:
         turn = HookTurn(script=script, context={}, services=_NoServices())
         async with self.session(turn) as session:
             await session.check()
+
+    async def functions(self, script: HookScript, /) -> Sequence[ScriptFunction]:
+        """Return the functions of the entry file. Raises HookSyntaxError."""
+        return (await self._linker.link(script)).functions
 
     @asynccontextmanager
     async def session(self, turn: HookTurn) -> AsyncIterator[Session]:
@@ -160,6 +165,7 @@ class _NoServices:
     records: Any = None
     servers: Any = None
     tools: Any = None
+    scripts: Any = None
 
     async def search(self, request: SearchRequest, /) -> SearchResult:
         raise AssertionError("a check runs nothing")

@@ -17,10 +17,17 @@ import anyio
 import anyio.to_thread
 
 from groundhook.hooks.compiled_cache import CompiledFile, cache_key, load, save
-from groundhook.hooks.program import RUNTIME_MODULE, Module, Program, link_text, not_a_function
+from groundhook.hooks.program import (
+    RUNTIME_MODULE,
+    Module,
+    Program,
+    function_of,
+    link_text,
+    not_a_function,
+)
 from groundhook.hooks.sourcemap import original
 from groundhook.host.core.errors import HookSyntaxError, Place
-from groundhook.host.core.hook_engine import HookScript
+from groundhook.host.core.hook_engine import HookScript, ScriptFunction
 
 # file name, source → the JSON that transpile.js describes
 Transpile = Callable[[str, str], Awaitable[str]]
@@ -94,6 +101,7 @@ class _Linking:
     async def run(self) -> Program:
         self.seen += self._script.entries
         paths, modules = list(self._entries), list[Module]()
+        functions: list[ScriptFunction] = []
         for entry in self._entries:
             if not entry.is_file() or not entry.is_relative_to(self._root):
                 raise HookSyntaxError(
@@ -103,6 +111,8 @@ class _Linking:
         while len(modules) < len(paths):
             path = paths[len(modules)]
             compiled = await self._load(path)
+            if path in self._entries:
+                functions += [function_of(each, self._shown(path)) for each in compiled.functions]
             requires = {}
             for name, line, column in compiled.requires:
                 target = self._resolve(path, name, self._place(path, compiled, line, column))
@@ -115,8 +125,9 @@ class _Linking:
                     place=Place(self._shown(path)),
                 )
             modules.append(Module(self._shown(path), compiled.code, compiled.mappings, requires))
-        text = link_text(modules, len(self._entries))
-        return Program(tuple(modules), text, json.dumps(text))
+        called = [each.name for each in functions] if self._script.by_name else ()
+        text = link_text(modules, len(self._entries), called)
+        return Program(tuple(modules), text, json.dumps(text), tuple(functions))
 
     async def _load(self, path: Path) -> CompiledFile:
         """Return a compiled file, from the cache if it is there."""
@@ -142,14 +153,15 @@ class _Linking:
                 error["message"],
                 place=Place(self._shown(path), error["line"] + 1, error["column"] + 1),
             )
-        for value in answer["values"] if path in self._entries else ():
+        hooks = path in self._entries and not self._script.by_name
+        for value in answer["values"] if hooks else ():
             raise not_a_function(
                 value["name"],
                 value["kind"],
                 Place(self._shown(path), value["line"] + 1, value["column"] + 1),
             )
         requires = [(entry["name"], entry["line"], entry["column"]) for entry in answer["requires"]]
-        return CompiledFile(answer["code"], answer["mappings"], requires)
+        return CompiledFile(answer["code"], answer["mappings"], requires, answer["functions"])
 
     def _read(self, path: Path) -> str:
         try:

@@ -30,7 +30,7 @@ from groundhook.host.core.errors import (
     HostError,
     Place,
 )
-from groundhook.host.core.hook_engine import HookTurn
+from groundhook.host.core.hook_engine import HookTurn, ScriptFunction
 from groundhook.host.core.types.base import read
 from groundhook.host.core.types.turn import (
     Client,
@@ -52,6 +52,7 @@ FIELDS: dict[str, Any] = {
     "authorized": Identity().model_dump(),
 }
 MOST_RESTARTS = 3
+_ABSENT = object()
 
 
 class Session:
@@ -93,6 +94,24 @@ class Session:
     ) -> NextReturn | None:
         arguments = [payload.model_dump(mode="json"), dict(options), dict(context or {})]
         return await self._invoke_as("Next", arguments, NextReturn)
+
+    async def call(
+        self, function: ScriptFunction, arguments: Mapping[str, Any] | Sequence[Any], /
+    ) -> Any:
+        if not isinstance(arguments, Mapping):
+            given = list(arguments)
+        elif function.order is None:
+            given = [dict(arguments)]
+        else:
+            given = [arguments.get(name, _ABSENT) for name in function.order]
+        at = function.context
+        if at >= 0:
+            given += [_ABSENT] * (at - len(given))
+            # A caller that passes every parameter has passed a copy of its own ctx.
+            given[at : at + (len(given) == function.takes)] = [None]
+        absent = [index for index, value in enumerate(given) if value is _ABSENT]
+        sent = [None if value is _ABSENT else value for value in given]
+        return await self.invoke(function.name, [None, {}, {}, sent, at, absent])
 
     async def close(self) -> None:
         """Release the isolate, if there is one."""

@@ -1,11 +1,11 @@
 // Evaluated after the TypeScript compiler, whose namespace is `ts`. Makes the buffer that an isolate starts with, and
 // `__transpile(file, source)`, which returns JSON {code, mappings, errors: [{line, column, message}], requires: [{name,
-// line, column}], values: [{name, kind, line, column}]}. Lines and columns count from 0; those of `requires` are places in the
-// emitted code. `values` are hooks' names that are bound to something other than a function.
+// line, column}], values: [{name, kind, line, column}], functions}. Lines and columns count from 0; those of `requires` are places in the
+// emitted code. `values` are hooks' names that are bound to something other than a function; `functions` are those of signatures.js.
 //
 // Values that are dropped or kept in a variable, and async functions that are passed on, go through `__groundhook.watched`: the
 // error of a promise that is not awaited would be lost otherwise, since V8 reports it to its embedder in C++ only.
-const { factory, SyntaxKind } = ts;
+const { factory } = ts;
 
 const watched = (node, ...more) =>
   factory.createCallExpression(
@@ -59,8 +59,7 @@ const KINDS = {
   [SyntaxKind.ObjectLiteralExpression]: "object", [SyntaxKind.ArrayLiteralExpression]: "list", [SyntaxKind.RegularExpressionLiteral]: "pattern",
 };
 
-function valuesIn(file, source) {
-  const parsed = ts.createSourceFile(file, source, ts.ScriptTarget.ES2022);
+function valuesIn(parsed) {
   const declared = parsed.statements.flatMap((statement) => (ts.isVariableStatement(statement) ? statement.declarationList.declarations : [statement]));
   const kindOf = (node) => (node?.asteriskToken ? "generator" : node && KINDS[node.kind]);
   return declared.filter((each) => ["Create", "Next"].includes(each.name?.text)).flatMap((each) => {
@@ -93,6 +92,8 @@ globalThis.__transpile = (file, source) => {
     const at = ts.computeLineAndCharacterOfPosition(starts, entry.pos);
     return { name: entry.fileName, line: at.line, column: at.character };
   });
-  return JSON.stringify({ code, mappings: JSON.parse(result.sourceMapText).mappings, errors, requires, values: valuesIn(file, source) });
+  const parsed = ts.createSourceFile(file, source, ts.ScriptTarget.ES2022, true);
+  const { mappings } = JSON.parse(result.sourceMapText);
+  return JSON.stringify({ code, mappings, errors, requires, values: valuesIn(parsed), functions: functionsIn(parsed) });
 };
 Object.defineProperty(new SharedArrayBuffer(16), "native", { set() {} });

@@ -30,9 +30,12 @@ PROCESSES = {
     "text.MarkdownToHTML": "Markdown as HTML; HTML in it is shown, not kept.",
     "models.<id>.Find": "One record of a model by its primary key; null where there is none.",
     "models.<id>.Get": "Records of a model.",
+    "scripts.<file>.<function>": "A function of the package's own file.",
+    "agents.<assistant>.<file>.<function>": "The same, with the package's id.",
 }
 TEXTS = tuple(name for name in PROCESSES if name.startswith("text."))
 FIND, GET = "Find", "Get"
+_OF_SCRIPTS = ('["scripts.', '["agents.')  # the beginning of a call's arguments
 
 
 async def _process(call: HostCall, services: HookServices, arguments: Sequence[Any]) -> str:
@@ -53,6 +56,8 @@ async def _process(call: HostCall, services: HookServices, arguments: Sequence[A
             hint = f"models are read only: models.{model}.{FIND}, models.{model}.{GET}"
             raise UsageError(f"{call.js}: {name!r} is not offered", hint=hint)
         return json.dumps(await _records(f"{call.js}: {name}", model, verb, services, given))
+    if name.startswith(("scripts.", "agents.")) and len(parts) > 2:
+        return json.dumps(await services.scripts.call(name, given))
     raise UsageError(f"{call.js}: {name!r} is not offered", hint=suggestion(name, tuple(PROCESSES)))
 
 
@@ -131,6 +136,7 @@ ROWS: tuple[HostCall, ...] = (
         js="Process",
         doc=f"One of a listed set: {', '.join(PROCESSES)}.",
         run=_process,
+        effect=lambda arguments: arguments.startswith(_OF_SCRIPTS),
         ts="(name: string, ...args: any[]): any",
     ),
 )

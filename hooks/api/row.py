@@ -22,9 +22,9 @@ class HostCall:
     JSON values and returns JSON text, empty for undefined; a UsageError for wrong arguments throws
     a TypeError in JavaScript. `late` makes the answer of a call that exceeded its deadline, or
     raises what is thrown; without it the run ends. A call with an `effect` outside is never
-    repeated. `prints`: the arguments become log text. `maker` names the function of
-    `hooks/objects.js` that makes the call in JavaScript, the same for all rows of a group; a row
-    whose name has no group is for such functions only.
+    repeated; a function decides by the JSON of the arguments. `prints`: the arguments become log
+    text. `maker` names the function of `hooks/objects.js` that makes the call in JavaScript, the
+    same for all rows of a group; a row whose name has no group is for such functions only.
 
     `ts` is the TypeScript signature, `(message: Message | string, blockId?: string): string`;
     without it, one that takes anything and returns `result`. It may name the models of
@@ -37,7 +37,7 @@ class HostCall:
     options: type[BaseModel] | None = None
     result: Any = None
     late: Late | None = None
-    effect: bool = False
+    effect: bool | Callable[[str], bool] = False
     prints: bool = False
     maker: str = ""
     ts: str = ""

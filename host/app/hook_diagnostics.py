@@ -9,11 +9,13 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
 from groundhook.hooks.typecheck import COMPILER_OPTIONS, type_errors
 from groundhook.hooks.typings import Names, typings
+from groundhook.host.app.script_checks import script_problems
 from groundhook.host.config.packages import App
 from groundhook.host.core.errors import ConfigError, HookCrashed, HookError, Place
 from groundhook.host.core.hook_engine import (
@@ -79,6 +81,11 @@ async def hook_problems(
         except ConfigError:
             continue  # the check of the configuration reports this
     found += [problem for script in compiled for problem in _empty(script)]
+    for id in ids:
+        with suppress(ConfigError):  # the check of the configuration reports it
+            package = app.package(id)
+            found += await script_problems(app, package, engine)
+            compiled += [package.tools] if package.tools else []
     compiled += [test for id in ids for test in _tests(app, id)]
     text = declarations(app, tools)
     return list(dict.fromkeys([*found, *await _types(compiled, text), *_stale(app.root, text)]))

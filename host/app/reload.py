@@ -17,7 +17,7 @@ from groundhook.host.config import tree
 from groundhook.host.config.catalogue import Catalogue
 from groundhook.host.config.packages import App, Package, load_app
 from groundhook.host.core.errors import ConfigError, HostError
-from groundhook.host.core.hook_engine import HookEngine
+from groundhook.host.core.hook_engine import HookEngine, HookScript
 from groundhook.host.core.problems import Problem, problems_of
 
 FIXED = frozenset(
@@ -194,11 +194,12 @@ class _Reading:
             package.presets[name]
         for name in package.locales:
             package.locales[name]
-        if package.hook is None:
-            return package
-        hook = replace(package.hook, revision=self._revision)
-        await self._hooks.check(hook)
-        return replace(package, hook=hook)
+        fixed: dict[str, HookScript] = {}
+        for name, script in (("hook", package.hook), ("tools", package.tools)):
+            if script is not None:
+                fixed[name] = replace(script, revision=self._revision)
+                await self._hooks.check(fixed[name])
+        return replace(package, **fixed)  # type: ignore[arg-type]
 
     def _owner(self, path: str) -> str:
         """Return the assistant to which a file belongs, the innermost one; "" if it belongs to

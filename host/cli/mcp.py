@@ -145,6 +145,8 @@ def _show_servers(host: Host, report: Report) -> None:
 
 
 def _where(spec: ServerSpec) -> str:
+    if spec.transport == "process" and isinstance(spec.tools, Mapping):
+        return ", ".join(spec.tools.values())
     return spec.url if spec.transport == "http" else " ".join((spec.command, *spec.args))
 
 

@@ -1,7 +1,9 @@
-"""Which files of a package hold its hook. Reads tsconfig.json, and no script."""
+"""Which files of a package hold its hook, its tools and the functions that it calls by name. Reads
+tsconfig.json, and no script."""
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 from groundhook.host.config import tree
@@ -26,6 +28,27 @@ def hook_script(found: tree.Found, checked: Checked | None) -> HookScript | None
         shown=found.shown,
         paths=import_paths(found.path, found.shown),
     )
+
+
+TOOLS = "tools"
+_SCRIPT = re.compile(r"[\w-]+(\.[\w-]+){0,7}")
+_FOLDERS = ("src", "", "scripts")
+
+
+def script_file(folder: Path, shown: str, name: str) -> HookScript | None:
+    """Return the script `name` of a package, whose functions are called by their names:
+    `src/<name>.ts`, `<name>.ts` or `scripts/<name>.ts` (or .js), where a dot in the name is a
+    folder; None when there is no such file. Raises ConfigError for a broken tsconfig.json."""
+    if not _SCRIPT.fullmatch(name):
+        return None
+    root = folder.resolve()
+    for within in _FOLDERS:
+        for ending in (".ts", ".js"):
+            path = folder / within / (name.replace(".", "/") + ending)
+            if path.is_file() and path.resolve().is_relative_to(root):
+                paths = import_paths(folder, shown)
+                return HookScript(entry=path, root=folder, shown=shown, paths=paths, by_name=True)
+    return None
 
 
 def _hook_file(found: tree.Found, checked: Checked | None, name: str) -> Path | None:

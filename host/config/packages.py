@@ -19,7 +19,7 @@ from groundhook.host.config.agent_file import AGENT_FILE, read_agent_file
 from groundhook.host.config.catalogue import Catalogue
 from groundhook.host.config.documents import read_document
 from groundhook.host.config.environment import Environment, need, without_unset
-from groundhook.host.config.hook_files import hook_script
+from groundhook.host.config.hook_files import TOOLS, hook_script, script_file
 from groundhook.host.config.layers import Layer, file_layer, hook_layer, request_layer
 from groundhook.host.config.locales import read_locales
 from groundhook.host.config.prompts import Prompts, inline_prompts, read_prompts
@@ -53,7 +53,7 @@ _ID = re.compile(r"[\w-]{1,64}(\.[\w-]{1,64}){0,15}")
 @dataclass(frozen=True, kw_only=True)
 class Package:
     """An assistant. `info` holds texts for clients (avatar, tags, placeholder, …), `locales` texts
-    by language."""
+    by language. `tools` is the script whose functions are tools, `src/tools.ts`."""
 
     id: str
     folder: Path
@@ -67,6 +67,12 @@ class Package:
     hook: HookScript | None
     info: Mapping[str, Any]
     warnings: tuple[Problem, ...] = ()
+    tools: HookScript | None = None
+
+    def script(self, name: str) -> HookScript | None:
+        """Return a script of the package whose functions are called by name; None when there is no
+        such file. Raises ConfigError."""
+        return script_file(self.folder, self.shown, name)
 
     @property
     def hook_file(self) -> str:
@@ -345,6 +351,7 @@ def load_package(found: tree.Found, root: Path, environment: Environment) -> Pac
         )
         prompts = {**prompts, "default": plain}
     hook = _collecting(errors, lambda: hook_script(found, checked), None)
+    tools = _collecting(errors, lambda: script_file(found.path, found.shown, TOOLS), None)
     raise_all(errors)
     extra = {
         key: value
@@ -366,6 +373,7 @@ def load_package(found: tree.Found, root: Path, environment: Environment) -> Pac
         hook=hook,
         info=extra,
         warnings=(*document.warnings, *_doubled(found, document.data)),
+        tools=tools,
     )
 
 

@@ -10,6 +10,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
+from groundhook.host.core.errors import Place
 from groundhook.host.core.settings import HookLimits
 from groundhook.host.core.types.turn import CreateReturn, Message, NextPayload, NextReturn
 
@@ -21,7 +22,8 @@ if TYPE_CHECKING:
 @dataclass(frozen=True, kw_only=True)
 class HookScript:
     """A package's hook: the entry file and the folder that imports must stay inside. With a
-    `next_entry` Next is in that file, and Create alone in `entry`.
+    `next_entry` Next is in that file, and Create alone in `entry`. `by_name`: the host calls the
+    functions of the file by their names, and neither Create nor Next.
 
     `shown` is the folder's name in messages (`assistants/docs`). `paths` are aliases of files, as
     in TypeScript's option of that name: patterns with at most one star, each with paths below the
@@ -33,6 +35,7 @@ class HookScript:
     next_entry: Path | None = None
     paths: tuple[tuple[str, tuple[str, ...]], ...] = ()
     revision: int = 0
+    by_name: bool = False
 
     @property
     def shown_entry(self) -> str:
@@ -43,6 +46,26 @@ class HookScript:
     def entries(self) -> tuple[Path, ...]:
         """The files in which the host looks for its functions."""
         return (self.entry,) if self.next_entry is None else (self.entry, self.next_entry)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScriptFunction:
+    """A function at the top level of a script, as its source declares it.
+
+    `parameters` is the JSON Schema of its arguments by name. `order` names them in the order in
+    which the function takes them; None: it takes them as one object. `takes` is the number of its
+    parameters, `context` the index of the one that is `ctx` (-1: none). `unread` are types that
+    have no JSON Schema here, with their places."""
+
+    name: str
+    exported: bool
+    description: str
+    parameters: Mapping[str, Any]
+    order: tuple[str, ...] | None
+    takes: int
+    context: int
+    place: Place
+    unread: tuple[tuple[str, Place], ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,6 +105,14 @@ class HookSession(Protocol):
         fields of `ctx` that have changed since Create. Raises HookError."""
         ...
 
+    async def call(
+        self, function: ScriptFunction, arguments: Mapping[str, Any] | Sequence[Any], /
+    ) -> Any:
+        """Call a function of a script `by_name`, with its arguments by name or in their order, and
+        return the JSON value that it returned; None for nothing. `ctx` is put where the function
+        takes it. Raises HookError."""
+        ...
+
 
 class HookEngine(Protocol):
     """Compiles hooks and runs each turn's in an isolate of its own."""
@@ -92,6 +123,11 @@ class HookEngine(Protocol):
 
     async def check(self, script: HookScript, /) -> None:
         """Compile and link without running the script. Raises HookSyntaxError."""
+        ...
+
+    async def functions(self, script: HookScript, /) -> Sequence[ScriptFunction]:
+        """Return the functions of a script's entry file; executes nothing. Raises
+        HookSyntaxError."""
         ...
 
     def keep_compiler(self) -> AbstractAsyncContextManager[None]:

@@ -211,6 +211,16 @@ class HookRecords(Protocol):
         ...
 
 
+class HookScripts(Protocol):
+    """Functions of the package's own scripts."""
+
+    async def call(self, name: str, arguments: Sequence[Any], /) -> Any:
+        """Call a function by its name, `scripts.<file>.<function>` or
+        `agents.<assistant>.<file>.<function>`, and return its JSON value. Raises UnknownName,
+        UsageError, HookError."""
+        ...
+
+
 class HookServices(Protocol):
     """The services of the host for one turn's hooks; `hooks/api/table.py` maps the functions of
     JavaScript to them."""
@@ -258,6 +268,11 @@ class HookServices(Protocol):
     @property
     def tools(self) -> HookTools:
         """`ctx.tools`."""
+        ...
+
+    @property
+    def scripts(self) -> HookScripts:
+        """`Process` on functions of the package."""
         ...
 
     async def search(self, request: SearchRequest, /) -> SearchResult:

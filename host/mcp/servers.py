@@ -20,7 +20,13 @@ import anyio
 from anyio.abc import TaskGroup
 
 from groundhook.host.config.catalogue import Catalogue
-from groundhook.host.core.errors import HostError, ServerUnreachable, UnknownName, UsageError
+from groundhook.host.core.errors import (
+    HostError,
+    NotSupported,
+    ServerUnreachable,
+    UnknownName,
+    UsageError,
+)
 from groundhook.host.core.ports import ToolServers
 from groundhook.host.core.types.server_spec import ServerSpec
 from groundhook.host.core.types.servers import ServerMethod
@@ -203,6 +209,11 @@ class Servers:
     def _owner(self, spec: ServerSpec) -> Owner:
         if self._closed:
             raise ServerUnreachable(f"MCP server {spec.id!r} was closed", delivered=False)
+        if spec.transport == "process":
+            raise NotSupported(
+                f"MCP server {spec.id!r} (transport: 'process') exists inside turns of its package",
+                hint="its functions are called by the model, ctx.mcp and ctx.tools",
+            )
         if spec.id not in self._owners:
             # Imported when the first server is used: most turns use none.
             from groundhook.host.mcp.owner import Owner

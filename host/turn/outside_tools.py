@@ -2,25 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import anyio
 
 from groundhook.host.citations.index import CitationIndex
+from groundhook.host.config.packages import Package
 from groundhook.host.core.channel import Channel
 from groundhook.host.core.error_events import warning
+from groundhook.host.core.errors import HostError
 from groundhook.host.core.settings import Settings
 from groundhook.host.core.trace import recording, span
 from groundhook.host.core.types.events import Event, ToolResult, ToolStart, Trace, Warned
 from groundhook.host.core.types.tools import ToolInfo, ToolOutcome
 from groundhook.host.turn.context import Request, RunContext, Runtime, search_scope
 from groundhook.host.turn.grants import Listing
+from groundhook.host.turn.package_tools import RunOf, package_offers
+from groundhook.host.turn.run import AssistantRun
+from groundhook.host.turn.services.scripts import call_script
+from groundhook.host.turn.services.tools import outside, process_offers
 from groundhook.host.turn.stream import call_assistant
 from groundhook.host.turn.tool_scopes import ToolScopes
 from groundhook.host.turn.toolkits import Listed
-from groundhook.host.turn.tools import Toolbox, server_tools
+from groundhook.host.turn.tools import Offer, Toolbox, server_tools
 
 
 @dataclass(frozen=True)
@@ -32,27 +39,46 @@ class OutsideTools:
     request: Request
     settings: Settings
 
-    async def toolbox(self) -> Toolbox:
-        """Return the tools. The errors of toolkits and servers are its `problems`."""
+    async def toolbox(self, channel: Channel | None = None) -> Toolbox:
+        """Return the tools. The errors of toolkits and servers are its `problems`. Functions of the
+        package send their events to `channel`."""
         runtime, id = self.runtime, self.request.assistant_id
         own = runtime.toolbox.offers
         if not id:
             listed = Listed.every(runtime.app, runtime.toolkits)
             return Toolbox.of([*own.values(), *listed.offers({}, own)], listed.problems)
+        package = runtime.app.package(id)
+        run = partial(self._begin, channel or Channel("tool"))
+        problems: dict[str, HostError] = {}
+        scripted: Sequence[Offer] = ()
+        try:
+            scripted = await package_offers(runtime.hooks, package, run)
+        except HostError as exc:
+            problems["tools"] = exc
+        first = {offer.name: offer for offer in scripted} | dict(own)
         listed = Listed.of(runtime.app, id, self.settings.tools, runtime.toolkits)
-        offers = listed.offers(self.request.options.metadata, own)
-        box = Toolbox.of([*own.values(), *offers], listed.problems)
-        if not self.settings.mcp.servers:
-            return box
-        servers = Listing.of(runtime.app, id, self.settings.mcp.servers)
+        offers = listed.offers(self.request.options.metadata, first)
+        box = Toolbox.of([*first.values(), *offers], {**problems, **listed.problems})
+        return await self._with_servers(box, package, run) if self.settings.mcp.servers else box
+
+    def _begin(self, channel: Channel) -> AssistantRun:
+        return AssistantRun.begin(self.runtime, self.request, channel, call_assistant, call_script)
+
+    async def _with_servers(self, box: Toolbox, package: Package, run: RunOf) -> Toolbox:
+        """Return the toolbox with the tools of the listed MCP servers."""
+        runtime, app = self.runtime, self.runtime.app
+        listing = Listing.of(app, package.id, self.settings.mcp.servers)
+        servers = outside(app, listing)
         found, failed = await server_tools(
             runtime.servers,
-            {id: each.tools for id, each in servers.servers.items()},
-            {id: each.name for id, each in servers.servers.items()},
+            {id: each.tools for id, each in servers.items()},
+            {id: each.name for id, each in servers.items()},
         )
-        called = {each.name: failed[id] for id, each in servers.servers.items() if id in failed}
-        problems = {**servers.problems, **called, **box.problems}
-        return Toolbox.of(box.joined(found).offers.values(), problems)
+        processes, wrong = await process_offers(app, package, runtime.hooks, listing, run)
+        failed = {**failed, **wrong}
+        called = {each.name: failed[id] for id, each in listing.servers.items() if id in failed}
+        problems = {**listing.problems, **called, **box.problems}
+        return Toolbox.of(box.joined([*found, *processes]).offers.values(), problems)
 
     async def listed(
         self, *, allowed: bool, problem: Callable[[Warned], object] | None = None
@@ -109,7 +135,7 @@ class OutsideTools:
             self.request.options.metadata,
             self.request.options.locale,
         )
-        toolbox = await self.toolbox()
+        toolbox = await self.toolbox(channel)
         offer = toolbox.find(name)
         about = {
             "name": offer.name if offer else name,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -13,6 +14,7 @@ from groundhook.host.config.packages import Package
 from groundhook.host.core.channel import Channel
 from groundhook.host.core.error_events import warning
 from groundhook.host.core.errors import HostError, UsageError
+from groundhook.host.core.hook_engine import HookScript, ScriptFunction
 from groundhook.host.core.ports import Connector
 from groundhook.host.core.problems import Problem
 from groundhook.host.core.settings import Settings
@@ -37,6 +39,13 @@ from groundhook.host.turn.tools import Toolbox
 MOST_ASSISTANTS = 5  # in a row, each called by the one before, or with its turn delegated to it
 
 
+# Calls a function of the package's scripts, with its arguments by name or in order, in an isolate
+# of its own under the limits of hooks. Raises HookError.
+CallScript = Callable[
+    ["AssistantRun", HookScript, ScriptFunction, Mapping[str, Any] | Sequence[Any]], Awaitable[Any]
+]
+
+
 @dataclass
 class AssistantRun:
     """The state of one assistant's part of a turn. The steps of the turn write into it in order;
@@ -53,6 +62,7 @@ class AssistantRun:
     unknown: tuple[UnknownKey, ...]
     outbox: Outbox
     call_assistant: CallAssistant
+    call_script: CallScript
     context: RunContext  # for the turns inside this one
     returned: NextReturn | None = None  # by the Next hook
     model_failure: str = ""  # set once its error event is sent
@@ -62,6 +72,7 @@ class AssistantRun:
     timings: dict[str, float] = field(default_factory=dict)
     # Toolboxes with the lists that they are made from, so that servers list their tools once.
     toolboxes: list[tuple[tuple[Any, ...], Toolbox]] = field(default_factory=list)
+    open_scripts: int = 0  # functions of the package that are running
     tools_lock: anyio.Lock = field(default_factory=anyio.Lock)
 
     @staticmethod
@@ -70,6 +81,7 @@ class AssistantRun:
         request: Request,
         channel: Channel,
         call_assistant: CallAssistant,
+        call_script: CallScript,
         *,
         context: RunContext | None = None,
         outbox: Outbox | None = None,
@@ -116,6 +128,7 @@ class AssistantRun:
             unknown=resolved.unknown,
             outbox=outbox or Outbox(channel),
             call_assistant=call_assistant,
+            call_script=call_script,
             context=own,
         )
 

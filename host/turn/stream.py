@@ -44,6 +44,7 @@ from groundhook.host.turn.context import EventSink, Request, RunContext, Runtime
 from groundhook.host.turn.open_turns import OpenTurns
 from groundhook.host.turn.outbox import Outbox
 from groundhook.host.turn.run import AssistantRun
+from groundhook.host.turn.services.scripts import call_script
 from groundhook.host.turn.steps import run_steps
 from groundhook.host.turn.turn_runs import TurnRuns
 
@@ -65,7 +66,7 @@ async def open_turn(
             f"the id of an assistant must be text, not {assistant_id.__class__.__name__}"
         )
     channel = Channel(request.turn_id or f"t_{secrets.token_hex(6)}")
-    runs = TurnRuns([AssistantRun.begin(runtime, request, channel, call_assistant)])
+    runs = TurnRuns([AssistantRun.begin(runtime, request, channel, call_assistant, call_script)])
     with turns.admit(), unwrapped():
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(_run_turn, runs, turns)
@@ -149,6 +150,7 @@ async def _run_assistants(runs: TurnRuns) -> None:
             await _delegated_request(delegating, delegation),
             delegating.channel,
             call_assistant,
+            call_script,
             context=delegating.context,
             outbox=delegating.outbox,
         )
@@ -202,7 +204,13 @@ async def call_assistant(
     """
     channel = Channel(context.turn_id)
     first = AssistantRun.begin(
-        context.runtime, request, channel, call_assistant, context=context, outbox=outbox
+        context.runtime,
+        request,
+        channel,
+        call_assistant,
+        call_script,
+        context=context,
+        outbox=outbox,
     )
     runs = TurnRuns([first])
     errors: list[str] = []

@@ -413,6 +413,16 @@ def _server_offer(
     function = schema["function"]
     server, tool = found.names[function["name"]].server, found.names[function["name"]].tool
 
+    async def run(arguments: dict[str, Any], _: ToolScope) -> Answered:
+        answer = await servers.ask(server, "tools/call", {"name": tool, "arguments": arguments})
+        return Answered(result=value_of(called[server], tool, answer))
+
+    check = schema_check(function["parameters"])
+    return Offer(schema=schema, tool=tool, check=check, run=run, server=called[server])
+
+
+def schema_check(parameters: Mapping[str, Any]) -> Callable[[dict[str, Any]], dict[str, Any]]:
+    """Return what validates arguments against a JSON Schema, for `Offer.check`."""
     validators: list[Any] = []
 
     def check(arguments: dict[str, Any]) -> dict[str, Any]:
@@ -420,17 +430,13 @@ def _server_offer(
         from groundhook.host.mcp.arguments import problems_of, validator_of
 
         if not validators:
-            validators.append(validator_of(function["parameters"]))
+            validators.append(validator_of(parameters))
         wrong = problems_of(arguments, validators[0])
         if wrong:
             raise _wrong_arguments(wrong)
         return arguments
 
-    async def run(arguments: dict[str, Any], _: ToolScope) -> Answered:
-        answer = await servers.ask(server, "tools/call", {"name": tool, "arguments": arguments})
-        return Answered(result=value_of(called[server], tool, answer))
-
-    return Offer(schema=schema, tool=tool, check=check, run=run, server=called[server])
+    return check
 
 
 def _wrong_arguments(problems: Iterable[str]) -> ValueError:

@@ -52,6 +52,7 @@ class Services:
     records: Any = None
     servers: Any = None
     tools: Any = None
+    scripts: Any = None
 
     async def search(self, request: SearchRequest, /) -> SearchResult:
         self.requests.append(request)

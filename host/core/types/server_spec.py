@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Literal
 
 from pydantic import Field, ValidationInfo, field_validator
@@ -11,13 +12,13 @@ from groundhook.host.core.types.serialisation import Headers, Variables, web_add
 
 
 class ServerSpec(Value):
-    """An MCP server: a program on its standard streams (`stdio`), or an address (`http`, streamable
-    HTTP). `id` follows from the file's path."""
+    """An MCP server: a program on its standard streams (`stdio`), an address (`http`, streamable
+    HTTP), or functions of the package (`process`). `id` follows from the file's path."""
 
     id: str = ""
     label: str = ""
     description: str = ""
-    transport: Literal["stdio", "http"] = "stdio"
+    transport: Literal["stdio", "http", "process"] = "stdio"
     command: str = Field(
         default="",
         validate_default=True,
@@ -41,7 +42,14 @@ class ServerSpec(Value):
         description="Seconds to start or connect, part of the first call",
     )
     result_kb: int = Field(default=4096, ge=1, description="Largest answer, as JSON")
-    tools: tuple[str, ...] = Field(default=(), description="Tools that may be used; empty: all")
+    tools: tuple[str, ...] | Mapping[str, str] = Field(
+        default=(),
+        validate_default=True,
+        description=(
+            "Tools that may be used; empty: all. Of a process server: the function of each,"
+            " `scripts.<file>.<function>`"
+        ),
+    )
     read_only: tuple[str, ...] = Field(
         default=(),
         description=(
@@ -66,3 +74,15 @@ class ServerSpec(Value):
                 raise ValueError("an http server needs 'url', such as 'https://host/mcp'")
             web_address(url)
         return url
+
+    @field_validator("tools")
+    @classmethod
+    def _functions(
+        cls, tools: tuple[str, ...] | Mapping[str, str], info: ValidationInfo
+    ) -> tuple[str, ...] | Mapping[str, str]:
+        process = info.data.get("transport") == "process"
+        if process and not (isinstance(tools, Mapping) and tools):
+            raise ValueError("a process server needs {tool: 'scripts.<file>.<function>'}")
+        if not process and isinstance(tools, Mapping):
+            raise ValueError("should be a list of names (functions belong to transport: 'process')")
+        return tools

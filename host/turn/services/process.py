@@ -1,13 +1,15 @@
-"""Records and HTML conversion for `Process` in the hooks of one turn:
-`host.core.hook_services.HookRecords`."""
+"""Records, HTML conversion and the package's own functions for `Process` in the hooks of one turn:
+`host.core.hook_services.HookRecords` and `HookScripts`."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from groundhook.host.config.variables import text_at
 from groundhook.host.core.types.search import RecordQuery
+from groundhook.host.turn.package_tools import function_named
 from groundhook.host.turn.prompt_values import locale_texts
 from groundhook.host.turn.run import AssistantRun
 
@@ -29,3 +31,15 @@ class TurnRecords:
 
     def text(self, key: str, /) -> str | None:
         return text_at(locale_texts(self.run), key)
+
+
+@dataclass(frozen=True)
+class TurnScripts:
+    """Calls functions of the package that the turn is of."""
+
+    run: AssistantRun
+
+    async def call(self, name: str, arguments: Sequence[Any], /) -> Any:
+        run = self.run
+        script, function = await function_named(run.runtime.hooks, run.package, name)
+        return await run.call_script(run, script, function, arguments)

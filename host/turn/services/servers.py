@@ -12,12 +12,20 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from groundhook.host.core.errors import HostError, ToolFailed, UsageError, suggestion
+from groundhook.host.core.errors import (
+    HostError,
+    NotSupported,
+    ToolFailed,
+    UsageError,
+    suggestion,
+)
 from groundhook.host.core.trace import span
+from groundhook.host.core.types.server_spec import ServerSpec
 from groundhook.host.core.types.servers import ServerCalling, ServerMethod, ToolAsk
 from groundhook.host.mcp.shapes import value_of
 from groundhook.host.search.searcher import run_all, run_first
 from groundhook.host.turn.grants import Listing
+from groundhook.host.turn.package_tools import ProcessServer
 from groundhook.host.turn.run import AssistantRun
 
 
@@ -52,7 +60,11 @@ class ServerCalls:
             f"{listed.name}.{tool}" if tool else f"{listed.name} {method}",
             server=listed.name,
         ) as node:
-            answer = await self.run.runtime.servers.ask(id, method, params)
+            spec = self.run.runtime.app.servers.named(id)
+            if spec.transport == "process":
+                answer = await self._ask_process(spec, listed.name, method, params)
+            else:
+                answer = await self.run.runtime.servers.ask(id, method, params)
             if "error" in answer:
                 node.fail(str(answer["error"]))
         if method == "tools/list":
@@ -69,6 +81,19 @@ class ServerCalls:
         ids = (f"agents.{self.run.package.id}.{server}", server)
         id = next((id for id in ids if id in self.listing.servers), "")
         return self.run.runtime.servers.start_ms(id) if id else 0
+
+    async def _ask_process(
+        self, spec: ServerSpec, name: str, method: ServerMethod, params: Mapping[str, Any]
+    ) -> dict[str, Any]:
+        """Answer a request to a server whose tools are functions of the package."""
+        run = self.run
+        server = ProcessServer(spec, run.package, name)
+        if method == "tools/list":
+            return {"tools": await server.listed(run.runtime.hooks)}
+        if method == "tools/call":
+            arguments = params.get("arguments") or {}
+            return await server.call(run, str(params["name"]), arguments)
+        raise NotSupported(f"MCP server {name!r} (transport: 'process') has tools only")
 
     async def call_many(
         self, asks: Sequence[ToolAsk], calling: ServerCalling, /

@@ -1,5 +1,5 @@
-"""The tools of one turn: the host's own, those of the toolkits and of the MCP servers that the
-assistant lists, as one toolbox; and `ctx.tools`.
+"""The tools of one turn: the host's own, those of the package's scripts, and those of the toolkits
+and of the MCP servers that the assistant lists, as one toolbox; and `ctx.tools`.
 
 Servers list their tools when the turn first needs them, once for the same list of servers. A server
 or a toolkit that fails is a warning, and the turn goes on without its tools.
@@ -11,12 +11,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from groundhook.host.config.packages import App, Package
 from groundhook.host.core.errors import HostError, UnknownName
+from groundhook.host.core.hook_engine import HookEngine
 from groundhook.host.core.trace import span
 from groundhook.host.core.types.events import Warned
 from groundhook.host.core.types.search import SearchResult
+from groundhook.host.core.types.servers import ListedServer
 from groundhook.host.core.types.tools import ToolOutcome
 from groundhook.host.turn.grants import Listing
+from groundhook.host.turn.package_tools import ProcessServer, RunOf, package_offers
 from groundhook.host.turn.run import AssistantRun
 from groundhook.host.turn.tool_scopes import ToolScopes
 from groundhook.host.turn.toolkits import Listed
@@ -27,7 +31,7 @@ async def tools_of(run: AssistantRun, toolkits: Sequence[Any] | None = None) -> 
     """Return the tools of a turn under its current settings, or with another list of toolkits."""
     servers = run.settings.mcp.servers
     listed = run.settings.tools if toolkits is None else toolkits
-    if not servers and not listed:
+    if not servers and not listed and run.package.tools is None:
         return run.runtime.toolbox
     metadata = run.request_metadata if listed else {}
     key = (servers, listed, metadata)
@@ -59,27 +63,66 @@ async def _fetch(
     listed = Listed.of(runtime.app, run.package.id, toolkits, runtime.toolkits)
     for problem in listed.problems.values():
         await run.channel.send(_as_warning(problem))
-    own = Toolbox.of(
-        [
-            *runtime.toolbox.offers.values(),
-            *listed.offers(metadata, runtime.toolbox.offers),
-        ],
-        listed.problems,
-    )
+    scripted: Sequence[Offer] = ()
+    try:
+        scripted = await package_offers(runtime.hooks, run.package, lambda: run)
+    except HostError as exc:
+        await run.channel.send(_as_warning(exc))
+    of_host = runtime.toolbox.offers
+    for offer in scripted:
+        if offer.name in of_host:
+            message = f"{offer.name!r} of the host is offered instead of that of the package"
+            await run.channel.send(Warned(code="tool_name", message=message))
+    first = [*of_host.values(), *(offer for offer in scripted if offer.name not in of_host)]
+    taken = [offer.name for offer in first]
+    own = Toolbox.of([*first, *listed.offers(metadata, taken)], listed.problems)
     if not run.settings.mcp.servers:
         return own
     return own.joined(await _of_servers(run, own))
 
 
+async def process_offers(
+    app: App, package: Package, engine: HookEngine, listing: Listing, run: RunOf
+) -> tuple[list[Offer], dict[str, HostError]]:
+    """Return the tools of the listed servers that are functions of the package, and the errors of
+    servers by full id."""
+    offers: list[Offer] = []
+    failed: dict[str, HostError] = {}
+    for id, listed in listing.servers.items():
+        spec = app.servers.named(id)
+        if spec.transport == "process":
+            try:
+                found = await ProcessServer(spec, package, listed.name).offers(engine, run)
+                offers += [each for each in found if not listed.tools or each.tool in listed.tools]
+            except HostError as exc:
+                failed[id] = exc
+    return offers, failed
+
+
+def outside(app: App, listing: Listing) -> dict[str, ListedServer]:
+    """Return the listed servers that are programs or addresses."""
+    return {
+        id: listed
+        for id, listed in listing.servers.items()
+        if app.servers.named(id).transport != "process"
+    }
+
+
 async def _of_servers(run: AssistantRun, own: Toolbox) -> Sequence[Offer]:
-    listing = Listing.of(run.runtime.app, run.package.id, run.settings.mcp.servers)
+    app = run.runtime.app
+    listing = Listing.of(app, run.package.id, run.settings.mcp.servers)
     for problem in listing.problems.values():
         await run.warn(problem)
-    wanted = {id: listed.tools for id, listed in listing.servers.items()}
-    called = {id: listed.name for id, listed in listing.servers.items()}
+    servers = outside(app, listing)
+    wanted = {id: listed.tools for id, listed in servers.items()}
+    called = {id: listed.name for id, listed in servers.items()}
     with span("tools", ", ".join(called.values())) as node:
         offers, failed = await server_tools(run.runtime.servers, wanted, called)
         node.data["count"] = len(offers)
+    processes, wrong = await process_offers(
+        app, run.package, run.runtime.hooks, listing, lambda: run
+    )
+    offers, failed = [*offers, *processes], {**failed, **wrong}
     for error in failed.values():
         await run.channel.send(_as_warning(error))
     await _warn_of_missing(run, listing, own, offers, failed)
@@ -112,7 +155,7 @@ async def _warn_of_missing(
                 await run.warn(UnknownName(f"tool of MCP server {listed.name!r}", tool, found))
     for offer in offers:
         if taken := own.offers.get(offer.name):
-            owner = f"toolkit {taken.toolkit_name!r}" if taken.toolkit else "the host"
+            owner = f"toolkit {taken.toolkit_name!r}" if taken.toolkit else "the host or package"
             message = f"{offer.name!r} of {owner} is offered instead of that of {offer.server!r}"
             await run.channel.send(Warned(code="tool_name", message=message))
 

@@ -24,7 +24,7 @@ from groundhook.host.turn.services.agents import Calls
 from groundhook.host.turn.services.http import TurnWeb
 from groundhook.host.turn.services.memory import TurnMemory
 from groundhook.host.turn.services.output import Output
-from groundhook.host.turn.services.process import TurnRecords
+from groundhook.host.turn.services.process import TurnRecords, TurnScripts
 from groundhook.host.turn.services.servers import ServerCalls
 from groundhook.host.turn.services.tools import TurnTools
 from groundhook.host.turn.services.trace import HookNodes
@@ -110,6 +110,10 @@ class TurnServices:
     @cached_property
     def records(self) -> TurnRecords:
         return TurnRecords(self.run)
+
+    @cached_property
+    def scripts(self) -> TurnScripts:
+        return TurnScripts(self.run)
 
     async def during(self, name: str, hook: Awaitable[T]) -> T:
         """Await a hook in its trace node. Calls and streams that it left open end with it."""

@@ -1,0 +1,170 @@
+// Evaluated between the TypeScript compiler and transpile.js. Makes `functionsIn(parsed)`: the functions at the top level of a
+// source file, [{name, exported, description, parameters, order, takes, context, line, column, unread}]. `parameters` is the
+// JSON Schema of the arguments by name; `order` names them in the order of the function's parameters (null: it takes them as
+// one object); `takes` counts its parameters; `context` is the index of the one that is `ctx` (-1: none). `unread` are [{type,
+// line, column}] of types without a JSON Schema. Lines and columns count from 0. Nothing of the file is executed.
+const { SyntaxKind } = ts;
+const functionsIn = (() => {
+  const textOf = (comment) => (ts.getTextOfJSDocComment(comment) ?? "").trim();
+  const lastDoc = (node) => node.jsDoc?.[node.jsDoc.length - 1];
+  // The comment of a member; one on the line of the brace before it is not in the tree.
+  const commentOf = (member) => {
+    if (member.jsDoc) return textOf(lastDoc(member).comment);
+    const text = member.getSourceFile().text;
+    const range = (ts.getTrailingCommentRanges(text, member.pos) ?? []).find((each) => text.startsWith("/**", each.pos));
+    return range ? text.slice(range.pos + 3, range.end - 2).trim() : "";
+  };
+  const described = (schema, text) => (text ? { ...schema, description: text } : schema);
+  const bare = (node) => (node && (ts.isAsExpression(node) || ts.isSatisfiesExpression(node) || ts.isParenthesizedExpression(node)) ? bare(node.expression) : node);
+  const nameOf = (name) => (ts.isIdentifier(name) || ts.isStringLiteral(name) || ts.isNumericLiteral(name) ? name.text : "");
+
+  // The value of a literal; undefined for anything that would have to be executed.
+  function valueOf(written) {
+    const node = bare(written);
+    if (ts.isStringLiteralLike(node)) return node.text;
+    if (ts.isNumericLiteral(node)) return Number(node.text);
+    if (ts.isPrefixUnaryExpression(node) && node.operator === SyntaxKind.MinusToken) return -valueOf(node.operand);
+    if (node.kind === SyntaxKind.TrueKeyword) return true;
+    if (node.kind === SyntaxKind.FalseKeyword) return false;
+    if (node.kind === SyntaxKind.NullKeyword) return null;
+    if (ts.isArrayLiteralExpression(node)) return node.elements.map(valueOf);
+    if (!ts.isObjectLiteralExpression(node)) return undefined;
+    return Object.fromEntries(node.properties.filter(ts.isPropertyAssignment).map((each) => [nameOf(each.name), valueOf(each.initializer)]));
+  }
+
+  function reader(declared, unread) {
+    const isUndefined = (type) => type.kind === SyntaxKind.UndefinedKeyword || type.kind === SyntaxKind.VoidKeyword;
+    const objectOf = (members, seen) => {
+      const properties = {}, required = [];
+      let others;
+      for (const member of members) {
+        if (ts.isIndexSignatureDeclaration(member)) others = schemaOf(member.type, seen);
+        if (!ts.isPropertySignature(member)) continue;
+        const name = nameOf(member.name);
+        properties[name] = described(schemaOf(member.type, seen), commentOf(member));
+        const optional = member.questionToken || (member.type && ts.isUnionTypeNode(member.type) && member.type.types.some(isUndefined));
+        if (!optional) required.push(name);
+      }
+      return { type: "object", properties, ...(required.length ? { required } : {}), additionalProperties: others ?? false };
+    };
+    const enumOf = (values) => {
+      const types = [...new Set(values.map((value) => (value === null ? "null" : typeof value)))];
+      return { ...(types.length === 1 ? { type: types[0] } : {}), enum: values };
+    };
+    const joined = (parts) => {
+      const shapes = parts.filter((part) => part.properties);
+      return shapes.length < parts.length ? { allOf: parts } : {
+        type: "object",
+        properties: Object.assign({}, ...shapes.map((part) => part.properties)),
+        required: shapes.flatMap((part) => part.required ?? []),
+        additionalProperties: false,
+      };
+    };
+    const unionOf = (types, seen) => {
+      const parts = types.filter((type) => !isUndefined(type)).map((type) => schemaOf(type, seen));
+      if (parts.length === 1) return parts[0];
+      if (parts.every((part) => part.enum)) return enumOf(parts.flatMap((part) => part.enum));
+      return { anyOf: parts };
+    };
+    const referenceOf = (type, seen) => {
+      const name = type.typeName.text, given = type.typeArguments ?? [];
+      if (["Array", "ReadonlyArray"].includes(name) && given.length === 1) return { type: "array", items: schemaOf(given[0], seen) };
+      if (name === "Record" && given.length === 2) return { type: "object", additionalProperties: schemaOf(given[1], seen) };
+      if (name === "Readonly" && given.length === 1) return schemaOf(given[0], seen);
+      if (name === "Partial" && given.length === 1) return { ...schemaOf(given[0], seen), required: [] };
+      const found = declared[name];
+      if (found === undefined || seen.includes(name)) {
+        unread(type, name ?? type.getText());
+        return {};
+      }
+      if (ts.isInterfaceDeclaration(found)) return objectOf(found.members, [...seen, name]);
+      if (ts.isEnumDeclaration(found)) return enumOf(found.members.map((member, at) => (member.initializer ? valueOf(member.initializer) : at)));
+      return schemaOf(found.type, [...seen, name]);
+    };
+    function schemaOf(type, seen = []) {
+      if (type === undefined) return {};
+      switch (type.kind) {
+        case SyntaxKind.StringKeyword: return { type: "string" };
+        case SyntaxKind.NumberKeyword: return { type: "number" };
+        case SyntaxKind.BooleanKeyword: return { type: "boolean" };
+        case SyntaxKind.ObjectKeyword: return { type: "object" };
+        case SyntaxKind.AnyKeyword: case SyntaxKind.UnknownKeyword: return {};
+        case SyntaxKind.ParenthesizedType: return schemaOf(type.type, seen);
+        case SyntaxKind.TypeOperator: return schemaOf(type.type, seen);
+        case SyntaxKind.ArrayType: return { type: "array", items: schemaOf(type.elementType, seen) };
+        case SyntaxKind.TupleType: return { type: "array" };
+        case SyntaxKind.TypeLiteral: return objectOf(type.members, seen);
+        case SyntaxKind.UnionType: return unionOf(type.types, seen);
+        case SyntaxKind.IntersectionType: return joined(type.types.map((each) => schemaOf(each, seen)));
+        case SyntaxKind.LiteralType: {
+          const value = valueOf(type.literal);
+          return value === null ? { type: "null" } : enumOf([value]);
+        }
+        case SyntaxKind.TypeReference: return referenceOf(type, seen);
+        default:
+          unread(type, type.getText());
+          return {};
+      }
+    }
+    return schemaOf;
+  }
+
+  const isContext = (parameter) =>
+    ["ctx", "context"].includes(parameter.name.text) || /(^|\.)Context$/.test(parameter.type?.typeName?.getText() ?? "");
+  const WHOLE = ["args", "arguments", "params", "input", "payload"];
+
+  function signature(made, name, doc, given, declared, at) {
+    const missing = [];
+    const schemaOf = reader(declared, (node, type) => missing.push({ type, ...at(node) }));
+    const context = made.parameters.findIndex(isContext);
+    const own = made.parameters.filter((_, index) => index !== context);
+    const about = new Map((doc?.tags ?? []).filter(ts.isJSDocParameterTag).map((tag) => [tag.name.getText(), textOf(tag.comment).replace(/^-\s*/, "")]));
+    const properties = {}, required = [];
+    for (const parameter of own) {
+      const key = nameOf(parameter.name);
+      const assumed = parameter.initializer && !parameter.type ? typeof valueOf(parameter.initializer) : "";
+      const type = ["string", "number", "boolean"].includes(assumed) ? { type: assumed } : schemaOf(parameter.type);
+      properties[key] = described(type, about.get(key));
+      if (!parameter.questionToken && !parameter.initializer && !parameter.dotDotDotToken) required.push(key);
+    }
+    const only = own.length === 1 ? own[0] : undefined;
+    const shape = only && (Object.values(properties)[0] ?? {});
+    const whole = only && (!ts.isIdentifier(only.name) || shape.type === "object" || (!only.type && WHOLE.includes(only.name.text)));
+    const order = whole ? null : own.map((parameter) => nameOf(parameter.name));
+    const { description, ...alone } = shape ?? {};
+    const typed = whole ? { type: "object", ...alone } : { type: "object", properties, required, additionalProperties: false };
+    const byName = given && own.every((parameter) => nameOf(parameter.name) in (given.properties ?? {}));
+    return {
+      parameters: given ?? typed, order: given ? (byName && !whole ? order : null) : order,
+      takes: made.parameters.length, context, unread: given ? [] : missing, description: textOf(doc?.comment), name,
+    };
+  }
+
+  return (parsed) => {
+    const at = (node) => {
+      const place = parsed.getLineAndCharacterOfPosition(node.getStart(parsed));
+      return { line: place.line, column: place.character };
+    };
+    const declared = {}, found = [];
+    let named = new Set(), schemas = {};
+    const isExported = (node) => node.modifiers?.some((modifier) => modifier.kind === SyntaxKind.ExportKeyword) ?? false;
+    for (const statement of parsed.statements) {
+      if (ts.isInterfaceDeclaration(statement) || ts.isTypeAliasDeclaration(statement) || ts.isEnumDeclaration(statement)) declared[statement.name.text] = statement;
+      if (ts.isExportDeclaration(statement) && !statement.moduleSpecifier && statement.exportClause?.elements) {
+        for (const each of statement.exportClause.elements) if (!each.propertyName) named.add(each.name.text);
+      }
+      if (ts.isFunctionDeclaration(statement) && statement.body && statement.name && !statement.asteriskToken) {
+        found.push([statement, statement.name, statement, isExported(statement)]);
+      }
+      if (!ts.isVariableStatement(statement)) continue;
+      for (const each of statement.declarationList.declarations) {
+        const value = bare(each.initializer);
+        if (value && (ts.isArrowFunction(value) || ts.isFunctionExpression(value)) && !value.asteriskToken) found.push([value, each.name, statement, isExported(statement)]);
+        if (each.name.text === "schemas" && value && ts.isObjectLiteralExpression(value)) schemas = valueOf(value);
+      }
+    }
+    return found.map(([made, name, documented, exported]) => ({
+      ...signature(made, name.text, lastDoc(documented), schemas[name.text], declared, at), exported: exported || named.has(name.text), ...at(name),
+    }));
+  };
+})();

@@ -1,0 +1,38 @@
+"""Calls of functions in a package's own scripts: its tools, and what hooks call by `Process`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from groundhook.host.core.errors import HookError
+from groundhook.host.core.exception_groups import unwrapped
+from groundhook.host.core.hook_engine import HookScript, ScriptFunction
+from groundhook.host.turn.run import AssistantRun
+from groundhook.host.turn.services.turn import TurnServices, hook_turn
+
+MOST_OPEN = 16  # functions of one assistant's turn that run at the same time, or inside each other
+
+
+async def call_script(
+    run: AssistantRun,
+    script: HookScript,
+    function: ScriptFunction,
+    arguments: Mapping[str, Any] | Sequence[Any],
+) -> Any:
+    """Call a function in an isolate of its own: `host.turn.run.CallScript`. Raises HookError."""
+    if run.open_scripts >= MOST_OPEN:
+        raise HookError(
+            f"more than {MOST_OPEN} functions of the package run at the same time",
+            place=function.place,
+            hint="a function that calls itself through the host never ends",
+        )
+    services = TurnServices.of(run)
+    run.open_scripts += 1
+    try:
+        with unwrapped():
+            async with run.runtime.hooks.open(hook_turn(run, script, services)) as session:
+                called = session.call(function, arguments)
+                return await services.during(f"{function.place.file} {function.name}", called)
+    finally:
+        run.open_scripts -= 1

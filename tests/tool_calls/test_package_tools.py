@@ -1,0 +1,256 @@
+"""Tools that are functions of a package: offered to the model, called by hooks and outside turns,
+in an isolate under the limits of hooks."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from groundhook import open_host
+from tests.conftest import MakeApp
+from tests.turn.test_stream import end, of, run, scripted
+from tests.turn.test_tools import called, names
+
+TOOLS = """\
+import type { Context } from "groundhook";
+import { rate } from "./rates";
+
+interface Order {
+  /** Its number. */
+  number: number;
+  states?: ("packing" | "shipped")[];
+}
+
+/** The state of an order. */
+export function status(order: Order, ctx: Context) {
+  return { number: order.number, by: ctx.assistant_id, user: ctx.authorized.user_id };
+}
+
+/**
+ * Adds two numbers.
+ * @param a the first
+ */
+export async function add(a: number, b = 2) {
+  return a + b;
+}
+
+/** What an amount is in another currency. */
+export const convert = (amount: number) => amount * rate;
+
+/** Throws. */
+export function wrong() {
+  throw new Error("no stock");
+}
+
+/** Runs forever. */
+export function endless() {
+  for (;;);
+}
+
+/** Calls itself through the host. */
+export function again(ctx: Context): any {
+  const outcome = ctx.tools.Call("again", {});
+  return outcome.error ?? outcome.result;
+}
+
+export function helper() {}
+function inner() { return "inner"; }
+"""
+Shop = Callable[..., Path]
+
+
+@pytest.fixture
+def shop(make_app: MakeApp) -> Shop:
+    def make(hook: str = "", **files: str) -> Path:
+        package = {
+            "connector": "script",
+            "hooks": {"limits": {"cpu_ms": 200}},
+            "mcp": {"servers": ["orders"]},
+        }
+        own = {
+            "package.yao": json.dumps(package),
+            "src/tools.ts": TOOLS,
+            "src/rates.ts": "export const rate = 3;",
+            "src/lib/text.ts": "export function loud(text: string) { return text + '!'; }",
+            "mcps/orders.mcp.yao": json.dumps(
+                {
+                    "transport": "process",
+                    "tools": {"sum": "scripts.tools.add", "loud": "agents.a.lib.text.loud"},
+                }
+            ),
+            "mcps/mapping/orders/schemes/loud.in.yao": json.dumps(
+                {
+                    "type": "object",
+                    "description": "Says it loud.",
+                    "properties": {"words": {"type": "object"}},
+                    "x-process-args": ["$args.words.first"],
+                }
+            ),
+            **({"src/index.ts": hook} if hook else {}),
+            **files,
+        }
+        workers = {"agent/agent.yml": "hooks: {workers: 0}\n"}
+        return make_app(workers | {f"assistants/a/{name}": text for name, text in own.items()})
+
+    return make
+
+
+async def test_the_model_is_offered_each_described_function_with_its_schema(shop: Shop) -> None:
+    model = scripted(called(("status", {"number": 7}), ("add", {"a": 1})), "Done.")
+
+    events = await run(shop(), connector=model)
+
+    offered = {each["function"]["name"]: each["function"] for each in model.calls[0].tools}
+    assert names(model)[:6] == ["status", "add", "convert", "wrong", "endless", "again"]
+    assert offered["status"] == {
+        "name": "status",
+        "description": "The state of an order.",
+        "parameters": {
+            "type": "object",
+            "properties": {
+                "number": {"type": "number", "description": "Its number."},
+                "states": {
+                    "type": "array",
+                    "items": {"type": "string", "enum": ["packing", "shipped"]},
+                },
+            },
+            "required": ["number"],
+            "additionalProperties": False,
+        },
+    }
+    assert offered["add"]["parameters"] == {
+        "type": "object",
+        "properties": {
+            "a": {"type": "number", "description": "the first"},
+            "b": {"type": "number"},
+        },
+        "required": ["a"],
+        "additionalProperties": False,
+    }
+    results = {event.name: event.result for event in of(events, "tool_result")}
+    assert results == {"status": {"number": 7, "by": "a", "user": ""}, "add": 3}
+
+
+async def test_wrong_arguments_and_what_a_function_throws_are_errors_that_the_model_reads(
+    shop: Shop,
+) -> None:
+    calls = called(("add", {"a": "x"}), ("convert", {"c": 1}), ("wrong", {}), ("endless", {}))
+    events = await run(shop(), connector=scripted(calls, "Done."))
+
+    errors = {event.name: event.error for event in of(events, "tool_result")}
+    assert "number" in errors["add"]
+    assert "amount" in errors["convert"]
+    assert "no stock" in errors["wrong"]
+    assert "assistants/a/src/tools.ts:28" in errors["wrong"]
+    assert "cpu_ms" in errors["endless"]
+    assert end(events).content == "Done."
+
+
+async def test_a_function_that_calls_itself_through_the_host_ends_with_an_error(
+    shop: Shop,
+) -> None:
+    events = await run(shop(), connector=scripted(called(("again", {})), "Done."))
+
+    [result] = of(events, "tool_result")
+    assert "more than 16 functions" in json.dumps([result.result, result.error])
+
+
+async def test_hooks_call_the_same_functions_as_tools_servers_and_processes(shop: Shop) -> None:
+    hook = """
+    function Create(ctx) {
+      return { metadata: {
+        tool: ctx.tools.Call("convert", { amount: 2 }).result,
+        server: ctx.mcp.CallTool("orders", "sum", { a: 5 }).result,
+        mapped: ctx.mcp.CallTool("orders", "loud", { words: { first: "hey" } }).result,
+        refused: ctx.mcp.CallTool("orders", "sum", { a: "x" }).isError,
+        listed: ctx.mcp.ListTools("orders").tools.map((tool) => tool.name),
+        process: Process("scripts.tools.add", 1, 4),
+        own: Process("agents.a.lib.text.loud", "no"),
+        inner: Process("scripts.tools.inner"),
+        context: Process("scripts.tools.status", { number: 1 }, ctx).by,
+      } };
+    }
+    """
+    events = await run(shop(hook), connector=scripted("Done."))
+
+    assert end(events).metadata == {
+        "tool": 6,
+        "server": 7,
+        "mapped": "hey!",
+        "refused": True,
+        "listed": ["sum", "loud"],
+        "process": 5,
+        "own": "no!",
+        "inner": "inner",
+        "context": "a",
+    }
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("scripts.tools.ad", "did you mean 'add'?"),
+        ("scripts.gone.f", "assistants/a has no script 'gone'"),
+        ("scripts...tools.add", "has no script"),
+        ("agents.b.tools.add", "is not a function of the package 'a'"),
+    ],
+)
+async def test_process_names_what_it_does_not_find(shop: Shop, name: str, message: str) -> None:
+    hook = f"""function Create() {{
+      try {{ Process({name!r}); }} catch (error) {{ return {{ metadata: {{ error: error.message }} }}; }}
+    }}"""
+    events = await run(shop(hook), connector=scripted("Done."))
+
+    assert message in end(events).metadata["error"]
+
+
+async def test_functions_of_a_package_are_called_outside_turns(shop: Shop) -> None:
+    async with open_host(shop(), environment={}) as host:
+        outcome = await host.tool(
+            "status", {"number": 3}, assistant="a", identity={"user_id": "ann"}
+        )
+        listed = [info.name for info in await host.tools(assistant="a")]
+
+    assert outcome.result == {"number": 3, "by": "a", "user": "ann"}
+    assert "orders__sum" in listed
+    assert "helper" not in listed
+
+
+async def test_a_broken_file_of_tools_is_a_warning_and_the_turn_goes_on(shop: Shop) -> None:
+    app = shop(**{"src/tools.ts": "export function ("})
+    events = await run(app, connector=scripted("Done."))
+
+    found = [event for event in of(events, "warning") if event.file == "assistants/a/src/tools.ts"]
+    assert found
+    assert "goes on without its tools" in found[0].message
+    assert end(events).content == "Done."
+
+
+async def test_check_names_functions_without_a_description_types_without_a_schema_and_wrong_names(
+    shop: Shop,
+) -> None:
+    server: dict[str, Any] = {"transport": "process", "tools": {"x": "scripts.tools.nothing"}}
+    source = (
+        'import type { Far } from "./rates";\n'
+        "/** Finds. */\nexport function find(far: Far) {}\nexport function helper() {}\n"
+    )
+    rates = "export const rate = 3;\nexport interface Far { x: number }\n"
+    app = shop(
+        **{
+            "src/tools.ts": source,
+            "src/rates.ts": rates,
+            "mcps/orders.mcp.yao": json.dumps(server),
+            "mcps/wrong.mcp.yao": '{"transport": "process"}',
+        }
+    )
+    async with open_host(app, environment={}) as host:
+        found = {str(problem.place): problem.message for problem in await host.check()}
+
+    assert "'Far'" in found["assistants/a/src/tools.ts:3:27"]
+    assert "helper is exported" in found["assistants/a/src/tools.ts:4:17"]
+    assert any("'nothing'" in message for message in found.values())
+    assert any("a process server needs" in message for message in found.values())
