@@ -260,7 +260,14 @@ async def test_turns_that_come_at_once_compile_once(in_workers: Hooks, tmp_path:
             compiled.append(file)
             await anyio.lowlevel.checkpoint()
             return json.dumps(
-                {"code": "", "mappings": "", "errors": [], "requires": [], "values": []}
+                {
+                    "code": "",
+                    "mappings": "",
+                    "errors": [],
+                    "requires": [],
+                    "values": [],
+                    "functions": [],
+                }
             )
 
         yield transpile

@@ -207,7 +207,7 @@ async def test_texts_are_made_into_something_else(app: App) -> None:
         ),
         (
             "Process('scripts.lib.Run', 1)",
-            "'scripts.lib.Run' is not offered known: text.ExtractJSON",
+            "assistants/a has no script 'lib' src/lib.ts, or the same",
         ),
         ("Process('http.Get', 'x')", "'http.Get' is not offered"),
         ("Process()", "Process: the name must be text, not nothing known: text.ExtractJSON"),
