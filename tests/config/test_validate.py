@@ -152,8 +152,8 @@ def test_every_problem_of_a_file_is_reported_in_the_order_of_the_file() -> None:
         "x.yao:4:32: 'search.web.max_results': should be less than or equal to 100, not 500",
         "x.yao:4:44: 'search.kb': should be an object, not 3",
         (
-            "x.yao:5:32: 'search.citation.format': must contain {id} exactly once, such as"
-            " '#ref:{id}' or '[{id}]', not '[]'"
+            "x.yao:5:32: 'search.citation.format': must contain {id} or {index} exactly once, such"
+            " as '#ref:{id}' or '[{index}]', or be 'xml', not '[]'"
         ),
         "x.yao:7:15: 'tags': should be a list, not 1",
         "x.yao:7:26: 'name': should be text, not a list",

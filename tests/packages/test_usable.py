@@ -28,8 +28,12 @@ def app(file: str, text: Any) -> Mapping[str, str]:
     return {AGENT: "", PACKAGE: "{}", COLLECTION: "{}", file: written}
 
 
+# With a web search provider, since some of these switch web searches on.
+RICH = {"PATH": "/bin:/usr/bin", "TAVILY_API_KEY": "k"}
+
+
 async def findings(make_app: MakeApp, file: str, text: Any) -> list[str]:
-    async with open_host(make_app(app(file, text)), environment={}) as host:
+    async with open_host(make_app(app(file, text)), environment={"TAVILY_API_KEY": "k"}) as host:
         return [str(problem) for problem in await host.check()]
 
 
@@ -258,7 +262,7 @@ async def test_what_is_right_however_seldom_is_no_finding(
     make_app: MakeApp, file: str, text: Any
 ) -> None:
     texts = {SERVER: json.dumps({"command": "cat"}), **app(file, text)}
-    async with open_host(make_app(texts), environment={"PATH": "/bin:/usr/bin"}) as host:
+    async with open_host(make_app(texts), environment=RICH) as host:
         assert [str(problem) for problem in await host.check()] == []
 
 

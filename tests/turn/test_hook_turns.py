@@ -203,7 +203,7 @@ async def test_a_name_that_a_hook_returns_and_nothing_has_is_an_error_of_the_hoo
     [
         (
             "citation: {format: 'x'}",
-            "Create returned a wrong 'citation.format': must contain {id} exactly once",
+            "Create returned a wrong 'citation.format': must contain {id} or {index}",
         ),
         (
             "mcp_servers: [5]",
