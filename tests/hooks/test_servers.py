@@ -34,6 +34,9 @@ class Servers:
             await anyio.sleep_forever()
         return {"params": dict(params)}
 
+    def start_ms(self, server: str, /) -> int:
+        return 0
+
     async def call_many(
         self, asks: Sequence[ToolAsk], calling: ServerCalling, /
     ) -> list[dict[str, Any]]:
