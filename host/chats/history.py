@@ -10,6 +10,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from groundhook.host.core.tokens import estimated_tokens
 from groundhook.host.core.types.chats import ChatMessage, KeptTool
 from groundhook.host.core.types.search import Item
 from groundhook.host.core.types.turn import Message
@@ -28,7 +29,7 @@ def history(
     for message in reversed(path):
         wire = list(_wire(message))
         messages += bool(wire)
-        tokens += sum(estimated_tokens(one) for one in wire)
+        tokens += sum(message_tokens(one) for one in wire)
         if messages > most_messages or tokens > most_tokens:
             break
         given.append(wire)
@@ -49,13 +50,10 @@ def sources(path: Sequence[ChatMessage]) -> Mapping[str, Item]:
     }
 
 
-def estimated_tokens(message: Message) -> int:
-    """Return about how many tokens a message takes: a token is four characters of ASCII, and two
-    bytes of other scripts."""
-    text = message.text + (json.dumps(message.tool_calls) if message.tool_calls else "")
-    ascii = sum(1 for character in text if character.isascii())
-    other = len(text.encode("utf-8", "replace")) - ascii
-    return MESSAGE_TOKENS + -(-ascii // 4) + -(-other // 2)
+def message_tokens(message: Message) -> int:
+    """Return about how many tokens a message takes."""
+    calls = json.dumps(message.tool_calls) if message.tool_calls else ""
+    return MESSAGE_TOKENS + estimated_tokens(message.text + calls)
 
 
 def _wire(message: ChatMessage) -> Iterator[Message]:

@@ -123,6 +123,11 @@ class Answer:
     first_text_ms: float | None = None
     _reading: Reading = Reading()
 
+    @property
+    def has_begun(self) -> bool:
+        """Whether the model has answered: with text, or by calling a tool."""
+        return bool(self.content or self.calls or self.tools)
+
     async def stream(self, connector: Connector, call: ModelCall, tools: Tooling) -> None:
         """Stream the answer of a model: request, run the tools that it calls, and request again, at
         most `tools.rounds` times; without `tools.loop` never again. Raises ModelError."""

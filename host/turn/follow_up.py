@@ -153,6 +153,8 @@ def _pronoun(words: Sequence[str], language: _Language) -> str:
         ends = bool(suffixed and suffixed.fullmatch(word) and language.is_content(word))
         place = language.has("places", word) and at == len(lower) - 1
         if ends or place or (language.has("pronouns", word) and _stands_for(lower, at, language)):
+            if _is_object_of_preposition(lower, at, language):
+                return words[at]
             return "" if _has_noun(words[:at], language) else words[at]
     return ""
 
@@ -175,6 +177,14 @@ def _stands_for(lower: Sequence[str], at: int, language: _Language) -> bool:
     return True
 
 
+def _is_object_of_preposition(lower: Sequence[str], at: int, language: _Language) -> bool:
+    """Return whether the question ends with a preposition and the pronoun: in "How do I add files
+    to it?" it is not the files. Only in a question of one clause."""
+    if at == 0 or at != len(lower) - 1 or not language.has("prepositions", lower[at - 1]):
+        return False
+    return not any(language.has("joining", word) for word in lower[:at])
+
+
 def _has_noun(words: Sequence[str], language: _Language) -> bool:
     """Return whether a word before the pronoun can be what it stands for."""
     lower = [word.lower() for word in words]
@@ -185,6 +195,8 @@ def _has_noun(words: Sequence[str], language: _Language) -> bool:
         if language.id == "de" and not (at and words[at][0].isupper()):
             continue
         before, after = lower[at - 1 : at], lower[at + 1 : at + 2]
+        if before and (before[0] in _ARTICLES or (before[0] == "to" and word.endswith("s"))):
+            return True
         is_verb = (before and language.has("subjects", before[0])) or (
             after and language.has("subjects", after[0])
         )

@@ -25,6 +25,7 @@ from groundhook.host.core.errors import (
     HookError,
     HookReturnInvalid,
     HostError,
+    ModelContextExceeded,
     Place,
     UnknownName,
 )
@@ -46,18 +47,13 @@ from groundhook.host.core.types.turn import (
 from groundhook.host.llm.fallback import Fallback
 from groundhook.host.search.merge import Pool
 from groundhook.host.turn.answer import Tooling
+from groundhook.host.turn.budget import prompt_tokens
+from groundhook.host.turn.composing import prompts_of, report_lacks, room_for_messages
 from groundhook.host.turn.content import user_data
-from groundhook.host.turn.message_parts import expanded
 from groundhook.host.turn.prompt import (
-    NOTHING_FOUND,
-    SEARCH_FAILED,
     Prompt,
-    build_prompt,
-    instructions,
     quotable,
-    sources_text,
 )
-from groundhook.host.turn.prompt_values import fill_prompts
 from groundhook.host.turn.retrieval import ranked_pool, search_automatically, search_user_data
 from groundhook.host.turn.rewriting import rewrite_question
 from groundhook.host.turn.run import AssistantRun
@@ -98,11 +94,19 @@ async def run_steps(run: AssistantRun) -> Delegation | None:
             fence=fence,
             ask_to_cite=run.settings.search.citation.auto_inject_prompt,
         )
-        prompt = _prompt(run, created, pooled, tooling)
-        error = None
+        fitted_to = prompts_of(run, created, pooled, tooling)
+        fitted = fitted_to(room_for_messages(run, tooling))
+        await report_lacks(run, fitted)
+        prompt, error = fitted.prompt, None
         if not _is_done_by_hook(run, created):
             with _timed(run, "model"):
                 error = await _answer(run, connector, prompt, pooled, tooling)
+                if isinstance(error, ModelContextExceeded) and not run.answer.has_begun:
+                    shorter = fitted_to(prompt_tokens(prompt.messages) // 2)
+                    if shorter.lacks:
+                        await report_lacks(run, shorter)
+                        prompt = shorter.prompt
+                        error = await _answer(run, connector, prompt, pooled, tooling)
         try:
             with _timed(run, "next"):
                 run.returned = await _next(run, hooks, prompt.conversation, error)
@@ -190,47 +194,6 @@ def _refuse_unknown_names(run: AssistantRun, created: CreateReturn) -> None:
         raise HookReturnInvalid(
             f"Create returned an unknown name: {exc.message}", place=place, hint=exc.hint
         ) from None
-
-
-def _prompt(
-    run: AssistantRun, created: CreateReturn | None, pooled: Pool, tooling: Tooling
-) -> Prompt:
-    """Return the prompt for the model: the assistant's prompts, the conversation and the sources.
-
-    Messages that Create returned replace the conversation when a user message is among them, else
-    they are context in front of the last user message. A hook that returns messages and turns the
-    citation prompt off has formatted its own search results: they are not repeated.
-    """
-    conversation = list(run.request.messages)
-    added = list(created.messages or ()) if created else []
-    if any(message.role == "user" for message in added):
-        conversation = added
-    elif added:
-        last = max(
-            (n for n, message in enumerate(conversation) if message.role == "user"),
-            default=len(conversation),
-        )
-        conversation = [*conversation[:last], *added, *conversation[last:]]
-    conversation = expanded(conversation, tooling.result_bytes)
-    citation = run.settings.search.citation
-    own = bool(added) and not citation.auto_inject_prompt
-    items = [entry.item for entry in pooled.entries if not (own and entry.source == "hook")]
-    shared = () if run.settings.disable_global_prompts else run.runtime.app.prompts
-    preset = run.settings.prompt_preset  # _refuse_unknown_names has checked it
-    place = run.runtime.app.settings_for(run.package).place("prompt_preset") if preset else None
-    own_prompts = run.package.prompts_for(preset, place=place)
-    grammar = run.searcher.citation_index.grammar
-    sources = ""
-    run.answer.sources_offered = bool(items)
-    if items:
-        sources = sources_text(items, citation, grammar, tooling.fence)
-    elif run.results and not pooled.entries:
-        failed = all(result.error for result in run.results)
-        sources = SEARCH_FAILED if failed else NOTHING_FOUND
-    cites = tooling.toolbox.cites
-    how_to_cite = instructions(citation, tools=cites) if sources or cites else ""
-    prompts = fill_prompts(run, [*shared, *own_prompts])
-    return build_prompt(prompts, conversation, sources, how_to_cite)
 
 
 def _is_done_by_hook(run: AssistantRun, created: CreateReturn | None) -> bool:

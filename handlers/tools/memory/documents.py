@@ -88,10 +88,3 @@ def values_in(fields: Mapping[str, FieldValue], name: str) -> list[str]:
     """Return the values of a field as texts; a single value is a list of one."""
     value = fields.get(name, [])
     return [str(one) for one in (value if isinstance(value, list) else [value])]
-
-
-def estimated_tokens(text: str) -> int:
-    """Return about how many tokens a model counts: a quarter of the ASCII characters and one for
-    each other."""
-    other = sum(not character.isascii() for character in text)
-    return -(-(len(text) - other) // 4) + other

@@ -32,6 +32,7 @@ from groundhook.handlers.tools.memory.values import (
     ShelvedMemory,
 )
 from groundhook.host.core.errors import StorageError, UnknownName, UsageError, suggestion
+from groundhook.host.core.tokens import estimated_tokens
 from groundhook.host.core.tool_ports import ToolScope
 from groundhook.host.core.types.collection_queries import (
     CollectionDocument,
@@ -149,7 +150,7 @@ class MemoryEngine:
                 continue
             content = document.text
             if left is not None:
-                cost = documents.estimated_tokens(content)
+                cost = estimated_tokens(content)
                 if cost > left:
                     content = ""
                     shortened.append(f"{ref.collection}:{ref.doc_id}")

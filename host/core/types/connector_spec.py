@@ -59,6 +59,11 @@ class ConnectorOptions(Sampling):
     body: dict[str, Any] = Field(
         default={}, description="More keys for each request, for options of one endpoint"
     )
+    context_tokens: int = Field(
+        default=0,
+        ge=0,
+        description="Window of the model, with its answer; longer prompts are cut; 0: not known",
+    )
     capabilities: Capabilities = {}
     script: tuple[Any, ...] = Field(
         default=(), description="Answers of a scripted connector, in order"

@@ -1,0 +1,135 @@
+"""Fits a prompt into the context of a model. Pure.
+
+The prompts and the question always stay. Sources come next, by rank, then the history, from the
+newest: what does not fit is left out of the history first, the oldest exchange first; then the
+passages are shortened, and then left out, the last one first.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from groundhook.host.core.tokens import estimated_tokens
+from groundhook.host.core.types.search import Item
+from groundhook.host.core.types.turn import Message
+from groundhook.host.llm.layout import last_user
+from groundhook.host.turn.prompt import Prompt
+
+MESSAGE_TOKENS = 4  # what a message costs beside its text
+ANSWER_TOKENS = 1024  # room for an answer without a limit, at most a quarter of the context
+LENGTHS = (3000, 1500, 750, 400)  # characters of a passage, tried in this order
+SYSTEM = ("system", "developer")
+
+Build = Callable[[Sequence[Item], Sequence[Message]], Prompt]
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """A prompt, and what it lacks: messages of the history, sources, and the rest of passages that
+    are longer than `passage_characters` (0: none was shortened)."""
+
+    prompt: Prompt
+    tokens: int
+    messages_left_out: int = 0
+    passage_characters: int = 0
+    sources_left_out: int = 0
+
+    @property
+    def lacks(self) -> str:
+        """What was shortened or left out, for people; "" when nothing was."""
+        parts = (
+            (self.messages_left_out, f"{self.messages_left_out} messages of the history left out"),
+            (self.passage_characters, f"passages cut to {self.passage_characters} characters"),
+            (self.sources_left_out, f"{self.sources_left_out} sources left out"),
+        )
+        return ", ".join(text for number, text in parts if number)
+
+    def figures(self) -> dict[str, int]:
+        """Return the numbers, for the trace."""
+        return {
+            "tokens": self.tokens,
+            "messages_left_out": self.messages_left_out,
+            "passage_characters": self.passage_characters,
+            "sources_left_out": self.sources_left_out,
+        }
+
+
+def room(context: int, answer: int | None, tools: Sequence[Mapping[str, Any]]) -> int:
+    """Return the tokens of a context that are left for messages, beside the answer and the
+    descriptions of tools."""
+    reserved = answer or min(ANSWER_TOKENS, context // 4)
+    described = estimated_tokens(json.dumps(tools, default=str)) if tools else 0
+    return max(0, context - reserved - described)
+
+
+def prompt_tokens(messages: Sequence[Message]) -> int:
+    """Return about how many tokens the messages are. An image is not counted."""
+    return sum(
+        MESSAGE_TOKENS
+        + estimated_tokens(message.text)
+        + (estimated_tokens(json.dumps(message.tool_calls)) if message.tool_calls else 0)
+        for message in messages
+    )
+
+
+def fit(
+    build: Build, items: Sequence[Item], conversation: Sequence[Message], most: int | None
+) -> Fitted:
+    """Return the prompt of the sources and the conversation with at most `most` tokens; more only
+    where the prompts and the question alone have more. None: no limit, and no token is counted."""
+    if most is None:
+        return Fitted(build(items, conversation), 0)
+
+    def fitted(items: Sequence[Item], conversation: Sequence[Message]) -> Fitted:
+        prompt = build(items, conversation)
+        return Fitted(prompt, prompt_tokens(prompt.messages))
+
+    found = fitted(items, conversation)
+    if found.tokens <= most:
+        return found
+    kept = _newest(conversation, found.tokens - most)
+    lacking = len(conversation) - len(kept)
+    found = replace(fitted(items, kept), messages_left_out=lacking)
+    length = 0
+    for shorter in LENGTHS:
+        if found.tokens <= most or not items:
+            break
+        if any(len(item.content) > shorter for item in items):
+            length = shorter
+            items = [_shortened(item, length) for item in items]
+            found = fitted(items, kept)
+    sources = len(items)
+    while found.tokens > most and items:
+        items = items[:-1]
+        found = fitted(items, kept)
+    return replace(
+        found,
+        messages_left_out=lacking,
+        passage_characters=length if items else 0,
+        sources_left_out=sources - len(items),
+    )
+
+
+def _newest(conversation: Sequence[Message], excess: int) -> list[Message]:
+    """Return the conversation without its oldest exchanges, until `excess` tokens are saved. System
+    messages and the question stay; what stays of the history begins with a question."""
+    at = last_user(conversation)
+    first, saved = 0, 0
+    while first < at and (saved < excess or conversation[first].role != "user"):
+        if conversation[first].role not in SYSTEM:
+            saved += prompt_tokens([conversation[first]])
+        first += 1
+    return [
+        message
+        for place, message in enumerate(conversation)
+        if place >= first or message.role in SYSTEM
+    ]
+
+
+def _shortened(item: Item, length: int) -> Item:
+    if len(item.content) <= length:
+        return item
+    return item.model_copy(update={"content": f"{item.content[:length]} […]"})

@@ -1,0 +1,102 @@
+"""Composes the prompt of a turn: the assistant's prompts, the conversation and the sources, within
+the context of the model."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from functools import partial
+
+from groundhook.host.core.errors import HostError
+from groundhook.host.core.trace import span
+from groundhook.host.core.types.events import Warned
+from groundhook.host.core.types.search import Item
+from groundhook.host.core.types.turn import CreateReturn, Message
+from groundhook.host.search.merge import Pool
+from groundhook.host.turn.answer import Tooling
+from groundhook.host.turn.budget import Fitted, fit, room
+from groundhook.host.turn.message_parts import expanded
+from groundhook.host.turn.prompt import (
+    NOTHING_FOUND,
+    SEARCH_FAILED,
+    Prompt,
+    build_prompt,
+    instructions,
+    sources_text,
+)
+from groundhook.host.turn.prompt_values import fill_prompts
+from groundhook.host.turn.run import AssistantRun
+
+
+def room_for_messages(run: AssistantRun, tooling: Tooling) -> int | None:
+    """Return the tokens for the messages in the smallest context of the turn's models; None when no
+    model declares its context."""
+    app, specs = run.runtime.app, []
+    for id in run.connectors:
+        with suppress(HostError):  # a wrong file is reported when the connector is used
+            specs.append(app.connector(app.connector_id(run.package.id, id)))
+    known = [spec.options for spec in specs if spec.options.context_tokens]
+    if not known:
+        return None
+    smallest = min(known, key=lambda options: options.context_tokens)
+    own = run.settings.options
+    answer = own.max_completion_tokens or own.max_tokens
+    answer = answer or smallest.max_completion_tokens or smallest.max_tokens
+    return room(smallest.context_tokens, answer, tooling.toolbox.schemas())
+
+
+async def report_lacks(run: AssistantRun, fitted: Fitted) -> None:
+    """Report what was left out of a prompt that did not fit: in the trace, and as one warning."""
+    if not fitted.lacks:
+        return
+    with span("context", fitted.lacks, **fitted.figures()):
+        pass
+    message = f"the prompt was cut to the context of the model: {fitted.lacks}"
+    hint = "options.context_tokens of the connector, history.tokens, search.rerank.top_k"
+    await run.channel.send(Warned(code="context_shortened", message=message, hint=hint))
+
+
+def prompts_of(
+    run: AssistantRun, created: CreateReturn | None, pooled: Pool, tooling: Tooling
+) -> Callable[[int | None], Fitted]:
+    """Return what makes the prompt for the model within a number of tokens: the assistant's
+    prompts, the conversation and the sources.
+
+    Messages that Create returned replace the conversation when a user message is among them, else
+    they are context in front of the last user message. A hook that returns messages and turns the
+    citation prompt off has formatted its own search results: they are not repeated.
+    """
+    conversation = list(run.request.messages)
+    added = list(created.messages or ()) if created else []
+    if any(message.role == "user" for message in added):
+        conversation = added
+    elif added:
+        last = max(
+            (n for n, message in enumerate(conversation) if message.role == "user"),
+            default=len(conversation),
+        )
+        conversation = [*conversation[:last], *added, *conversation[last:]]
+    conversation = expanded(conversation, tooling.result_bytes)
+    citation = run.settings.search.citation
+    own = bool(added) and not citation.auto_inject_prompt
+    items = [entry.item for entry in pooled.entries if not (own and entry.source == "hook")]
+    shared = () if run.settings.disable_global_prompts else run.runtime.app.prompts
+    preset = run.settings.prompt_preset  # _refuse_unknown_names has checked it
+    place = run.runtime.app.settings_for(run.package).place("prompt_preset") if preset else None
+    own_prompts = run.package.prompts_for(preset, place=place)
+    grammar = run.searcher.citation_index.grammar
+    prompts = fill_prompts(run, [*shared, *own_prompts])
+    cites = tooling.toolbox.cites
+
+    def build(items: Sequence[Item], conversation: Sequence[Message]) -> Prompt:
+        sources = ""
+        run.answer.sources_offered = bool(items)
+        if items:
+            sources = sources_text(items, citation, grammar, tooling.fence)
+        elif run.results and not pooled.entries:
+            failed = all(result.error for result in run.results)
+            sources = SEARCH_FAILED if failed else NOTHING_FOUND
+        how_to_cite = instructions(citation, tools=cites) if sources or cites else ""
+        return build_prompt(prompts, conversation, sources, how_to_cite)
+
+    return partial(fit, build, items, conversation)
