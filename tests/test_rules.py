@@ -216,11 +216,14 @@ def test_the_tree_of_the_architecture_names_every_folder() -> None:
 # Declared, and imported by no line: drivers that SQLAlchemy imports, the compiler that lies in
 # dukpy's folder, and a part of lxml that trafilatura's own dependencies ask for under a name that
 # pip before 23.3 does not find.
-BY_NAME = {"asyncmy", "dukpy", "lxml-html-clean"}
-COMPARED = {
-    "bm25s (not installed)",  # which bench.retrieval compares with where it is installed
-    "googleapis-common-protos",  # shares the folder `google` with protobuf, which tests import
+OPENTELEMETRY = {
+    "opentelemetry.exporter.otlp.proto.http": ["opentelemetry-exporter-otlp-proto-http"],
+    "opentelemetry.sdk": ["opentelemetry-sdk"],
+    "opentelemetry.trace": ["opentelemetry-api"],
 }
+BY_NAME = {"asyncmy", "dukpy", "lxml-html-clean", *(name for [name] in OPENTELEMETRY.values())}
+SHARED = {"google", "opentelemetry"}  # packages that several distributions fill
+COMPARED = {"bm25s (not installed)"}  # which bench.retrieval compares with where it is installed
 
 
 def declared(*extras: str) -> set[str]:
@@ -239,15 +242,10 @@ def distributions(*roots: str) -> set[str]:
     providers = metadata.packages_distributions()
     tops = {name.split(".")[0] for _, path in modules(*roots) for name in imports(path)}
     ours = {"groundhook", "tests", "bench"}
-    known = declared() | declared(*MODULES, "dev")
-
-    def provider(top: str) -> str:
-        # Several may provide parts of one package, such as `google`.
-        names = [normal(name) for name in providers.get(top, ())]
-        wanted = [name for name in names if name in known]
-        return (wanted or names or [f"{top} (not installed)"])[0]
-
-    return {provider(top) for top in tops - ours - sys.stdlib_module_names}
+    return {
+        normal(providers[top][0]) if top in providers else f"{top} (not installed)"
+        for top in tops - ours - SHARED - sys.stdlib_module_names
+    }
 
 
 def test_every_imported_package_is_declared_and_every_declared_one_is_imported() -> None:
@@ -264,7 +262,11 @@ def test_every_extra_but_spacy_is_in_all_and_its_modules_are_what_it_brings() ->
     assert set(groups) == {*MODULES, "all", "dev"} == {*get_args(Extra), "all", "dev"}
     most = [name for name in MODULES if name != "spacy"]
     assert groups["all"] == [f"groundhook[{','.join(most)}]"]
-    providers = {**metadata.packages_distributions(), "greenlet": ["sqlalchemy"]}
+    providers = {
+        **metadata.packages_distributions(),
+        **OPENTELEMETRY,
+        "greenlet": ["sqlalchemy"],
+    }
     for name, brought in MODULES.items():
         assert {normal(providers[module][0]) for module in brought} == declared(name)
 

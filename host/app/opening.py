@@ -40,6 +40,7 @@ from groundhook.host.config.environment import child_environment, process_enviro
 from groundhook.host.config.packages import App, load_app
 from groundhook.host.core.errors import StorageError
 from groundhook.host.core.exception_groups import unwrapped
+from groundhook.host.core.extras import extra
 from groundhook.host.core.ports import (
     ClientOf,
     Clock,
@@ -51,6 +52,7 @@ from groundhook.host.core.ports import (
 )
 from groundhook.host.core.registry import Deferred, Registry
 from groundhook.host.core.tool_ports import Collections
+from groundhook.host.core.trace import Export
 from groundhook.host.core.types.collection_spec import EmbeddingSpec
 from groundhook.host.core.types.search import SearchType
 from groundhook.host.core.types.sync import SyncStatus
@@ -143,6 +145,7 @@ async def open_host(
             now=clock,
             web_configured=made.web_configured,
             fixed=Fixed(clock=now is not None, seed=seed),
+            export=await stack.enter_async_context(_trace_export(app)),
         )
         chats = partial(_open_chats, stack.enter_context(ExitStack()), app)
         turns = OpenTurns(settings.turns.at_once, settings.turns.queue)
@@ -177,6 +180,23 @@ def _open_chats(stack: ExitStack, app: App) -> ChatStore:
     file = app.state / "chats.sqlite"
     opened = open_storage(app.settings.store, file, [CHATS], noun="the chats")
     return chat_store(stack.enter_context(opened))
+
+
+@asynccontextmanager
+async def _trace_export(app: App) -> AsyncIterator[Export | None]:
+    """Open the export of traces that the app's settings name. Raises ConfigError."""
+    settings = app.settings.trace.export
+    if settings is None:
+        yield None
+        return
+    with extra("otlp", "sending traces (trace.export in agent/agent.yml)"):
+        from groundhook.host.output.trace_export import TraceExport
+    export = TraceExport(settings, app.environment, service="groundhook")
+    try:
+        yield export
+    finally:
+        with anyio.CancelScope(shield=True):
+            await anyio.to_thread.run_sync(export.close)
 
 
 def _context(

