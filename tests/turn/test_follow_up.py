@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -107,3 +109,10 @@ def test_what_is_carried_over_is_bounded_and_the_words_of_the_user_stay(
     if len(question) > LONGEST:
         assert found.question == question
     assert len(found.question) <= len(question) + 3000
+
+
+def test_of_the_questions_of_the_bench_that_stand_alone_three_in_a_hundred_may_change() -> None:
+    folder = Path(__file__).parents[2] / "bench/conversations"
+    questions = (folder / "independent.txt").read_text(encoding="utf-8").splitlines()
+    changed = [one for one in questions if stand_alone(one, [CHAIN]).question != one]
+    assert len(changed) <= 0.03 * len(questions)
