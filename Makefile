@@ -13,7 +13,7 @@ help:
 	@echo "make coverage           how much of the code the tests of its pure parts run"
 	@echo "make test-packaging     build the wheel, install it elsewhere and use it"
 	@echo "make lint               style, formatting, types, import contracts"
-	@echo "make docs               write docs/events.md, docs/http.md, docs/delegation.md and docs/ctx.d.ts anew"
+	@echo "make docs               write docs/events.md, docs/http.md, docs/delegation.md, docs/package-reference.md and docs/ctx.d.ts anew"
 	@echo "make bench [NAME=turn]  measure: $(BENCHES)"
 	@echo "make figures            measure all, and write bench/README.md and the README's table"
 	@echo "make clean              remove the virtual environment and caches"
@@ -58,6 +58,7 @@ lint: install
 docs: install
 	@$(BIN)/python -m groundhook.host.output.events_doc
 	@$(BIN)/python -m groundhook.host.output.delegation_doc
+	@$(BIN)/python -m groundhook.host.output.package_doc
 	@$(BIN)/python -m groundhook.host.server.http_doc
 	@$(BIN)/python -m groundhook.hooks.typings
 	@$(BIN)/python -m groundhook.handlers.db.json_schemas

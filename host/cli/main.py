@@ -41,6 +41,7 @@ COMMANDS = {
     "mcp": ("groundhook.host.cli.mcp", "MCP servers: list and call them; serve the app as one."),
     "check": ("groundhook.host.cli.check", "Find mistakes in configuration, hooks and references."),
     "types": ("groundhook.host.cli.types", "Write TypeScript declarations of what a hook may use."),
+    "schema": ("groundhook.host.cli.schema", "Print the JSON Schema of a kind of file."),
     "new": ("groundhook.host.cli.new", "Make a new assistant that runs."),
     "dev": ("groundhook.host.cli.dev", "Watch an app, and swap what is saved while turns go on."),
     "serve": (

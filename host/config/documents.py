@@ -115,6 +115,8 @@ def parse_document(raw: bytes, shown: str, *, top: Top = "object") -> Document:
     data: Any = parsed.data
     if data is None and parser is parse_yaml:
         data = [] if top == "list" else {}  # an empty file, or one with comments alone, is allowed
+    if isinstance(data, dict) and isinstance(data.get("$schema"), str):
+        data = {key: value for key, value in data.items() if key != "$schema"}  # is for editors
     document = Document(shown, data, text, parsed)
     if not isinstance(data, _TOPS[top]):
         found = _noun(data)

@@ -1,0 +1,21 @@
+"""`groundhook schema`: JSON Schemas of the files that authors write, for editors."""
+
+from __future__ import annotations
+
+import json
+
+import click
+
+from groundhook.host.config.file_schemas import KINDS, file_schema
+
+
+@click.command("schema")
+@click.argument("kind", type=click.Choice(list(KINDS)))
+def command(kind: str) -> int:
+    """Print the JSON Schema of a kind of file.
+
+    Save it and name it in a file's "$schema", or in the settings of the editor: completion and
+    descriptions of keys then come from the models that `groundhook check` uses.
+    """
+    click.echo(json.dumps(file_schema(kind), indent=2, ensure_ascii=False))
+    return 0
