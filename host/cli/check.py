@@ -11,6 +11,7 @@ from groundhook.hooks.runner import open_engine
 from groundhook.host.app.check import check
 from groundhook.host.app.hook_diagnostics import hook_problems
 from groundhook.host.app.opening import open_host
+from groundhook.host.app.yao_checks import yao_notes
 from groundhook.host.cli import options
 from groundhook.host.cli.edge import FAILED, execute
 from groundhook.host.cli.report import Report
@@ -23,8 +24,9 @@ from groundhook.host.core.types.events import Failed, Warned
 
 @click.command("check")
 @click.argument("assistant", required=False)
+@click.option("--yao", is_flag=True, help="Report what of an app written for Yao differs here.")
 @options.common
-def command(assistant: str | None, app: Path, as_json: bool, debug: bool) -> int:
+def command(assistant: str | None, yao: bool, app: Path, as_json: bool, debug: bool) -> int:
     """Find mistakes in configuration, hooks and references between files.
 
     Checks ASSISTANT, or the whole app. The exit code is 1 when there is an error; warnings alone
@@ -34,6 +36,8 @@ def command(assistant: str | None, app: Path, as_json: bool, debug: bool) -> int
 
     async def work() -> int:
         problems = await _find_problems(app, assistant)
+        if yao:
+            problems += yao_notes(app, assistant or "")
         for problem in problems:
             report_problem(report, problem)
         errors = sum(problem.severity == "error" for problem in problems)

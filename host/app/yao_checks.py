@@ -1,0 +1,143 @@
+"""What of an app written for Yao does not exist here, or behaves differently: folders, keys of
+packages, and calls in scripts, each with its place. Reads text; executes nothing.
+
+`docs/coming-from-yao.md` describes the same, with the reasons.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from groundhook.hooks.api.table import MISSING_ON_CTX
+from groundhook.host.config import tree
+from groundhook.host.core.errors import Place
+from groundhook.host.core.problems import Problem
+
+# Folders of an app, or of a package, that nothing reads.
+FOLDERS = {
+    "aigcs": "make each an assistant",
+    "apis": "the host serves its own API: docs/http.md",
+    "data": "hooks have no file system; declare a collection or a model",
+    "flows": "call functions of the package, or other assistants by ctx.agent.Call",
+    "forms": "there are no pages; clients use docs/http.md",
+    "pages": "there are no pages; clients use docs/http.md",
+    "plugins": "use an MCP server, or a Python plug-in: docs/plugins.md",
+    "public": "there are no pages; clients use docs/http.md",
+    "robots": "there are no robots; call an assistant from a scheduler",
+    "schedules": "run `groundhook chat` or `groundhook tools sync` from a scheduler",
+    "services": "use functions of the package: docs/tools-and-mcp.md",
+    "stores": "use ctx.memory",
+    "tables": "there are no pages; clients use docs/http.md",
+    "tasks": "run commands from a scheduler",
+}
+_APP_SCRIPTS = "move the files into the src/ of the packages that call them"
+_KEYS = {
+    "sandbox": "hooks and tools start no programs; use an MCP server",
+    "workspace": "hooks have no file system; use ctx.memory",
+    "robot": "there are no robots; call an assistant from a scheduler",
+    "skills": "put the instructions into prompts.yml, and functions into src/tools.ts",
+}
+_CALLS = {
+    r"\bnew\s+FS\(": "hooks have no file system; use an MCP server",
+    r"\bnew\s+(?:Store|Plan)\(": "use ctx.memory",
+    r"\bnew\s+Query\(": "use ctx.search.DB, or Process('models.<id>.Get', query)",
+    r"\bnew\s+Job\(": "there are no jobs; call an assistant from a scheduler",
+    r"\bnew\s+WebSocket\(": "use http, or an MCP server",
+    r"\bStudio\(": "there is no Studio",
+}
+_PROCESS = re.compile(r"""\bProcess\(\s*["'`]([\w.\-]+)""")
+_OFFERED = re.compile(
+    r"text\.(?:ExtractJSON|HTMLToMarkdown|MarkdownToHTML)|models\..+\.(?:Find|Get)|scripts\..+",
+    re.IGNORECASE,
+)
+_CTX = re.compile(r"\bctx\.([A-Za-z_]\w*(?:\.[A-Z]\w*)?)")
+_CREATE_MESSAGES = re.compile(r"return\s*\{[^}]*\bmessages\b")
+_DECIDED = re.compile(r"\b(?:search|delegate)\b\s*:")
+_NEAR = 200  # characters after `messages` in which the same object may set `search`
+
+
+def yao_notes(root: Path, only: str = "") -> list[Problem]:
+    """Return a warning for each such place in an app; with `only`, in one assistant."""
+    found: list[Problem] = []
+    if not only:
+        found += _folders(root, root)
+        if (root / "scripts").is_dir():
+            found.append(_note("scripts", 0, 0, "scripts of the app are not read", _APP_SCRIPTS))
+    for package in tree.assistants(root):
+        if only in ("", package.id):
+            found += _folders(package.path, root)
+            found += _keys(package)
+            for path in sorted(package.path.rglob("*.[jt]s")):
+                inner = path.relative_to(package.path).parts
+                if not {"node_modules", "tests"}.intersection(inner):
+                    found += _calls(path, tree.shown(path, root), package.id)
+    return found
+
+
+def _note(file: str, line: int, column: int, message: str, hint: str) -> Problem:
+    return Problem("warning", message, Place(file, line, column), hint, "yao")
+
+
+def _folders(folder: Path, root: Path) -> Iterator[Problem]:
+    for name, hint in FOLDERS.items():
+        if (folder / name).is_dir():
+            shown = tree.shown(folder / name, root)
+            yield _note(shown, 0, 0, "nothing reads this folder", hint)
+
+
+def _keys(package: tree.Found) -> Iterator[Problem]:
+    text = _text(package.path / tree.PACKAGE)
+    for key, hint in _KEYS.items():
+        for place in re.finditer(rf'"{key}"\s*:', text):
+            file = f"{package.shown}/{tree.PACKAGE}"
+            yield _note(file, *_at(text, place.start()), f"{key!r} is not built", hint)
+
+
+def _calls(path: Path, shown: str, id: str) -> Iterator[Problem]:
+    text = _text(path)
+    for pattern, hint in _CALLS.items():
+        for place in re.finditer(pattern, text):
+            name = place[0].rstrip("(")
+            yield _note(shown, *_at(text, place.start()), f"{name} does not exist", hint)
+    for place in _PROCESS.finditer(text):
+        name = place[1]
+        if not _OFFERED.fullmatch(name) and not name.startswith(f"agents.{id}."):
+            hint = (
+                "models are read only: Find and Get"
+                if name.startswith("models.")
+                else "docs/hooks.md lists the processes"
+            )
+            yield _note(
+                shown, *_at(text, place.start()), f"the process {name!r} does not exist", hint
+            )
+    for place in _CTX.finditer(text):
+        whole, first = place[1], place[1].partition(".")[0]
+        missing = next((name for name in (whole, first) if name in MISSING_ON_CTX), None)
+        if missing is not None:
+            at = _at(text, place.start())
+            yield _note(shown, *at, f"ctx.{missing} does not exist", MISSING_ON_CTX[missing])
+    if path.name in ("index.ts", "index.js"):
+        for place in _CREATE_MESSAGES.finditer(text):
+            if _DECIDED.search(text, place.start(), place.end() + _NEAR):
+                continue
+            message = "a Create that returns messages ends the automatic search of the turn"
+            yield _note(
+                shown,
+                *_at(text, place.start()),
+                message,
+                "return search: true beside them to search nevertheless",
+            )
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8-sig", errors="replace")
+    except OSError:  # the usual check reports it
+        return ""
+
+
+def _at(text: str, offset: int) -> tuple[int, int]:
+    before = text[:offset]
+    return before.count("\n") + 1, offset - (before.rfind("\n") + 1) + 1

@@ -1,0 +1,55 @@
+"""`groundhook check --yao`: what of an app written for another system differs, with its place."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from groundhook.hooks.api.table import MISSING_ON_CTX
+from groundhook.host.app.yao_checks import FOLDERS, yao_notes
+from tests.conftest import MakeApp
+
+PAGE = (Path(__file__).parents[2] / "docs/coming-from-yao.md").read_text(encoding="utf-8")
+
+
+def test_folders_keys_and_calls_that_differ_are_named_with_their_places(make_app: MakeApp) -> None:
+    root = make_app(
+        {
+            "flows/a.flow.yao": "{}",
+            "scripts/a.ts": "",
+            "assistants/a/package.yao": '{\n  "sandbox": {}\n}',
+            "assistants/a/index.ts": """\
+            function Create(ctx, messages) {
+              Process("models.pen.Save", {});
+              Process("models.pen.Find", 1);
+              Process("agents.a.lib.F");
+              Process("fs.data.Read", "x");
+              ctx.space.Get("x");
+              new FS("data");
+              return { messages };
+            }
+            """,
+            "assistants/b/package.yao": "{}",
+            "assistants/b/index.ts": "function Create() { return { messages: [], search: true }; }",
+        }
+    )
+
+    notes = {str(note.place): note.message for note in yao_notes(root)}
+
+    assert notes == {
+        "flows": "nothing reads this folder",
+        "scripts": "scripts of the app are not read",
+        "assistants/a/package.yao:2:3": "'sandbox' is not built",
+        "assistants/a/index.ts:2:3": "the process 'models.pen.Save' does not exist",
+        "assistants/a/index.ts:5:3": "the process 'fs.data.Read' does not exist",
+        "assistants/a/index.ts:6:3": "ctx.space does not exist",
+        "assistants/a/index.ts:7:3": "new FS does not exist",
+        "assistants/a/index.ts:8:3": (
+            "a Create that returns messages ends the automatic search of the turn"
+        ),
+    }
+    assert yao_notes(root, "b") == []
+
+
+def test_the_page_names_every_folder_and_part_of_ctx_that_is_not_built() -> None:
+    for name in (*FOLDERS, *MISSING_ON_CTX):
+        assert f"`{name}`" in PAGE, name
