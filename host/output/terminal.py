@@ -107,7 +107,12 @@ class Terminal:
     def show(self, event: Event) -> None:
         """Write one event."""
         match event:
-            case StreamStart():
+            case (
+                StreamStart()
+                | Reasoning()  # before the answer, which is shown
+                | DocumentsSearchStarted()  # beside tool_start and tool_result
+                | DocumentsSearchCompleted()
+            ):
                 pass
             case SearchStart():
                 self._types[event.search_id] = event.search_type
@@ -132,24 +137,9 @@ class Terminal:
                     "tool", f"{one_line(event.name)} {shortened(arguments, SHOWN_ARGUMENTS)}"
                 )
             case ToolProgress():
-                of = f" of {event.total:g}" if event.total is not None else ""
-                done = f" {event.done:g}{of}" if event.done or event.total else ""
-                message = f" {one_line(event.message)}" if event.message else ""
-                self._progress("tool", f"{one_line(event.name)}:{done}{message}")
-            case Reasoning():
-                pass  # before the answer, which is shown
-            case DocumentsSearchStarted() | DocumentsSearchCompleted():
-                pass  # beside tool_start and tool_result, which are shown
+                self._tool_progress(event)
             case ToolResult():
-                took = duration(event.duration_ms)
-                if event.error:
-                    self._progress(
-                        "failed",
-                        f"{one_line(event.name)} failed: {one_line(event.error)} ({took})",
-                        "yellow",
-                    )
-                else:
-                    self._progress("done", f"{one_line(event.name)} ({took})")
+                self._tool_ended(event)
             case Trace():
                 self._nodes[event.node.id] = event.node
                 self._rewritten(event.node)
@@ -167,6 +157,20 @@ class Terminal:
         self._enter(None)
 
     # ---- searches and tools
+
+    def _tool_progress(self, event: ToolProgress) -> None:
+        of = f" of {event.total:g}" if event.total is not None else ""
+        done = f" {event.done:g}{of}" if event.done or event.total else ""
+        message = f" {one_line(event.message)}" if event.message else ""
+        self._progress("tool", f"{one_line(event.name)}:{done}{message}")
+
+    def _tool_ended(self, event: ToolResult) -> None:
+        took = duration(event.duration_ms)
+        if event.error:
+            reason = f"{one_line(event.name)} failed: {one_line(event.error)} ({took})"
+            self._progress("failed", reason, "yellow")
+        else:
+            self._progress("done", f"{one_line(event.name)} ({took})")
 
     def _rewritten(self, node: TraceNode) -> None:
         """Write a follow-up as it is searched, where that differs from what the user wrote."""

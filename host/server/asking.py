@@ -156,13 +156,13 @@ def strict(model: type[Model], value: Any) -> Model:
     return made
 
 
-def conversation(asked: TurnRequest, settings: ServerSettings) -> tuple[Message, ...]:
+def conversation(wanted: TurnRequest, settings: ServerSettings) -> tuple[Message, ...]:
     """Return the messages of a turn. Raises UsageError."""
-    if (asked.text is None) == (asked.messages is None):
+    if (wanted.text is None) == (wanted.messages is None):
         raise UsageError("give `text` or `messages`")
-    given = asked.messages
+    given = wanted.messages
     if given is None:
-        given = (Message(role="user", content=asked.text),)
+        given = (Message(role="user", content=wanted.text),)
     for n, message in enumerate(given):
         if message.role not in ("user", "assistant"):
             raise UsageError(f"messages[{n}].role: should be 'user' or 'assistant'")
@@ -170,7 +170,7 @@ def conversation(asked: TurnRequest, settings: ServerSettings) -> tuple[Message,
             raise UsageError(f"messages[{n}]: tool calls are not accepted")
         if message.__pydantic_extra__:
             raise UsageError(f"messages[{n}].{next(iter(message.__pydantic_extra__))}: unknown key")
-    return pointing_at(bounded(given, settings.limits), asked.data.sources)
+    return pointing_at(bounded(given, settings.limits), wanted.data.sources)
 
 
 def bounded(messages: Sequence[Message], limits: LimitSettings) -> tuple[Message, ...]:
@@ -211,7 +211,7 @@ def pointing_at(
 
 
 def options(
-    asked: AskOptions,
+    wanted: AskOptions,
     search: bool | None,
     request: Request,
     settings: ServerSettings,
@@ -219,12 +219,12 @@ def options(
 ) -> TurnOptions:
     """Return the options of a turn: those that the client may choose, and the client's own
     circumstances. Raises UsageError."""
-    given: dict[str, Any] = asked.model_dump(exclude_unset=True)
-    if asked.connector is not None:
-        given["connector"] = _connector(asked.connector, settings)
-    if asked.locale and not is_language_tag(asked.locale):
-        raise UsageError(f"options.locale: {no_language_tag(asked.locale)}")
-    if len(json.dumps(asked.metadata)) > METADATA_KB * 1024:
+    given: dict[str, Any] = wanted.model_dump(exclude_unset=True)
+    if wanted.connector is not None:
+        given["connector"] = _connector(wanted.connector, settings)
+    if wanted.locale and not is_language_tag(wanted.locale):
+        raise UsageError(f"options.locale: {no_language_tag(wanted.locale)}")
+    if len(json.dumps(wanted.metadata)) > METADATA_KB * 1024:
         raise UsageError(f"options.metadata: at most {METADATA_KB} kB are accepted")
     if search is not None:
         given["search"] = search

@@ -84,15 +84,15 @@ class Again(Value):
 
 async def listed(call: Call) -> Response:
     """The caller's chats, the last changed first."""
-    asked = call.request.query_params
-    limit = asked.get("limit", "50")
+    wanted = call.request.query_params
+    limit = wanted.get("limit", "50")
     if not (limit.isascii() and limit.isdecimal() and 0 < int(limit[:9]) <= MOST_LISTED):
         raise UsageError(f"limit must be 1 to {MOST_LISTED}")
     page = Page(
         limit=int(limit),
-        after=asked.get("after", "")[:200],
-        words=asked.get("q", "")[:200],
-        archived=asked.get("archived") == "1",
+        after=wanted.get("after", "")[:200],
+        words=wanted.get("q", "")[:200],
+        archived=wanted.get("archived") == "1",
     )
     found = await call.serving.host.chats.chats.list(_owner(call), page)
     body = {"chats": [chat.model_dump(mode="json") for chat in found.chats], "next": found.next}
@@ -102,14 +102,14 @@ async def listed(call: Call) -> Response:
 async def made(call: Call) -> Response:
     """A new chat."""
     owner = _owner(call)
-    asked = asking.strict(NewChat, await call.json())
+    wanted = asking.strict(NewChat, await call.json())
     host = call.serving.host
-    call.serving.package(call.who, asked.assistant)
+    call.serving.package(call.who, wanted.assistant)
     at = milliseconds(host.runtime.now)
     chat = Chat(
         id=chat_id(),
-        assistant_id=asked.assistant,
-        title=asked.title,
+        assistant_id=wanted.assistant,
+        title=wanted.title,
         made_at=at,
         changed_at=at,
     )
@@ -130,9 +130,9 @@ async def branch(call: Call) -> Response:
 
 async def changed(call: Call) -> Response:
     """A chat with another title, another branch, or put aside."""
-    asked = asking.strict(ChatChanges, await call.json())
+    wanted = asking.strict(ChatChanges, await call.json())
     host = call.serving.host
-    change = ChatChange(chat_id=_id(call), at=milliseconds(host.runtime.now), **asked.model_dump())
+    change = ChatChange(chat_id=_id(call), at=milliseconds(host.runtime.now), **wanted.model_dump())
     chat = await host.chats.chats.change(_owner(call), change)
     return _json(chat.model_dump(mode="json"))
 
@@ -143,7 +143,7 @@ async def deleted(call: Call) -> Response:
     return Response(status_code=204)
 
 
-async def asked(call: Call) -> ASGIApp:
+async def turn(call: Call) -> ASGIApp:
     """A turn of a chat."""
     body = await asking.read_body(call.request, call.serving.settings.limits)
     given = asking.strict(ChatTurn, asking.parse(body))

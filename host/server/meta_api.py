@@ -121,14 +121,14 @@ def _info(call: Call, id: str) -> AssistantInfo:
 
 async def search(call: Call) -> Response:
     """One search, without a language model."""
-    asked = asking.strict(SearchAsk, await call.json())
-    if asked.assistant is not None:
-        call.serving.package(call.who, asked.assistant)
+    wanted = asking.strict(SearchAsk, await call.json())
+    if wanted.assistant is not None:
+        call.serving.package(call.who, wanted.assistant)
     elif "author" not in call.who.scopes:
         raise UsageError("assistant: name one, whose collections and models are searched")
-    fields = asked.model_dump(exclude={"assistant"}, exclude_unset=True)
+    fields = wanted.model_dump(exclude={"assistant"}, exclude_unset=True)
     result = await call.serving.host.search(
-        fields, identity=call.who.identity, assistant=asked.assistant
+        fields, identity=call.who.identity, assistant=wanted.assistant
     )
     return Response(line(readable(result, call.audience())), media_type="application/json")
 
@@ -192,8 +192,8 @@ async def problem(call: Call) -> Response:
 async def sign_in(call: Call) -> Response:
     """Exchange a key for a cookie."""
     await call.serving.limits.count("sign-ins", call.address)
-    asked = asking.strict(SignInRequest, await call.json())
-    key = call.serving.keys.find(asked.key)
+    wanted = asking.strict(SignInRequest, await call.json())
+    key = call.serving.keys.find(wanted.key)
     if key is None:
         raise Refused("unauthenticated", "the key is not valid")
     who = of_key(key)

@@ -85,32 +85,32 @@ def _model(id: str) -> dict[str, Any]:
 async def chat_completions(call: Call) -> ASGIApp:
     """A turn in the shape of a chat completion."""
     settings = call.serving.settings
-    asked, unknown = asking.valid(ChatRequest, await call.json())
-    if (asked.n or 1) > 1:
+    wanted, unknown = asking.valid(ChatRequest, await call.json())
+    if (wanted.n or 1) > 1:
         raise NotSupported("n: only one answer is given")
-    who = call.serving.sign_in.acting(call.who, asked.user or asked.safety_identifier or "")
-    package = call.serving.package(who, asked.model)
-    heard = _heard(asked.messages, settings.openai.system)
+    who = call.serving.sign_in.acting(call.who, wanted.user or wanted.safety_identifier or "")
+    package = call.serving.package(who, wanted.model)
+    heard = _heard(wanted.messages, settings.openai.system)
     ignored = [*(key.path for key in unknown), *heard.ignored]
     headers = {IGNORED: _header(ignored)} if ignored else {}
     messages = asking.bounded(heard.messages, settings.limits)
-    if (task := _task(call, asked, messages)) is not None:
+    if (task := _task(call, wanted, messages)) is not None:
         text = await _task_text(call, settings, task, messages, package.name)
-        return _whole_task(asked, text, headers)
-    messages = asking.pointing_at(messages, asked.groundhook.data.sources)
-    options = _options(call, asked, settings)
+        return _whole_task(wanted, text, headers)
+    messages = asking.pointing_at(messages, wanted.groundhook.data.sources)
+    options = _options(call, wanted, settings)
     ask = Ask(
         owner=who.owner,
-        assistant_id=asked.model,
+        assistant_id=wanted.model,
         enter=lambda host: host.stream(
-            asked.model, messages, identity=who.identity, options=options
+            wanted.model, messages, identity=who.identity, options=options
         ),
         linger_s=0,
     )
     running = await call.serving.begin(who, ask)
-    fold = _fold(call, asked, running, settings)
+    fold = _fold(call, wanted, running, settings)
     headers |= turn_headers(call, running)
-    if asked.stream:
+    if wanted.stream:
         return stream(call, running, 0, FoldWriter(fold, call.audience()), SSE, headers)
     return await _completion(call, running, fold, headers)
 
@@ -130,17 +130,20 @@ async def _completion(
     return JSONResponse(body, status, headers)
 
 
-def _fold(call: Call, asked: ChatRequest, running: Running, settings: ServerSettings) -> OpenAIChat:
-    own = asked.groundhook
+def _fold(
+    call: Call, wanted: ChatRequest, running: Running, settings: ServerSettings
+) -> OpenAIChat:
+    own = wanted.groundhook
     style = own.citations or call.who.citations or settings.openai.citations
     return OpenAIChat(
         id=f"chatcmpl-{running.turn_id}",
-        model=asked.model,
+        model=wanted.model,
         created=running.created,
         public_url=call.public_url,
         citations=style,
         events=_wants_events(call, own),
-        usage=not asked.stream or bool(asked.stream_options and asked.stream_options.include_usage),
+        usage=not wanted.stream
+        or bool(wanted.stream_options and wanted.stream_options.include_usage),
     )
 
 
@@ -155,15 +158,15 @@ def _is_openwebui(call: Call) -> bool:
     return any(name.startswith("x-openwebui-") for name in call.request.headers)
 
 
-def _options(call: Call, asked: ChatRequest, settings: ServerSettings) -> TurnOptions:
-    most = asked.max_tokens if asked.max_tokens is not None else asked.max_completion_tokens
+def _options(call: Call, wanted: ChatRequest, settings: ServerSettings) -> TurnOptions:
+    most = wanted.max_tokens if wanted.max_tokens is not None else wanted.max_completion_tokens
     chosen = AskOptions(
-        **({} if asked.temperature is None else {"temperature": asked.temperature}),
+        **({} if wanted.temperature is None else {"temperature": wanted.temperature}),
         **({} if most is None else {"max_tokens": most}),
-        **({} if asked.metadata is None else {"metadata": asked.metadata}),
+        **({} if wanted.metadata is None else {"metadata": wanted.metadata}),
     )
-    made = asking.options(chosen, asked.groundhook.search, call.request, settings, call.address)
-    chat = asked.groundhook.chat_id or call.request.headers.get("x-openwebui-chat-id", "")
+    made = asking.options(chosen, wanted.groundhook.search, call.request, settings, call.address)
+    chat = wanted.groundhook.chat_id or call.request.headers.get("x-openwebui-chat-id", "")
     return made.model_copy(update={"chat_id": chat[:200]}) if chat else made
 
 
@@ -202,11 +205,11 @@ def _header(ignored: Sequence[str]) -> str:
     return visible[:LONGEST_HEADER]
 
 
-def _task(call: Call, asked: ChatRequest, messages: Sequence[Message]) -> Any:
+def _task(call: Call, wanted: ChatRequest, messages: Sequence[Message]) -> Any:
     header = call.request.headers.get("x-groundhook-task", "")
     if header:
         return task_of(messages[-1].text, header)
-    if not _is_openwebui(call) or asked.stream or len(messages) != 1:
+    if not _is_openwebui(call) or wanted.stream or len(messages) != 1:
         return None
     return task_of(messages[0].text, "")
 
@@ -219,9 +222,9 @@ async def _task_text(
     return await call.serving.complete(settings.openai.tasks, messages)
 
 
-def _whole_task(asked: ChatRequest, text: str, headers: Mapping[str, str]) -> Response:
-    base = {"id": "chatcmpl-task", "created": int(time.time()), "model": asked.model}
-    if asked.stream:
+def _whole_task(wanted: ChatRequest, text: str, headers: Mapping[str, str]) -> Response:
+    base = {"id": "chatcmpl-task", "created": int(time.time()), "model": wanted.model}
+    if wanted.stream:
         delta = {"role": "assistant", "content": text}
         choice = {"index": 0, "delta": delta, "finish_reason": "stop"}
         chunk = {**base, "object": "chat.completion.chunk", "choices": [choice]}

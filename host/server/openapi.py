@@ -61,11 +61,11 @@ def _parameters(endpoint: Endpoint) -> list[dict[str, Any]]:
         {"name": name, "in": "path", "required": True, "schema": text}
         for name in _PARAMETER.findall(endpoint.path)
     ]
-    asked = [
+    wanted = [
         {"name": name, "in": "query", "description": about, "schema": text}
         for name, about in endpoint.query
     ]
-    return [*inside, *asked]
+    return [*inside, *wanted]
 
 
 def _content(model: type[Value] | None, schemas: dict[str, Any]) -> dict[str, Any]:

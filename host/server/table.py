@@ -217,7 +217,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
     Endpoint(
         method="POST",
         path="/api/chats/{chat}/turns",
-        handler=chat_api.asked,
+        handler=chat_api.turn,
         about="A turn of the chat: the next question, or one in other words.",
         scope="chats",
         body=ChatTurn,

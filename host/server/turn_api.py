@@ -27,16 +27,16 @@ async def create(call: Call) -> ASGIApp:
     """A turn, as `Accept` wants it."""
     serving, settings = call.serving, call.serving.settings
     body = await asking.read_body(call.request, settings.limits)
-    asked = asking.strict(TurnRequest, asking.parse(body))
-    messages = asking.conversation(asked, settings)
-    options = asking.options(asked.options, asked.search, call.request, settings, call.address)
+    wanted = asking.strict(TurnRequest, asking.parse(body))
+    messages = asking.conversation(wanted, settings)
+    options = asking.options(wanted.options, wanted.search, call.request, settings, call.address)
     ask = Ask(
         owner=call.who.owner,
-        assistant_id=asked.assistant,
+        assistant_id=wanted.assistant,
         enter=lambda host: host.stream(
-            asked.assistant, messages, identity=call.who.identity, options=options
+            wanted.assistant, messages, identity=call.who.identity, options=options
         ),
-        leaving=asked.leaving,
+        leaving=wanted.leaving,
     )
     _types(call)
     running = await serving.repeats.once(

@@ -14,7 +14,7 @@ log = logging.getLogger("groundhook.server")
 
 async def warm_up(host: Host, assistants: list[str]) -> None:
     """Use everything that is local once. What cannot be used fails again, in words, where it is
-    asked for; nothing outside is asked."""
+    asked for; nothing outside is requested."""
     done: set[str] = set()
     for id in assistants:
         try:

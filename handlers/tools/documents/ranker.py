@@ -113,7 +113,7 @@ class PageRanker:
                 ranked: Sequence[Ranked] | None = None
                 if self.settings.by != "builtin" and candidates:
                     try:
-                        reading = await self._asked(query, candidates)
+                        reading = await self._request(query, candidates)
                     except HostError as exc:
                         fallback = f"{exc.message}; the built-in ranked {shown} instead"
                     else:
@@ -138,7 +138,7 @@ class PageRanker:
             await self.scope.warn("ranker_replaced", fallback)
         return kept
 
-    async def _asked(self, query: str, candidates: Sequence[Candidate]) -> Reading:
+    async def _request(self, query: str, candidates: Sequence[Candidate]) -> Reading:
         """Return what the ranker answered. Raises HostError."""
         settings = self.settings
         if not settings.by.startswith("connector:"):

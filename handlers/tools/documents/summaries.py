@@ -211,10 +211,10 @@ def _dumped(page: Mapping[str, Any]) -> bytes:
 
 def _pause(answer: WebAnswer) -> float:
     try:
-        asked = float(answer.headers.get("retry-after", "0.2"))
+        wait = float(answer.headers.get("retry-after", "0.2"))
     except ValueError:
-        asked = 1.0
-    return min(max(asked, 0.0), LONGEST_PAUSE_S)
+        wait = 1.0
+    return min(max(wait, 0.0), LONGEST_PAUSE_S)
 
 
 def _is_shown(character: str) -> bool:

@@ -23,12 +23,12 @@ MOST_OUTCOMES = 8  # outcomes whose coverage is measured
 
 
 async def search_resources(
-    scope: ToolScope, settings: LearningSettings, toolkit: str, asked: SearchArguments
+    scope: ToolScope, settings: LearningSettings, toolkit: str, arguments: SearchArguments
 ) -> Resources:
     """Return the sections for an intent; an empty list if none fits. Raises SourceNotConfigured if
     nothing was ever put into the collections."""
-    course = asked.course_context
-    queries = await make_queries(scope, settings.queries, asked.user_intent, course)
+    course = arguments.course_context
+    queries = await make_queries(scope, settings.queries, arguments.user_intent, course)
     outcomes = [text for text in course.outcomes if text][:MOST_OUTCOMES]
     outcomes = outcomes if settings.coverage else []
     found = await _find(scope, settings, [*queries.texts, *outcomes])

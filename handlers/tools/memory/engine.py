@@ -58,24 +58,28 @@ class MemoryEngine:
     def __init__(self, settings: MemorySettings) -> None:
         self._settings = settings
 
-    async def search(self, scope: ToolScope, asked: SearchArguments) -> Previews:
+    async def search(self, scope: ToolScope, arguments: SearchArguments) -> Previews:
         """Return previews by falling score; no content. A newer memory comes before the one that it
         supersedes. `[]` and a warning for an unknown collection."""
-        collection = self._settings.collections.get(asked.collection)
+        collection = self._settings.collections.get(arguments.collection)
         if collection is None:
-            await scope.warn("unknown_collection", self._no_shelf(asked.collection))
+            await scope.warn("unknown_collection", self._no_shelf(arguments.collection))
             return Previews([])
-        written = {"written": {"lte": documents.moment(asked.as_of)}} if asked.as_of else None
+        written = (
+            {"written": {"lte": documents.moment(arguments.as_of)}} if arguments.as_of else None
+        )
         answer = (
             await scope.collections.find(
                 [
                     CollectionQuery(
                         collection=collection,
-                        text=asked.query,
+                        text=arguments.query,
                         filter=written,
-                        limit=asked.limit or self._settings.limit,
+                        limit=arguments.limit or self._settings.limit,
                         threshold=(
-                            self._settings.threshold if asked.threshold is None else asked.threshold
+                            self._settings.threshold
+                            if arguments.threshold is None
+                            else arguments.threshold
                         ),
                         owner=self._settings.owner,
                     )
@@ -94,7 +98,7 @@ class MemoryEngine:
                 for match in newest_first(answer.matches, newer)
             ]
         )
-        previews._shelf = asked.collection
+        previews._shelf = arguments.collection
         previews._notes = [
             f"Memory {old} is superseded by {', '.join(ids)}." for old, ids in newer.items()
         ]
@@ -108,43 +112,45 @@ class MemoryEngine:
             previews._notes.append(f"There are {least}{more} more; pass a higher `limit`.")
         return previews
 
-    async def fetch(self, scope: ToolScope, asked: FetchArguments) -> Memory:
+    async def fetch(self, scope: ToolScope, arguments: FetchArguments) -> Memory:
         """Return a whole memory. Raises MemoryNotFound, which is a ValueError."""
-        collection = self._settings.collections.get(asked.collection)
+        collection = self._settings.collections.get(arguments.collection)
         if collection is None:
-            raise MemoryNotFound(self._no_shelf(asked.collection))
+            raise MemoryNotFound(self._no_shelf(arguments.collection))
         found = await scope.collections.get(
-            collection, [str(asked.doc_id)], owner=self._settings.owner
+            collection, [str(arguments.doc_id)], owner=self._settings.owner
         )
-        document = found.get(str(asked.doc_id))
+        document = found.get(str(arguments.doc_id))
         if document is None:
-            raise MemoryNotFound(f"collection {asked.collection!r} has no document {asked.doc_id}")
+            raise MemoryNotFound(
+                f"collection {arguments.collection!r} has no document {arguments.doc_id}"
+            )
         memory = Memory(
-            id=asked.doc_id,
+            id=arguments.doc_id,
             title=document.title,
             preview=documents.preview_in(document.fields, document.text),
             content=document.text,
         )
-        if asked.links and self._settings.links:
+        if arguments.links and self._settings.links:
             memory = MemoryWithLinks(
                 **memory.model_dump(),
                 names=await self._named(scope, documents.links_of(document.text)),
-                named_by=await self._naming(scope, f"{asked.collection}:{asked.doc_id}"),
+                named_by=await self._naming(scope, f"{arguments.collection}:{arguments.doc_id}"),
             )
-        memory._shelf = asked.collection
+        memory._shelf = arguments.collection
         return memory
 
-    async def batch_fetch(self, scope: ToolScope, asked: BatchArguments) -> Memories:
+    async def batch_fetch(self, scope: ToolScope, arguments: BatchArguments) -> Memories:
         """Return whole memories in the order of the references, one request for each collection.
         What does not exist is left out; above `most_tokens` the content is left out."""
         wanted: dict[str, dict[str, None]] = {}
-        for ref in asked.doc_refs:
+        for ref in arguments.doc_refs:
             wanted.setdefault(ref.collection, {})[str(ref.doc_id)] = None
         found = await self._get(scope, wanted)
-        left = asked.most_tokens or self._settings.most_tokens
+        left = arguments.most_tokens or self._settings.most_tokens
         memories: list[ShelvedMemory] = []
         shortened: list[str] = []
-        for ref in asked.doc_refs:
+        for ref in arguments.doc_refs:
             document = found.get(ref.collection, {}).get(str(ref.doc_id))
             if document is None:
                 continue
@@ -173,26 +179,28 @@ class MemoryEngine:
             ]
         return answer
 
-    async def remember(self, scope: ToolScope, asked: RememberArguments) -> Remembered:
+    async def remember(self, scope: ToolScope, arguments: RememberArguments) -> Remembered:
         """Store a memory of the identity's under a new id. Raises MemoryNotFound for an unknown
         collection, StorageError if it could not be stored."""
-        collection = self._settings.collections.get(asked.collection)
+        collection = self._settings.collections.get(arguments.collection)
         if collection is None:
-            raise MemoryNotFound(self._no_shelf(asked.collection))
+            raise MemoryNotFound(self._no_shelf(arguments.collection))
         id = await self._free_id(scope, collection)
         made = documents.document(
             id,
-            title=asked.title.strip(),
-            content=asked.content,
-            preview=asked.preview,
-            tags=asked.tags,
-            supersedes=asked.supersedes,
+            title=arguments.title.strip(),
+            content=arguments.content,
+            preview=arguments.preview,
+            tags=arguments.tags,
+            supersedes=arguments.supersedes,
             written=scope.now(),
         )
         report = await scope.collections.put(collection, [made], owner=self._settings.owner)
         if report.failed:
             raise StorageError(f"the memory was not stored: {'; '.join(report.failed.values())}")
-        return Remembered(id=id, collection=asked.collection, preview=str(made.fields["preview"]))
+        return Remembered(
+            id=id, collection=arguments.collection, preview=str(made.fields["preview"])
+        )
 
     # -------------------------------------------------------------------------------------- within
 
