@@ -1056,7 +1056,7 @@ declare var http: {
 /** A text of the assistant's locales in the language of the turn; the key without one. */
 declare function $L(key: string): string;
 
-/** One of a listed set: text.ExtractJSON, text.HTMLToMarkdown, text.MarkdownToHTML, models.<id>.Find, models.<id>.Get. */
+/** One of a listed set: text.ExtractJSON, text.HTMLToMarkdown, text.MarkdownToHTML, models.<id>.Find, models.<id>.Get, scripts.<file>.<function>, agents.<assistant>.<file>.<function>. */
 declare function Process(name: string, ...args: any[]): any;
 
 declare var console: {
