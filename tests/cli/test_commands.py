@@ -100,7 +100,8 @@ def test_config_explain_names_layer_and_place(groundhook: Groundhook) -> None:
         groundhook("config", "explain", "shop", "--json"),
     )
     assert (ran.code, ran.err) == (0, "")
-    assert re.search(r"^connector +cites +\S+ +agent/agent\.yml:1:\d+ *$", ran.out, re.MULTILINE)
+    # In a pipe the columns are separated by tabs, and nothing is padded.
+    assert re.search(r"^connector\tcites\t\S+\tagent/agent\.yml:1:\d+$", ran.out, re.MULTILINE)
     (models,) = [line for line in output.lines if line["key"] == "db.models"]
     assert (models["value"], models["place"]) == (["product"], "assistants/shop/package.yao:3:21")
     (limit,) = [line for line in output.lines if line["key"] == "search.db.max_results"]

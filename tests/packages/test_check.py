@@ -299,7 +299,8 @@ def test_rerankers_are_looked_up_where_they_are_named(make_app: MakeApp) -> None
     )
     assert sorted(findings(root, rerankers=("score", "house"))) == [
         "assistants/a/package.yao:1:60: error: no MCP server 'jduge' (did you mean 'judge'?)",
-        "assistants/b/package.yao:1:21: error: no assistant 'hose' (known: a, b)",
+        "assistants/b/package.yao:1:21: error: no reranker or assistant 'hose' (did you mean"
+        " 'house'?; a plug-in's reranker is known once its package is installed with pip)",
         "assistants/b/package.yao:1:61: error: no assistant 'aa' (did you mean 'a'?)",
     ]
 
