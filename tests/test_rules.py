@@ -320,3 +320,22 @@ def test_every_public_name_of_the_core_has_a_docstring_that_names_its_errors() -
         for name, path in modules("host/core")
         for finding in undocumented(parsed(path).body, name)
     ] == []
+
+
+def test_every_data_file_of_a_package_is_in_the_wheel() -> None:
+    tool = project()["tool"]["setuptools"]  # type: ignore[index]
+    kept: set[Path] = set()
+    for package, patterns in tool["package-data"].items():
+        roots = (
+            [path.parent for _, path in modules(*PRODUCT) if path.name == "__init__.py"]
+            if package == "*"
+            else [ROOT / package.removeprefix("groundhook.").replace(".", "/")]
+        )
+        kept |= {file for root in roots for pattern in patterns for file in root.glob(pattern)}
+    held = {
+        path
+        for room in PRODUCT
+        for path in (ROOT / room).rglob("*")
+        if path.is_file() and path.suffix not in (".py", ".pyc") and "scaffold" not in path.parts
+    }
+    assert {path.relative_to(ROOT).as_posix() for path in held - kept} == set()

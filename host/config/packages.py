@@ -233,6 +233,15 @@ class App:
         well. Raises UnknownName, ConfigError."""
         return _resolved(self.collections, assistant_id, name, place)
 
+    def owner_of(self, id: str) -> str:
+        """Return the assistant that declares a collection, model or toolkit: of several that the id
+        begins with, the one with the longest id, since assistants may be nested. "" for the app's
+        own."""
+        if not id.startswith("agents."):
+            return ""
+        owners = (name for name in self.packages if id.startswith(f"agents.{name}."))
+        return max(owners, key=len, default="")
+
     def resolve_model(
         self, assistant_id: str, name: str, *, place: Place | None = None
     ) -> ModelSpec:

@@ -48,6 +48,29 @@ _KINDS: Mapping[str, tuple[str, str, str]] = {
     "rank": ("rerank", "RERANKER", "chain"),
 }
 _CHAIN = ("", "CHAIN", "chain")
+# The host's other steps. Names of other types are a hook's own words.
+_OTHERS = frozenset(
+    [
+        "coverage",
+        "delegate",
+        "dsl_build",
+        "embedding_engine",
+        "fetch",
+        "hook",
+        "http",
+        "keywords",
+        "merge",
+        "model_try",
+        "plan",
+        "query_generation",
+        "rerank_model",
+        "rewrite",
+        "summaries_page",
+        "tools",
+        "user_data",
+        "vector_cache",
+    ]
+)
 _TOKENS = {
     "prompt_tokens": ("gen_ai.usage.input_tokens", "llm.token_count.prompt"),
     "completion_tokens": ("gen_ai.usage.output_tokens", "llm.token_count.completion"),
@@ -93,7 +116,11 @@ class TraceExport:
         operation, openinference, langsmith = _KINDS.get(node.type, _CHAIN)
         context = None if parent is None else trace.set_span_in_context(parent)
         span = self._tracer.start_span(
-            f"{node.type} {node.label}".strip() if self._content else node.type,
+            f"{node.type} {node.label}".strip()
+            if self._content
+            else node.type
+            if _is_own(node)
+            else "step",
             context=context,
             start_time=time.time_ns(),
             attributes={
@@ -107,10 +134,12 @@ class TraceExport:
         return span
 
     def _end(self, span: Span, node: TraceNode) -> None:
-        for name, value in node.data.items():
-            for attribute in _TOKENS.get(name, ()):
+        # Hooks name steps and details freely: without content only the host's own are sent.
+        for name, value in node.data.items() if self._content or _is_own(node) else ():
+            number = isinstance(value, bool | int | float)
+            for attribute in _TOKENS.get(name, ()) if number else ():
                 span.set_attribute(attribute, value)
-            if isinstance(value, bool | int | float):
+            if number:
                 span.set_attribute(f"groundhook.{name}", value)
             elif self._content:
                 span.set_attribute(f"groundhook.{name}", _text(value))
@@ -140,6 +169,10 @@ def headers_of(settings: TraceExportSettings, environment: Mapping[str, str]) ->
         if project := environment.get("LANGSMITH_PROJECT"):
             headers.setdefault("Langsmith-Project", project)
     return headers
+
+
+def _is_own(node: TraceNode) -> bool:
+    return node.type in _KINDS or node.type in _OTHERS
 
 
 def _text(value: Any) -> str:

@@ -21,9 +21,7 @@ from mcp.server.transport_security import TransportSecuritySettings
 from mcp.shared.exceptions import MCPError
 
 from groundhook.host.core.errors import HostError
-from groundhook.host.server.mcp_tools import McpCaller, McpTools, OfferedTool
-
-DOCUMENTS = "groundhook://"  # of resources: groundhook://kb/<collection>/<document>
+from groundhook.host.server.mcp_tools import DOCUMENTS, McpCaller, McpTools, OfferedTool
 
 Context = ServerRequestContext[Any, Any]
 CallerOf = Callable[[Context], McpCaller]

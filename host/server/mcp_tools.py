@@ -11,16 +11,23 @@ import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar, cast
+from urllib.parse import quote
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from groundhook.host.app.host import Host
 from groundhook.host.app.requests import validated
-from groundhook.host.core.audience import NOT_PERMITTED
+from groundhook.host.core.audience import NOT_PERMITTED, TOOL_FAILED
 from groundhook.host.core.errors import HostError, NotPermitted, UnknownName, UsageError
 from groundhook.host.core.tool_ports import Collections
 from groundhook.host.core.types.collection_queries import CollectionMatch, CollectionQuery
-from groundhook.host.core.types.events import Event, SearchComplete, SearchStart, ToolProgress
+from groundhook.host.core.types.events import (
+    Cited,
+    Event,
+    SearchComplete,
+    SearchStart,
+    ToolProgress,
+)
 from groundhook.host.core.types.search import Item
 from groundhook.host.core.types.tools import ToolInfo
 from groundhook.host.core.types.turn import Identity
@@ -29,7 +36,10 @@ from groundhook.host.dialects.audience import Audience
 from groundhook.host.dialects.openai_chat import OpenAIChat
 from groundhook.host.dialects.places import address
 
+DOCUMENTS = "groundhook://"  # of resources: groundhook://kb/<collection>/<document>
 MOST_RESULTS = 10
+# Errors of these codes are about the request, and say nothing of what is behind the app.
+ABOUT_THE_REQUEST = ("wrong_arguments", "not_permitted", "unknown_tool", "not_offered")
 PAGE = 100  # resources of one listing
 
 Report = Callable[[float, float | None, str], Awaitable[None]]  # done, total, message
@@ -203,7 +213,12 @@ class McpTools:
         for event in seen[-1:]:
             await report(event.done or 0, event.total, event.message)
         if outcome.error is not None:
-            return McpAnswer(text=outcome.error, failed=True)
+            shown = (
+                outcome.error
+                if caller.assistants is None or outcome.code in ABOUT_THE_REQUEST
+                else TOOL_FAILED
+            )
+            return McpAnswer(text=shown, failed=True)
         value = outcome.result
         structured = value if isinstance(value, dict) else {"result": value}
         return McpAnswer(text=outcome.text or json.dumps(value), structured=structured)
@@ -252,6 +267,8 @@ class McpTools:
         wanted = _valid(AskArguments, arguments)
         assistant = caller.assistant or wanted.assistant
         known = self._assistants(caller)
+        if not assistant:
+            raise UsageError(f"assistant: name one of {', '.join(known)}")
         if assistant not in known:
             raise UnknownName("assistant", assistant, known)
         audience = Audience(public_url=self.public_url)
@@ -272,7 +289,7 @@ class McpTools:
         answer = native.answer(gathered)
         if answer.error is not None and not text:
             return McpAnswer(text=answer.error.message, failed=True)
-        cited = [(one.url, one.title) for one in answer.citations if one.url]
+        cited = [(_link(one), one.title) for one in answer.citations if _link(one)]
         return McpAnswer(
             text=text,
             structured=answer.model_dump(mode="json"),
@@ -316,7 +333,7 @@ class McpTools:
             return sorted(app.collections)
         found: set[str] = set()
         for assistant in [caller.assistant] if caller.assistant else caller.assistants or ():
-            found |= {id for id in app.collections if id.startswith(f"agents.{assistant}.")}
+            found |= {id for id in app.collections if app.owner_of(id) == assistant}
             for name in self.host.settings(assistant).kb.collections:
                 found.add(app.resolve_collection(assistant, name).id)
         return sorted(found)
@@ -355,6 +372,15 @@ class McpTools:
             url=self._address(found.url, collection, document),
             metadata=dict(found.fields),
         )
+
+
+def _link(cited: Cited) -> str:
+    """Return where a client reads a source: its address, or the resource of a document."""
+    if cited.url.startswith(("http://", "https://")):
+        return cited.url
+    if cited.type != "kb" or not cited.collection or not cited.document_id:
+        return ""
+    return f"{DOCUMENTS}kb/{cited.collection}/{quote(cited.document_id)}"
 
 
 def _of_host(tool: ToolInfo) -> OfferedTool:

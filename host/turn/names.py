@@ -40,7 +40,7 @@ class AssistantNames:
         return self._permitted("model", id, listed, "db.models")
 
     def _permitted(self, noun: str, id: str, listed: tuple[str, ...], key: str) -> str:
-        own = not id.startswith("agents.") or id.startswith(f"agents.{self.assistant_id}.")
+        own = self.app.owner_of(id) in ("", self.assistant_id)
         if own or not self.assistant_id or id in listed:
             return id
         raise NotPermitted(

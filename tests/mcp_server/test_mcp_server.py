@@ -215,3 +215,29 @@ async def test_the_command_serves_one_client_over_standard_input_and_output(
     with anyio.fail_after(40):
         async with Client(server) as connected:
             assert "ask" in await names(connected)
+
+
+async def test_an_assistant_does_not_reach_the_collections_of_one_nested_below_it(
+    tmp_path: Path,
+) -> None:
+    files = {
+        "assistants/a/package.yao": '{"name": "A"}',
+        "assistants/a/b/package.yao": '{"name": "B"}',
+        "assistants/a/b/kb/secret.kb.yao": '{"name": "S", "embedding": {"provider": "hash"}}',
+        "secret.md": "The word is sesame.",
+    }
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    async with open_host(tmp_path) as opened:
+        await opened.add_documents("agents.a.b.secret", tmp_path / "secret.md")
+        request = {"type": "kb", "query": "sesame word", "collections": ["agents.a.b.secret"]}
+        assert (await opened.search(request, assistant="a.b")).items
+        refused = await opened.search(request, assistant="a")
+        assert refused.items == ()
+        assert "belongs to another assistant" in (refused.error or "")
+        async with client(opened, assistant="a") as connected:
+            found = await structured(connected, "search", {"query": "sesame word"})
+            assert found == {"results": []}
+            answer = await connected.call_tool("fetch", {"id": "kb:agents.a.b.secret/secret.md"})
+            assert answer.is_error

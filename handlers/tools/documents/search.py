@@ -102,7 +102,7 @@ class _Search:
             try:
                 page = await self._read(index)
             except HostError as exc:
-                self.notices.append(f"Page {index} of {pages} could not be read ({exc.message})")
+                self.notices.append(f"Page {index} of {pages} could not be read ({_reason(exc)})")
                 return
         await self._rank(index, pages, page)
 
@@ -150,6 +150,12 @@ class _Search:
             if one.candidate.key not in named
         ]
         return [*order, *rest]
+
+
+def _reason(exc: HostError) -> str:
+    """Return why a page is missing; other errors name hosts, which a model need not know."""
+    known = exc.message.startswith("the summaries API ")
+    return exc.message if known else "the summaries API could not be reached"
 
 
 def distinct(candidates: Iterable[Candidate]) -> list[Candidate]:

@@ -8,7 +8,7 @@ import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote, unquote, urlsplit
 
 import anyio
 from pydantic import (
@@ -105,7 +105,7 @@ class SummariesClient:
         """Return a page of a member's summaries; what fails for a moment is tried once more.
         `index` is 1 and higher, `size` 1-100, `partner` is needed without `summary`. Raises
         ValueError for others before anything is requested, SourceError."""
-        if not member or not (partner or summary):
+        if not member or member in (".", "..") or not (partner or summary):
             raise ValueError("a member, and a partner or a summary, are needed")
         if index < 1 or not 1 <= size <= 100:
             raise ValueError(f"pages begin with 1 and have 1 to 100 summaries, not {index}, {size}")
@@ -180,7 +180,7 @@ class FileClient:
         json: Any = None,
     ) -> WebAnswer:
         """Answer as the API does."""
-        wanted = {**(query or {}), "memberCode": urlsplit(url).path.split("/")[-2]}
+        wanted = {**(query or {}), "memberCode": unquote(urlsplit(url).path.split("/")[-2])}
         found = [line for line in self._lines if _belongs(line, wanted)]
         size, index = int(wanted.get("pageSize", 10)), int(wanted.get("pageIndex", 1))
         page = {
@@ -196,11 +196,7 @@ class FileClient:
 
 def _belongs(line: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:
     for name in ("memberCode", "partnerCode", "collectionId"):
-        if (
-            line.get(name)
-            and wanted.get(name)
-            and quote(str(line[name]), safe="") != quote(str(wanted[name]), safe="%")
-        ):
+        if line.get(name) and wanted.get(name) and str(line[name]) != str(wanted[name]):
             return False
     return not wanted.get("summaryId") or str(line.get("id")) == str(wanted["summaryId"])
 

@@ -20,7 +20,7 @@ _LINK = re.compile(r"\[\[\s*([^\[\]:\s][^\[\]:\n]{0,127}?)\s*:\s*(\d{1,16})\s*\]
 
 def preview_of(content: str) -> str:
     """Return the first sentences of a memory's content, up to three, on one line."""
-    preview = ""
+    preview, content = "", content.lstrip()[: LONGEST_PREVIEW * 4]
     for start, end in spans(content)[:3]:
         sentence = " ".join(content[start:end].split())
         if preview and len(preview) + len(sentence) >= LONGEST_PREVIEW:

@@ -76,7 +76,7 @@ class BatchArguments(Arguments):
 class RememberArguments(Arguments):
     collection: Collection
     title: str = Field(min_length=1, max_length=300, pattern=r"\S")
-    content: str = Field(min_length=1, max_length=1_000_000, pattern=r"\S")
+    content: str = Field(min_length=1, max_length=200_000, pattern=r"\S")
     preview: str = Field(
         default="", max_length=2000, description="Two or three sentences; made if it is empty"
     )

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
+from urllib.parse import quote
 
 from groundhook.host.core.types.fields import Fields
 from groundhook.host.core.types.search import FacetCount, TotalIs
@@ -19,17 +20,22 @@ Owner = Literal["app", "tenant", "team", "user"]
 def partition(identity: Identity, owner: Owner) -> str:
     """Return the value of a collection's `tenant_field` for the documents of an identity: "" for
     `app`, the tenant's id for `tenant`, `<tenant>/team/<team>` and `<tenant>/user/<user>` for the
-    others, so that users of two tenants with one id stay apart. Returns "" as well if the identity
-    lacks that part: callers refuse it before."""
+    others, so that users of two tenants with one id stay apart; the ids are percent-encoded.
+    Returns "" as well if the identity lacks that part: callers refuse it before."""
     match owner:
         case "app":
             return ""
         case "tenant":
             return identity.tenant_id
         case "team":
-            return f"{identity.tenant_id}/team/{identity.team_id}" if identity.team_id else ""
+            return _part(identity, "team", identity.team_id)
         case "user":
-            return f"{identity.tenant_id}/user/{identity.user_id}" if identity.user_id else ""
+            return _part(identity, "user", identity.user_id)
+
+
+def _part(identity: Identity, owner: str, id: str) -> str:
+    """Slashes within ids are escaped, so that no two owners have one value."""
+    return f"{quote(identity.tenant_id, safe='')}/{owner}/{quote(id, safe='')}" if id else ""
 
 
 @dataclass(frozen=True, kw_only=True)
