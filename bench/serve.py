@@ -19,7 +19,7 @@ import sys
 import tempfile
 import time
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import ExitStack, asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any, cast
 
@@ -139,7 +139,7 @@ async def ticking(host: Host) -> AsyncIterator[AsyncIterator[Event]]:
 async def our_ticks(request: Request) -> ASGIApp:
     """The same ticks through a pump, a log and a reader."""
     turns: Turns = request.state.turns
-    running = await turns.begin(Ask(owner="bench", assistant_id="", enter=ticking))
+    running = await turns.begin(Ask(owner="bench", assistant_id="", enter=ticking), ExitStack())
     return StreamAnswer(
         open=lambda: running.reader(0, turns.left),
         writer=NativeWriter(Audience(), sse=True),

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from starlette.requests import Request
@@ -64,13 +65,23 @@ async def mcp(call: Call) -> Any:
     assistant = call.request.query_params.get("assistant", "")
     if assistant:
         serving.package(call.who, assistant)
-    everything = "author" in call.who.scopes
     call.request.scope[CALLER] = McpCaller(
         identity=call.who.identity,
         assistant=assistant,
-        assistants=None if everything else serving.offered(call.who),
+        assistants=None if call.who.reaches_all else serving.offered(call.who),
+        admit=partial(_admitted, call),
+        count=partial(serving.limits.count, "turns", call.who.owner),
     )
     return serving.mcp
+
+
+@asynccontextmanager
+async def _admitted(call: Call) -> AsyncIterator[None]:
+    """Admit a whole answer as a turn of the caller. Raises Refused."""
+    if "chat" not in call.who.scopes:
+        raise Refused("not_permitted", "this needs the scope 'chat'")
+    async with call.serving.admitted(call.who):
+        yield
 
 
 async def metadata(call: Call) -> Response:

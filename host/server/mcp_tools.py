@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any, TypeVar, cast
 from urllib.parse import quote
@@ -35,6 +36,7 @@ from groundhook.host.dialects import fold, native
 from groundhook.host.dialects.audience import Audience
 from groundhook.host.dialects.openai_chat import OpenAIChat
 from groundhook.host.dialects.places import address
+from groundhook.host.server.problems import Refused
 
 DOCUMENTS = "groundhook://"  # of resources: groundhook://kb/<collection>/<document>
 MOST_RESULTS = 10
@@ -110,11 +112,14 @@ class FetchedDocument(BaseModel):
 class McpCaller:
     """Who calls. With an `assistant` it is that assistant's tools and collections; without, those
     of the app. With `assistants` a caller without a choice reaches only these, by `ask`, `search`
-    and `fetch` (None: everything)."""
+    and `fetch` (None: everything). `admit` is entered around a whole answer, `count` is called
+    before a tool of the app; both raise HostError above the limits of the caller."""
 
     identity: Identity = Identity()
     assistant: str = ""
     assistants: Sequence[str] | None = None
+    admit: Callable[[], AbstractAsyncContextManager[object]] = nullcontext
+    count: Callable[[], Awaitable[None]] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -155,7 +160,7 @@ class McpTools:
             return await self._call_host(name, arguments, caller, report)
         except NotPermitted:
             return McpAnswer(text=NOT_PERMITTED, failed=True)
-        except UsageError as exc:
+        except (UsageError, Refused) as exc:
             return McpAnswer(
                 text=f"{exc.message} ({exc.hint})" if exc.hint else exc.message, failed=True
             )
@@ -197,6 +202,8 @@ class McpTools:
     ) -> McpAnswer:
         if not caller.assistant and caller.assistants is not None:
             raise UnknownName("tool", name, [tool.name for tool in self._own_tools(caller)])
+        if caller.count is not None:
+            await caller.count()
         seen: list[ToolProgress] = []
 
         def note(event: Event) -> None:
@@ -275,7 +282,10 @@ class McpTools:
         whole = native.Whole()
         chat = OpenAIChat(id="", model="", created=0, public_url=self.public_url)
         gathered, sent, text, steps = whole.begin(), chat.begin(), "", 0
-        async with self.host.stream(assistant, wanted.question, identity=caller.identity) as events:
+        async with (
+            caller.admit(),
+            self.host.stream(assistant, wanted.question, identity=caller.identity) as events,
+        ):
             async for event in events:
                 seen = audience.of(event)
                 if seen is None:

@@ -124,7 +124,7 @@ async def search(call: Call) -> Response:
     wanted = asking.strict(SearchAsk, await call.json())
     if wanted.assistant is not None:
         call.serving.package(call.who, wanted.assistant)
-    elif "author" not in call.who.scopes:
+    elif not call.who.reaches_all:
         raise UsageError("assistant: name one, whose collections and models are searched")
     fields = wanted.model_dump(exclude={"assistant"}, exclude_unset=True)
     result = await call.serving.host.search(

@@ -27,6 +27,7 @@ from groundhook.host.server.serving import Call
 from groundhook.host.server.sse import SSE, FoldWriter, folded
 from groundhook.host.server.turn_api import stream, turn_headers
 from groundhook.host.server.turns import Ask, Running
+from groundhook.host.server.who import Who
 
 IGNORED = "x-groundhook-ignored"
 LONGEST_HEADER = 1000
@@ -95,7 +96,7 @@ async def chat_completions(call: Call) -> ASGIApp:
     headers = {IGNORED: _header(ignored)} if ignored else {}
     messages = asking.bounded(heard.messages, settings.limits)
     if (task := _task(call, wanted, messages)) is not None:
-        text = await _task_text(call, settings, task, messages, package.name)
+        text = await _task_text(call, who, task, messages, package.name)
         return _whole_task(wanted, text, headers)
     messages = asking.pointing_at(messages, wanted.groundhook.data.sources)
     options = _options(call, wanted, settings)
@@ -215,11 +216,12 @@ def _task(call: Call, wanted: ChatRequest, messages: Sequence[Message]) -> Any:
 
 
 async def _task_text(
-    call: Call, settings: ServerSettings, task: Any, messages: Sequence[Message], name: str
+    call: Call, who: Who, task: Any, messages: Sequence[Message], name: str
 ) -> str:
-    if settings.openai.tasks == "off":
+    tasks = call.serving.settings.openai.tasks
+    if tasks == "off":
         return answer_task(task, messages[-1].text, name)
-    return await call.serving.complete(settings.openai.tasks, messages)
+    return await call.serving.complete(who, tasks, messages)
 
 
 def _whole_task(wanted: ChatRequest, text: str, headers: Mapping[str, str]) -> Response:

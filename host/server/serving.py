@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import hmac
-from collections.abc import Awaitable, Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from contextlib import ExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -77,19 +77,32 @@ class Serving:
 
     async def begin(self, who: Who, ask: Ask) -> Running:
         """Begin a turn for somebody within the limits. Raises Refused, and what cannot begin."""
+        self.package(who, ask.assistant_id)
+        async with self.admitted(who) as place:
+            return await self.turns.begin(ask, place)
+
+    @asynccontextmanager
+    async def admitted(self, who: Who) -> AsyncIterator[ExitStack]:
+        """Hold a place of somebody for a turn, within the limits: until the end of the block, or of
+        what takes the place over. Raises Refused."""
         if self.draining:
             raise Refused("draining", "the server is about to stop", headers={"retry-after": "5"})
-        self.package(who, ask.assistant_id)
-        self.limits.admit_turn(self.turns.of(ask.owner), self.turns.under_way)
+        self.limits.admit_turn(self.turns.of(who.owner), self.turns.under_way)
         self.limits.admit_stream()
-        await self.limits.count("turns", who.owner)
-        return await self.turns.begin(ask)
+        with ExitStack() as place:
+            place.enter_context(self.turns.place(who.owner))  # before anything is awaited
+            await self.limits.count("turns", who.owner)
+            yield place
 
-    async def complete(self, connector: str, messages: Sequence[Message]) -> str:
-        """Return the answer of a language model, without an assistant. Raises HostError."""
+    async def complete(self, who: Who, connector: str, messages: Sequence[Message]) -> str:
+        """Return the answer of a language model, without an assistant, within the limits of turns.
+        Raises HostError."""
         call = ModelCall(messages=messages, question=messages[-1].text)
         parts: list[str] = []
-        async with self.host.runtime.connectors(connector).stream(call) as deltas:
+        async with (
+            self.admitted(who),
+            self.host.runtime.connectors(connector).stream(call) as deltas,
+        ):
             async for delta in deltas:
                 if isinstance(delta, TextDelta):
                     parts.append(delta.text)

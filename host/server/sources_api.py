@@ -96,9 +96,9 @@ def _key(spec: ModelSpec, text: str) -> Any:
 
 
 def _may_read(call: Call, kind: str, name: str) -> None:
-    """Raise UnknownName for a source that no assistant of the caller may use. Authors may read
-    all."""
-    if "author" in call.who.scopes:
+    """Raise UnknownName for a source that no assistant of the caller may use. Authors of all
+    assistants may read every source."""
+    if call.who.reaches_all:
         return
     host = call.serving.host
     for id in call.serving.offered(call.who):

@@ -101,12 +101,13 @@ async def _listed(call: Call) -> list[ToolInfo]:
 
 
 def _assistant(call: Call) -> str | None:
-    """Return the assistant whose tools are meant; None for those of the app, for authors."""
+    """Return the assistant whose tools are meant; None for those of the app, for authors
+    of all assistants."""
     assistant = call.request.query_params.get("assistant")
     if assistant:
         call.serving.package(call.who, assistant)
         return assistant
-    if "author" not in call.who.scopes:
+    if not call.who.reaches_all:
         raise UsageError("assistant: name one, whose tools are listed and called")
     return None
 

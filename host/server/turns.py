@@ -16,6 +16,7 @@ from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import (
     AbstractAsyncContextManager,
     AbstractContextManager,
+    ExitStack,
     asynccontextmanager,
     contextmanager,
 )
@@ -267,10 +268,21 @@ class Turns:
         """How many of an owner's are not over."""
         return self._under_way[owner]
 
-    async def begin(self, ask: Ask) -> Running:
-        """Begin a turn; return when its first event is there. Raises what cannot begin, as
-        `Host.stream` does."""
-        running = await self._tasks.start(self._pump, ask)
+    @contextmanager
+    def place(self, owner: str) -> Iterator[None]:
+        """Count one more of an owner's as under way while the block runs."""
+        self._under_way[owner] += 1
+        try:
+            yield
+        finally:
+            self._under_way[owner] -= 1
+            if not self._under_way[owner]:
+                del self._under_way[owner]
+
+    async def begin(self, ask: Ask, place: ExitStack) -> Running:
+        """Begin a turn; return when its first event is there. The turn takes over the place of its
+        owner. Raises what cannot begin, as `Host.stream` does."""
+        running = await self._tasks.start(self._pump, ask, place)
         assert isinstance(running, Running)
         return running
 
@@ -303,8 +315,11 @@ class Turns:
         if not running.readers:
             running.stop()
 
-    async def _pump(self, ask: Ask, *, task_status: anyio.abc.TaskStatus[Running]) -> None:
+    async def _pump(
+        self, ask: Ask, place: ExitStack, *, task_status: anyio.abc.TaskStatus[Running]
+    ) -> None:
         running: Running | None = None
+        held = ExitStack()
         log_bytes, behind_bytes = self.settings.log_kb * 1024, self.settings.behind_kb * 1024
         try:
             with anyio.CancelScope() as scope:
@@ -313,7 +328,7 @@ class Turns:
                         if running is None:
                             running = Running(ask, event.turn_id, scope)
                             self._turns[running.turn_id] = running
-                            self._under_way[ask.owner] += 1
+                            held = place.pop_all()
                             running.append(event)
                             task_status.started(running)
                         else:
@@ -330,9 +345,7 @@ class Turns:
         finally:
             if running is not None:
                 running.complete()
-                self._under_way[ask.owner] -= 1
-                if not self._under_way[ask.owner]:
-                    del self._under_way[ask.owner]
+                held.close()
                 self.ended(running)
 
     async def sweep(self) -> None:

@@ -57,6 +57,12 @@ class Who:
     anonymous: bool = False
 
     @property
+    def reaches_all(self) -> bool:
+        """Whether the caller may read everything of the app: an author whose key lists no
+        assistants."""
+        return "author" in self.scopes and self.assistants is None
+
+    @property
     def owner(self) -> str:
         """What turns, limits and idempotency keys belong to."""
         identity = self.identity

@@ -208,3 +208,13 @@ def test_a_task_may_be_asked_of_a_language_model(serve: Serve) -> None:
     ):
         answered = client.post("/v1/chat/completions", json=body).json()
     assert answered["choices"][0]["message"]["content"] == "A title"
+
+
+def test_a_task_that_a_language_model_answers_counts_as_a_turn(serve: Serve) -> None:
+    body = {"model": "tea", "messages": [{"role": "user", "content": "### Task: title"}]}
+    with (
+        serve(openai={"tasks": "titles"}, limits={"turns_per_minute": 2}) as served,
+        served.client(OTHER, **{"x-groundhook-task": "title_generation"}) as client,
+    ):
+        answers = [client.post("/v1/chat/completions", json=body) for _ in range(3)]
+    assert [answer.status_code for answer in answers] == [200, 200, 429]

@@ -15,6 +15,8 @@ from mcp import Client, MCPError
 from mcp.client.streamable_http import streamable_http_client
 from mcp.types import TextContent
 
+from groundhook.host.server.keys import make_key
+from groundhook.host.server.who import ALL_SCOPES
 from tests.server.conftest import LOCAL, OTHER, READER, Served, serving, settings, write
 
 NOTES = {
@@ -161,3 +163,49 @@ async def test_an_assistant_that_is_not_offered_is_no_mcp_server(house: Served) 
     with pytest.raises((MCPError, ExceptionGroup)):
         async with connected(house, OTHER, "/mcp?assistant=closed") as client:
             await client.list_tools()
+
+
+NARROW, ASKS = make_key(), make_key()
+NARROW_KEYS = [
+    {"name": "narrow", "key": NARROW, "user": "n", "scopes": ALL_SCOPES, "assistants": ["house"]},
+    {"name": "searches", "key": OTHER, "user": "o", "scopes": ["search"]},
+    {"name": "asks", "key": ASKS, "user": "a", "scopes": ["chat", "search"]},
+]
+
+
+@pytest.fixture
+def limited(tmp_path: Path) -> Iterator[Served]:
+    given = settings(auth={"keys": NARROW_KEYS}, limits={"turns_per_minute": 2})
+    folder = write(tmp_path / "app", {**NOTES, "agent/agent.yml": given})
+    with serving(Path(folder)) as served:
+        yield served
+
+
+async def test_answers_and_tools_over_mcp_need_their_scope_and_count_as_turns(
+    limited: Served,
+) -> None:
+    async def texts(key: str, name: str, arguments: dict[str, str], times: int) -> list[str]:
+        async with connected(limited, key, "/mcp?assistant=house") as client:
+            answers = [await client.call_tool(name, arguments) for _ in range(times)]
+        return [str(one.content[0].text) if one.is_error else "answered" for one in answers]  # type: ignore[union-attr]
+
+    over = "2 turns a minute are allowed"
+    assert await texts(OTHER, "ask", {"question": "?"}, 1) == ["this needs the scope 'chat'"]
+    assert await texts(ASKS, "ask", {"question": "lift?"}, 3) == ["answered", "answered", over]
+    searched = await texts(OTHER, "search_documents", {"query": "lift"}, 3)
+    assert searched == ["answered", "answered", over]
+
+
+async def test_an_author_whose_key_lists_assistants_reaches_nothing_beyond_them(
+    limited: Served,
+) -> None:
+    async with connected(limited, NARROW) as client:
+        tools = {tool.name: tool for tool in (await client.list_tools()).tools}
+    assert set(tools) == {"ask", "search", "fetch"}
+    assert tools["ask"].input_schema["properties"]["assistant"]["enum"] == ["house"]
+    with limited.client(NARROW) as client:
+        assert client.get("/api/tools").status_code == 400
+        assert client.post("/api/search", json={"query": "x"}).status_code == 400
+        for source in ("kb/agents.closed.kb/x", "db/agents.closed.tea/1"):
+            answer = client.get(f"/api/sources/{source}")
+            assert (answer.status_code, "no source" in answer.text) == (404, True)

@@ -6,10 +6,11 @@ import json
 import threading
 from typing import Any
 
+import anyio
 import httpx
 import pytest
 
-from tests.server.conftest import OTHER, READER, Serve, Served, lines, sse
+from tests.server.conftest import LOCAL, OTHER, READER, Serve, Served, lines, sse
 
 ASK = {"assistant": "tea", "text": "all teas"}
 LATE = {"assistant": "late", "text": "When?"}
@@ -256,3 +257,20 @@ def test_a_search_is_a_result_with_addresses_for_clients(served: Served) -> None
     assert found["items"][0]["url"] == f"{served.url}/api/sources/db/tea/1"
     assert (refused.status_code, refused.json()["code"]) == (403, "not_permitted")
     assert "did you mean 'query'?" in wrong.json()["detail"]
+
+
+async def test_turns_that_begin_together_are_no_more_than_are_allowed(serve: Serve) -> None:
+    ask = {"assistant": "late", "text": "?", "leaving": "continue"}
+    headers = {"authorization": f"Bearer {LOCAL}"}
+    statuses: list[int] = []
+    with serve(limits={"turns_at_once": 2, "turns_per_minute": 1000}) as served:
+        async with httpx.AsyncClient(base_url=served.url, headers=headers, timeout=20) as client:
+
+            async def begin() -> None:
+                async with client.stream("POST", "/api/turns", json=ask) as answer:
+                    statuses.append(answer.status_code)
+
+            async with anyio.create_task_group() as tasks:
+                for _ in range(8):
+                    tasks.start_soon(begin)
+    assert sorted(statuses) == [200, 200, *[429] * 6]
