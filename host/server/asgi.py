@@ -69,7 +69,7 @@ async def open_serving(host: Host, opening: Opening, logs: Logs) -> AsyncIterato
     limits = Limits(settings.limits)
     async with (
         open_turns(host, settings.streams, logs.turn) as turns,
-        open_mcp(host, settings.public_url) as mcp,
+        open_mcp(host, settings) as mcp,
     ):
         yield Serving(
             host=host,

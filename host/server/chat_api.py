@@ -236,6 +236,7 @@ async def _turn(call: Call, body: bytes, leaving: Leaving, enter: _Enter) -> ASG
     running = await serving.repeats.once(
         who.owner,
         call.request.headers.get("idempotency-key"),
+        f"{call.request.method} {call.request.url.path}",
         body,
         serving.turns.get,
         lambda: serving.begin(who, ask),

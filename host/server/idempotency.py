@@ -1,4 +1,5 @@
-"""Requests that are sent twice: the same key and body of the same caller are the same turn."""
+"""Requests that are sent twice: the same key, address and body of the same caller are the
+same turn."""
 
 from __future__ import annotations
 
@@ -32,21 +33,25 @@ class Repeats:
         self,
         owner: str,
         key: str | None,
+        address: str,
         body: bytes,
         find: Callable[[str], Running | None],
         begin: Callable[[], Awaitable[Running]],
     ) -> Running:
-        """Return the turn of an earlier request with this key, or begin one. Raises Refused for
-        another body, or while the first request is being taken in."""
+        """Return the turn of an earlier request with this key, or begin one. `address` is its
+        method and path. Raises Refused for another address or body, or while the first request is
+        being taken in."""
         if key is None:
             return await begin()
         if not _VISIBLE.fullmatch(key):
             raise UsageError("Idempotency-Key must have 1 to 128 visible characters")
-        digest = sha256(body).digest()
+        digest = sha256(f"{address}\n".encode() + body).digest()
         known = self._known.get((owner, key))
         if known is not None:
             if known.digest != digest:
-                raise Refused("idempotency_mismatch", "this Idempotency-Key had another body")
+                raise Refused(
+                    "idempotency_mismatch", "this Idempotency-Key had another body or address"
+                )
             if not known.turn_id:
                 raise Refused("idempotency_busy", "the first request is being taken in")
             if (running := find(known.turn_id)) is not None:

@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
-from starlette.types import Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from groundhook.host.app.host import Host
 from groundhook.host.core.extras import lacking
+from groundhook.host.core.server_settings import ServerSettings
+from groundhook.host.server.asking import read_body
 from groundhook.host.server.mcp_tools import McpCaller, McpTools
 from groundhook.host.server.problems import Refused
 
@@ -23,7 +25,6 @@ if TYPE_CHECKING:
 PATH = "/mcp"
 METADATA = "/.well-known/oauth-protected-resource/mcp"
 CALLER = "groundhook.mcp_caller"  # in the scope of a request
-LARGEST = 4 * 1024 * 1024
 
 
 class McpEndpoint:
@@ -35,17 +36,30 @@ class McpEndpoint:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         await self._manager.handle_request(scope, receive, send)
 
+    def with_body(self, body: bytes) -> ASGIApp:
+        """Return the app for a request whose body has been read."""
+
+        async def app(scope: Scope, receive: Receive, send: Send) -> None:
+            messages = iter([{"type": "http.request", "body": body, "more_body": False}])
+
+            async def replayed() -> Message:
+                return next(messages, None) or await receive()
+
+            await self(scope, replayed, send)
+
+        return app
+
 
 @asynccontextmanager
-async def open_mcp(host: Host, public_url: str) -> AsyncIterator[McpEndpoint | None]:
+async def open_mcp(host: Host, settings: ServerSettings) -> AsyncIterator[McpEndpoint | None]:
     """Open the MCP server; None where the extra `mcp` is not installed."""
     if lacking("mcp"):
         yield None
         return
     from groundhook.host.server.mcp_server import http_manager, mcp_server
 
-    tools = McpTools(host=host, connector=True, public_url=public_url)
-    manager = http_manager(mcp_server(tools, _caller_of), LARGEST)
+    tools = McpTools(host=host, connector=True, public_url=settings.public_url)
+    manager = http_manager(mcp_server(tools, _caller_of), settings.limits.body_kb * 1024)
     async with manager.run():
         yield McpEndpoint(manager)
 
@@ -57,7 +71,7 @@ def _caller_of(context: Any) -> McpCaller:
     return caller
 
 
-async def mcp(call: Call) -> Any:
+async def mcp(call: Call) -> ASGIApp:
     """Tools, documents and whole answers for MCP clients."""
     serving = call.serving
     if serving.mcp is None:
@@ -72,7 +86,7 @@ async def mcp(call: Call) -> Any:
         admit=partial(_admitted, call),
         count=partial(serving.limits.count, "turns", call.who.owner),
     )
-    return serving.mcp
+    return serving.mcp.with_body(await read_body(call.request, serving.settings.limits))
 
 
 @asynccontextmanager

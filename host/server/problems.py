@@ -59,7 +59,7 @@ KINDS: Mapping[str, Kind] = {
     "wrong_type": Kind(415, "Wrong type", "The body must be JSON in UTF-8, not compressed."),
     "wrong_host": Kind(421, "Wrong host", "The server does not answer under this name."),
     "idempotency_mismatch": Kind(
-        422, "Another request", "The Idempotency-Key was used with another body."
+        422, "Another request", "The Idempotency-Key was used with another body or address."
     ),
     "rate_limited": Kind(429, "Too many requests", "Try again after the time in Retry-After."),
     "internal": Kind(500, "Internal error", "The server's log has the reason, by the id."),

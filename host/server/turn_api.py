@@ -42,6 +42,7 @@ async def create(call: Call) -> ASGIApp:
     running = await serving.repeats.once(
         call.who.owner,
         call.request.headers.get("idempotency-key"),
+        f"{call.request.method} {call.request.url.path}",
         body,
         serving.turns.get,
         lambda: serving.begin(call.who, ask),

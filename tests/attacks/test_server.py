@@ -146,6 +146,19 @@ def test_a_body_that_is_sent_a_byte_at_a_time_is_given_up(served: Served) -> Non
         assert time.monotonic() - began < 5
 
 
+def test_a_body_for_mcp_is_bounded_in_size_and_time_as_others_are(served: Served) -> None:
+    large = b'{"jsonrpc": "2.0", "id": 1, "method": "ping"}' + b" " * 70_000
+    with served.client() as client:
+        assert client.post("/mcp", content=large, headers=JSON).status_code == 413
+    with connected(served) as sock:
+        sock.sendall(
+            b"POST /mcp HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-type: application/json\r\n"
+            + f"authorization: Bearer {LOCAL}\r\ncontent-length: 50\r\n\r\n{{".encode()
+        )
+        assert b" 400 " in sock.recv(1000).splitlines()[0]  # though the rest never comes
+    answered(served)
+
+
 def test_lines_that_smuggle_a_request_are_refused(served: Served) -> None:
     host = served.url.removeprefix("http://")
     for head in (

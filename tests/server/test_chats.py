@@ -217,3 +217,13 @@ def test_another_process_reads_and_stops_a_turn_of_a_chat(tmp_path: Any) -> None
             theirs = sse(running)
     assert [data for _, _, data in ours] == [data for _, _, data in theirs]
     assert ours[-2][2]["code"] == "stopped"
+
+
+def test_an_idempotency_key_of_one_chat_begins_no_turn_of_another(client: httpx.Client) -> None:
+    one, two = chat_of(client), chat_of(client)
+    headers = {**JSON, "idempotency-key": "shared-by-chats"}
+    statuses = [
+        client.post(f"/api/chats/{chat}/turns", json={"text": "teas"}, headers=headers).status_code
+        for chat in (one, two)
+    ]
+    assert statuses == [200, 422]
