@@ -179,6 +179,10 @@ class Keyring:
             return None
         return found
 
+    def acting(self) -> list[str]:
+        """Return the names of the keys that act for others; ids of their users begin with them."""
+        return [key.name for key in (*self._fixed, *self._file.all()) if key.acts_for]
+
     def by_id(self, id: str) -> Key | None:
         """Return the key of an id, unless it ended."""
         found = next((key for key in (*self._fixed, *self._file.all()) if key.id == id), None)

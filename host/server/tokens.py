@@ -108,13 +108,16 @@ class Tokens:
             options={"require": list(REQUIRED)},
         )
         named = settings.claims
+        user = _claim(claims, named.user)
+        if not user:
+            raise ValueError("no user")
+        if len(self._issuers) > 1:  # each has its own users; no issuer has a space
+            user = f"{settings.issuer} {user}"
         identity = Identity(
-            user_id=_claim(claims, named.user),
+            user_id=user,
             team_id=_claim(claims, named.team),
             tenant_id=_claim(claims, named.tenant),
         )
-        if not identity.user_id:
-            raise ValueError("no user")
         return identity, _scopes(claims, named.scopes), settings.issuer
 
     async def _key(self, settings: JWTSettings, header: Mapping[str, Any]) -> Any:

@@ -112,6 +112,10 @@ class SignIn:
 
     async def _by_token(self, given: str) -> Who:
         identity, scopes, issuer = await self._tokens.read(given)
+        if identity.user_id.startswith(tuple(f"{name}:" for name in self._keys.acting())):
+            raise Refused(
+                "unauthenticated", "the token's user is one that a key with `acts_for` speaks for"
+            )
         name = f"{issuer}:{identity.user_id}"
         return Who(identity=identity, name=name, scopes=frozenset(scopes))
 

@@ -323,3 +323,20 @@ def test_behind_a_proxy_the_client_is_the_rightmost_address_that_is_none_of_them
         }
         answer = client.post("/api/turns", json=ask, headers=headers).json()
     assert answer["metadata"]["client"]["ip"] == "203.0.113.9"
+
+
+def test_users_of_two_issuers_and_of_a_key_that_acts_for_others_are_never_one(serve: Serve) -> None:
+    secret = "s" * 40
+    issuers = ("https://one.example", "https://two.example")
+    web = {"name": "web", "key": OTHER, "acts_for": True}
+
+    def user(count: int, issuer: str, sub: str) -> Any:
+        entries = [{"issuer": each, "audience": "a", "secret": secret} for each in issuers[:count]]
+        claims = {"sub": sub, "iss": issuer, "aud": "a", "exp": int(time.time()) + 60}
+        token = jwt.encode(claims, secret, algorithm="HS256")
+        with serve(auth={"jwt": entries, "keys": [web]}) as served, served.client(token) as client:
+            return who(client).get("user")
+
+    assert [user(2, each, "ada") for each in issuers] == [f"{each} ada" for each in issuers]
+    assert user(1, issuers[0], "ada") == "ada"
+    assert user(1, issuers[0], "web:ada") is None
