@@ -8,12 +8,13 @@ import os
 import pty
 import re
 import select
+import sqlite3
 import stat
 import subprocess
 import termios
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 from tests.cli.conftest import COMMAND, ENVIRONMENT
@@ -111,6 +112,18 @@ def kept(app: Path) -> list[dict[str, object]]:
     return [json.loads(line) for line in done.stdout.splitlines()]
 
 
+def under_way(app: Path) -> bool:
+    """Whether a turn of a conversation runs."""
+    database = app / ".groundhook/chats.sqlite"
+    if not database.exists():
+        return False
+    with closing(sqlite3.connect(f"file:{database}?mode=ro", uri=True)) as rows:
+        try:
+            return bool(rows.execute("select 1 from turns where state = 'running'").fetchall())
+        except sqlite3.OperationalError:  # the tables are being made
+            return False
+
+
 def test_a_conversation_in_a_terminal(shop: Path) -> None:
     with terminal(shop, "chat", "shop") as screen:
         screen.until("/help shows the commands")
@@ -144,8 +157,7 @@ def test_ctrl_c_stops_the_answer_and_not_the_program(shop: Path) -> None:
         begin = len(screen.text)
         screen.type("Wait for ever\r")
         screen.until("Wait for ever", after=begin)
-        database = shop / ".groundhook/chats.sqlite"
-        while not database.exists():  # the turn begins; the test's own deadline is the bound
+        while not under_way(shop):  # the test's own deadline is the bound
             select.select([], [], [], 0.05)
         screen.type("\x03")
         place = screen.until("(stopped)", after=begin)

@@ -232,7 +232,7 @@ async def test_sleep_waits_and_refuses_nonsense(hooks: Hooks) -> None:
             "ctx.space.Get('x')",
             "reading 'Get'); ctx.space is not offered by this host: use ctx.memory",
         ),
-        ("ctx.serch.KB('q')", "memory (did you mean 'search'?)"),
+        ("ctx.serch.KB('q')", "chat (did you mean 'search'?)"),
         ("ctx.search.web('q')", "Document (did you mean 'Web'?)"),
         (
             "ctx.search.Wbe('q')",

@@ -650,6 +650,7 @@ async def test_keywords_of_a_delegate_are_searched_for(server: Loopback) -> None
     assert asking.nodes["keywords"].data["weights"] == [0.9, 1.0]
     assert asking.delegates.requests[0][2] == {
         "query": "What are the rivers of Berlin?",
+        "content": "What are the rivers of Berlin?",  # the name that other packages read
         "max_keywords": 2,
     }
 
