@@ -23,7 +23,12 @@ from groundhook.host.server.meta_api import AssistantInfo, SearchAsk, SignInRequ
 from groundhook.host.server.openai_api import ChatRequest
 from groundhook.host.server.serving import Call, Endpoint
 
-ASSISTANT_QUERY = (("assistant", "whose tools are meant; needed without the scope `author`"),)
+ASSISTANT_QUERY = (
+    (
+        "assistant",
+        "whose tools are meant; needed without `author`, or if a key lists some",
+    ),
+)
 STREAM_QUERY = (
     ("events", "only these types, with commas: `text,citation,stream_end`"),
     ("trace", "`1`: with the steps of the turn; for the scope `author`"),
