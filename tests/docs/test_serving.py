@@ -13,7 +13,6 @@ from collections.abc import Iterator
 from contextlib import redirect_stdout
 from pathlib import Path
 
-import anyio
 import pytest
 
 from groundhook.host.app.opening import open_host
@@ -23,6 +22,7 @@ from groundhook.host.core.server_settings import ServerSettings
 from groundhook.host.server.asgi import check_settings
 from groundhook.host.server.http_doc import DOCUMENT, document
 from tests.docs.test_tutorial import BLOCK
+from tests.loops import run as run_apart
 from tests.server.conftest import LOCAL, Served, serving, settings, write
 
 ROOT = Path(__file__).parents[2]
@@ -54,7 +54,7 @@ def docs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
         async with open_host(app) as host:
             await host.add_documents("docs", app / "files")
 
-    anyio.run(add)
+    run_apart(add)
     with serving(app) as served:
         yield served
 
@@ -145,11 +145,11 @@ def test_a_backup_brings_chats_back(tmp_path: Path) -> None:
         async with open_host(app) as host, host.chat("a", chat_id=id) as chat:
             return [message.text for message in await chat.messages()]
 
-    id = anyio.run(ask)
+    id = run_apart(ask)
     (console,) = blocks("docs/production.md", "console")
     for line in console.splitlines():
         subprocess.run(["/bin/sh", "-c", line[2:]], cwd=tmp_path, check=True)
-    assert anyio.run(read, id)[0] == "Hello"
+    assert run_apart(read, id)[0] == "Hello"
 
 
 @pytest.mark.parametrize("page", ["docs/http.md", "docs/clients.md", "docs/production.md"])

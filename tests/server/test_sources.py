@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from groundhook.host.server.table import ENDPOINTS
+from tests.loops import run as run_apart
 from tests.server.conftest import LOCAL, OTHER, READER, Serve, Served, serving, settings, write
 
 ROOT = Path(__file__).parents[2]
@@ -45,7 +46,6 @@ def test_a_passage_is_shown_in_its_document_with_the_extent_marked(tmp_path: Pat
             ),
         },
     )
-    import anyio
 
     from groundhook.host.app.opening import open_host
 
@@ -53,7 +53,7 @@ def test_a_passage_is_shown_in_its_document_with_the_extent_marked(tmp_path: Pat
         async with open_host(app) as host:
             await host.add_documents("notes", app / "notes")
 
-    anyio.run(add)
+    run_apart(add)
     ask = {"assistant": "tea", "text": "How long does black tea take?", "search": True}
     with serving(app) as served, served.client(OTHER) as client:
         accept = {"accept": "application/json"}

@@ -6,6 +6,7 @@ import json
 import re
 import shutil
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -46,7 +47,8 @@ def tools(
     )
 
     def run_tools(*arguments: str) -> tuple[int, str, str]:
-        code = run(["tools", *arguments, "--app", str(app)])
+        with ThreadPoolExecutor(1) as apart:  # a fixture's loop may be open in this thread
+            code = apart.submit(run, ["tools", *arguments, "--app", str(app)]).result()
         captured = capfd.readouterr()
         return code, captured.out, captured.err
 
