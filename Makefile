@@ -3,7 +3,7 @@
 PYTHON ?= $(shell for python in python3 python3.14 python3.13 python3.12 python3.11 python; do \
 	$$python -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1 && echo $$python && break; done)
 BIN := .venv/bin
-BENCHES := hooks calls turn embedder kb kb_adding db db_questions delegation web toolkits
+BENCHES := hooks calls turn embedder kb kb_adding db db_questions delegation web toolkits conversations
 
 .PHONY: help install demo test test-packaging coverage lint docs bench figures clean
 

@@ -15,6 +15,7 @@ from groundhook.host.core.channel import Channel
 from groundhook.host.core.errors import HostError
 from groundhook.host.core.types.events import Event
 from tests.keys import NEVER_SHOWN
+from tests.loopback.databases import NotThere, serving
 
 # Two busy cores make single examples slow by chance, and a fresh clone makes its table of characters
 # within the first; the timeout of a whole test still holds.
@@ -94,3 +95,17 @@ def make_app(tmp_path: Path) -> MakeApp:
         return app
 
     return make
+
+
+@pytest.fixture(scope="session")
+def postgresql(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[str]:
+    """The URL of a PostgreSQL server, shared by the workers of a run."""
+    base = tmp_path_factory.getbasetemp()
+    shared = base.parent if hasattr(request.config, "workerinput") else base
+    try:
+        with serving("postgresql", shared) as server:
+            yield server.url
+    except NotThere as reason:
+        pytest.skip(f"no PostgreSQL to test with: {reason}")

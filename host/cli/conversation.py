@@ -1,7 +1,8 @@
 """A conversation at the command line: questions are read, answers are shown as they come.
 
-`groundhook chat` and `groundhook dev` share it. Where a person types, Ctrl-C stops the answer that
-is under way, and words that begin with a slash are commands.
+`groundhook chat` and `groundhook dev` share it. Lines such as `/new` are commands, typed or piped.
+Where a person types, Ctrl-C stops the answer that is under way, and a word that only looks like a
+command is not sent as a question.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from groundhook.host.core.error_events import failures
 from groundhook.host.core.errors import HostError
 from groundhook.host.core.exception_groups import unwrapped
 from groundhook.host.core.types.chats import KeptCitation
-from groundhook.host.core.types.events import Event, Failed, Trace, TraceNode
+from groundhook.host.core.types.events import Event, Failed, Trace, TraceNode, Warned
 from groundhook.host.dialects.kept import events_of, kept
 
 if TYPE_CHECKING:
@@ -70,10 +71,7 @@ class Conversation:
         """Ask every line until the lines end. `create`: the chat that is named may be a new one.
         Raises UnknownName for another."""
         if not self._lines.typed:
-            chat = await self._opened(self._chat_id, create=create)
-            async for line in self._lines:
-                if text := line.strip():
-                    await self._answer(chat, text)
+            await self._converse(create=create)
             return
         with unwrapped():
             async with anyio.create_task_group() as tasks:
@@ -83,7 +81,9 @@ class Conversation:
 
     async def _converse(self, *, create: bool) -> None:
         chat = await self._opened(self._chat_id, create=create)
-        await self._greet(chat)
+        typed = self._lines.typed
+        if typed:
+            await self._greet(chat)
         async for line in self._lines:
             text = line.strip()
             if text == "/quit":
@@ -91,13 +91,15 @@ class Conversation:
             if text == "/new":
                 chat = await self._opened(None)
                 self._last = ()
-                self._report.show(Text("A new conversation begins.", "dim"))
-            elif text.startswith("/") and text[1:].isalpha():
+                if typed:
+                    self._report.show(Text("A new conversation begins.", "dim"))
+            elif text in COMMANDS or (typed and text.startswith("/") and text[1:].isalpha()):
                 self._run_command(text)
             elif text:
                 await self._answer(chat, text)
-                self._report.show("")
-        if chat.is_kept:
+                if typed:
+                    self._report.show("")
+        if typed and chat.is_kept:
             hint = f"groundhook chat {self._assistant} --chat {chat.id}"
             self._report.show(Text(f"Continue it with: {hint}", "dim"))
 
@@ -172,6 +174,10 @@ class Conversation:
     # ---- commands
 
     def _run_command(self, word: str) -> None:
+        if self._report.json:
+            message = f"{word} shows nothing with --json: the events have what it would show"
+            self._report.warned(Warned(code="usage", message=message))
+            return
         match word:
             case "/help":
                 for name, about in COMMANDS.items():

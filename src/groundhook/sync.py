@@ -13,7 +13,7 @@ any thread.
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractAsyncContextManager, AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,16 +23,18 @@ from groundhook.host.app.opening import open_host as _open_host
 
 if TYPE_CHECKING:
     from groundhook.handlers.kb.ingest.report import AddReport, Progress
+    from groundhook.host.app.conversations import OpenChat, Question
     from groundhook.host.app.host import Host as _Host
     from groundhook.host.app.plugins import Plugin
     from groundhook.host.app.reload import Swap
     from groundhook.host.core.problems import Problem
+    from groundhook.host.core.types.chats import ChatMessage, Feedback
     from groundhook.host.core.types.events import Event, Warned
     from groundhook.host.core.types.search import SearchRequest, SearchResult
     from groundhook.host.core.types.tools import ToolOutcome
     from groundhook.host.core.types.turn import Identity, Message, TurnOptions
 
-__all__ = ["Host", "open_host"]
+__all__ = ["Chat", "Host", "open_host"]
 
 
 class Host:
@@ -45,7 +47,6 @@ class Host:
         """The ids of the app's assistants, in order."""
         return self._host.assistants()
 
-    @contextmanager
     def stream(
         self,
         assistant_id: str,
@@ -55,7 +56,7 @@ class Host:
         connector: str | Sequence[str] | None = None,
         identity: Identity | Mapping[str, Any] | None = None,
         options: TurnOptions | Mapping[str, Any] | None = None,
-    ) -> Iterator[Iterator[Event]]:
+    ) -> AbstractContextManager[Iterator[Event]]:
         """Enter one turn and read its events; leaving the block stops what is still running. Raises
         UnknownName, ConfigError and TooManyTurns."""
         turn = self._host.stream(
@@ -66,13 +67,23 @@ class Host:
             identity=identity,
             options=options,
         )
-        with self._portal.wrap_async_context_manager(turn) as events:
+        return _entered(self._portal, turn)
 
-            def read() -> Iterator[Event]:
-                while (event := self._portal.call(_next, events)) is not None:
-                    yield event
-
-            yield read()
+    @contextmanager
+    def chat(
+        self,
+        assistant_id: str,
+        *,
+        identity: Identity | Mapping[str, Any] | None = None,
+        chat_id: str | None = None,
+        create: bool = False,
+    ) -> Iterator[Chat]:
+        """Open a conversation that is kept: a new one, or the one with this id. It belongs to the
+        tenant and user of `identity`. `create`: begin one with this id if there is none. Raises
+        UnknownName, ConfigError, UsageError and StorageError."""
+        opening = self._host.chat(assistant_id, identity=identity, chat_id=chat_id, create=create)
+        with self._portal.wrap_async_context_manager(opening) as chat:
+            yield Chat(chat, self._portal)
 
     def search(
         self,
@@ -146,6 +157,71 @@ class Host:
         return self._portal.call(self._host.reload)
 
 
+class Chat:
+    """A kept conversation. Its methods are those of `groundhook.OpenChat`, and wait."""
+
+    def __init__(self, chat: OpenChat, portal: BlockingPortal) -> None:
+        self._chat, self._portal = chat, portal
+
+    @property
+    def id(self) -> str:
+        """Continues the conversation later: `host.chat(assistant, chat_id=id)`."""
+        return self._chat.id
+
+    def send(
+        self,
+        message: Question,
+        *,
+        search: bool | None = None,
+        connector: str | Sequence[str] | None = None,
+        options: TurnOptions | Mapping[str, Any] | None = None,
+    ) -> AbstractContextManager[Iterator[Event]]:
+        """Ask the next question and read the events of its turn. Leaving the block stops what is
+        still running; the text so far is kept. Raises ChatBusy, UsageError, StorageError, and
+        what `Host.stream` raises."""
+        turn = self._chat.send(message, search=search, connector=connector, options=options)
+        return _entered(self._portal, turn)
+
+    def edit(
+        self,
+        message: ChatMessage | str,
+        text: Question,
+        *,
+        search: bool | None = None,
+        connector: str | Sequence[str] | None = None,
+        options: TurnOptions | Mapping[str, Any] | None = None,
+    ) -> AbstractContextManager[Iterator[Event]]:
+        """Ask a question of the chat in other words: a branch beside it. Otherwise as `send`."""
+        turn = self._chat.edit(message, text, search=search, connector=connector, options=options)
+        return _entered(self._portal, turn)
+
+    def regenerate(
+        self,
+        message: ChatMessage | str | None = None,
+        *,
+        search: bool | None = None,
+        connector: str | Sequence[str] | None = None,
+        options: TurnOptions | Mapping[str, Any] | None = None,
+    ) -> AbstractContextManager[Iterator[Event]]:
+        """Ask for another answer beside `message` (None: the last). Otherwise as `send`."""
+        turn = self._chat.regenerate(message, search=search, connector=connector, options=options)
+        return _entered(self._portal, turn)
+
+    def messages(self, leaf: str = "") -> Sequence[ChatMessage]:
+        """Return the messages of the branch that is shown, or of the one that ends in `leaf`.
+        Raises UnknownName."""
+        return self._portal.call(self._chat.messages, leaf)
+
+    def rate(self, message: ChatMessage | str, feedback: Feedback | Mapping[str, Any]) -> None:
+        """Keep what the reader thinks of an answer. Raises UnknownName, UsageError."""
+        self._portal.call(self._chat.rate, message, feedback)
+
+    def stop(self) -> bool:
+        """Stop the turn that runs in this object; return whether one was running. Called from
+        another thread than the one that reads the events."""
+        return self._portal.call(self._chat.stop)
+
+
 @contextmanager
 def open_host(
     path: str | Path = ".",
@@ -161,6 +237,19 @@ def open_host(
         ) as host,
     ):
         yield Host(host, portal)
+
+
+@contextmanager
+def _entered(
+    portal: BlockingPortal, turn: AbstractAsyncContextManager[AsyncIterator[Event]]
+) -> Iterator[Iterator[Event]]:
+    with portal.wrap_async_context_manager(turn) as events:
+
+        def read() -> Iterator[Event]:
+            while (event := portal.call(_next, events)) is not None:
+                yield event
+
+        yield read()
 
 
 async def _next(events: AsyncIterator[Event]) -> Event | None:

@@ -6,10 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from secrets import token_hex
-from urllib.parse import quote
 
-import psycopg
 import pytest
 
 from groundhook.host.chats.ports import ChatStore
@@ -17,7 +14,7 @@ from groundhook.host.chats.store import chat_store
 from groundhook.host.chats.tables import CHATS
 from groundhook.host.core.app_settings import StoreSettings
 from groundhook.host.storage.opening import open_storage
-from tests.loopback.databases import NotThere, serving
+from tests.loopback.databases import own_schema
 
 KINDS = ("sqlite", "postgresql")
 
@@ -34,32 +31,6 @@ class Place:
         """Open it once more, as another process would."""
         with open_storage(self.settings, self.file, [CHATS], noun="the chats") as storage:
             yield chat_store(storage)
-
-
-@pytest.fixture(scope="session")
-def postgresql(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[str]:
-    """The URL of a PostgreSQL server, shared by the workers of a run."""
-    base = tmp_path_factory.getbasetemp()
-    shared = base.parent if hasattr(request.config, "workerinput") else base
-    try:
-        with serving("postgresql", shared) as server:
-            yield server.url
-    except NotThere as reason:
-        pytest.skip(f"no PostgreSQL to test with: {reason}")
-
-
-@contextmanager
-def own_schema(server: str) -> Iterator[str]:
-    """A new schema → the URL of a database that has nothing else."""
-    name = f"chats_{token_hex(6)}"
-    with psycopg.connect(server, autocommit=True) as db:
-        db.execute(f"create schema {name}".encode())
-        try:
-            yield f"{server}?options={quote(f'-csearch_path={name}')}"
-        finally:
-            db.execute(f"drop schema {name} cascade".encode())
 
 
 @pytest.fixture(params=KINDS)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import AbstractContextManager, asynccontextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,7 @@ from groundhook.host.core.types.events import Event, StreamStart, Text
 from groundhook.host.core.types.tools import Tool
 from groundhook.host.dialects.kept import kept
 from groundhook.host.llm.scripted import ScriptedConnector
+from groundhook.sync import open_host as open_sync
 from tests.conftest import MakeApp
 from tests.turn.test_stream import ASSISTANT, app_with, end, kb, of, scripted, web
 
@@ -88,6 +90,29 @@ async def test_a_conversation_goes_on_in_another_process(make_app: MakeApp) -> N
         texts = [message.text for message in await chat.messages()]
     assert texts == ["First?", "One.", "Second?", "Two."]
     assert [text for _, text in prompts(model, 0)][:2] == ["First?", "One."]
+
+
+def test_a_program_without_an_event_loop_holds_a_conversation(make_app: MakeApp) -> None:
+    script = [{"text": text} for text in ("One.", "Two.", "Two again.", "Uno.")]
+    connector = json.dumps({"type": "scripted", "options": {"script": script}})
+    app = app_with(make_app, **{"connectors/script.conn.yao": connector})
+
+    def read(turn: AbstractContextManager[Iterator[Event]]) -> str:
+        with turn as events:
+            *_, last = events
+            return end([last]).content
+
+    with open_sync(app, environment={}) as host:
+        with host.chat("a", identity=ADA) as chat:
+            assert [read(chat.send("First?")), read(chat.send("Second?"))] == ["One.", "Two."]
+            assert read(chat.regenerate()) == "Two again."
+            assert read(chat.edit(chat.messages()[0], "Erste?")) == "Uno."
+            chat.rate(chat.messages()[-1], {"rating": 1})
+            assert not chat.stop()
+        with host.chat("a", identity=ADA, chat_id=chat.id) as again:
+            question, answer = again.messages()
+    assert (question.text, answer.text) == ("Erste?", "Uno.")
+    assert answer.feedback is not None
 
 
 async def test_what_is_read_again_is_what_was_shown_live(make_app: MakeApp) -> None:

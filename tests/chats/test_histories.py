@@ -16,7 +16,8 @@ from groundhook.host.chats.ports import ChatChange, ChatStore, EndedTurn, NewTur
 from groundhook.host.core.app_settings import StoreSettings
 from groundhook.host.core.errors import HostError
 from groundhook.host.core.types.chats import Chat, ChatMessage, Owner
-from tests.chats.conftest import Place, own_schema
+from tests.chats.conftest import Place
+from tests.loopback.databases import own_schema
 
 OWNERS = (Owner("acme", "ada"), Owner("acme", "bob"))
 KINDS = ("make", "ask", "again", "end", "undo", "lost", "leaf", "title", "delete", "log", "stop")

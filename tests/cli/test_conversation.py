@@ -183,7 +183,7 @@ def test_new_begins_another_conversation(shop: Path) -> None:
 def test_lines_of_a_pipe_are_questions_of_one_conversation(shop: Path) -> None:
     done = subprocess.run(
         [COMMAND, "chat", "shop", "--json"],
-        input="Which pens are red?\n\n/pens\n",
+        input="Which pens are red?\n\n/pens\n/sources\n/new\nAnd blue?\n/quit\nNever?\n",
         cwd=shop,
         env={**ENVIRONMENT, "HOME": str(shop)},
         capture_output=True,
@@ -193,8 +193,26 @@ def test_lines_of_a_pipe_are_questions_of_one_conversation(shop: Path) -> None:
     events = [json.loads(line) for line in done.stdout.splitlines()]
     ends = [event for event in events if event["type"] == "stream_end"]
     starts = [event for event in events if event["type"] == "stream_start"]
-    assert (done.returncode, len(ends)) == (0, 2)  # commands are for people
-    assert starts[0]["chat_id"] == starts[1]["chat_id"] != ""
+    assert (done.returncode, len(ends)) == (0, 3)
+    first, second, third = (start["chat_id"] for start in starts)
+    assert first == second != third
+    assert "/sources shows nothing with --json" in done.stderr
+
+
+def test_commands_in_a_pipe_are_run_as_in_a_terminal(shop: Path) -> None:
+    done = subprocess.run(
+        [COMMAND, "chat", "shop"],
+        input="Which pens are red?\n/sources\n/quit\nNever asked\n",
+        cwd=shop,
+        env={**ENVIRONMENT, "HOME": str(shop)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0
+    assert "product / 1" in done.stdout
+    (only,) = kept(shop)
+    assert only["messages"] == 2
 
 
 def test_a_message_with_the_id_of_a_kept_chat_continues_it(shop: Path) -> None:

@@ -22,11 +22,14 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from secrets import token_hex
 from threading import Event
 from typing import Any
+from urllib.parse import quote
 
 import anyio
 import psutil
+import psycopg
 import sqlalchemy as sa
 from sqlalchemy import exc
 from sqlalchemy.ext.asyncio import create_async_engine
@@ -289,3 +292,15 @@ def _free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
+
+
+@contextmanager
+def own_schema(server: str) -> Iterator[str]:
+    """A new schema → the URL of a database that has nothing else."""
+    name = f"own_{token_hex(6)}"
+    with psycopg.connect(server, autocommit=True) as db:
+        db.execute(f"create schema {name}".encode())
+        try:
+            yield f"{server}?options={quote(f'-csearch_path={name}')}"
+        finally:
+            db.execute(f"drop schema {name} cascade".encode())

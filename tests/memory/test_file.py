@@ -16,10 +16,16 @@ import anyio.to_thread
 import psutil
 import pytest
 
-from groundhook.host.core.app_settings import MemorySettings
+from groundhook.host.core.app_settings import MemorySettings, StoreSettings
 from groundhook.host.core.errors import StorageError
 from groundhook.host.memory.memory import Memory, Namespace, open_memory
 from tests.memory.conftest import ADA, LIMITS, Clock
+
+
+@pytest.fixture
+def store() -> StoreSettings:
+    """A file, for every memory here."""
+    return StoreSettings()
 
 
 def rows(path: Path) -> int:
@@ -80,18 +86,6 @@ async def test_only_the_owner_of_the_process_may_read_the_file(memory: Memory, p
     await memory.of(ADA).namespace("user").set("k", 1)
 
     assert {stat.S_IMODE(file.stat().st_mode) for file in path.parent.iterdir()} == {0o600}
-
-
-async def test_a_memory_outlives_its_process_and_another_sees_a_change_at_once(
-    path: Path, clock: Clock
-) -> None:
-    async with open_memory(path, clock, LIMITS) as one, open_memory(path, clock, LIMITS) as other:
-        await one.of(ADA).namespace("user").set("k", 1)
-        assert await other.of(ADA).namespace("user").incr("k") == 2
-        assert await one.of(ADA).namespace("user").get("k") == 2
-
-    async with open_memory(path, clock, LIMITS) as later:
-        assert await later.of(ADA).namespace("user").get("k") == 2
 
 
 async def test_expired_entries_are_deleted_as_others_are_written(

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import itertools
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from groundhook.host.core.app_settings import StoreSettings
 from groundhook.host.core.errors import NotPermitted, UnknownName
 from groundhook.host.core.types.turn import Identity
-from groundhook.host.memory.memory import Memory, space_of
-from tests.memory.conftest import ADA
+from groundhook.host.memory.memory import Memory, open_memory, space_of
+from tests.memory.conftest import ADA, LIMITS, Clock
 
 ids = st.text(st.sampled_from('ab"],\\ \ud800'), max_size=3)
 
@@ -125,3 +127,18 @@ def test_no_two_owners_have_one_space_whatever_their_ids_hold(
     everyone = [*spaces[0].items(), *spaces[1].items()]
     for (owner, space), (other, same) in itertools.combinations(everyone, 2):
         assert (owner == other) == (space == same)
+
+
+async def test_a_memory_outlives_its_process_and_another_sees_a_change_at_once(
+    path: Path, clock: Clock, store: StoreSettings
+) -> None:
+    async with (
+        open_memory(path, clock, LIMITS, store) as one,
+        open_memory(path, clock, LIMITS, store) as other,
+    ):
+        await one.of(ADA).namespace("user").set("k", 1)
+        assert await other.of(ADA).namespace("user").incr("k") == 2
+        assert await one.of(ADA).namespace("user").get("k") == 2
+
+    async with open_memory(path, clock, LIMITS, store) as later:
+        assert await later.of(ADA).namespace("user").get("k") == 2

@@ -1,4 +1,4 @@
-"""Behaviour of every namespace, in the file and in the turn."""
+"""Behaviour of every namespace: in a file, in PostgreSQL and in the turn."""
 
 from __future__ import annotations
 

@@ -144,7 +144,7 @@ def test_a_program_may_rely_on_these_names() -> None:
 def test_a_plug_in_may_rely_on_these_names() -> None:
     assert sorted(groundhook.plugins.__all__) == sorted(PLUGINS)
     assert all(hasattr(groundhook.plugins, name) for name in PLUGINS)
-    assert groundhook.sync.__all__ == ["Host", "open_host"]
+    assert groundhook.sync.__all__ == ["Chat", "Host", "open_host"]
 
 
 def test_a_test_of_assistants_may_rely_on_these_names() -> None:
@@ -163,6 +163,9 @@ def test_the_methods_of_a_host_that_are_public_are_documented() -> None:
     for host in (groundhook.Host, groundhook.sync.Host):
         for method in ("add_documents", "assistants", "reload", "check", "search", "stream"):
             assert getattr(host, method).__doc__
+    for chat in (groundhook.OpenChat, groundhook.sync.Chat):
+        for method in ("send", "edit", "regenerate", "messages", "rate", "stop"):
+            assert getattr(chat, method).__doc__
 
 
 def test_a_link_that_was_checked_out_as_a_file_is_an_error_that_says_what_to_do(
