@@ -23,6 +23,7 @@ MOST_CONTINUED = 3  # content words of a question that begins with "and"
 MOST_UNSPACED = 8  # characters of the same in a script without spaces
 
 _WORDS = Path(__file__).with_name("follow_up_words")
+_MARKS = "?？؟ "
 _WORD = re.compile(r"[^\W_]+(?:['’\-.:/_][^\W_]+)*")
 _LATIN = ("en", "de", "fr", "es")
 _SCRIPTS = (
@@ -90,7 +91,10 @@ def _rewritten(question: str, before: str, titles: Sequence[str]) -> StandAlone:
             return StandAlone(replaced, tuple(_content(before, _language_of(before))), reason)
         carried = _carried(question, before, titles)
         if carried:
-            return StandAlone(f"{question.strip()} ({' '.join(carried)})", carried, reason)
+            # Measured: without its mark and without brackets a vector search finds most.
+            return StandAlone(
+                f"{question.strip().rstrip(_MARKS)} {' '.join(carried)}", carried, reason
+            )
     return StandAlone(question)
 
 

@@ -17,7 +17,7 @@ from tests.turn.test_stream import app_with, kb, of, run, scripted, web
 FIRST = {"role": "user", "content": "Which oil does a bicycle chain need?"}
 ANSWER = {"role": "assistant", "content": "A thin one."}
 MESSAGES = [FIRST, ANSWER, {"role": "user", "content": "And how do I lubricate it?"}]
-BUILTIN = "And how do I lubricate it? (oil bicycle chain need)"
+BUILTIN = "And how do I lubricate it oil bicycle chain need"
 
 
 def package(by: str, timeout_ms: int = 1500) -> str:
