@@ -1,8 +1,8 @@
 """Install this checkout with what `make demo` and `make test` need into .venv.
 
-While pip works, one line shows what it does and for how long; where standard error is no terminal,
-a line every ten seconds. Everything is written to standard error. pip's own words follow when it
-fails.
+While pip works, one line shows what it does and for how long; where standard error is not a
+terminal, a line every ten seconds. Everything is written to standard error. pip's own output
+follows when it fails.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
     make figures
 
 runs every bench into build/figures/NAME.jsonl and then this. The section of a bench that did not
-run is left out; a figure that the README shows and no bench printed is an error.
+run is omitted; a figure that the README shows and no bench printed is an error.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ def main(names: Sequence[str]) -> None:
     sections, rows = [], []
     for name in names:
         if not (FIGURES / f"{name}.jsonl").exists():
-            print(f"bench.{name} has no figures; its section is left out", file=sys.stderr)
+            print(f"bench.{name} has no figures; its section is omitted", file=sys.stderr)
             continue
         figures = read(name)
         about = (inspect.getdoc(importlib.import_module(f"bench.{name}")) or "").partition("\n\n")[

@@ -97,14 +97,14 @@
     const numbers = parts.map(ipv4Number);
     const end = numbers.pop();
     const room = 256 ** (4 - numbers.length);
-    if (numbers.length > 3 || !(end < room) || !numbers.every((number) => number < 256)) throw bad("is no IPv4 address");
+    if (numbers.length > 3 || !(end < room) || !numbers.every((number) => number < 256)) throw bad("is not an IPv4 address");
     let value = end;
     numbers.forEach((number, i) => { value += number * 256 ** (3 - i); });
     return [24, 16, 8, 0].map((shift) => Math.floor(value / 2 ** shift) % 256);
   }
 
   function ipv6(text) {
-    const no = bad("is no IPv6 address");
+    const no = bad("is not an IPv6 address");
     const halves = text.split("::");
     if (halves.length > 2) throw no;
     const pieces = halves.map((half) => (half === "" ? [] : half.split(":")));

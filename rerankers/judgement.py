@@ -15,7 +15,7 @@ from groundhook.host.core.types.search import Item
 
 
 def text_of(item: Item, max_chars: int) -> str:
-    """Return title and content as one text of at most `max_chars` characters. The title is left out
+    """Return title and content as one text of at most `max_chars` characters. The title is omitted
     when the content starts with it."""
     content = item.content.strip()
     title = "" if content.startswith(item.title) else item.title.strip()

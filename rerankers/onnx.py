@@ -58,7 +58,7 @@ class CrossEncoder:
             ) from exc
         if len(made) not in (1, 2) or not all(map(math.isfinite, made)):
             raise RerankError(
-                f"the model in {self._folder.name!r} is no cross-encoder: it gives {len(made)}"
+                f"the model in {self._folder.name!r} is not a cross-encoder: it gives {len(made)}"
                 " values for a pair of texts",
                 hint="search.rerank.path must lead to a model with one value, or two classes",
             )

@@ -135,7 +135,7 @@ def make_database(
 ) -> Database:
     """Return the models of an app in the database at `url` (SQLAlchemy's format); the caller closes
     it. `timeout_ms` limits a statement; `connections` limits concurrent searches, and others wait;
-    `result_kb` limits a result, and rows beyond it are left out."""
+    `result_kb` limits a result, and rows beyond it are omitted."""
     return Database(url, Limits(timeout_ms, connections, result_kb), models)
 
 

@@ -205,7 +205,7 @@ class DBHandler:
                     )
                 except SourceNotConfigured as exc:  # the related table is missing
                     await scope.warn(
-                        "db_sample", f"{relation.name!r} of {model!r} was left out: {exc.message}"
+                        "db_sample", f"{relation.name!r} of {model!r} was omitted: {exc.message}"
                     )
         return Offer(schema, samples, related)
 

@@ -63,7 +63,7 @@ def _record(row: Row, dsl: QueryDSL, schemas: Schemas, less: float) -> Item:
     title = str(values.get(schema.title) or "") or f"{schema.name} {record_id}"
     selected = dsl.select or tuple(field.name for field in schema.visible)
     data = {name: values[name] for name in dict.fromkeys((schema.key, *selected))}
-    # Foreign keys are left out of the text, since they mean nothing to a reader; `data` has them.
+    # Foreign keys are omitted from the text, since they mean nothing to a reader; `data` has them.
     keys = {relation.foreign for relation in schema.relations.values()} - {schema.key, *dsl.select}
     filled = {name: value for name, value in data.items() if not _empty(value) and name not in keys}
     lines = [

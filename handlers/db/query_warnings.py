@@ -41,7 +41,7 @@ def query_warnings(
     words = dict.fromkeys(
         word for reading in used for word in reading.unplaced if word not in dropped
     )
-    for listed, done in ((words, "searched for as text"), (dropped, "left out")):
+    for listed, done in ((words, "searched for as text"), (dropped, "omitted")):
         if listed:
             shown = ", ".join(map(_quoted, listed))
             yield "db_query_words", f"words that were not understood and were {done}: {shown}"

@@ -292,7 +292,7 @@ class _SelectBuilder:
         return self._ordered(by, order, empty=bool(resolved.hops) or resolved.field.nullable)
 
     def _ordered(self, by: Clause, order: Order, *, empty: bool = True) -> list[Clause]:
-        """Sort rows without a value last; `empty` is whether there may be any. Left out where it is
+        """Sort rows without a value last; `empty` is whether there may be any. Omitted where it is
         the engine's default, so that an index can be used."""
         is_default = (self.dialect == "postgresql") == (order.order == "asc")
         last = [by.is_(None)] if empty and not is_default else []

@@ -43,7 +43,7 @@ Row = dict[str, Any]
 @dataclass(frozen=True)
 class QueryResult:
     """The rows of a query. `total` is the number of all matches, a lower bound if `more` is set.
-    `cut`: rows were left out since the result was too large. `sql` and `parameters` are the
+    `cut`: rows were omitted since the result was too large. `sql` and `parameters` are the
     executed statement and its bound values."""
 
     rows: list[Row]

@@ -5,7 +5,7 @@ Tokens fit the script, span by span: words by their stems; beside the words of H
 where prefixes and suffixes are written onto the word, their runs of three letters; pairs of letters
 where no spaces part words, and beside those of Chinese and Japanese each character, which may be a
 word by itself. What looks like a code ("AB-1234/x", "search.kb", "C++") is a token whole, and so
-are its parts. No word is left out, but those that questions are made of ("how do I") count less in
+are its parts. No word is omitted, but those that questions are made of ("how do I") count less in
 a question: in documents that ask nothing they are rare, and would weigh as much as its topic. Words
 of a passage's headings count once more.
 

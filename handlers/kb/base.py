@@ -145,7 +145,7 @@ class KnowledgeBase:
         self, collection: str, documents: Sequence[str], scope: Scope, /
     ) -> dict[str, Found]:
         """Return the passages of several documents, by document id, in one request. Documents that
-        do not exist, or that the identity may not see, are left out. Raises NotPermitted,
+        do not exist, or that the identity may not see, are omitted. Raises NotPermitted,
         SourceNotConfigured for a collection that is not declared, StorageError."""
         return await self._handler.fetch_documents(collection, documents, scope)
 

@@ -259,7 +259,7 @@ class VectorStore(Protocol):
     ) -> dict[str, list[tuple[Scalar, int]]]:
         """Count the documents that fulfil `filter` by the values of fields: field → (value,
         documents), the most frequent `limit` first, ties ordered by value. Fields have the type
-        keyword, integer or boolean; a field that no document has is left out."""
+        keyword, integer or boolean; a field that no document has is omitted."""
         ...
 
     async def count(self, collection: str, tenant: str | None, filter: Filter | None, /) -> int:
@@ -276,7 +276,7 @@ class VectorStore(Protocol):
         self, collection: str, documents: Sequence[tuple[str, str]], /
     ) -> list[Incoming]:
         """Return documents, given as (tenant, document), as they were put, with their vectors, in
-        this order. Documents that do not exist are left out. All are in memory at once: request
+        this order. Documents that do not exist are omitted. All are in memory at once: request
         only a few."""
         ...
 

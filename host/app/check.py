@@ -375,13 +375,13 @@ class _Check:
         for shown, owner in tree.inside_package(root):
             yield Problem(
                 "warning",
-                f"part of the package {owner.id!r}, so this is no assistant",
+                f"part of the package {owner.id!r}, so this is not an assistant",
                 Place(shown),
                 "move the folder out of that package",
             )
         for shown in tree.without_package(root):
             yield Problem(
-                "warning", f"a hook, and no {tree.PACKAGE}: this is no assistant", Place(shown)
+                "warning", f"a hook, and no {tree.PACKAGE}: this is not an assistant", Place(shown)
             )
 
 

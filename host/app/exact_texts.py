@@ -1,7 +1,7 @@
 """The texts of documents that toolkits put, letter for letter, beside the knowledge base.
 
 The knowledge base keeps passages, from which the blanks at the ends of a text and some of its line
-breaks cannot be told. A text is valid while it has the same letters as the passages: another
+breaks cannot be known. A text is valid while it has the same letters as the passages: another
 program may have replaced the document meanwhile. On a server that several hosts share, each has the
 texts that it put itself.
 """

@@ -202,7 +202,7 @@ class Host:
     ) -> list[ToolInfo]:
         """Return the tools that `tool` may call, in the order in which a model gets them, without
         those that are withheld under the metadata. With `identity` only those that it may use.
-        Toolkits and servers that fail are left out; `problem` is called with a warning for each.
+        Toolkits and servers that fail are omitted; `problem` is called with a warning for each.
         Raises UnknownName for the assistant."""
         call = self._tool_call(identity, assistant, metadata, "")
         return await call.listed(allowed=identity is not None, problem=problem)

@@ -104,7 +104,7 @@ class Keeper:
 
     async def keep_flushing(self) -> None:
         """Append what has arrived to the log, again and again; to run beside the reader. A turn
-        that another process was asked to stop is stopped."""
+        that another process has requested to stop is stopped."""
         while not self._over:
             await anyio.sleep(FLUSH_S)
             await self._flush()

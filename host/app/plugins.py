@@ -269,7 +269,7 @@ def _apart(one: Owner, other: Owner) -> str:
 def _register(owner: Owner, plugin: object, own: Plugins) -> None:
     if not isinstance(plugin, Plugin):
         raise PluginError(
-            f"{owner} is no `groundhook.plugins.Plugin`, but {_kind(plugin)}: it may be written"
+            f"{owner} is not a `groundhook.plugins.Plugin`, but {_kind(plugin)}: it may be written"
             " for an older plug-in interface",
             hint=f"make it Plugin(register, requires={PORT_VERSION}), or update it",
         )

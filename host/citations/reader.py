@@ -15,7 +15,7 @@ from groundhook.host.citations.ids import LONGEST, SHORTEST
 from groundhook.host.core.types.markers import halves
 
 SHORTEST_FENCE = 3  # backticks or tildes that make a fence of code
-DISTINCTIVE = 3  # characters of a marker's prefix from which on it is no ordinary text
+DISTINCTIVE = 3  # characters of a marker's prefix from which on it is not ordinary text
 
 
 LONGEST_NUMBER = 3  # digits of `{index}`

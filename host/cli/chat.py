@@ -68,7 +68,7 @@ def command(
     conversation, which is kept; --chat ID continues one.
 
     The answer and its sources are on standard output, warnings and errors on standard error. In a
-    conversation, Ctrl-C stops an answer and Ctrl-D ends it; where standard input is no terminal,
+    conversation, Ctrl-C stops an answer and Ctrl-D ends it; where standard input is not a terminal,
     each of its lines is a question.
     """
     report = Report(json=as_json)

@@ -144,7 +144,7 @@ class Conversation:
         self._last = events
 
     async def _stop_on_interrupts(self, *, task_status: anyio.abc.TaskStatus[None]) -> None:
-        """Stop the turn on Ctrl-C; what had been said is kept. A turn that has not begun leaves
+        """Stop the turn on Ctrl-C; the text so far is kept. A turn that has not begun leaves
         nothing, and where none is under way Ctrl-C does nothing."""
         with anyio.open_signal_receiver(signal.SIGINT) as signals:
             task_status.started()

@@ -54,8 +54,9 @@ def command(
 
     A turn in flight ends on what it began with. A broken file is reported, and its last good
     version stays; types of hooks are checked on every save. With ASSISTANT it is a conversation as
-    `groundhook chat ASSISTANT` is, and Ctrl-C stops an answer. Where standard input is no terminal,
-    every line of it is a question, and the end of the lines ends it: with 1 when a turn has failed.
+    `groundhook chat ASSISTANT` is, and Ctrl-C stops an answer. Where standard input is not a
+    terminal, every line of it is a question, and the end of the lines ends it: with 1 when a turn
+    has failed.
     """
     report = Report(json=as_json)
     asking = options.asking(

@@ -25,7 +25,7 @@ class DatabaseSettings(Value):
     result_kb: int = Field(
         default=4096,
         ge=1,
-        description="Largest result of a query; rows beyond it are left out, with a warning",
+        description="Largest result of a query; rows beyond it are omitted, with a warning",
     )
 
 

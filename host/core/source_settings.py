@@ -88,7 +88,7 @@ class WebSettings(Switched):
     )
     max_results: int = Field(default=10, ge=1, le=100)
     timeout_ms: int = Field(default=8000, ge=1, description="Deadline of one search")
-    exclude_sites: tuple[str, ...] = Field(default=(), description="Sites whose pages are left out")
+    exclude_sites: tuple[str, ...] = Field(default=(), description="Sites whose pages are omitted")
     language: str = Field(
         default="", max_length=35, description="Language of the results, such as `en`; empty: any"
     )

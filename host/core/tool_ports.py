@@ -44,7 +44,7 @@ class Collections(Protocol):
         self, collection: str, ids: Sequence[str], /, *, owner: Owner = "tenant"
     ) -> dict[str, CollectionDocument]:
         """Return whole documents by their raw ids, in one request. Ids that do not exist, and those
-        of other owners, are left out. `text` is letter for letter what was put."""
+        of other owners, are omitted. `text` is letter for letter what was put."""
         ...
 
     async def count(

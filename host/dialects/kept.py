@@ -1,7 +1,7 @@
 """What is kept of a turn: a fold over its events, and events that show the same again. Pure.
 
 What was kept shows what was shown live: `kept(events_of(kept(log))) == kept(log)` for any log, also
-for one that breaks off. Left out are the trace, the passages of what was found and not cited, and
+for one that breaks off. Omitted are the trace, the passages of what was found and not cited, and
 the moment of each event.
 """
 

@@ -1,7 +1,7 @@
 """OpenAI's chat completions, with Open WebUI's events in the same chunks. Pure.
 
 Markers become numbers. Offsets of annotations count code points of the text as it is sent. With
-`events`, sources are `event` objects and annotations are left out, since Open WebUI lists each
+`events`, sources are `event` objects and annotations are omitted, since Open WebUI lists each
 annotation as one more source.
 """
 

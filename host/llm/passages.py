@@ -66,7 +66,7 @@ class Quote:
 
 def candidates(references: Sequence[Item]) -> list[Candidate]:
     """Return every sentence of the references that may be quoted. Database rows have none. A
-    sentence with text that looks like a citation marker is left out, since it would read as a
+    sentence with text that looks like a citation marker is omitted, since it would read as a
     citation of another source."""
     marker = _marker_like(references)
     found: list[Candidate] = []

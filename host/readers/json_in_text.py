@@ -73,7 +73,7 @@ def _in_prose(text: str) -> Any:
         last = _end_of(text if like else text[: start + LONGEST_WORD], start)
         if like:
             return None if last is None else _repaired(text[start:last])
-        end = last or end  # a word in brackets: what is inside is no value of its own
+        end = last or end  # a word in brackets: what is inside is not a value of its own
     return None
 
 

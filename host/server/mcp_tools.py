@@ -2,7 +2,7 @@
 for chat clients that connect sources, the pair `search` and `fetch`. Knows no SDK.
 
 Every call is made with the identity of its caller. Ids of `search` are resolved anew with it: an id
-is no capability, and no address is ever requested.
+is not a capability, and no address is ever requested.
 """
 
 from __future__ import annotations

@@ -179,7 +179,7 @@ class _Heard:
 
 def _heard(given: Sequence[Mapping[str, Any]], system: str) -> _Heard:
     """Return the messages of a conversation. A client's system message would outrank the
-    assistant's prompts, so it is the user's by default; calls of tools are left out."""
+    assistant's prompts, so it is the user's by default; calls of tools are omitted."""
     messages: list[Message] = []
     ignored: list[str] = []
     for n, each in enumerate(given):

@@ -88,7 +88,7 @@ class Tooling:
     """The tools of a turn, and how their calls run: at most `rounds` times, and without
     `loop` in one round after which the model does not answer again; the model gets at most
     `result_bytes` of each result. Results that can be cited stand between lines with `fence`;
-    `ask_to_cite`: the model is asked to cite them."""
+    `ask_to_cite`: the model is instructed to cite them."""
 
     toolbox: Toolbox
     scope_of: ScopeOf

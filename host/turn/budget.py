@@ -1,7 +1,7 @@
 """Fits a prompt into the context of a model. Pure.
 
 The prompts and the question always stay. Sources come next, by rank, then the history, from the
-newest: what does not fit is left out of the history first, the oldest exchange first; then the
+newest: what does not fit is omitted from the history first, the oldest exchange first; then the
 passages are shortened, and then left out, the last one first.
 """
 
@@ -33,17 +33,17 @@ class Fitted:
 
     prompt: Prompt
     tokens: int
-    messages_left_out: int = 0
+    messages_omitted: int = 0
     passage_characters: int = 0
-    sources_left_out: int = 0
+    sources_omitted: int = 0
 
     @property
     def lacks(self) -> str:
         """What was shortened or left out, for people; "" when nothing was."""
         parts = (
-            (self.messages_left_out, f"{self.messages_left_out} messages of the history left out"),
+            (self.messages_omitted, f"{self.messages_omitted} messages of the history omitted"),
             (self.passage_characters, f"passages cut to {self.passage_characters} characters"),
-            (self.sources_left_out, f"{self.sources_left_out} sources left out"),
+            (self.sources_omitted, f"{self.sources_omitted} sources omitted"),
         )
         return ", ".join(text for number, text in parts if number)
 
@@ -51,9 +51,9 @@ class Fitted:
         """Return the numbers, for the trace."""
         return {
             "tokens": self.tokens,
-            "messages_left_out": self.messages_left_out,
+            "messages_omitted": self.messages_omitted,
             "passage_characters": self.passage_characters,
-            "sources_left_out": self.sources_left_out,
+            "sources_omitted": self.sources_omitted,
         }
 
 
@@ -92,7 +92,7 @@ def fit(
         return found
     kept = _newest(conversation, found.tokens - most)
     lacking = len(conversation) - len(kept)
-    found = replace(fitted(items, kept), messages_left_out=lacking)
+    found = replace(fitted(items, kept), messages_omitted=lacking)
     length = 0
     for shorter in LENGTHS:
         if found.tokens <= most or not items:
@@ -107,9 +107,9 @@ def fit(
         found = fitted(items, kept)
     return replace(
         found,
-        messages_left_out=lacking,
+        messages_omitted=lacking,
         passage_characters=length if items else 0,
-        sources_left_out=sources - len(items),
+        sources_omitted=sources - len(items),
     )
 
 

@@ -46,7 +46,7 @@ def room_for_messages(run: AssistantRun, tooling: Tooling) -> int | None:
 
 
 async def report_lacks(run: AssistantRun, fitted: Fitted) -> None:
-    """Report what was left out of a prompt that did not fit: in the trace, and as one warning."""
+    """Report what was omitted of a prompt that did not fit: in the trace, and as one warning."""
     if not fitted.lacks:
         return
     with span("context", fitted.lacks, **fitted.figures()):

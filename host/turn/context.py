@@ -176,7 +176,7 @@ def search_scope(
                 return
             warnings.add(message)
             if len(warnings) > MOST_WARNINGS:
-                message = f"{id} has more warnings, which are left out"
+                message = f"{id} has more warnings, which are omitted"
             await warn(event.code, message)
 
         step = request.for_assistant(id, (Message(role="user", content=text),), search=False)

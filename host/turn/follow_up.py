@@ -1,4 +1,4 @@
-"""Rewrites a follow-up ("And how long are they kept?") into a question that stands alone. Pure.
+"""Rewrites a follow-up ("And how long are they kept?") into a self-contained question. Pure.
 
 A question is a follow-up when its subject is in the conversation before it: it has a pronoun
 without a noun in front of it, it begins as the continuation of another question, or it has no word
@@ -102,7 +102,7 @@ def _rewritten(question: str, before: str, titles: Sequence[str]) -> StandAlone:
 
 
 def _reason(question: str, language: _Language) -> str:
-    """Return why the question is a follow-up; "" when it stands alone."""
+    """Return why the question is a follow-up; "" when it is self-contained."""
     if language.id == "zh":
         return _unspaced_reason(question, language)
     words = _words(question)
@@ -117,7 +117,7 @@ def _reason(question: str, language: _Language) -> str:
     if opener and len(own) <= MOST_CONTINUED:
         return f"it continues with {' '.join(opener)!r}"
     if len(own) <= MOST_OWN and (pronoun := _pronoun(words, language)):
-        return f"{pronoun!r} refers to what was asked before"
+        return f"{pronoun!r} refers to an earlier question"
     return ""
 
 
@@ -142,7 +142,7 @@ def _unspaced_reason(question: str, language: _Language) -> str:
             for each in sorted(language.words["function"], key=len)[::-1]:
                 before = before.replace(each, " ")
             if len(re.sub(r"[\W_]", "", before)) <= 3 and not re.search(r"[a-zA-Z]{2}", before):
-                return f"{word!r} refers to what was asked before"
+                return f"{word!r} refers to an earlier question"
     return ""
 
 

@@ -34,7 +34,7 @@ def result_part(name: str, outcome: ToolOutcome) -> dict[str, Any]:
 
 def expanded(messages: Sequence[Message], limit: int) -> list[Message]:
     """Return the messages with calls and results as connectors take them: `tool_calls` of an
-    assistant, each followed by a message of the role `tool`. A call without a result is left out;
+    assistant, each followed by a message of the role `tool`. A call without a result is omitted;
     a result is cut after `limit` characters."""
     if not any(_has_parts(message) for message in messages):
         return list(messages)

@@ -1,6 +1,6 @@
 """The steps of one turn, in order, for one assistant.
 
-    a follow-up becomes a question that stands alone
+    a follow-up becomes a self-contained question
     Create hook, beside the user's own data
     plan and retrieve
     prompt

@@ -43,7 +43,7 @@ def for_model(
     outcome: ToolOutcome, grammar: Grammar, *, limit: int, fence: str = "", cite: bool = True
 ) -> ModelText:
     """Return the text of a result, of at most `limit` bytes and a note; its items have their
-    markers. Without `fence` it is the bare result. `cite`: the model is asked to cite."""
+    markers. Without `fence` it is the bare result. `cite`: the model is instructed to cite."""
     if outcome.error is not None:
         return _limited(defuse(text_of({"error": clean(outcome.error)}), grammar), limit)
     own_text = isinstance(outcome.result, str) or outcome.text != text_of(outcome.result)

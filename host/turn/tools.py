@@ -179,7 +179,7 @@ class Toolbox:
         return [offer.schema for offer in self.offers.values() if not offer.withheld]
 
     def joined(self, offers: Iterable[Offer]) -> Toolbox:
-        """Return a toolbox with more tools; one whose name is taken is left out."""
+        """Return a toolbox with more tools; one whose name is taken is omitted."""
         return Toolbox.of(
             [*self.offers.values(), *(offer for offer in offers if offer.name not in self.offers)],
             self.problems,

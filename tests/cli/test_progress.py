@@ -68,5 +68,5 @@ def test_what_is_not_known_in_all_is_counted() -> None:
 def test_programs_get_no_hint(json: bool) -> None:
     with progress(
         Report(json=json), "adding", str
-    ) as lines:  # the tests' standard error is no terminal
+    ) as lines:  # the tests' standard error is not a terminal
         assert (lines is None) == json

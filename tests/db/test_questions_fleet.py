@@ -1,4 +1,4 @@
-"""Questions over vehicles, drivers and trips: what is left out, months of a year that was named,
+"""Questions over vehicles, drivers and trips: what is omitted, months of a year that was named,
 days of a month, values that are also words of the language, options that are numbers."""
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ YEAR = span("2025-01-01", "2026-01-01")
 @pytest.mark.parametrize(
     ("question", "conditions"),
     [
-        # what is left out
+        # what is omitted
         ("all cars but Toyota", "make != Toyota"),
         ("cars of all makes but Volvo", "make != Volvo"),
         ("how many cars are there besides Toyota", "make != Toyota"),

@@ -292,7 +292,7 @@ async def test_a_model_whose_table_differs_is_skipped_if_another_is_left(
 
 
 async def test_a_file_that_is_not_a_database_is_an_error(tmp_path: Path) -> None:
-    (tmp_path / "bad.db").write_bytes(b"this is no database at all" * 100)
+    (tmp_path / "bad.db").write_bytes(b"this is not a database at all" * 100)
     async with open_database(f"sqlite:///{tmp_path}/bad.db", 5000, shop_models()) as database:
         with pytest.raises(SourceError, match="not a database"):
             await Shop(database, "").search("products")

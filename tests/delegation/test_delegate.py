@@ -242,7 +242,7 @@ async def test_warnings_of_a_delegated_turn_are_reported_once_and_bounded(turn: 
     many = ", ".join(f"odd{n}: {n}" for n in range(30))
     warnings = (await turn("kw", model=[json.dumps(GOOD)], hook=hook % many)).warnings
     assert len(warnings) == 21
-    assert warnings[-1] == "kw has more warnings, which are left out"
+    assert warnings[-1] == "kw has more warnings, which are omitted"
 
 
 async def test_steps_outside_of_turns_warn_their_caller(make_app: MakeApp) -> None:

@@ -215,5 +215,5 @@ async def test_one_that_does_not_come_leaves_the_question_to_the_builtin(make_ap
 
 
 async def test_unplaced_words_are_reported(make_app: MakeApp) -> None:
-    searched = await search(make_app, {"dsl": PENS, "warnings": ["'please' is no condition"]})
-    assert searched.warnings == ["writer: 'please' is no condition"]
+    searched = await search(make_app, {"dsl": PENS, "warnings": ["'please' is not a condition"]})
+    assert searched.warnings == ["writer: 'please' is not a condition"]

@@ -91,7 +91,7 @@ def _inside(own: Any, bounds: Mapping[str, Any]) -> bool:
 
 
 def _comparable(value: Any) -> Any:
-    """A boolean is no number here; a moment is one whatever its zone."""
+    """A boolean is not a number here; a moment is one whatever its zone."""
     if isinstance(value, bool):
         return ("boolean", value)
     if isinstance(value, str) and value[:2] == "20":

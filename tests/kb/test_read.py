@@ -148,13 +148,13 @@ def test_hidden_text_of_a_page_is_left_out_and_reported(hiding: str) -> None:
     )
     document = read(page.encode(), "a.html")
     assert [text for _, text in parts(document)] == ["# Pens", "They cost two euros."]
-    assert document.notes == ("3 words that it hides from its readers were left out",)
+    assert document.notes == ("3 words that it hides from its readers were omitted",)
 
 
 def test_a_page_that_hides_all_of_its_text_is_refused_with_the_reason() -> None:
     with pytest.raises(IngestError, match="it is empty") as refused:
         read(b"<main style='display: none'><p>All of it.</p></main>", "a.html")
-    assert refused.value.hint == "3 words that it hides from its readers were left out"
+    assert refused.value.hint == "3 words that it hides from its readers were omitted"
 
 
 def test_text_that_a_page_shows_again_is_read() -> None:

@@ -177,7 +177,7 @@ def test_hidden_text_is_left_out_and_reported() -> None:
         "after all twice",
         "| shown |\n| --- |",
     ]
-    assert document.notes == ("8 words that it hides from its readers were left out",)
+    assert document.notes == ("8 words that it hides from its readers were omitted",)
 
 
 def test_results_of_fields_and_text_in_a_direction_of_its_own_are_read() -> None:

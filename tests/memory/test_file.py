@@ -138,7 +138,7 @@ async def test_the_memory_works_after_a_cancelled_call(memory: Memory) -> None:
 @pytest.mark.parametrize(
     "content",
     [
-        b"this is no database, but it is long enough to look at" * 50,
+        b"this is not a database, but it is long enough to look at" * 50,
         b"SQLite format 3\x00" + b"\xff" * 4000,
     ],
 )

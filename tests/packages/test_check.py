@@ -194,7 +194,7 @@ def test_files_and_folders_that_only_look_as_if_they_counted_are_named(make_app:
             "agent/agent.yaml: warning: nothing reads this file (read are agent/agent.yml,"
             " agent/search.yao, agent/prompts.yml)"
         ),
-        "assistants/b: warning: a hook, and no package.yao: this is no assistant",
+        "assistants/b: warning: a hook, and no package.yao: this is not an assistant",
     ]
 
 

@@ -152,7 +152,7 @@ def _raises(_: Plugins) -> None:
             Plugin(_nothing, requires=2, name="far"),
             r"'far' is written for version 2.*update Ground",
         ),
-        (_nothing, r"is no `groundhook.plugins.Plugin`, but a function: .* older"),
+        (_nothing, r"is not a `groundhook.plugins.Plugin`, but a function: .* older"),
         (Plugin(_twice, requires=1), r"and Groundhook itself both register the document reader"),
         (Plugin(_raises, requires=1), r"cannot be registered: KeyError: 'colour'"),
     ],

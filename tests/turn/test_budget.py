@@ -47,11 +47,11 @@ def test_a_prompt_fits_or_has_the_prompts_and_the_question_alone(
     assert kept[0].content == "Be brief."
     assert kept[-1].content == "The question?"
     if found.tokens > most:
-        assert found.sources_left_out == len(items)
+        assert found.sources_omitted == len(items)
         assert [message.role for message in found.prompt.messages].count("assistant") == 0
-    if found.sources_left_out or found.passage_characters:
+    if found.sources_omitted or found.passage_characters:
         # nothing is taken from the sources while there is history
-        assert found.messages_left_out == len(conversation) - 1
+        assert found.messages_omitted == len(conversation) - 1
     history_kept = found.prompt.messages[1:-2]
     assert not history_kept or history_kept[0].role == "user"
 
@@ -88,9 +88,9 @@ async def test_a_turn_cuts_its_prompt_to_the_context_of_the_connector(make_app: 
     assert "An earlier question" not in sent
     assert len(sent) < 8000
     (warning,) = warnings(events)
-    assert "2 messages of the history left out" in warning
+    assert "2 messages of the history omitted" in warning
     nodes = [event.node for event in of(events, "trace") if event.node.type == "context"]
-    assert nodes[-1].data["messages_left_out"] == 2
+    assert nodes[-1].data["messages_omitted"] == 2
 
 
 async def test_an_overflow_that_the_endpoint_reports_is_tried_once_more_with_less(

@@ -32,7 +32,7 @@ test("what was found goes to the model by source, and is cited", () => {
   expect(answer.metadata.sources).toEqual([{ type: "kb", items: 1 }, { type: "web", items: 1 }]);
 });
 
-test("a source that fails is left out, and the others still answer", () => {
+test("a source that fails is omitted, and the others still answer", () => {
   const answer = turn("What is the latest on merging?", {
     searches: { kb: PAGES, web: "no key" },
     model: [{ text: "Duplicates keep the best version {ref:0}.", expect: "From the documents" }],

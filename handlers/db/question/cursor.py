@@ -61,7 +61,7 @@ class Cursor:
 
     def at(self, i: int) -> tuple[tuple[Meaning, ...], int]:
         """Return all meanings of the longest phrase at a position, and the position after it.
-        Meanings of related records whose model the question does not name are left out."""
+        Meanings of related records whose model the question does not name are omitted."""
         found = self._memo.get(i)
         if found is None:
             meanings, end = self._meanings(i)

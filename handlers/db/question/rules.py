@@ -61,7 +61,7 @@ Rule = Callable[[Cursor, Draft, int], Parsed | None]
 
 
 def identifier(cursor: Cursor, draft: Draft, i: int) -> Parsed | None:
-    """ "SO-10744", when it is no known value: one word to search for, not a word and a number."""
+    """ "SO-10744", unless it is a known value: one word to search for, not a word and a number."""
     group, end = cursor.typed[i].group, i
     while end < len(cursor.typed) and cursor.typed[end].group == group:
         end += 1

@@ -73,7 +73,7 @@ def order_words(cursor: Cursor, draft: Draft, i: int) -> Parsed | None:
         one = (draft.person and draft.named_at is None) or _one(cursor, extreme[2])
         return _ordered(draft, extreme[2], (order,), one=one) if order else None
     if cursor.is_(i, OrderWord) and _names_text(cursor, end):
-        return None  # "the most popular genre" is no order of records
+        return None  # "the most popular genre" is not an order of records
     for word in cursor.all(i, OrderWord):
         alone = "turnover" in word.kinds and not _beside_model(cursor, i)
         if cursor.is_(i, Superlative) and alone:

@@ -187,7 +187,7 @@ class Shard:
     ) -> list[Rankings]:
         """Return for each of `languages` the `limit` nearest passages by vector, and by words if
         there are any. The first language includes all that are not listed. Generations in `hidden`
-        and passages that do not fulfil `among` are left out."""
+        and passages that do not fulfil `among` are omitted."""
         questions = []
         for language in languages:
             wanted = _filter(tenant, hidden, among, _spoken(language, languages))

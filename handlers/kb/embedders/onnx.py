@@ -169,7 +169,7 @@ def _dimensions(folder: ModelFolder, own: int, spec: EmbeddingSpec) -> int:
         raise ConfigError(
             f"the embedding model in {folder.path.name!r} has vectors of {known} dimensions, not"
             f" of {wanted}",
-            hint="embedding.dimensions may be left out; config.json lists matryoshka_dimensions",
+            hint="embedding.dimensions may be omitted; config.json lists matryoshka_dimensions",
         )
     return wanted
 

@@ -278,7 +278,7 @@ def _single(given: Path) -> Iterator[tuple[Path, str, str]]:
 
 def _walk(given: Path, linked: list[str]) -> Iterator[tuple[Path, str, str]]:
     """Yield (path, id, "") of the files of a folder, and (path, id, reason) of folders that cannot
-    be read. Hidden files and folders are left out; so are links to folders, which are entered in
+    be read. Hidden files and folders are omitted; so are links to folders, which are entered in
     `linked`."""
     failed: list[OSError] = []
     for folder, folders, names in os.walk(given, onerror=failed.append):

@@ -55,7 +55,7 @@ def fused(groups: Sequence[Group], cosines: Mapping[int, float], limit: int) -> 
     if not most:
         return [*dense]
     words = first([group.words for group in groups if group.weight], limit)
-    # A ranking that was cut may have left out passages with the same score as its last ones, so
+    # A ranking that was cut may have omitted passages with the same score as its last ones, so
     # these are treated as missing.
     least = min(words.values()) if len(words) >= limit else 0.0
     scores = {id: score for id, score in words.items() if score > least}

@@ -1,6 +1,6 @@
 """Read Word documents (DOCX) by converting them to HTML. Headings, lists and tables follow the
 styles; a footnote comes after the paragraph that refers to it; images, comments and hidden text are
-left out; tracked changes are read as accepted."""
+omitted; tracked changes are read as accepted."""
 
 from __future__ import annotations
 

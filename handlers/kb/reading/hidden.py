@@ -4,11 +4,11 @@ from __future__ import annotations
 
 
 def hidden_words(count: int) -> tuple[str, ...]:
-    """Return the note for a document whose hidden text was left out. Hidden text is never added: no
+    """Return the note for a document whose hidden text was omitted. Hidden text is never added: no
     reader of the file sees it, and a model might follow instructions in it."""
     words = (
         "1 word that it hides from its readers was"
         if count == 1
         else f"{count} words that it hides from its readers were"
     )
-    return (f"{words} left out",) if count else ()
+    return (f"{words} omitted",) if count else ()

@@ -18,7 +18,7 @@ def encoding_of(beginning: bytes) -> str:
 
 
 def decoded(data: bytes, name: str) -> tuple[str, tuple[str, ...]]:
-    """Return the text with `\\n` line ends, and notes on what was left out of it. Raises
+    """Return the text with `\\n` line ends, and notes on what was omitted from it. Raises
     IngestError for data that is not text."""
     encoding = encoding_of(data)
     try:

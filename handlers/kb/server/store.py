@@ -336,7 +336,7 @@ class ServerStore:
         self, known: Known, wanted: Places, *, vectors: bool
     ) -> dict[str, tuple[Mapping[str, Any], list[models.Record]]]:
         """Return documents, given by their records' ids: each one's record, and its passages, all
-        of one version. Documents that do not exist are left out."""
+        of one version. Documents that do not exist are omitted."""
         found: dict[str, tuple[Mapping[str, Any], list[models.Record]]] = {}
         waiting = list(wanted)
         for _ in range(_ROUNDS):

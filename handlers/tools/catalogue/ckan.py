@@ -46,7 +46,7 @@ _API = "/api/3/action"
 @dataclass(frozen=True)
 class Listing:
     """A page of packages. `position` is where the next one begins, `total` what the portal counts
-    without packages that are left out (drafts, deleted and private ones)."""
+    without packages that are omitted (drafts, deleted and private ones)."""
 
     packages: Sequence[Package]
     position: str
@@ -57,7 +57,7 @@ class Listing:
 @dataclass(frozen=True)
 class _Place:
     """A position in a listing: the number of packages before it, the last package read (by the
-    field that the portal sorts by, "": none, then by id), and how many were left out."""
+    field that the portal sorts by, "": none, then by id), and how many were omitted."""
 
     start: int = 0
     last: str = ""

@@ -101,6 +101,7 @@ class FileSource:
             isinstance(each, dict) and each.get("id") for each in value
         ):
             raise ConfigError(
-                "it is no list of packages with ids, as CKAN returns them", place=Place(self._shown)
+                "it is not a list of packages with ids, as CKAN returns them",
+                place=Place(self._shown),
             )
         return value

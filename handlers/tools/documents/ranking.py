@@ -47,7 +47,7 @@ class Ranked:
 @dataclass(frozen=True)
 class Reading:
     """What an answer says. `ranked` is best first, `invented` the number of ids that were not
-    sent; `usable` is False for an answer that names no candidate and is no empty list."""
+    sent; `usable` is False for an answer that names no candidate and is not an empty list."""
 
     ranked: tuple[Ranked, ...] = ()
     invented: int = 0

@@ -137,7 +137,7 @@ class _Search:
         await self.scope.progress(done=len(self.ranked), total=pages, message="pages ranked")
 
     async def _again(self, best: Sequence[Ranked]) -> list[Ranked]:
-        """Rank the best of all pages once more; those that are left out keep their order after the
+        """Rank the best of all pages once more; those that are omitted keep their order after the
         others. A failure keeps the order by scores."""
         order = await self.ranker.rank(
             self.query, [one.candidate for one in best], "the best of all pages"

@@ -142,7 +142,7 @@ class MemoryEngine:
 
     async def batch_fetch(self, scope: ToolScope, arguments: BatchArguments) -> Memories:
         """Return whole memories in the order of the references, one request for each collection.
-        What does not exist is left out; above `most_tokens` the content is left out."""
+        What does not exist is omitted; above `most_tokens` the content is omitted."""
         wanted: dict[str, dict[str, None]] = {}
         for ref in arguments.doc_refs:
             wanted.setdefault(ref.collection, {})[str(ref.doc_id)] = None

@@ -86,7 +86,7 @@ class MemoryToolkit:
                 name="batch_fetch",
                 description=(
                     "Read several memories whole, of several collections at once. Those that do"
-                    f" not exist are left out. Collections: {shelves}"
+                    f" not exist are omitted. Collections: {shelves}"
                 ),
                 arguments=BatchArguments,
                 answers=Memories,

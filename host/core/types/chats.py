@@ -42,7 +42,7 @@ class KeptCitation(Value):
     places: tuple[int, ...] = Field(
         default=(),
         description="Where the marker begins in the answer, in characters; the same text elsewhere"
-        " (in a block of code) is no citation",
+        " (in a block of code) is not a citation",
     )
 
 

@@ -220,7 +220,9 @@ class CollectionSpec(Value):
     def _linkable(cls, schemes: tuple[str, ...]) -> tuple[str, ...]:
         for scheme in schemes:
             if not fullmatch(r"[a-z][a-z0-9+.-]*", scheme):
-                raise ValueError(f"{scheme!r} is no scheme: write it in small letters, without ':'")
+                raise ValueError(
+                    f"{scheme!r} is not a scheme: write it in small letters, without ':'"
+                )
             if scheme in NEVER:
                 raise ValueError(f"{scheme!r} cannot be allowed: clients would run or read it")
         return schemes

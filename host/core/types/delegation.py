@@ -30,7 +30,7 @@ class Reply(BaseModel):
 
 
 class RewriteAsk(Value):
-    """Rewrite the last question of a conversation into one that stands alone, for a search."""
+    """Rewrite the last question of a conversation into a self-contained one, for a search."""
 
     query: str = Field(description="The last question, as the user wrote it")
     earlier: tuple[str, ...] = Field(description="The questions before it, the oldest first")
@@ -44,7 +44,7 @@ class RewriteAnswer(Reply):
         min_length=1,
         max_length=1000,
         validation_alias=AliasChoices("query", "question", "rewritten", "text"),
-        description="The question; the same one where it stands alone",
+        description="The question; the same one where it is self-contained",
     )
 
 
