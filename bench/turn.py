@@ -56,6 +56,12 @@ began = time.perf_counter()
 import groundhook.host.cli.main, groundhook.host.cli.chat
 print((time.perf_counter() - began) * 1000)
 """
+# The libraries that `chat` cannot do without, and one model of a setting.
+LIBRARIES = """
+import click, anyio._backends._asyncio, ruamel.yaml, pydantic
+class Setting(pydantic.BaseModel):
+    limit: int = pydantic.Field(default=1, ge=1)
+"""
 FILES = {
     "assistants/plain/package.yao": (
         '{"connector": "script", "search": {"kb": true}, "kb": {"collections": ["docs"]}}'
@@ -223,6 +229,7 @@ def command_line() -> None:
         "  of that, imports": lambda: float(
             subprocess.check_output([sys.executable, "-c", IMPORTS], cwd=app)
         ),
+        "  of that, the libraries alone": lambda: whole_process([sys.executable, "-c", LIBRARIES]),
         "groundhook config explain: whole process": lambda: whole_process([GROUNDHOOK, *explain]),
         "groundhook --help: whole process": lambda: whole_process([GROUNDHOOK, "--help"]),
     }

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from typing import TYPE_CHECKING
 
 from groundhook.handlers.kb.reading.readers import READERS
 from groundhook.host.app.plugins import PORT_VERSION, Plugin, PluginContext, Plugins, Source
@@ -19,7 +20,9 @@ from groundhook.host.core.tool_ports import Toolkit
 from groundhook.host.core.types.collection_spec import EmbeddingSpec
 from groundhook.host.core.types.connector_spec import ConnectorSpec
 from groundhook.host.core.types.toolkit_spec import ToolkitSpec
-from groundhook.host.core.types.web_providers import WebProvider
+
+if TYPE_CHECKING:
+    from groundhook.host.core.types.web_providers import WebProvider
 
 SERVICES = ("voyage", "openai")  # embedding providers whose settings are in agent/agent.yml
 

@@ -8,13 +8,12 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import anyio
 
-from groundhook.host.app.collections import AppCollections
 from groundhook.host.app.connectors import Connectors
 from groundhook.host.app.plugins import Plugins
 from groundhook.host.app.reload import Reloads, Swap
@@ -38,7 +37,6 @@ from groundhook.host.search.searcher import Searcher
 from groundhook.host.turn.context import Request, RunContext, Runtime, search_scope
 from groundhook.host.turn.names import AssistantNames
 from groundhook.host.turn.open_turns import OpenTurns
-from groundhook.host.turn.outside_tools import OutsideTools
 from groundhook.host.turn.stream import call_assistant, open_turn
 
 if TYPE_CHECKING:
@@ -48,6 +46,7 @@ if TYPE_CHECKING:
     from groundhook.host.app.conversations import Conversations, OpenChat
     from groundhook.host.app.syncs import Syncs
     from groundhook.host.chats.ports import ChatStore
+    from groundhook.host.turn.outside_tools import OutsideTools
 
 
 @dataclass(kw_only=True, eq=False)
@@ -234,6 +233,9 @@ class Host:
         metadata: Mapping[str, Any] | None,
         locale: str,
     ) -> OutsideTools:
+        # Imported here because turns have their own tools.
+        from groundhook.host.turn.outside_tools import OutsideTools
+
         self.turns.refuse_if_closed()
         request = Request(
             assistant_id=assistant or "",
@@ -313,9 +315,7 @@ class Host:
             if isinstance(connectors, Connectors)
             else connectors,
             toolkits=toolkits.with_app(app) if isinstance(toolkits, Toolkits) else toolkits,
-            collections=lambda scope, owner: AppCollections(
-                app, lambda: sources.knowledge_base, owner, scope
-            ),
+            collections=partial(sources.collections, app),
         )
         self.sources = sources
 

@@ -18,7 +18,6 @@ import anyio
 
 from groundhook.hooks.first_use import open_on_first_use
 from groundhook.host.app.builtins import BUILTIN, declared
-from groundhook.host.app.collections import AppCollections
 from groundhook.host.app.connectors import Connectors
 from groundhook.host.app.gc_tuning import frozen_heap
 from groundhook.host.app.host import Host
@@ -48,14 +47,11 @@ from groundhook.host.core.ports import (
     Embedder,
     Handler,
     Reranker,
-    Scope,
 )
 from groundhook.host.core.registry import Deferred, Registry
-from groundhook.host.core.tool_ports import Collections
 from groundhook.host.core.trace import Export
 from groundhook.host.core.types.collection_spec import EmbeddingSpec
 from groundhook.host.core.types.search import SearchType
-from groundhook.host.core.types.sync import SyncStatus
 from groundhook.host.core.types.tools import Tool
 from groundhook.host.mcp.servers import open_servers
 from groundhook.host.memory.memory import open_memory
@@ -67,6 +63,7 @@ from groundhook.host.web_client.clients import open_web_clients
 
 if TYPE_CHECKING:
     from groundhook.host.chats.ports import ChatStore
+    from groundhook.host.core.types.sync import SyncStatus
     from groundhook.host.sync.engine import SyncEngine
 
 CLOSING_TIME = 5.0  # seconds that the parts of plug-ins get to close
@@ -140,7 +137,7 @@ async def open_host(
             hooks=engine,
             toolbox=Toolbox.of(tool for _, tool in registry.tools.items()),
             toolkits=Toolkits(app, context),
-            collections=partial(_collections, app, made),
+            collections=partial(made.collections, app),
             servers=servers,
             now=clock,
             web_configured=made.web_configured,
@@ -239,10 +236,6 @@ def _synced(folder: Path, now: Clock) -> Callable[[str], Awaitable[SyncStatus]]:
         return await engine().status(toolkit)
 
     return status
-
-
-def _collections(app: App, sources: Sources, scope: Scope, assistant_id: str) -> Collections:
-    return AppCollections(app, lambda: sources.knowledge_base, assistant_id, scope)
 
 
 def _rerankers(context: PluginContext) -> Registry[Reranker]:

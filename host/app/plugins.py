@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from importlib import metadata
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from groundhook.host.core.app_settings import AppSettings
 from groundhook.host.core.errors import HostError, PluginError, UnknownName
@@ -33,10 +33,12 @@ from groundhook.host.core.types.connector_spec import ConnectorSpec
 from groundhook.host.core.types.documents import Reader
 from groundhook.host.core.types.model_spec import ModelSpec
 from groundhook.host.core.types.search import SEARCH_TYPES, SearchType
-from groundhook.host.core.types.sync import SyncStatus
 from groundhook.host.core.types.toolkit_spec import ToolkitSpec
 from groundhook.host.core.types.tools import Tool
-from groundhook.host.core.types.web_providers import WebProvider
+
+if TYPE_CHECKING:  # few apps use all of these
+    from groundhook.host.core.types.sync import SyncStatus
+    from groundhook.host.core.types.web_providers import WebProvider
 
 PORT_VERSION = 1  # of what plug-ins register and are given; raised when an old one no longer fits
 GROUP = "groundhook.plugins"  # of entry points

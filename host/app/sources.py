@@ -30,6 +30,7 @@ from groundhook.host.search.joined import Joined
 if TYPE_CHECKING:
     from groundhook.handlers.db.base import Database
     from groundhook.handlers.kb.base import KnowledgeBase
+    from groundhook.host.core.tool_ports import Collections
 
 Made = dict[Source, Handler]
 
@@ -70,6 +71,13 @@ class Sources:
     def database(self) -> Database:
         """The built-in source of type db, even if another one serves searches."""
         return cast("Database", self._known("db", built_in=True))
+
+    def collections(self, app: App, scope: Scope, assistant_id: str) -> Collections:
+        """Return the collections that tools reach by the names of an assistant ("": the app's)."""
+        # Imported here because most apps have no toolkit.
+        from groundhook.host.app.collections import AppCollections
+
+        return AppCollections(app, lambda: self.knowledge_base, assistant_id, scope)
 
     def _known(self, name: str, *, built_in: bool = False) -> Handler:
         """Return the source of a name, over this reading's declarations. Raises PluginError if it

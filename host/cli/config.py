@@ -12,6 +12,7 @@ from groundhook.host.cli.report import Report
 from groundhook.host.config.environment import process_environment
 from groundhook.host.config.packages import load_app
 from groundhook.host.core.errors import UnknownName
+from groundhook.host.output.flow import compact
 
 
 @click.group("config")
@@ -43,16 +44,10 @@ def explain(assistant: str, key: str, app: Path, as_json: bool, debug: bool) -> 
                     {"key": row.key, "value": row.value, "layer": row.layer, "place": place}
                 )
         else:
-            # Imported here because JSON lines need no tables.
-            from groundhook.host.cli.tables import compact, table
-            from groundhook.host.output.flow import one_line
-
-            shown = [(row.key, compact(row.value), row.layer, row.place or "") for row in rows]
-            if report.out.is_terminal:
-                report.show(table(("key", "value", "layer", "where"), shown))
-            else:  # for other programs: a tab between columns, nothing padded
-                for cells in shown:
-                    click.echo("\t".join(one_line(str(cell)) for cell in cells).rstrip())
+            report.rows(
+                ("key", "value", "layer", "where"),
+                [(row.key, compact(row.value), row.layer, row.place or "") for row in rows],
+            )
         return 0
 
     return execute_without_loop(work, report, debug=debug)

@@ -15,10 +15,8 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 
 from groundhook.host.cli.report import Report
-from groundhook.host.core.error_events import failures
 from groundhook.host.core.errors import HostError
 from groundhook.host.core.exception_groups import leaves
-from groundhook.host.core.types.events import Failed
 
 FAILED = 1
 INTERRUPTED = 130
@@ -72,6 +70,10 @@ async def _woken_by_signals(work: Work) -> int:
 
 
 def _report_errors(errors: list[BaseException], report: Report, *, debug: bool) -> int:
+    # Imported here because most commands end well.
+    from groundhook.host.core.error_events import failures
+    from groundhook.host.core.types.events import Failed
+
     if any(isinstance(error, KeyboardInterrupt) for error in errors):
         report.failed(Failed(code="interrupted", message="interrupted"))
         return INTERRUPTED

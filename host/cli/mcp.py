@@ -15,7 +15,6 @@ from groundhook.host.app.opening import open_host
 from groundhook.host.cli import options
 from groundhook.host.cli.edge import FAILED, execute
 from groundhook.host.cli.report import Report
-from groundhook.host.cli.tables import table
 from groundhook.host.core.error_events import warning
 from groundhook.host.core.errors import ConfigError
 from groundhook.host.core.extras import extra
@@ -138,9 +137,8 @@ def _show_servers(host: Host, report: Report) -> None:
     if report.json:
         for row in rows:
             report.line(dict(zip(("server", "transport", "where", "label"), row, strict=True)))
-    elif rows:
-        report.show(table(("server", "transport", "where", "label"), rows))
-    elif not host.app.servers:
+    report.rows(("server", "transport", "where", "label"), rows)
+    if not host.app.servers:
         report.show("The app has no MCP servers.")
 
 
@@ -176,11 +174,9 @@ async def _show_offers(host: Host, server: str, report: Report) -> None:
             for each in prompts
         ),
     ]
-    report.show(
-        table(("", "name", "arguments", "description"), rows)
-        if rows
-        else f"{server} offers nothing."
-    )
+    report.rows(("", "name", "arguments", "description"), rows)
+    if not rows:
+        report.show(f"{server} offers nothing.")
 
 
 def _parameters(schema: Mapping[str, Any]) -> str:

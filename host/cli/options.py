@@ -7,13 +7,15 @@ import os
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from groundhook.host.core.json_text import DEEPEST, is_deeper
 from groundhook.host.core.types.serialisation import is_language_tag, no_language_tag
-from groundhook.host.core.types.turn import Identity
+
+if TYPE_CHECKING:
+    from groundhook.host.core.types.turn import Identity
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -168,6 +170,9 @@ def identity(*, user: str = "", team: str = "", tenant: str = "") -> Identity | 
     """Return the identity of the request; None without one of the options."""
     if not (user or team or tenant):
         return None
+    # Imported here because commands that read files alone need no request.
+    from groundhook.host.core.types.turn import Identity
+
     return Identity(user_id=user, team_id=team, tenant_id=tenant)
 
 

@@ -7,17 +7,18 @@ what people should know is on standard error either way.
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
-from pydantic import BaseModel
-
 from groundhook.host.core.json_lines import line
-from groundhook.host.core.types.events import Failed, Warned
+from groundhook.host.output.flow import one_line
 
 if TYPE_CHECKING:
+    from pydantic import BaseModel
     from rich.console import Console, RenderableType
+
+    from groundhook.host.core.types.events import Failed, Warned
 
 
 class Report:
@@ -49,6 +50,20 @@ class Report:
         if not self.json:
             self.out.print(what, soft_wrap=not self.out.is_terminal)
 
+    def rows(self, columns: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
+        """A table in a terminal; for other programs a line for each row, with a tab between its
+        cells and nothing padded; nothing with `json`."""
+        if self.json or not rows:
+            return
+        if not sys.stdout.isatty():
+            for cells in rows:
+                sys.stdout.write("\t".join(one_line(str(cell)) for cell in cells).rstrip() + "\n")
+            return
+        # Imported here because only terminals need a library that measures and colours text.
+        from groundhook.host.cli.tables import table
+
+        self.show(table(columns, rows))
+
     def failed(self, event: Failed) -> None:
         """An error: on standard error, and as an event with `json`."""
         self._complain("error", event, "red")
@@ -69,4 +84,6 @@ class Report:
 
 def report_wrong_usage(message: str, command: str, *, json: bool) -> None:
     """Report a wrong command line like every other error."""
+    from groundhook.host.core.types.events import Failed
+
     Report(json=json).failed(Failed(code="usage", message=message, hint=f"see `{command} --help`"))

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
 
 from rich import box
 from rich.console import Console, ConsoleOptions, RenderResult
@@ -13,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from groundhook.host.core.types.search import Item, SearchResult
-from groundhook.host.output.flow import one_line
+from groundhook.host.output.flow import compact, one_line
 from groundhook.host.output.query_words import in_words
 from groundhook.host.output.terminal import SOURCES, marker_style, place_of, title_of
 from groundhook.host.output.tree import duration
@@ -117,8 +115,3 @@ def _item(number: int, item: Item) -> Iterator[Text]:
     content = one_line(item.content)
     if content and content != one_line(item.title):
         yield Text(f"    {content[:SNIPPET]}{'…' if len(content) > SNIPPET else ''}")
-
-
-def compact(value: Any) -> str:
-    """A value as the shortest text that shows it: text as it is, everything else as JSON."""
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)

@@ -15,7 +15,6 @@ from groundhook.host.app.opening import open_host
 from groundhook.host.cli import options
 from groundhook.host.cli.edge import FAILED, execute
 from groundhook.host.cli.report import Report
-from groundhook.host.cli.tables import table
 from groundhook.host.core.errors import UnknownName
 from groundhook.host.core.types.events import Event, Failed, ToolProgress, Warned
 from groundhook.host.core.types.tools import Needs, ToolInfo
@@ -45,14 +44,12 @@ def list_(assistant: str | None, app: Path, as_json: bool, debug: bool) -> int:
             tools = await host.tools(assistant=assistant, problem=_warn(report))
         for tool in tools if report.json else ():
             report.line(_line(tool))
-        rows = [
-            (tool.name, tool.canonical, _needed(tool.needs), tool.description) for tool in tools
-        ]
-        report.show(
-            table(("tool", "canonical name", "needs", "description"), rows)
-            if rows
-            else "There are no tools."
+        report.rows(
+            ("tool", "canonical name", "needs", "description"),
+            [(tool.name, tool.canonical, _needed(tool.needs), tool.description) for tool in tools],
         )
+        if not tools:
+            report.show("There are no tools.")
         return 0
 
     return execute(work, report, debug=debug)

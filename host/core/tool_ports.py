@@ -8,20 +8,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from groundhook.host.core.ports import Scope, WebClient
-from groundhook.host.core.sync_source import SyncSource
-from groundhook.host.core.types.collection_queries import (
-    CollectionAnswer,
-    CollectionDocument,
-    CollectionQuery,
-    Owner,
-    PutReport,
-)
 from groundhook.host.core.types.tools import Tool
 from groundhook.host.core.types.turn import Message, Usage
 from groundhook.host.core.types.uses import JsonReply
+
+if TYPE_CHECKING:  # an app without toolkits needs none of these
+    from groundhook.host.core.sync_source import SyncSource
+    from groundhook.host.core.types.collection_queries import (
+        CollectionAnswer,
+        CollectionDocument,
+        CollectionQuery,
+        Owner,
+        PutReport,
+    )
 
 
 class Collections(Protocol):

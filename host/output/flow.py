@@ -7,9 +7,10 @@ libraries and receives the function that measures characters.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 # C0 without tab and line feed, DEL, C1; the overrides of writing direction, with which a title
 # could rewrite its line; halves of surrogate pairs, which cannot be encoded.
@@ -63,6 +64,11 @@ class Isolates:
 def one_line(text: str) -> str:
     """Return the text, visible, on one line."""
     return visible(" ".join(text.split()))
+
+
+def compact(value: Any) -> str:
+    """Return a value as the shortest text that shows it: text as it is, everything else as JSON."""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
 
 
 def shortened(text: str, most: int) -> str:

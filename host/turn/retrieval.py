@@ -21,7 +21,6 @@ from groundhook.host.search.plan import Plan, plan, refused
 from groundhook.host.search.searcher import run_all
 from groundhook.host.turn.content import DocumentReference, ResourceReference, UserData
 from groundhook.host.turn.grants import Listing
-from groundhook.host.turn.resources import read_resource
 from groundhook.host.turn.run import AssistantRun
 
 Job = Callable[[], Awaitable[SearchResult]]
@@ -108,6 +107,9 @@ async def _resource(
         listing = Listing.of(runtime.app, run.package.id, run.settings.mcp.servers)
         id, listed = listing.resource(reference.server, reference.uri)
         warn = run.searcher.scope.warn
+        # Imported here because few turns read resources.
+        from groundhook.host.turn.resources import read_resource
+
         return await read_resource(
             runtime.servers, id, listed.name, reference.uri, runtime.markdown, warn
         )

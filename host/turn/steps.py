@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Awaitable, Iterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import anyio
 
@@ -55,10 +55,11 @@ from groundhook.host.turn.prompt import (
     quotable,
 )
 from groundhook.host.turn.retrieval import ranked_pool, search_automatically, search_user_data
-from groundhook.host.turn.rewriting import rewrite_question
 from groundhook.host.turn.run import AssistantRun
 from groundhook.host.turn.services.tools import scopes_of, tools_of
-from groundhook.host.turn.services.turn import TurnServices, hook_options, hook_turn
+
+if TYPE_CHECKING:
+    from groundhook.host.turn.services.turn import TurnServices
 
 T = TypeVar("T")
 
@@ -76,7 +77,11 @@ async def run_steps(run: AssistantRun) -> Delegation | None:
     None. Raises HostError for whatever ends the turn; a failed model does not raise, its error is
     sent as an event."""
     await _send_warnings(run)
-    await rewrite_question(run)
+    if len(run.request.messages) > 1:
+        # Imported here because a question without others before it stands alone.
+        from groundhook.host.turn.rewriting import rewrite_question
+
+        await rewrite_question(run)
     async with _open_hooks(run) as hooks:
         created = await _create_and_user_data(run, hooks)
         if created is not None and created.delegate is not None:
@@ -155,7 +160,7 @@ async def _create_and_user_data(run: AssistantRun, hooks: _Hooks | None) -> Crea
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(search_user_data, run, data)
         with _timed(run, "create"):
-            hook = hooks.session.create(run.request.messages, hook_options(run.request.options))
+            hook = hooks.session.create(run.request.messages, hooks.services.options())
             created = await _apply_on_error(run, hooks.services.during("Create", hook))
     if created is not None:
         await _apply_on_error(run, _adopt(run, created))
@@ -250,7 +255,7 @@ async def _next(
         error=str(error) if error else None,
     )
     changed = {"metadata": {**run.request.options.metadata, **run.metadata}, **run.changed}
-    hook = hooks.session.next(payload, hook_options(run.request.options), changed)
+    hook = hooks.session.next(payload, hooks.services.options(), changed)
     returned = await _apply_on_error(run, hooks.services.during("Next", hook))
     if returned is not None:
         run.metadata.update(returned.metadata or {})
@@ -277,9 +282,12 @@ async def _open_hooks(run: AssistantRun) -> AsyncIterator[_Hooks | None]:
     async with AsyncExitStack() as stack:
         hooks: _Hooks | None = None
         if run.package.hook is not None:
+            # Imported here because assistants without a hook need no host calls.
+            from groundhook.host.turn.services.turn import TurnServices
+
             services = TurnServices.of(run)
             opening = stack.enter_async_context(
-                run.runtime.hooks.open(hook_turn(run, run.package.hook, services))
+                run.runtime.hooks.open(services.turn(run.package.hook))
             )
             session = await _apply_on_error(run, opening)
             hooks = _Hooks(session, services) if session else None

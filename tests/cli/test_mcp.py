@@ -83,11 +83,11 @@ def test_servers_and_what_they_offer_are_listed(app: Path) -> None:
         '{"transport": "http", "url": "http://127.0.0.1:9/mcp"}', encoding="utf-8"
     )
     ran, output = groundhook(app, "mcp", "list"), groundhook(app, "mcp", "list", "orders", "--json")
-    assert re.search(r"^orders +stdio +python servers/orders.py +Orders", ran.out, re.MULTILINE)
-    assert re.search(r"^shop +http +http://127.0.0.1:9/mcp", ran.out, re.MULTILINE)
+    assert re.search(r"^orders\tstdio\tpython servers/orders.py\tOrders", ran.out, re.MULTILINE)
+    assert re.search(r"^shop\thttp\thttp://127.0.0.1:9/mcp", ran.out, re.MULTILINE)
     assert [(line["kind"], line["name"]) for line in output.lines] == [("tool", "status")]
     assert re.search(
-        r"^tool +status +number +The state of an order\.",
+        r"^tool\tstatus\tnumber\tThe state of an order\.",
         groundhook(app, "mcp", "list", "orders").out,
         re.MULTILINE,
     )

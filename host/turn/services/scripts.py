@@ -9,7 +9,6 @@ from groundhook.host.core.errors import HookError
 from groundhook.host.core.exception_groups import unwrapped
 from groundhook.host.core.hook_engine import HookScript, ScriptFunction
 from groundhook.host.turn.run import AssistantRun
-from groundhook.host.turn.services.turn import TurnServices, hook_turn
 
 MOST_OPEN = 16  # functions of one assistant's turn that run at the same time, or inside each other
 
@@ -27,11 +26,14 @@ async def call_script(
             place=function.place,
             hint="a function that calls itself through the host never ends",
         )
+    # Imported here because most turns call no function of a script.
+    from groundhook.host.turn.services.turn import TurnServices
+
     services = TurnServices.of(run)
     run.open_scripts += 1
     try:
         with unwrapped():
-            async with run.runtime.hooks.open(hook_turn(run, script, services)) as session:
+            async with run.runtime.hooks.open(services.turn(script)) as session:
                 called = session.call(function, arguments)
                 return await services.during(f"{function.place.file} {function.name}", called)
     finally:

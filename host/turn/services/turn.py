@@ -18,7 +18,6 @@ from groundhook.host.core.hook_engine import (
 from groundhook.host.core.trace import span
 from groundhook.host.core.types.events import Warned
 from groundhook.host.core.types.search import SearchRequest, SearchResult
-from groundhook.host.core.types.turn import TurnOptions
 from groundhook.host.turn.run import AssistantRun
 from groundhook.host.turn.services.agents import Calls
 from groundhook.host.turn.services.http import TurnWeb
@@ -33,39 +32,6 @@ if TYPE_CHECKING:
     from groundhook.host.turn.services.chat import TurnChat
 
 T = TypeVar("T")
-
-
-def hook_turn(run: AssistantRun, script: HookScript, services: TurnServices) -> HookTurn:
-    """Return the turn in the form that the hook engine takes."""
-    options = run.request.options
-    context = {
-        "chat_id": options.chat_id,
-        "assistant_id": run.package.id,
-        "question": run.question,
-        "locale": options.locale or run.settings.locale,
-        "theme": options.theme,
-        "route": options.route,
-        "referer": options.referer,
-        "accept": options.accept,
-        "client": options.client.model_dump(),
-        "metadata": run.request_metadata,
-        "authorized": run.request.identity.model_dump(),
-    }
-    runtime = run.runtime
-    return HookTurn(
-        script=script,
-        context=context,
-        services=services,
-        limits=run.settings.hooks.limits,
-        now=runtime.now() if runtime.fixed.clock else None,
-        seed=runtime.fixed.seed,
-        trace_id=run.channel.turn_id,
-    )
-
-
-def hook_options(options: TurnOptions) -> Mapping[str, Any]:
-    """Return the request's options for hooks: only those that were set."""
-    return options.model_dump(mode="json", exclude_defaults=True)
 
 
 @dataclass(frozen=True)
@@ -89,6 +55,36 @@ class TurnServices:
             ServerCalls.of(run),
             TurnTools(run, run.settings.tools),
         )
+
+    def turn(self, script: HookScript) -> HookTurn:
+        """Return the turn in the form that the hook engine takes."""
+        run, runtime, options = self.run, self.run.runtime, self.run.request.options
+        context = {
+            "chat_id": options.chat_id,
+            "assistant_id": run.package.id,
+            "question": run.question,
+            "locale": options.locale or run.settings.locale,
+            "theme": options.theme,
+            "route": options.route,
+            "referer": options.referer,
+            "accept": options.accept,
+            "client": options.client.model_dump(),
+            "metadata": run.request_metadata,
+            "authorized": run.request.identity.model_dump(),
+        }
+        return HookTurn(
+            script=script,
+            context=context,
+            services=self,
+            limits=run.settings.hooks.limits,
+            now=runtime.now() if runtime.fixed.clock else None,
+            seed=runtime.fixed.seed,
+            trace_id=run.channel.turn_id,
+        )
+
+    def options(self) -> Mapping[str, Any]:
+        """Return the request's options for hooks: only those that were set."""
+        return self.run.request.options.model_dump(mode="json", exclude_defaults=True)
 
     @cached_property
     def memory(self) -> TurnMemory:
