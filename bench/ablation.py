@@ -47,7 +47,7 @@ from groundhook.handlers.kb.embedded.search import Search
 from groundhook.handlers.kb.embedders.cached import VectorCache
 from groundhook.handlers.kb.ranking import fusion
 from groundhook.handlers.kb.ranking.across import Across
-from groundhook.handlers.kb.store import Incoming, Made, Question, packed
+from groundhook.handlers.kb.store import Made, Question, packed
 
 
 @dataclass(frozen=True)
@@ -74,9 +74,7 @@ WAYS = (
     Way("words count alike in all languages", one_weight=True),
     Way("words not weighed by rarity", by_rarity=False),
     Way("without runs of letters", weights=WEIGHTS._replace(run=0.0)),
-    Way("without single characters", weights=WEIGHTS._replace(character=0.0)),
     Way("question words in full", weights=WEIGHTS._replace(filling=1.0)),
-    Way("headings not counted again", weights=WEIGHTS._replace(heading=0.0)),
 )
 
 
@@ -109,12 +107,6 @@ class Ways(Search):
 class Parts(Stored):
     """A collection of the embedded engine, searched in some way."""
 
-    stored_with = WEIGHTS
-
-    def _points(self, document: Incoming, generation: int, lexical: Analyser) -> Any:
-        weighing = Analyser(self.made.language, lexical.mean_length, self.stored_with)
-        return super()._points(document, generation, weighing)
-
     def search_in(self, way: Way, question: Question) -> Any:
         if not isinstance(self._search, Ways):
             self._search = Ways(self._manifest, self.made.language, lambda: self._shard)
@@ -123,14 +115,11 @@ class Parts(Stored):
 
 
 @contextmanager
-def stored(
-    collection: Collection, vectors: Vectors, weights: Weights, folder: Path
-) -> Iterator[Parts]:
-    """The collection in the engine, analysed with some weights."""
+def stored(collection: Collection, vectors: Vectors, folder: Path) -> Iterator[Parts]:
+    """The collection in the engine."""
     made = Made(provider="builtin", model="bench", dimensions=384)
     documents = incoming(collection, vectors)
     there = Parts.create(folder, collection.name, made, *documents)
-    there.stored_with = weights
     for document in documents:
         for _ in there.put(document):
             pass
@@ -175,17 +164,11 @@ async def measured(
         found[f"bare engine: {name}"] = scores(collection, ranked)["ndcg10"], ms
     bare.close()
     across = Across()
-    kept = {
-        WEIGHTS._replace(heading=way.weights.heading) for way in WAYS
-    }  # the rest is a question's
-    for number, weights in enumerate(sorted(kept)):
-        with stored(collection, vectors, weights, folder / str(number)) as there:
-            for way in WAYS:
-                if way.weights.heading == weights.heading:
-                    ranked, ms = await answers(there, way, collection, vectors, across)
-                    found[way.name] = scores(collection, ranked)["ndcg10"], ms
-    order = [*found][: len(fusions)] + [way.name for way in WAYS]
-    return {name: found[name] for name in order}
+    with stored(collection, vectors, folder / "stored") as there:
+        for way in WAYS:
+            ranked, ms = await answers(there, way, collection, vectors, across)
+            found[way.name] = scores(collection, ranked)["ndcg10"], ms
+    return found
 
 
 def table(measured: Mapping[str, Mapping[str, tuple[float, float]]]) -> str:

@@ -3,11 +3,10 @@ every engine.
 
 Tokens fit the script, span by span: words by their stems; beside the words of Hebrew and Arabic,
 where prefixes and suffixes are written onto the word, their runs of three letters; pairs of letters
-where no spaces part words, and beside those of Chinese and Japanese each character, which may be a
-word by itself. What looks like a code ("AB-1234/x", "search.kb", "C++") is a token whole, and so
-are its parts. No word is omitted, but those that questions are made of ("how do I") count less in
-a question: in documents that ask nothing they are rare, and would weigh as much as its topic. Words
-of a passage's headings count once more.
+where no spaces part words. What looks like a code ("AB-1234/x", "search.kb", "C++") is a token
+whole, and so are its parts. No word is omitted, but those that questions are made of ("how do I")
+count less in a question: in documents that ask nothing they are rare, and would weigh as much as
+its topic.
 
 A vector holds the BM25 weight of each token's frequency; the engine multiplies by the inverse
 document frequency (Robertson and Zaragoza: The Probabilistic Relevance Framework, 2009). A
@@ -29,14 +28,9 @@ import Stemmer
 
 from groundhook.handlers.kb.language import SCRIPTS, filling_words, normalised, script_of, stemmers
 
-_USUAL_HEADINGS = 60  # characters of a passage's headings
-_RUN, _CHARACTER, _CODE, _KIND = (
-    1,
-    2,
-    3,
-    3,
-)  # what the low bits of an index say of its token; 0 of a word
-_MARKS = {"#": _RUN, "=": _CHARACTER}
+# What the low bits of an index say of its token; 0 of a word. 2 was a single Chinese character:
+# collections made by earlier versions have such tokens.
+_RUN, _CODE, _KIND = 1, 3, 3
 
 # Letters and digits, and the marks within words that \w leaves out: Latin to Cyrillic, Arabic, the
 # scripts of India, Thai, Lao, Myanmar, Khmer.
@@ -59,9 +53,6 @@ _QUOTED = re.compile(
 _ARABIC_MARKS = re.compile(
     "[\u0610-\u061a\u0640\u064b-\u065f\u0670\u06d6-\u06ed]"
 )  # short vowels, and the stretching of words
-_CHARACTERS = re.compile(
-    "[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]"
-)  # of Chinese, which mean something alone
 _JOINS_CODES = re.compile("[0-9_./:@#+]")
 _LIKE_CODES = re.compile(
     r"\A(?=\D*\d)(?=\d*\D)|[_./:@#+]"
@@ -86,9 +77,7 @@ class Weights(NamedTuple):
     saturation: float = 0.9  # k of BM25
     lengths: float = 0.6  # b of BM25
     run: float = 0.75  # of a run of letters against a word, in a question
-    character: float = 0.15  # of a single Chinese character against a pair, in a question
     filling: float = 0.3  # of a word that questions are made of
-    heading: float = 0.3  # of what the headings say, beside what the passage says
 
 
 WEIGHTS = Weights()
@@ -110,15 +99,15 @@ class Analyser:
         self.mean_length = mean_length
         self._weights = weights
 
-    def document(self, text: str, headings: str = "") -> Sparse:
-        """Return the vector of a passage. `headings` are the headings above it; `text` includes
-        them."""
-        weights = self._saturated(text, self.mean_length)
-        if headings:
-            for index, weight in self._saturated(headings, _USUAL_HEADINGS).items():
-                weights[index] = weights.get(index, 0.0) + self._weights.heading * weight
-        indices = sorted(weights)
-        return Sparse(indices, list(map(weights.__getitem__, indices)))
+    def document(self, text: str) -> Sparse:
+        """Return the vector of a passage. The weight of each token is its frequency, of which more
+        adds ever less, in a passage of this length."""
+        k, b = self._weights.saturation, self._weights.lengths
+        norm = k * (1 - b + b * len(text) / self.mean_length)
+        counts = Counter(self._cutter.indices(text))
+        weight = {count: count * (k + 1) / (count + norm) for count in set(counts.values())}
+        indices = sorted(counts)
+        return Sparse(indices, [weight[counts[index]] for index in indices])
 
     def question(self, text: str) -> Sparse:
         """Return the vector of a question, in which each token counts once; the mean length does
@@ -131,18 +120,9 @@ class Analyser:
         return frozenset(self._cutter.indices(text))
 
     def tokens(self, text: str) -> list[str]:
-        """Return the tokens of a text, in order. A run of letters beside a word begins with `#`, a
-        character beside pairs with `=`."""
+        """Return the tokens of a text, in order. A run of letters beside a word begins with
+        `#`."""
         return [token for chunk in _chunks(text) for token in self._cutter.tokens(chunk)]
-
-    def _saturated(self, text: str, usual: float) -> dict[int, float]:
-        """The weight of each token: its frequency, of which more adds ever less, in a text that is
-        usually so long."""
-        k, b = self._weights.saturation, self._weights.lengths
-        norm = k * (1 - b + b * len(text) / usual)
-        counts = Counter(self._cutter.indices(text))
-        weight = {count: count * (k + 1) / (count + norm) for count in set(counts.values())}
-        return {index: weight[count] for index, count in counts.items()}
 
 
 class _Cutter(dict[str, tuple[int, ...]]):
@@ -181,8 +161,7 @@ class _Cutter(dict[str, tuple[int, ...]]):
 
     def weight(self, index: int, weights: Weights) -> float:
         """Of a token of a question."""
-        kind = index & _KIND
-        beside = weights.run if kind == _RUN else weights.character if kind == _CHARACTER else 1.0
+        beside = weights.run if index & _KIND == _RUN else 1.0
         return beside * (weights.filling if index in self._filling else 1.0)
 
     def tokens(self, chunk: str) -> list[str]:
@@ -202,8 +181,6 @@ class _Cutter(dict[str, tuple[int, ...]]):
             yield from (
                 runs(text, _UNSPACED[script]) if script in _UNSPACED else self._word(script, text)
             )
-            if script == "cjk":
-                yield from (f"={character}" for character in _CHARACTERS.findall(text))
         if (
             len(spans) > 1 and part.isascii()
         ):  # letters and digits: "RTX4090" is also looked for as "RTX 4090"
@@ -222,7 +199,9 @@ class _Cutter(dict[str, tuple[int, ...]]):
 def _kind(token: str) -> int:
     if token.isalpha():
         return 0
-    return _MARKS.get(token[0]) or (_CODE if _LIKE_CODES.search(token) else 0)
+    if token[0] == "#":
+        return _RUN
+    return _CODE if _LIKE_CODES.search(token) else 0
 
 
 def is_code(index: int) -> bool:

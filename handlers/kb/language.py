@@ -13,7 +13,7 @@ from collections.abc import Mapping
 
 from groundhook.host.core.errors import ConfigError, suggestion
 
-ANALYSER = 3  # the version of `analyse`: raised when the same text gives other tokens or weights
+ANALYSER = 3  # the version of `analyse`: raised when questions no longer match stored tokens
 PLAIN = "plain"  # no stemming, no stop words
 # fmt: off
 _WRITTEN = {  # languages with a stemmer, by their script

@@ -37,8 +37,6 @@ def test_every_language_that_may_be_declared_has_an_analyser(language: str) -> N
         ("hebrew", "שרשרת", "בשרשראות"),
         ("arabic", "سلسلة", "والسلاسل سلسلتها"),
         ("chinese", "链条", "每次骑行后都要给链条上油"),
-        ("chinese", "茶", "绿茶用八十度的水冲泡"),
-        ("japanese", "水", "湯水を使う"),
         ("japanese", "チェーン", "自転車のチェーンに油をさす"),
         ("thai", "ภาษาไทย", "เขาพูดภาษาไทยได้"),
         ("korean", "자전거", "자전거를 탄다"),
@@ -80,12 +78,9 @@ def test_mixed_text_is_cut_span_by_span() -> None:
     assert "run" in Analyser("hebrew").tokens("מערכת running של רכבת")
 
 
-def test_a_pair_of_characters_says_more_than_either_of_them() -> None:
-    analyser = Analyser("chinese", 10.0)
-    question = analyser.question("链条")
-    assert score(question, analyser.document("链条要上油")) > 2 * score(
-        question, analyser.document("链子和油条")
-    )
+def test_characters_match_in_pairs_and_not_one_by_one() -> None:
+    assert matches("chinese", "链条", "链条要上油")
+    assert not matches("chinese", "链条", "链子和油条")
 
 
 def test_a_hebrew_acronym_is_one_word_with_or_without_its_quote() -> None:

@@ -357,7 +357,7 @@ class Collection:
             yield NewPoint(
                 id=generation << ORDINALS | ordinal,
                 vector=array("f", passage.vector),
-                words=lexical.document(passage.text, points.lead(passage)),
+                words=lexical.document(passage.text),
                 payload={
                     "generation": generation,
                     **points.payload(document, ordinal, self.made.language),

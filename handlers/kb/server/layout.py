@@ -76,7 +76,7 @@ def passage_points(
 ) -> Iterator[models.PointStruct]:
     """A version's passages, one after the other; hidden."""
     for ordinal, passage in enumerate(document.passages):
-        words = analyser.document(passage.text, points.lead(passage))
+        words = analyser.document(passage.text)
         vectors: dict[str, Any] = {
             points.DENSE: unpacked(passage.vector),
             points.WORDS: models.SparseVector(
