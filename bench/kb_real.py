@@ -52,13 +52,16 @@ async def real_passages(data: Path, cached: Path) -> None:
             prefix="groundhook-bench-", ignore_cleanup_errors=True
         ) as scratch:
             bare = Bare(collection, vectors, Path(scratch) / "bare")
+            within = scope()  # a turn has one at hand
             async with opened(collection, vectors, Path(scratch) / "state") as kb:
 
-                async def search(text: str, kb: Any = kb, id: str = collection.name) -> None:
+                async def search(
+                    text: str, kb: Any = kb, id: str = collection.name, within: Any = within
+                ) -> None:
                     request = SearchRequest(
                         type="kb", query=text, collections=(id,), threshold=0.0, limit=10
                     )
-                    await kb.search(request, scope())
+                    await kb.search(request, within)
 
                 await compare(collection, search, bare)
             bare.close()

@@ -15,7 +15,7 @@ _END = re.compile(
     r"！？｡]*[」』”’）】》]*)"
 )
 _CODE_SPAN = re.compile(r"(``*+)[^`\n]++\1")
-_WORD_BEFORE = re.compile(r"[^\s(\[\"“„«‹]+$")
+_BEFORE_WORD = re.compile(r"[\s(\[\"“„«‹]")
 _INITIALS = re.compile(r"^(?:[^\W\d_]\.)+$")
 _CONTINUES = re.compile(r"\s*(?:[a-zß-öø-ÿа-яα-ω,;:)\]]|[-–—]\s)")
 _LONGEST_WORD = 64  # characters before a terminator that can belong to its word
@@ -77,8 +77,8 @@ def _ends(text: str, start: int, stop: int, end: re.Match[str]) -> bool:
         return not between or after.lstrip()[:1].isupper()
     if not end[0].startswith("."):
         return True
-    before = _WORD_BEFORE.search(text[max(start, end.start() - _LONGEST_WORD) : end.start()])
-    word = before[0].lstrip("'’").strip("*_`").lower() if before else ""
+    before = text[max(start, end.start() - _LONGEST_WORD) : end.start()]
+    word = _BEFORE_WORD.split(before)[-1].lstrip("'’").strip("*_`").lower()
     if word in _NEVER_LAST or _INITIALS.match(word + "."):
         return False
     numbered = after.lstrip()[:1].isdigit()

@@ -86,19 +86,14 @@ class Search:
     ) -> paging.Page[int]:
         """Return the page. Where the list of a language was cut off, its passages are counted, and
         read only if the page needs more than were fused."""
-        nearest = {id: one for group in groups for id, one in group.dense.items()}
         least, pool = question.least_cosine, paging.pool_of(question)
         cut = [at for at, group in enumerate(groups) if paging.cut_off(group.dense, pool, least)]
         if not cut or not question.counted:
+            nearest = _nearest(groups)
             return paging.page(fused, nearest, question, _generation, whole=not cut)
-        limits: dict[str, Any] = {
-            "tenant": question.tenant,
-            "hidden": self._manifest.hidden,
-            "among": question.filter,
-        }
         fills = paging.fills(fused, question, _generation)
         if fills and least <= EVERY and question.groups <= 1:
-            matching = self._shard.count(**limits, documents=question.groups == 1)
+            matching = self._count(question)
             return paging.page(fused, {}, question, _generation, matching=matching)
         limit = paging.depth_of(question)
         found = self._shard.nearest(
@@ -106,16 +101,31 @@ class Search:
             limit=limit,
             least={languages[at]: scale.cosine(at, least) for at in cut},
             languages=languages,
-            **limits,
+            tenant=question.tenant,
+            hidden=self._manifest.hidden,
+            among=question.filter,
         )
         whole = all(len(points) < limit for points in found)
         if fills and not question.groups:
             uncut = [group.dense for at, group in enumerate(groups) if at not in cut]
             matching = paging.reached(question, fused, uncut, sum(map(len, found)))
             return paging.page(fused, {}, question, _generation, whole=whole, matching=matching)
+        nearest = _nearest(groups)
         for at, points in zip(cut, found, strict=True):
-            nearest |= {id: scale.similar(at, cosine) for id, cosine in scores(points).items()}
+            nearest |= scale.similarities(at, scores(points))
         return paging.page(fused, nearest, question, _generation, whole=whole)
+
+    def _count(self, question: Question) -> int:
+        """Count all passages that a question may find, or its documents if it wants one passage of
+        each."""
+        if question.tenant is None and question.filter is None and not question.groups:
+            return self._manifest.chunks
+        return self._shard.count(
+            tenant=question.tenant,
+            hidden=self._manifest.hidden,
+            among=question.filter,
+            documents=question.groups == 1,
+        )
 
     def _balance(self) -> Balance | None:
         """Return the languages of the collection; None if those of its passages are unknown."""
@@ -151,7 +161,7 @@ class Search:
     ) -> list[fusion.Group]:
         return [
             fusion.Group(
-                dense={id: scale.similar(at, cosine) for id, cosine in found.dense.items()},
+                dense=scale.similarities(at, found.dense),
                 words=found.words,
                 weight=self._weight(words, rarity, found.words),
             )
@@ -177,6 +187,10 @@ class Search:
                 places |= dict.fromkeys(group.words.keys() - group.dense.keys(), at)
         measured = self._shard.cosines(scale.vector, places.keys())
         return cosines | {id: scale.similar(places[id], one) for id, one in measured.items()}
+
+
+def _nearest(groups: Sequence[fusion.Group]) -> dict[int, float]:
+    return {id: one for group in groups for id, one in group.dense.items()}
 
 
 def _generation(id: int) -> int:

@@ -26,7 +26,7 @@ LOOKED_AT = 3  # best passages by words that are checked for the question's word
 # Shares of a question's words in one passage: words weigh 0 up to the first, 1 from the second.
 _NAMES, ENOUGH = 0.15, 0.35
 _STEP = 1e-6  # least difference between the scores of two consecutive passages
-_DIGITS = 9  # of a passage's score: rounding errors would tell equal ones apart
+_EXACT = 1e9  # steps of a passage's score: rounding errors would tell equal ones apart
 
 
 @dataclass(frozen=True)
@@ -63,13 +63,15 @@ def fused(groups: Sequence[Group], cosines: Mapping[int, float], limit: int) -> 
     near, per_cosine = _spread([*dense.values()])
     usual, per_score = _spread([*scores.values(), *[least] * others])
     compared = dense.keys() | scores.keys()
-    worth = {}
+    worth: dict[int, int] = {}
     for group in groups:
         far = (per_cosine or 1.0) * (1 + most - group.weight)
         high = per_score * group.weight
-        for id in compared & (group.dense.keys() | group.words.keys()):
-            score = scores.get(id, least)
-            worth[id] = round((cosines[id] - near) * far + (score - usual) * high, _DIGITS)
+        own = compared & (group.dense.keys() | group.words.keys())
+        worth |= {
+            id: round(((cosines[id] - near) * far + (scores.get(id, least) - usual) * high) * _EXACT)
+            for id in own
+        }
     return sorted(sorted(worth), key=worth.__getitem__, reverse=True)
 
 

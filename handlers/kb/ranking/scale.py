@@ -7,11 +7,13 @@ import math
 from array import array
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 from groundhook.handlers.kb.balance import Balance
 from groundhook.handlers.kb.ranking.fusion import Group
 from groundhook.handlers.kb.store import Question, Spoken
 
+P = TypeVar("P")
 _ROUNDING = 1e-6  # more than an engine's cosines in float32 differ from exact ones
 
 
@@ -42,6 +44,11 @@ class Scale:
     def similar(self, language: int, cosine: float) -> float:
         """The similarity, on the scale of cosines, of a passage in the language of this number."""
         return self.factor * cosine + self.shifts[language]
+
+    def similarities(self, language: int, cosines: Mapping[P, float]) -> dict[P, float]:
+        """The similarities of passages in the language of this number, by their cosines."""
+        factor, shift = self.factor, self.shifts[language]
+        return {place: factor * cosine + shift for place, cosine in cosines.items()}
 
     def cosine(self, language: int, similarity: float) -> float:
         """Return the cosine that has this similarity in one of the languages, rounded down."""

@@ -206,10 +206,7 @@ def _page(
 ) -> Generator[Sequence[models.QueryRequest], Sequence[_Points], paging.Page[Place]]:
     """Return the page. Where the list of a language was cut off, its passages are counted, and
     read only if the page needs more than were fused."""
-    lists = [
-        {place: scale.similar(at, cosine) for place, cosine in one.dense.items()}
-        for at, one in enumerate(ranked)
-    ]
+    lists = [scale.similarities(at, one.dense) for at, one in enumerate(ranked)]
     nearest = {place: one for each in lists for place, one in each.items()}
     least, pool = question.least_cosine, paging.pool_of(question)
     cut = [at for at, each in enumerate(lists) if paging.cut_off(each, pool, least)]
@@ -235,7 +232,7 @@ def _page(
         matching = paging.reached(question, fused, uncut, sum(map(len, found)))
         return paging.page(fused, {}, question, _document, whole=whole, matching=matching)
     for at, near in zip(cut, found, strict=True):
-        nearest |= {each: scale.similar(at, cosine) for each, cosine in _scores(near).items()}
+        nearest |= scale.similarities(at, _scores(near))
     return paging.page(fused, nearest, question, _document, whole=whole)
 
 
