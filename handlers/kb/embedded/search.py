@@ -7,7 +7,6 @@ passages of the page.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
 
 from groundhook.handlers.kb import paging
 from groundhook.handlers.kb.analyse import Analyser, Sparse

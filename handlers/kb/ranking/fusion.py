@@ -69,7 +69,9 @@ def fused(groups: Sequence[Group], cosines: Mapping[int, float], limit: int) -> 
         high = per_score * group.weight
         own = compared & (group.dense.keys() | group.words.keys())
         worth |= {
-            id: round(((cosines[id] - near) * far + (scores.get(id, least) - usual) * high) * _EXACT)
+            id: round(
+                ((cosines[id] - near) * far + (scores.get(id, least) - usual) * high) * _EXACT
+            )
             for id in own
         }
     return sorted(sorted(worth), key=worth.__getitem__, reverse=True)
