@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any
 
 import anyio
+from pydantic import ValidationError
 
-from groundhook.host.app.keeper import Keeper, lease_until, message_of, milliseconds
+from groundhook.host.app.keeper import Keeper, has_ended, lease_until, message_of, milliseconds
 from groundhook.host.app.requests import conversation, turn_options, validated
 from groundhook.host.chats.history import history, sources
 from groundhook.host.chats.ports import (
@@ -122,7 +123,7 @@ class Conversations:
     async def _end_lost(self, owner: Owner, turn: StoredTurn) -> None:
         blobs = await self.store.logs.read(owner, turn.id)
         lines = [text for _, body in blobs for text in body.splitlines()]
-        events = [EVENT.validate_json(text) for text in lines]
+        events = list(_readable(lines))
         rest = ending(events, *LOST)
         at = milliseconds(self.runtime().now)
         ended = EndedTurn(
@@ -130,10 +131,17 @@ class Conversations:
             answer=message_of(turn, kept([*events, *rest]), at),
             state="lost",
             at=at,
-            first=len(events) + 1,
+            first=len(lines) + 1,
             log=b"".join(line(event).encode() for event in rest),
         )
         await self.store.conversations.end(owner, ended)
+
+
+def _readable(lines: Iterable[bytes]) -> Iterator[Event]:
+    """Yield the events of a log up to the first that this version cannot read."""
+    with suppress(ValidationError):
+        for text in lines:
+            yield EVENT.validate_json(text)
 
 
 @dataclass
@@ -328,7 +336,7 @@ class OpenChat:
     async def _end_lost_turn(self) -> None:
         """Give the turn of a process that has ended its end, so that the chat goes on."""
         turn = await self._of.store.conversations.running(self._owner, self.id)
-        if turn is not None and turn.lease_until < time.time() * 1000:
+        if turn is not None and has_ended(turn.lease_until):
             await self._of.end_lost_turns()
 
     async def _undo(self, turn: StoredTurn, *, first: bool) -> None:

@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator, Sequence
 
 import anyio
 
-from groundhook.host.chats.ports import ChatStore, EndedTurn
+from groundhook.host.chats.ports import AHEAD_MS, ChatStore, EndedTurn
 from groundhook.host.core.error_events import warning
 from groundhook.host.core.errors import StorageError
 from groundhook.host.core.json_lines import line
@@ -37,6 +37,12 @@ def lease_until() -> int:
     """Return when a lease ends that begins now. Leases run by the real time, whatever the host's
     clock says."""
     return round((time.time() + LEASE_S) * 1000)
+
+
+def has_ended(lease: int) -> bool:
+    """Return whether a lease is over: its end is past, or further ahead than any lease reaches,
+    since the clock was set back."""
+    return not time.time() * 1000 <= lease <= lease_until() + AHEAD_MS
 
 
 def message_of(turn: StoredTurn, answer: KeptAnswer, at: int) -> ChatMessage:

@@ -163,7 +163,7 @@ class SqlConversations:
 
     async def end(self, owner: Owner, turn: EndedTurn, /) -> bool:
         """Keep the answer, the rest of the log, and that the turn has ended. Returns whether it was
-        under way."""
+        under way, or counted as lost."""
         whose = {"owner": owner_key(owner), "id": turn.id}
         answer = turn.answer
 
@@ -182,7 +182,7 @@ class SqlConversations:
                 state=turn.state,
                 **whose,
             ):
-                return False
+                return _replace_lost(sql, owner, turn)
             append_blob(sql, turn.id, turn.first, turn.log)
             if answer.chat_id:
                 _insert(sql, owner, answer)
@@ -239,6 +239,25 @@ class SqlConversations:
             )
         ):
             raise UnknownName("answer", message, ())
+
+
+def _replace_lost(sql: Sql, owner: Owner, turn: EndedTurn) -> bool:
+    """Keep the whole answer in place of the one that broke off: the process of the turn was only
+    silent for too long. Returns whether the turn counted as lost."""
+    if turn.state == "lost" or not sql.change(
+        "update turns set state = :state where owner = :owner and id = :id and state = 'lost'",
+        state=turn.state,
+        owner=owner_key(owner),
+        id=turn.id,
+    ):
+        return False
+    sql.change(
+        "update messages set body = :body where owner = :owner and id = :answer",
+        body=body_of(turn.answer),
+        owner=owner_key(owner),
+        answer=turn.answer.id,
+    )
+    return True
 
 
 def _take_chat(sql: Sql, owner: Owner, turn: StoredTurn, at: int) -> None:

@@ -21,6 +21,8 @@ from groundhook.host.core.types.chats import (
     TurnState,
 )
 
+AHEAD_MS = 60_000  # how far the clocks of two processes may be apart
+
 
 def chat_id() -> str:
     """Return a new id of a chat: 128 bits, which cannot be guessed."""
@@ -163,8 +165,9 @@ class Conversations(Protocol):
 
     async def end(self, owner: Owner, turn: EndedTurn, /) -> bool:
         """Keep the answer, the rest of the log, and that the turn has ended, in one transaction.
-        The answer becomes the leaf if the question still is it. Returns False, and keeps nothing,
-        when the turn has ended already, or its chat was deleted."""
+        The answer becomes the leaf if the question still is it. The answer of a turn that counts as
+        lost is replaced. Returns False, and keeps nothing, when the turn has ended otherwise, or
+        its chat was deleted."""
         ...
 
     async def turn(self, owner: Owner, id: str, /) -> StoredTurn:
@@ -214,8 +217,9 @@ class Upkeep(Protocol):
         ...
 
     async def lost(self, now: int, lease_until: int, /) -> Sequence[tuple[Owner, StoredTurn]]:
-        """Take over the turns whose lease ended before `now`, and return them; the caller ends
-        them. Each is returned to one caller."""
+        """Take over the turns whose lease ended before `now`, or ends more than `AHEAD_MS` after
+        `lease_until`, since the clock was set back; return them, each to one caller, who ends
+        them."""
         ...
 
     async def purge(self, *, chats_before: int, logs_before: int) -> Sequence[tuple[Owner, str]]:

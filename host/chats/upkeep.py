@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from groundhook.host.chats.chats import delete_chat, list_rows
-from groundhook.host.chats.ports import KeptChat, Page
+from groundhook.host.chats.ports import AHEAD_MS, KeptChat, Page
 from groundhook.host.chats.tables import CHAT, TURN, chat_in, known_id, owner_in, turn_in
 from groundhook.host.core.errors import UnknownName
 from groundhook.host.core.types.chats import Owner, StoredTurn
@@ -38,13 +38,15 @@ class SqlUpkeep:
         return [owner_in(owner) for (owner,) in rows]
 
     async def lost(self, now: int, lease_until: int, /) -> Sequence[tuple[Owner, StoredTurn]]:
-        """Take over the turns whose lease ended before `now`, and return them."""
+        """Take over the turns whose lease ended before `now`, or is too long to be one of this
+        clock; return them."""
         rows = await self._threads.write(
             lambda sql: sql.rows(
                 "update turns set lease_until = :until where state = 'running'"
-                f" and lease_until < :now returning owner, {TURN}",
+                f" and (lease_until < :now or lease_until > :ahead) returning owner, {TURN}",
                 until=lease_until,
                 now=now,
+                ahead=lease_until + AHEAD_MS,
             )
         )
         return [(owner_in(row[0]), turn_in(row[1:])) for row in rows]

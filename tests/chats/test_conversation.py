@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import AsyncIterator, Iterator, Sequence
-from contextlib import AbstractContextManager, asynccontextmanager
+from contextlib import AbstractContextManager, asynccontextmanager, closing
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -38,7 +38,7 @@ async def opened(
     app: Path, *script: Any, model: ScriptedConnector | None = None, **more: Any
 ) -> AsyncIterator[Host]:
     sources = more.pop("sources", {"kb": kb(), "web": web(), "db": CannedSource({})})
-    with anyio.fail_after(20):
+    with anyio.fail_after(more.pop("patience", 20)):
         async with open_host(
             app,
             environment={},
@@ -47,6 +47,12 @@ async def opened(
             **more,
         ) as host:
             yield host
+
+
+def end_leases(app: Path) -> None:
+    """Move the leases of turns under way into the past, instead of waiting for their end."""
+    with closing(sqlite3.connect(app / ".groundhook/chats.sqlite")) as db, db:
+        db.execute("update turns set lease_until = 1 where state = 'running'")
 
 
 async def read(turn: Any) -> list[Event]:
@@ -343,12 +349,32 @@ async def test_the_turn_of_a_process_that_died_is_ended_with_its_text_so_far(
         text = b"".join(
             line(event).encode() for event in (StreamStart(assistant_id="a"), Text(delta="So f"))
         )
-        await host.chats.logs.append(owner, turn.id, 1, text, 3)
+        newer = b'{"type": "of a newer version"}\n'
+        await host.chats.logs.append(owner, turn.id, 1, text + newer, 3)
         await read(chat.send("Second?"))
         path = await chat.messages()
     assert [message.text for message in path] == ["First?", "So f", "Second?", "Two."]
     assert path[1].answer is not None
     assert [error.code for error in path[1].answer.errors] == ["turn_lost"]
+
+
+async def test_a_turn_that_was_taken_for_lost_ends_with_its_whole_answer(
+    make_app: MakeApp,
+) -> None:
+    app = app_with(make_app)
+    async with (
+        opened(app, "One two three.", "Next.") as host,
+        host.chat("a", identity=ADA) as chat,
+    ):
+        async with chat.send("Count.") as events:
+            await anext(events)
+            end_leases(app)
+            assert await host.conversations.end_lost_turns() == 1
+            assert [message.text for message in await chat.messages()] == ["Count.", ""]
+            assert [event async for event in events][-1].type == "stream_end"
+        await read(chat.send("And now?"))
+        texts = [message.text for message in await chat.messages()]
+    assert texts == ["Count.", "One two three.", "And now?", "Next."]
 
 
 async def test_an_answer_that_cannot_be_kept_still_reaches_its_reader(make_app: MakeApp) -> None:

@@ -272,8 +272,29 @@ async def test_a_turn_whose_lease_ended_is_taken_over_once(store: ChatStore) -> 
     ]
     assert list(await store.upkeep.lost(102, 500)) == []
     assert await end(store, turn, "so f", state="lost")
+    assert not await end(store, turn, "so f", state="lost")
     await exchange(store, kept.id, question(kept.id, "Again?", turn.answer_id))
     assert len(await texts(store, kept.id)) == 4
+
+
+async def test_a_lease_of_a_clock_that_was_set_back_ends(store: ChatStore) -> None:
+    kept = await chat(store)
+    turn = await begin(store, kept.id, question(kept.id), lease=10_000_000)
+    now, renewed = 9_000_000, 9_015_000
+    assert [lost.id for _, lost in await store.upkeep.lost(now, renewed)] == [turn.id]
+    assert list(await store.upkeep.lost(now, renewed)) == []
+
+
+async def test_an_answer_that_comes_after_its_turn_counted_as_lost_is_kept_whole(
+    store: ChatStore,
+) -> None:
+    kept = await chat(store)
+    turn = await begin(store, kept.id, question(kept.id))
+    assert await end(store, turn, "so f", state="lost", log=b"1\n2\n")
+    assert await end(store, turn, "so far so good", first=1, log=b"1\n2\n3\n")
+    assert await texts(store, kept.id) == ["What is it?", "so far so good"]
+    assert (await store.conversations.turn(ADA, turn.id)).state == "done"
+    assert not await end(store, turn, "again")
 
 
 async def test_a_deleted_chat_takes_everything_with_it(store: ChatStore) -> None:

@@ -1,0 +1,124 @@
+"""What happens to a chat when its process is killed, its disk is full, or its file is locked: what
+was asked and said is kept, and no turn runs for ever. `--kills N` kills N times."""
+
+from __future__ import annotations
+
+import random
+import resource
+import select
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+import anyio
+import anyio.to_thread
+import pytest
+
+from groundhook import StorageError
+from groundhook.host.core.types.chats import ENDED, ChatMessage, Owner
+from tests.chats.killed import ADA, CHAT, WORD_S, WORDS, word
+from tests.chats.test_conversation import end_leases, opened, read
+from tests.conftest import MakeApp
+from tests.turn.test_stream import app_with, end, of
+
+OWNER = Owner("acme", "ada")
+LOSES_S = 0.25 + 0.15  # a quarter of a second between two flushes, and a busy machine
+LASTS_S = WORDS * WORD_S + 0.2
+
+
+def killed(app: Path, number: int, after_s: float) -> list[str]:
+    """Ask one question in a process, kill it so long after it is ready, and return its steps."""
+    command = [sys.executable, "-m", "tests.chats.killed", str(app), str(number)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as child:
+        assert child.stdout is not None
+        assert child.stderr is not None
+        assert child.stdout.readline() == b"opened\n", child.stderr.read().decode()
+        select.select([], [], [], after_s)
+        child.kill()
+        return ["opened", *child.stdout.read().decode().splitlines()]
+
+
+def check(path: list[ChatMessage], number: int, steps: list[str]) -> None:
+    """The branch that is shown ends in the question of the turn and what its reader had."""
+    if "begun" not in steps:
+        return
+    answer = path[-1]
+    assert answer.role == "assistant"
+    had = max((int(step.split()[1]) for step in steps if step.startswith("text")), default=0)
+    whole = "".join(word(number, place) for place in range(WORDS))
+    assert whole.startswith(answer.text)
+    assert answer.text.count(" ") >= had - LOSES_S / WORD_S
+    if number % 5 != 4:
+        assert path[-2].text == f"Question {number}"
+    if "ended" in steps:
+        assert answer.text == whole
+    elif answer.text != whole:
+        assert answer.answer is not None
+        assert [error.code for error in answer.answer.errors] == ["turn_lost"]
+
+
+async def test_a_process_that_is_killed_anywhere_loses_no_question_and_blocks_no_chat(
+    make_app: MakeApp, request: pytest.FixtureRequest
+) -> None:
+    app = app_with(make_app)
+    chance = random.Random()
+    times = [chance.uniform(0, LASTS_S) for _ in range(request.config.getoption("--kills"))]
+    async with opened(app, patience=60 + 3 * len(times)) as host:
+        for number, after_s in enumerate(times):
+            steps = await anyio.to_thread.run_sync(killed, app, number, after_s)
+            end_leases(app)
+            await host.conversations.end_lost_turns()
+            assert await host.chats.conversations.running(OWNER, CHAT) is None
+            async with host.chat("a", identity=ADA, chat_id=CHAT, create=True) as chat:
+                path = list(await chat.messages())
+            check(path, number, steps)
+            roles = [message.role for message in path]
+            assert roles == ["user", "assistant"] * (len(path) // 2), f"killed after {after_s} s"
+    with closing(sqlite3.connect(app / ".groundhook/chats.sqlite")) as db:
+        assert db.execute("pragma integrity_check").fetchall() == [("ok",)]
+        states = {state for (state,) in db.execute("select state from turns")}
+        answers = db.execute("select count(*) from messages where role = 'assistant'").fetchone()
+        turns = db.execute("select count(*) from turns").fetchone()
+    assert states <= set(ENDED)
+    assert answers == turns  # each turn has one answer, and none has two
+
+
+@contextmanager
+def full_disk(file: Path) -> Iterator[None]:
+    """No file of this process can grow beyond the size that the log of the database has."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    log = Path(f"{file}-wal")
+    size = log.stat().st_size if log.exists() else 100
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+async def test_a_full_disk_costs_what_could_not_be_kept_and_not_the_answer(
+    make_app: MakeApp,
+) -> None:
+    app = app_with(make_app)
+    file = app / ".groundhook/chats.sqlite"
+    async with (
+        opened(app, "One.", "Two.", "Three.") as host,
+        host.chat("a", identity=ADA) as chat,
+    ):
+        await read(chat.send("First?"))
+        async with chat.send("Second?") as events:
+            with full_disk(file):
+                seen = [event async for event in events]
+        end_leases(app)
+        with full_disk(file), pytest.raises(StorageError) as caught:
+            await read(chat.send("Third?"))
+        await read(chat.send("Third?"))
+        texts = [message.text for message in await chat.messages()]
+    assert end(seen).content == "Two."
+    assert [event.code for event in of(seen, "warning")] == ["storage"]
+    assert "disk" in caught.value.hint
+    assert texts[:3] == ["First?", "One.", "Second?"]
+    assert texts[-2:] == ["Third?", "Three."]
