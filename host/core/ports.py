@@ -301,6 +301,20 @@ class Connector(Protocol):
         ...
 
 
+@runtime_checkable
+class LearnsWindow(Protocol):
+    """A connector whose endpoint may report the window of its model."""
+
+    @property
+    def window(self) -> int | None:
+        """Tokens of the window, with the answer; 0: not reported; None: not asked for of late."""
+        ...
+
+    async def learn_window(self) -> None:
+        """Ask the endpoint, with a deadline. Failures are in the trace; raises nothing."""
+        ...
+
+
 # --------------------------------------------------------------------------------------- embeddings
 
 

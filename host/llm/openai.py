@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import random
+import time
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass
@@ -28,12 +29,13 @@ from groundhook.host.core.errors import (
 )
 from groundhook.host.core.extras import extra
 from groundhook.host.core.ports import Delta, ModelCall
-from groundhook.host.core.trace import open_span
+from groundhook.host.core.trace import open_span, span
 from groundhook.host.core.types.base import dotted, problems
 from groundhook.host.core.types.connector_spec import ConnectorSpec
 from groundhook.host.llm.chunks import Reader
 from groundhook.host.llm.refusals import is_overflow, overflow, refusal
 from groundhook.host.llm.request import extras, needs_key, request
+from groundhook.host.llm.windows import may_report, reported_window
 
 if TYPE_CHECKING:
     import ssl
@@ -43,6 +45,8 @@ if TYPE_CHECKING:
 OPENAI = "https://api.openai.com/v1"
 COUNTING = 1.0  # seconds that an endpoint gets to send the token count after its last token
 CLOSING = 1.0  # seconds to close the connection of an answer that failed
+WINDOW_S = 2.0  # longest wait for what the endpoint reports about its model
+WINDOW_AGAIN_S = 600.0  # after which it is asked again: a server may have been started anew
 NO_KEY = "none"  # sent to endpoints that require none; the SDK does not accept an empty key
 PAUSE, LONGEST_PAUSE = 0.5, 8.0  # seconds before the second try; doubled for each one that follows
 END = object()  # of a stream
@@ -74,6 +78,39 @@ class OpenAIConnector:
         self._name = spec.id or spec.label or "openai"
         self._refused: set[str] = set()  # options that later requests leave out
         self._tls: ssl.SSLContext | None = None
+        self._window = 0
+        self._window_until = 0.0  # on the monotonic clock: when to ask for it again
+
+    @property
+    def window(self) -> int | None:
+        """Tokens of the model's window, as the endpoint reports it; 0: not reported."""
+        options = self._spec.options
+        if options.context_tokens or not may_report(options.host):
+            return options.context_tokens
+        return self._window if time.monotonic() < self._window_until else None
+
+    async def learn_window(self) -> None:
+        """Ask the endpoint for the model's window. Raises nothing."""
+        with span("window", self._name) as node:
+            try:
+                async with self._client() as client:
+                    with anyio.move_on_after(WINDOW_S):
+                        self._window = await self._reported_window(client)
+                        node.data["context_tokens"] = self._window
+            except HostError as exc:
+                node.fail(str(exc))
+            if not node.data:
+                node.fail(f"no answer within {WINDOW_S:g} s")
+        self._window_until = time.monotonic() + WINDOW_AGAIN_S
+
+    async def _reported_window(self, client: AsyncOpenAI) -> int:
+        async def fetch(url: str, body: Mapping[str, Any] | None) -> Any:
+            with _translated_errors(self._name, self._spec, begun=False):
+                if body is None:
+                    return await client.get(url, cast_to=object)
+                return await client.post(url, body=body, cast_to=object)
+
+        return await reported_window(fetch, self._spec.options.host, self._spec.options.model)
 
     @asynccontextmanager
     async def stream(self, call: ModelCall, /) -> AsyncIterator[AsyncIterator[Delta]]:

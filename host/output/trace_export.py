@@ -51,6 +51,7 @@ _CHAIN = ("", "CHAIN", "chain")
 # The host's other steps. Names of other types are a hook's own words.
 _OTHERS = frozenset(
     [
+        "context",
         "coverage",
         "delegate",
         "dsl_build",
@@ -69,6 +70,7 @@ _OTHERS = frozenset(
         "tools",
         "user_data",
         "vector_cache",
+        "window",
     ]
 )
 _TOKENS = {

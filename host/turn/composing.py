@@ -3,11 +3,14 @@ the context of the model."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager, suppress
 from functools import partial
 
+import anyio
+
 from groundhook.host.core.errors import HostError
+from groundhook.host.core.ports import Connector, LearnsWindow
 from groundhook.host.core.trace import span
 from groundhook.host.core.types.events import Warned
 from groundhook.host.core.types.search import Item
@@ -27,22 +30,50 @@ from groundhook.host.turn.prompt import (
 from groundhook.host.turn.prompt_values import fill_prompts
 from groundhook.host.turn.run import AssistantRun
 
+FITS_ANYWHERE = 4000  # characters of a prompt
+
 
 def room_for_messages(run: AssistantRun, tooling: Tooling) -> int | None:
-    """Return the tokens for the messages in the smallest context of the turn's models; None when no
-    model declares its context."""
-    app, specs = run.runtime.app, []
+    """Return the tokens for the messages in the smallest window of the turn's models; None when no
+    window is known."""
+    app, known = run.runtime.app, []
     for id in run.connectors:
         with suppress(HostError):  # a wrong file is reported when the connector is used
-            specs.append(app.connector(app.connector_id(run.package.id, id)))
-    known = [spec.options for spec in specs if spec.options.context_tokens]
+            options = app.connector(app.connector_id(run.package.id, id)).options
+            if tokens := options.context_tokens or _learned(run.connector(id)):
+                known.append((tokens, options.max_completion_tokens or options.max_tokens))
     if not known:
         return None
-    smallest = min(known, key=lambda options: options.context_tokens)
+    smallest, most = min(known, key=lambda window: window[0])
     own = run.settings.options
-    answer = own.max_completion_tokens or own.max_tokens
-    answer = answer or smallest.max_completion_tokens or smallest.max_tokens
-    return room(smallest.context_tokens, answer, tooling.toolbox.schemas())
+    answer = own.max_completion_tokens or own.max_tokens or most
+    return room(smallest, answer, tooling.toolbox.schemas())
+
+
+def _learned(connector: Connector) -> int:
+    return (connector.window or 0) if isinstance(connector, LearnsWindow) else 0
+
+
+@asynccontextmanager
+async def learning_windows(run: AssistantRun, prompt: Prompt) -> AsyncIterator[None]:
+    """Ask the endpoints of the turn's models for their windows while the block runs, so that no
+    turn waits for it: what they report holds from the next turn on. A prompt that fits into every
+    window gives no reason to ask."""
+    asked = []
+    is_long = sum(len(message.text) for message in prompt.messages) > FITS_ANYWHERE
+    for id in run.connectors if is_long else ():
+        with suppress(HostError):
+            connector = run.connector(id)
+            if isinstance(connector, LearnsWindow) and connector.window is None:
+                asked.append(connector)
+    if not asked:
+        yield
+        return
+    async with anyio.create_task_group() as tasks:
+        for connector in asked:
+            tasks.start_soon(connector.learn_window)
+        yield
+        tasks.cancel_scope.cancel()
 
 
 async def report_lacks(run: AssistantRun, fitted: Fitted) -> None:

@@ -48,7 +48,12 @@ from groundhook.host.llm.fallback import Fallback
 from groundhook.host.search.merge import Pool
 from groundhook.host.turn.answer import Tooling
 from groundhook.host.turn.budget import prompt_tokens
-from groundhook.host.turn.composing import prompts_of, report_lacks, room_for_messages
+from groundhook.host.turn.composing import (
+    learning_windows,
+    prompts_of,
+    report_lacks,
+    room_for_messages,
+)
 from groundhook.host.turn.content import user_data
 from groundhook.host.turn.prompt import (
     Prompt,
@@ -236,7 +241,8 @@ async def _answer(
     )
     try:
         with unwrapped():
-            await run.answer.stream(connector, call, tooling)
+            async with learning_windows(run, prompt):
+                await run.answer.stream(connector, call, tooling)
     except HostError as exc:
         return exc
     return None

@@ -62,7 +62,7 @@ class ConnectorOptions(Sampling):
     context_tokens: int = Field(
         default=0,
         ge=0,
-        description="Window of the model, with its answer; longer prompts are cut; 0: not known",
+        description="Window of the model, with its answer; longer prompts are cut; 0: as reported",
     )
     capabilities: Capabilities = {}
     script: tuple[Any, ...] = Field(
