@@ -14,7 +14,7 @@ from groundhook.handlers.tools.catalogue.settings import CatalogueCollections
 from groundhook.host.core.sync_source import SyncRecord, digest_of
 from groundhook.host.core.types.collection_queries import CollectionDocument
 
-LAYOUT = 2  # raised when documents are made differently: all are then made again
+LAYOUT = 3  # raised when documents are made differently: all are then made again
 LONGEST_TEXT = 8_000  # characters of a document: about 2,000 tokens
 _MOST_RESOURCES = 40  # whose names are part of a dataset's text
 _PARENT_NOTES = 400  # characters of a dataset's description in the text of its resources
@@ -50,16 +50,12 @@ class PackageReader:
         }
 
     def _dataset(self, package: Mapping[str, Any], about: _About) -> CollectionDocument:
-        named = [
-            " ".join(filter(None, [_text(each, "name"), format_of(each)]))
-            for each in about.resources[:_MOST_RESOURCES]
-        ]
+        named = [_named(each) for each in about.resources[:_MOST_RESOURCES]]
         text = _joined(
             *about.titles,
             *about.notes,
-            about.organization_title,
-            ", ".join(about.tags),
-            "; ".join(filter(None, named)),
+            about.published,
+            _sentence(", ".join(filter(None, named))),
         )
         formats = list(dict.fromkeys(filter(None, map(format_of, about.resources))))
         fields: dict[str, Any] = {
@@ -141,6 +137,12 @@ class _About:
     tag_names: Sequence[str]
     resources: Sequence[dict[str, Any]]
 
+    @property
+    def published(self) -> str:
+        """The publisher and the tags as one sentence, since answers quote sentences."""
+        about = ": ".join(filter(None, [self.organization_title, ", ".join(self.tags)]))
+        return _sentence(about)
+
     @staticmethod
     def of(package: Mapping[str, Any]) -> _About:
         given = package.get("organization")
@@ -190,6 +192,16 @@ def _text(value: Mapping[str, Any], name: str) -> str:
 
 def _joined(*parts: str) -> str:
     return "\n\n".join(filter(None, parts))[:LONGEST_TEXT]
+
+
+def _named(resource: Mapping[str, Any]) -> str:
+    """Return the name of a resource with its format: "Stops (CSV)"."""
+    name, format = _text(resource, "name"), format_of(dict(resource))
+    return f"{name} ({format})" if name and format else name or format
+
+
+def _sentence(text: str) -> str:
+    return f"{text}." if text and text[-1] not in ".!?" else text
 
 
 def _file_name(resource: Mapping[str, Any]) -> str:

@@ -68,8 +68,8 @@ def test_a_dataset_says_what_its_package_says() -> None:
     assert dataset.fields["organization_keys"] == ["statistics", "office of statistics", "o1"]
     assert dataset.fields["formats"] == ["CSV", "PDF"]
     assert dataset.fields["frequency"] == "monthly"
-    assert "Office of Statistics" in dataset.text
-    assert "File 0 of 3 CSV" in dataset.text
+    assert "Office of Statistics: " in dataset.text
+    assert "File 0 of 3 (CSV), " in dataset.text
 
 
 def test_a_resource_carries_the_words_of_its_dataset() -> None:
@@ -78,6 +78,11 @@ def test_a_resource_carries_the_words_of_its_dataset() -> None:
     assert "figures" in resource.text
     assert resource.fields["dataset_keys"] == [package(3)["id"], "dataset-3"]
     assert resource.fields["address"] == resource.url == "https://files.example.org/3/0.csv"
+
+
+def test_an_answer_can_quote_every_paragraph_as_a_sentence() -> None:
+    (dataset,) = READER.documents(package(3))["datasets"]
+    assert all(part.endswith(".") for part in dataset.text.split("\n\n")[1:])
 
 
 def test_an_address_is_kept_as_it_is_and_linked_only_where_it_can_be() -> None:
