@@ -19,6 +19,7 @@ from groundhook.host.chats.ports import (
     ChatStore,
     EndedTurn,
     NewTurn,
+    RequestKey,
     chat_id,
     message_id,
     turn_id,
@@ -154,6 +155,7 @@ class OpenChat:
     assistant_id: str
     id: str
     is_kept: bool  # whether the store has it: from its first message on
+    request: RequestKey | None = None  # of the next turn, for a server whose clients repeat it
     _running: Keeper | None = None
 
     @asynccontextmanager
@@ -269,6 +271,7 @@ class OpenChat:
             worker=self._of.worker,
             at=milliseconds(runtime.now),
             lease_until=lease_until(),
+            request=self.request,
         )
         turn = await self._of.store.conversations.begin(self._owner, new)
         keeper: Keeper | None = None

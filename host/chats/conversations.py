@@ -124,10 +124,12 @@ class SqlConversations:
                     chat=begun.chat_id,
                 )
             sql.change(
-                f"insert into turns (owner, stop, brought, {TURN}) values (:owner, 0, :brought,"
-                " :id, :chat_id, :question_id, :answer_id, :state, :worker, :lease_until,"
-                " :began_at)",
+                f"insert into turns (owner, stop, brought, request_key, request_digest, {TURN})"
+                " values (:owner, 0, :brought, :key, :digest, :id, :chat_id, :question_id,"
+                " :answer_id, :state, :worker, :lease_until, :began_at)",
                 owner=owner_key(owner),
+                key=turn.request.key if turn.request else "",
+                digest=turn.request.digest if turn.request else "",
                 brought=int(isinstance(question, ChatMessage)),
                 **begun.model_dump(),
             )
@@ -211,6 +213,18 @@ class SqlConversations:
         if not rows:
             raise UnknownName("turn", id, ())
         return turn_in(rows[0])
+
+    async def requested(self, owner: Owner, key: str, /) -> tuple[StoredTurn, str] | None:
+        """Return the turn that a request with this key began, and the digest of the request."""
+        rows = await self._threads.read(
+            lambda sql: sql.rows(
+                f"select request_digest, {TURN} from turns where owner = :owner"
+                " and request_key = :key and request_key <> ''",
+                owner=owner_key(owner),
+                key=key,
+            )
+        )
+        return (turn_in(rows[0][1:]), rows[0][0]) if rows else None
 
     async def running(self, owner: Owner, chat: str, /) -> StoredTurn | None:
         """Return the turn of a chat that runs, or None."""

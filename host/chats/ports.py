@@ -71,10 +71,18 @@ class ChatChange:
     archived: bool | None = None
 
 
+@dataclass(frozen=True)
+class RequestKey:
+    """The key by which a client repeats a request, and a digest of what it requested."""
+
+    key: str
+    digest: str
+
+
 @dataclass(frozen=True, kw_only=True)
 class NewTurn:
     """A turn that begins. `question` is the message to keep, or the id of one that is kept already,
-    for another answer to it."""
+    for another answer to it. `request` finds it again, with `requested`."""
 
     id: str
     chat_id: str
@@ -83,6 +91,7 @@ class NewTurn:
     worker: str
     at: int
     lease_until: int
+    request: RequestKey | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -172,6 +181,11 @@ class Conversations(Protocol):
 
     async def turn(self, owner: Owner, id: str, /) -> StoredTurn:
         """Return a turn. Raises UnknownName."""
+        ...
+
+    async def requested(self, owner: Owner, key: str, /) -> tuple[StoredTurn, str] | None:
+        """Return the turn that a request with this key began, and the digest of the request; None
+        where there is none, or its turn is too old to be kept."""
         ...
 
     async def running(self, owner: Owner, chat: str, /) -> StoredTurn | None:

@@ -56,6 +56,12 @@ CHATS = Part(
             body blob not null, primary key (turn_id, first)
         );
         """,
+        """
+        alter table turns add column request_key text not null default '';
+        alter table turns add column request_digest text not null default '';
+        create unique index turns_by_request on turns (owner, request_key)
+            where request_key <> '';
+        """,
     ),
 )
 

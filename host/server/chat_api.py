@@ -15,7 +15,7 @@ from starlette.types import ASGIApp
 from groundhook.host.app.conversations import OpenChat
 from groundhook.host.app.host import Host
 from groundhook.host.app.keeper import milliseconds
-from groundhook.host.chats.ports import ChatChange, Page, chat_id
+from groundhook.host.chats.ports import ChatChange, Page, RequestKey, chat_id
 from groundhook.host.core.errors import HostError, UsageError
 from groundhook.host.core.json_lines import line
 from groundhook.host.core.types.base import Value
@@ -27,10 +27,12 @@ from groundhook.host.dialects.audience import Audience
 from groundhook.host.dialects.kept import events_of, kept
 from groundhook.host.server import asking
 from groundhook.host.server.asking import AskedData, AskOptions
+from groundhook.host.server.idempotency import digest_of
+from groundhook.host.server.kept_turns import kept_turn
 from groundhook.host.server.problems import Refused
 from groundhook.host.server.serving import Call
 from groundhook.host.server.turn_api import answer
-from groundhook.host.server.turns import Ask, Leaving
+from groundhook.host.server.turns import Ask, Leaving, TurnLog
 
 _Enter = Callable[[OpenChat], AbstractAsyncContextManager[AsyncIterator[Event]]]
 
@@ -221,25 +223,32 @@ async def rated(call: Call) -> Response:
 
 
 async def _turn(call: Call, body: bytes, leaving: Leaving, enter: _Enter) -> ASGIApp:
-    serving, who = call.serving, call.who
-    chat = await serving.host.chats.chats.chat(_owner(call), _id(call))
+    serving, who, owner = call.serving, call.who, _owner(call)
+    chat = await serving.host.chats.chats.chat(owner, _id(call))
+    key = call.request.headers.get("idempotency-key")
+    address = f"{call.request.method} {call.request.url.path}"
+    repeated = RequestKey(key, digest_of(address, body)) if key else None
 
     @asynccontextmanager
     async def entered(host: Host) -> AsyncIterator[AsyncIterator[Event]]:
-        async with (
-            host.chat(chat.assistant_id, identity=who.identity, chat_id=chat.id) as opened,
-            enter(opened) as events,
-        ):
-            yield events
+        async with host.chat(chat.assistant_id, identity=who.identity, chat_id=chat.id) as opened:
+            opened.request = repeated
+            async with enter(opened) as events:
+                yield events
+
+    async def stored(key: str) -> tuple[TurnLog, str] | None:
+        found = await serving.host.chats.conversations.requested(owner, key)
+        return (await kept_turn(serving.host, owner, found[0].id), found[1]) if found else None
 
     ask = Ask(owner=who.owner, assistant_id=chat.assistant_id, enter=entered, leaving=leaving)
     running = await serving.repeats.once(
         who.owner,
-        call.request.headers.get("idempotency-key"),
-        f"{call.request.method} {call.request.url.path}",
+        key,
+        address,
         body,
         serving.turns.get,
         lambda: serving.begin(who, ask),
+        stored,
     )
     return await answer(call, running, 0)
 

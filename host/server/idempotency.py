@@ -11,7 +11,7 @@ from hashlib import sha256
 
 from groundhook.host.core.errors import UsageError
 from groundhook.host.server.problems import Refused
-from groundhook.host.server.turns import Running
+from groundhook.host.server.turns import Running, TurnLog
 
 MOST = 10_000  # keys that are remembered
 _VISIBLE = re.compile(r"[\x21-\x7e]{1,128}")
@@ -19,7 +19,7 @@ _VISIBLE = re.compile(r"[\x21-\x7e]{1,128}")
 
 @dataclass
 class _Repeat:
-    digest: bytes
+    digest: str
     turn_id: str = ""  # empty: it is being taken in
 
 
@@ -37,32 +37,52 @@ class Repeats:
         body: bytes,
         find: Callable[[str], Running | None],
         begin: Callable[[], Awaitable[Running]],
-    ) -> Running:
+        kept: Callable[[str], Awaitable[tuple[TurnLog, str] | None]] | None = None,
+    ) -> TurnLog:
         """Return the turn of an earlier request with this key, or begin one. `address` is its
-        method and path. Raises Refused for another address or body, or while the first request is
-        being taken in."""
+        method and path. `kept` finds the turn of a key in the store, with the digest of its
+        request. Raises Refused for another address or body, or while the first request is being
+        taken in."""
         if key is None:
             return await begin()
         if not _VISIBLE.fullmatch(key):
             raise UsageError("Idempotency-Key must have 1 to 128 visible characters")
-        digest = sha256(f"{address}\n".encode() + body).digest()
+        digest = digest_of(address, body)
         known = self._known.get((owner, key))
         if known is not None:
-            if known.digest != digest:
-                raise Refused(
-                    "idempotency_mismatch", "this Idempotency-Key had another body or address"
-                )
+            _refuse_another(known.digest, digest)
             if not known.turn_id:
                 raise Refused("idempotency_busy", "the first request is being taken in")
-            if (running := find(known.turn_id)) is not None:
-                return running
+            if (under_way := find(known.turn_id)) is not None:
+                return under_way
         repeat = self._known[owner, key] = _Repeat(digest)
         while len(self._known) > MOST:
             self._known.popitem(last=False)
         try:
-            running = await begin()
+            running = await _from_store(key, digest, kept) or await begin()
         except BaseException:
             self._known.pop((owner, key), None)
             raise
         repeat.turn_id = running.turn_id
         return running
+
+
+def digest_of(address: str, body: bytes) -> str:
+    """Return what a request is compared by: its address and body."""
+    return sha256(f"{address}\n".encode() + body).hexdigest()
+
+
+async def _from_store(
+    key: str, digest: str, kept: Callable[[str], Awaitable[tuple[TurnLog, str] | None]] | None
+) -> TurnLog | None:
+    found = await kept(key) if kept is not None else None
+    if found is None:
+        return None
+    turn, before = found
+    _refuse_another(before, digest)
+    return turn
+
+
+def _refuse_another(before: str, digest: str) -> None:
+    if before != digest:
+        raise Refused("idempotency_mismatch", "this Idempotency-Key had another body or address")

@@ -17,6 +17,7 @@ from groundhook.host.chats.ports import (
     EndedTurn,
     NewTurn,
     Page,
+    RequestKey,
     chat_id,
     message_id,
     turn_id,
@@ -177,6 +178,26 @@ async def test_owners_whose_ids_join_to_the_same_text_are_apart(store: ChatStore
         await store.chats.chat(Owner("ab", "c"), kept.id)
     odd = Owner("\x00", "\ud800'; drop table chats --")
     assert (await store.chats.chat(odd, (await chat(store, odd)).id)).assistant_id == "docs"
+
+
+async def test_a_turn_is_found_by_the_key_of_its_request(store: ChatStore) -> None:
+    kept = await chat(store)
+    new = NewTurn(
+        id=turn_id(),
+        chat_id=kept.id,
+        question=question(kept.id),
+        answer_id=message_id(),
+        worker="w1",
+        at=10,
+        lease_until=100,
+        request=RequestKey("k1", "digest"),
+    )
+    turn = await store.conversations.begin(ADA, new)
+    assert await store.conversations.requested(ADA, "k1") == (turn, "digest")
+    assert await store.conversations.requested(BOB, "k1") is None
+    assert await store.conversations.requested(ADA, "") is None
+    await store.conversations.undo(ADA, turn.id)
+    assert await store.conversations.requested(ADA, "k1") is None
 
 
 async def test_a_chat_has_one_turn_at_a_time(store: ChatStore) -> None:

@@ -219,6 +219,27 @@ def test_another_process_reads_and_stops_a_turn_of_a_chat(tmp_path: Any) -> None
     assert ours[-2][2]["code"] == "stopped"
 
 
+def test_a_request_that_is_repeated_after_a_restart_gets_the_answer_that_was_kept(
+    serve: Serve,
+) -> None:
+    headers = {**JSON, "idempotency-key": "once-and-for-all"}
+
+    def post(client: httpx.Client, text: str) -> httpx.Response:
+        return client.post(f"/api/chats/{chat}/turns", json={"text": text}, headers=headers)
+
+    with serve() as served, served.client(OTHER) as client:
+        chat = chat_of(client)
+        first = post(client, "all teas")
+    with serve() as served, served.client(OTHER) as client:
+        again, other = post(client, "all teas"), post(client, "no teas")
+        messages = client.get(f"/api/chats/{chat}").json()["messages"]
+    assert again.status_code == 200
+    assert again.headers["x-groundhook-turn"] == first.headers["x-groundhook-turn"]
+    assert again.json() == first.json()
+    assert other.status_code == 422
+    assert len(messages) == 2
+
+
 def test_an_idempotency_key_of_one_chat_begins_no_turn_of_another(client: httpx.Client) -> None:
     one, two = chat_of(client), chat_of(client)
     headers = {**JSON, "idempotency-key": "shared-by-chats"}
