@@ -92,7 +92,7 @@ declare module "groundhook" {
     warnings: string[];
     duration_ms: number;
     /** Why it failed, for programs */
-    code: "" | "wrong_arguments" | "unknown_tool" | "not_permitted" | "not_offered" | "timeout" | "rate_limited" | "service" | "failed";
+    code: "" | "wrong_arguments" | "unknown_tool" | "not_permitted" | "not_offered" | "not_found" | "timeout" | "rate_limited" | "service" | "failed";
   }
 
   /** One result of a search, immutable. */

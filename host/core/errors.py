@@ -3,6 +3,7 @@
     HostError
     ├── UsageError             wrong arguments of a caller; also thrown inside a hook
     │   ├── UnknownName        an unknown name; the hint has the nearest known one
+    │   │   └── NotFound       what a call of a tool names does not exist for its identity
     │   └── NotSupported       understood, but not offered by this version
     ├── ConfigError            a file of the app or of a package cannot be used
     │   └── ConfigErrors       several reasons at once, each with its place
@@ -116,6 +117,16 @@ class UnknownName(UsageError):
         names = sorted(known)
         super().__init__(f"no {noun} {name!r}", place=place, hint=hint or suggestion(name, names))
         self.name = name
+
+
+class NotFound(UnknownName):
+    """What a call of a tool names does not exist, or not for its identity: in the same words."""
+
+    code = "not_found"
+
+    def __init__(self, message: str, *, hint: str = "") -> None:
+        UsageError.__init__(self, message, hint=hint)
+        self.name = ""
 
 
 class NotSupported(UsageError):

@@ -239,8 +239,9 @@ class ModelCall:
     `messages` are complete: at most one system message, at the beginning, then alternating roles.
     `sources` is the text at the beginning of the last user message, for a connector that puts it
     elsewhere. `question` and `references` are the parts of that message, for a connector without a
-    language model. `tools` are those of OpenAI's API. `reply` asks endpoints that can enforce it
-    for a JSON answer: any object ("json"), or one of a schema."""
+    language model; what the results of tool calls have to cite follows in `references`. `tools`
+    are those of OpenAI's API. `reply` asks endpoints that can enforce it for a JSON answer: any
+    object ("json"), or one of a schema."""
 
     messages: Sequence[Message]
     sources: str = ""

@@ -4,7 +4,8 @@ It records every call and raises for calls that the script has no reply to. An e
 `options.script` is a text, or an object:
 
     "Berlin is the capital {ref:0}."
-        the text, in small pieces; {ref:0} becomes the marker of the first reference
+        the text, in small pieces; {ref:0} becomes the marker of the first reference: the sources of
+        the prompt, then what the results of tools have to cite
     {"text": "…", "delay_ms": 50, "expect": "Berlin"}
         waits first; the messages of the call must contain the expected text
     {"tool_calls": [{"name": "search", "arguments": {}}]}

@@ -30,18 +30,17 @@ from groundhook.host.core.types.events import (
     ToolProgress,
 )
 from groundhook.host.core.types.search import Item
-from groundhook.host.core.types.tools import ToolInfo
+from groundhook.host.core.types.tools import ABOUT_THE_REQUEST, ToolInfo
 from groundhook.host.core.types.turn import Identity
 from groundhook.host.dialects import fold, native
 from groundhook.host.dialects.audience import Audience
 from groundhook.host.dialects.openai_chat import OpenAIChat
 from groundhook.host.dialects.places import address
 from groundhook.host.server.problems import Refused
+from groundhook.host.turn.toolkits import qualified
 
 DOCUMENTS = "groundhook://"  # of resources: groundhook://kb/<collection>/<document>
 MOST_RESULTS = 10
-# Errors of these codes are about the request, and say nothing of what is behind the app.
-ABOUT_THE_REQUEST = ("wrong_arguments", "not_permitted", "unknown_tool", "not_offered")
 PAGE = 100  # resources of one listing
 
 Report = Callable[[float, float | None, str], Awaitable[None]]  # done, total, message
@@ -147,7 +146,11 @@ class McpTools:
             )
         return [
             *self._own_tools(caller),
-            *(_of_host(tool) for tool in listed if tool.name not in self._own),
+            *(
+                _of_host(tool, name)
+                for tool in listed
+                if (name := self._name(tool)) not in self._own
+            ),
         ]
 
     async def call(
@@ -196,6 +199,13 @@ class McpTools:
         return (await self._document(id, caller)).text
 
     # ---- the tools of the app
+
+    def _name(self, tool: ToolInfo) -> str:
+        """Return the name under which a tool is listed: with that of its toolkit where a tool of
+        the server has the same."""
+        if tool.name in self._own and tool.toolkit:
+            return qualified(tool.toolkit, tool.name)
+        return tool.name
 
     async def _call_host(
         self, name: str, arguments: Mapping[str, Any], caller: McpCaller, report: Report
@@ -393,7 +403,7 @@ def _link(cited: Cited) -> str:
     return f"{DOCUMENTS}kb/{cited.collection}/{quote(cited.document_id)}"
 
 
-def _of_host(tool: ToolInfo) -> OfferedTool:
+def _of_host(tool: ToolInfo, name: str) -> OfferedTool:
     output = tool.output
     if output is not None and output.get("type") != "object":
         output = {"type": "object", "properties": {"result": dict(output)}, "required": ["result"]}
@@ -401,7 +411,7 @@ def _of_host(tool: ToolInfo) -> OfferedTool:
         if definitions:
             output["$defs"] = definitions
     return OfferedTool(
-        name=tool.name,
+        name=name,
         description=tool.description,
         parameters=tool.parameters or {"type": "object"},
         output=output,

@@ -12,7 +12,7 @@ from groundhook.host.core.audience import TOOL_FAILED
 from groundhook.host.core.errors import UnknownName, UsageError
 from groundhook.host.core.json_lines import line
 from groundhook.host.core.types.events import Event, ToolProgress
-from groundhook.host.core.types.tools import ToolErrorCode, ToolInfo, ToolOutcome
+from groundhook.host.core.types.tools import ABOUT_THE_REQUEST, ToolErrorCode, ToolInfo, ToolOutcome
 from groundhook.host.server.serving import Call
 
 _STATUSES: Mapping[ToolErrorCode, int] = {
@@ -21,18 +21,12 @@ _STATUSES: Mapping[ToolErrorCode, int] = {
     "not_permitted": 403,
     "unknown_tool": 404,
     "not_offered": 403,
+    "not_found": 404,
     "rate_limited": 429,
     "service": 502,
     "failed": 502,
     "timeout": 504,
 }
-# Errors of these codes are about the request, and say nothing of the server.
-_FOR_READERS: tuple[ToolErrorCode, ...] = (
-    "wrong_arguments",
-    "not_permitted",
-    "unknown_tool",
-    "not_offered",
-)
 
 
 async def tools(call: Call) -> Response:
@@ -127,6 +121,6 @@ def _answer(call: Call, outcome: ToolOutcome) -> dict[str, Any]:
     answer = outcome.answer()
     if "author" not in call.who.scopes:
         answer["warnings"] = []
-        if outcome.error is not None and outcome.code not in _FOR_READERS:
+        if outcome.error is not None and outcome.code not in ABOUT_THE_REQUEST:
             answer["error"] = answer["text"] = TOOL_FAILED
     return answer

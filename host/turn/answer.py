@@ -148,7 +148,10 @@ class Answer:
                 names = ", ".join(call.name for call in draft.calls)
                 await self._warn(f"the model called tools that were not run: {names}")
                 return
+            ran = len(self.tools)
             messages += await self._run_tools(draft, tools)
+            found = [item for outcome in self.tools[ran:] for item in outcome.items]
+            call = replace(call, references=(*call.references, *found))
             if not tools.loop:
                 return
 

@@ -106,7 +106,7 @@ class Listed:
                 owner=spec.name if list(ids.values()).count(spec.name) == 1 else spec.id,
                 assistant=spec.assistant,
                 aliases=(
-                    _qualified(spec.name, tool.name),
+                    qualified(spec.name, tool.name),
                     f"{spec.name}.{tool.name}",
                     f"{spec.id}.{tool.name}",
                 ),
@@ -121,12 +121,12 @@ class Listed:
         ]
         count = Counter([*wanted, *taken])
         short = [
-            name if count[name] == 1 else _qualified(entry.spec.name, entry.tool.name)
+            name if count[name] == 1 else qualified(entry.spec.name, entry.tool.name)
             for entry, name in zip(self.entries, wanted, strict=True)
         ]
         again = Counter([*short, *taken])
         names = [
-            name if again[name] == 1 else _qualified(entry.spec.id, entry.tool.name)
+            name if again[name] == 1 else qualified(entry.spec.id, entry.tool.name)
             for entry, name in zip(self.entries, short, strict=True)
         ]
         last = Counter([*names, *taken])  # of names that were shortened
@@ -136,6 +136,7 @@ class Listed:
         ]
 
 
-def _qualified(toolkit: str, tool: str) -> str:
+def qualified(toolkit: str, tool: str) -> str:
+    """Return the name of a tool among homonyms, as APIs accept it."""
     owner = _REFUSED.sub("_", toolkit)
     return f"{owner[: LONGEST - len(tool) - 2]}__{tool}"[:LONGEST]

@@ -22,6 +22,7 @@ from pydantic_core import to_jsonable_python
 from groundhook.host.core.errors import (
     HostError,
     ModelError,
+    NotFound,
     NotPermitted,
     ServerError,
     SourceError,
@@ -261,6 +262,8 @@ def _code(error: Exception) -> ToolErrorCode:
             return "wrong_arguments"
         case UnknownName() if error.message.startswith("no tool "):
             return "unknown_tool"
+        case NotFound():
+            return "not_found"
         case TimeoutError() | SourceTimeout():
             return "timeout"
         case SourceRateLimited():

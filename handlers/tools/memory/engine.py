@@ -31,7 +31,7 @@ from groundhook.handlers.tools.memory.values import (
     SearchArguments,
     ShelvedMemory,
 )
-from groundhook.host.core.errors import StorageError, UnknownName, UsageError, suggestion
+from groundhook.host.core.errors import NotFound, StorageError, suggestion
 from groundhook.host.core.tokens import estimated_tokens
 from groundhook.host.core.tool_ports import ToolScope
 from groundhook.host.core.types.collection_queries import (
@@ -44,12 +44,8 @@ MOST_NAMING = 100  # memories that name or supersede others, of one question
 _TRIES = 5  # of finding an id that is free
 
 
-class MemoryNotFound(UnknownName, ValueError):
+class MemoryNotFound(NotFound, ValueError):
     """There is no memory of that id in the collection, or no such collection, for this identity."""
-
-    def __init__(self, message: str, hint: str = "") -> None:
-        UsageError.__init__(self, message, hint=hint)
-        self.name = ""
 
 
 class MemoryEngine:

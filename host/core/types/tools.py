@@ -109,11 +109,20 @@ ToolErrorCode = Literal[
     "unknown_tool",
     "not_permitted",
     "not_offered",
+    "not_found",
     "timeout",
     "rate_limited",
     "service",
     "failed",
 ]
+# Errors of these codes are about the request, and say nothing of what is behind the app.
+ABOUT_THE_REQUEST: tuple[ToolErrorCode, ...] = (
+    "wrong_arguments",
+    "unknown_tool",
+    "not_permitted",
+    "not_offered",
+    "not_found",
+)
 
 
 DOOR_KEYS = ("name", "result", "text", "error", "items", "warnings", "duration_ms")
