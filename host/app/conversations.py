@@ -14,7 +14,7 @@ from pydantic import ValidationError
 
 from groundhook.host.app.keeper import Keeper, has_ended, lease_until, message_of, milliseconds
 from groundhook.host.app.requests import conversation, turn_options, validated
-from groundhook.host.chats.history import history, sources
+from groundhook.host.chats.history import sources, split
 from groundhook.host.chats.ports import (
     ChatStore,
     EndedTurn,
@@ -38,6 +38,7 @@ from groundhook.host.turn.stream import open_turn
 
 LOST = ("turn_lost", "the answer broke off: the process that gave it ended")
 UNDOING_S = 5.0
+MOST_SUMMARISED = 200  # messages before the question, where the history is summarised
 DAY_MS = 24 * 3600 * 1000
 
 # A question of the user: text, parts, or a whole message.
@@ -313,14 +314,14 @@ class OpenChat:
                 return []
             return await conversations.path(owner, self.id, question.parent, limit)
 
-        path = await newest(settings.messages)
-        before = history(path, most_messages=settings.messages, most_tokens=settings.tokens)
+        path = await newest(MOST_SUMMARISED if settings.summarise else settings.messages)
+        omitted, before = split(path, most_messages=settings.messages, most_tokens=settings.tokens)
         return Request(
             assistant_id=self.assistant_id,
             messages=(*before, Message(role="user", content=question.content)),
             options=options.model_copy(update={"chat_id": self.id}),
             identity=self._identity,
-            conversation=Conversation(sources=sources(path), newest=newest),
+            conversation=Conversation(sources=sources(path), newest=newest, omitted=omitted),
             turn_id=turn,
         )
 

@@ -19,11 +19,11 @@ RESULT_LENGTH = 4000  # characters that are repeated of a tool's result in an ea
 MESSAGE_TOKENS = 4  # what a message costs beside its text
 
 
-def history(
+def split(
     path: Sequence[ChatMessage], *, most_messages: int, most_tokens: int
-) -> tuple[Message, ...]:
-    """Return the messages for the model: the newest of `path` that fit, at most `most_messages`,
-    and about `most_tokens` in all."""
+) -> tuple[tuple[Message, ...], tuple[Message, ...]]:
+    """Return the messages that are omitted, and those for the model: the newest of `path` that
+    fit, at most `most_messages`, and about `most_tokens` in all."""
     given: list[list[Message]] = []
     messages = tokens = 0
     for message in reversed(path):
@@ -35,7 +35,11 @@ def history(
         given.append(wire)
     while given and (not given[-1] or given[-1][0].role != "user"):
         given.pop()
-    return tuple(one for wire in reversed(given) for one in wire)
+    omitted = path[: len(path) - len(given)]
+    return (
+        tuple(one for message in omitted for one in _wire(message)),
+        tuple(one for wire in reversed(given) for one in wire),
+    )
 
 
 def sources(path: Sequence[ChatMessage]) -> Mapping[str, Item]:

@@ -300,6 +300,13 @@ class HistorySettings(Value):
 
     messages: int = Field(default=40, ge=0, description="Most messages before the question")
     tokens: int = Field(default=16_000, ge=0, description="Most tokens of them, estimated")
+    summarise: bool = Field(
+        default=False,
+        description="Whether the turn's model summarises what is omitted, in a call of its own",
+    )
+    summary_timeout_ms: int = Field(
+        default=10_000, ge=1, description="Deadline of that; afterwards there is no summary"
+    )
 
 
 def _listable_toolkit(entry: Any) -> Any:

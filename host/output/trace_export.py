@@ -67,6 +67,7 @@ _OTHERS = frozenset(
         "rerank_model",
         "rewrite",
         "summaries_page",
+        "summary",
         "tools",
         "user_data",
         "vector_cache",

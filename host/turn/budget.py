@@ -28,14 +28,19 @@ Build = Callable[[Sequence[Item], Sequence[Message]], Prompt]
 
 @dataclass(frozen=True)
 class Fitted:
-    """A prompt, and what it lacks: messages of the history, sources, and the rest of passages that
-    are longer than `passage_characters` (0: none was shortened)."""
+    """A prompt, and what it lacks: the `omitted` messages of the history, sources, and the rest of
+    passages that are longer than `passage_characters` (0: none was shortened)."""
 
     prompt: Prompt
     tokens: int
-    messages_omitted: int = 0
+    omitted: tuple[Message, ...] = ()
     passage_characters: int = 0
     sources_omitted: int = 0
+
+    @property
+    def messages_omitted(self) -> int:
+        """The number of messages of the history that it lacks."""
+        return len(self.omitted)
 
     @property
     def lacks(self) -> str:
@@ -90,9 +95,8 @@ def fit(
     found = fitted(items, conversation)
     if found.tokens <= most:
         return found
-    kept = _newest(conversation, found.tokens - most)
-    lacking = len(conversation) - len(kept)
-    found = replace(fitted(items, kept), messages_omitted=lacking)
+    kept, omitted = _newest(conversation, found.tokens - most)
+    found = fitted(items, kept)
     length = 0
     for shorter in LENGTHS:
         if found.tokens <= most or not items:
@@ -107,26 +111,26 @@ def fit(
         found = fitted(items, kept)
     return replace(
         found,
-        messages_omitted=lacking,
+        omitted=omitted,
         passage_characters=length if items else 0,
         sources_omitted=sources - len(items),
     )
 
 
-def _newest(conversation: Sequence[Message], excess: int) -> list[Message]:
-    """Return the conversation without its oldest exchanges, until `excess` tokens are saved. System
-    messages and the question stay; what stays of the history begins with a question."""
+def _newest(
+    conversation: Sequence[Message], excess: int
+) -> tuple[list[Message], tuple[Message, ...]]:
+    """Return the conversation without its oldest exchanges, until `excess` tokens are saved, and
+    those. System messages and the question stay; the kept history begins with a question."""
     at = last_user(conversation)
     first, saved = 0, 0
     while first < at and (saved < excess or conversation[first].role != "user"):
         if conversation[first].role not in SYSTEM:
             saved += prompt_tokens([conversation[first]])
         first += 1
-    return [
-        message
-        for place, message in enumerate(conversation)
-        if place >= first or message.role in SYSTEM
-    ]
+    stays = [place >= first or each.role in SYSTEM for place, each in enumerate(conversation)]
+    kept = [each for each, stay in zip(conversation, stays, strict=True) if stay]
+    return kept, tuple(each for each, stay in zip(conversation, stays, strict=True) if not stay)
 
 
 def _shortened(item: Item, length: int) -> Item:

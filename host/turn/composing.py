@@ -29,6 +29,7 @@ from groundhook.host.turn.prompt import (
 )
 from groundhook.host.turn.prompt_values import fill_prompts
 from groundhook.host.turn.run import AssistantRun
+from groundhook.host.turn.summary import with_summary
 
 FITS_ANYWHERE = 4000  # characters of a prompt
 
@@ -88,10 +89,14 @@ async def report_lacks(run: AssistantRun, fitted: Fitted) -> None:
 
 
 def prompts_of(
-    run: AssistantRun, created: CreateReturn | None, pooled: Pool, tooling: Tooling
+    run: AssistantRun,
+    created: CreateReturn | None,
+    pooled: Pool,
+    tooling: Tooling,
+    summary: str = "",
 ) -> Callable[[int | None], Fitted]:
     """Return what makes the prompt for the model within a number of tokens: the assistant's
-    prompts, the conversation and the sources.
+    prompts, the conversation, with a summary of what was before it, and the sources.
 
     Messages that Create returned replace the conversation when a user message is among them, else
     they are context in front of the last user message. A hook that returns messages and turns the
@@ -128,6 +133,7 @@ def prompts_of(
             failed = all(result.error for result in run.results)
             sources = SEARCH_FAILED if failed else NOTHING_FOUND
         how_to_cite = instructions(citation, tools=cites) if sources or cites else ""
-        return build_prompt(prompts, conversation, sources, how_to_cite)
+        told = with_summary(conversation, summary)
+        return build_prompt(prompts, told, sources, how_to_cite)
 
     return partial(fit, build, items, conversation)

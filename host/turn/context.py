@@ -106,10 +106,12 @@ class Runtime:
 @dataclass(frozen=True, kw_only=True)
 class Conversation:
     """The kept conversation that a turn belongs to: the sources that its answers cite, by marker in
-    lower case, and its newest messages before the question, at most so many."""
+    lower case, its newest messages before the question, at most so many, and those before the
+    messages of the request that may be summarised."""
 
     sources: Mapping[str, Item]
     newest: Callable[[int], Awaitable[Sequence[ChatMessage]]]
+    omitted: tuple[Message, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)

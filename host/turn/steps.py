@@ -62,6 +62,7 @@ from groundhook.host.turn.prompt import (
 from groundhook.host.turn.retrieval import ranked_pool, search_automatically, search_user_data
 from groundhook.host.turn.run import AssistantRun
 from groundhook.host.turn.services.tools import scopes_of, tools_of
+from groundhook.host.turn.summary import summarised
 
 if TYPE_CHECKING:
     from groundhook.host.turn.services.turn import TurnServices
@@ -105,7 +106,10 @@ async def run_steps(run: AssistantRun) -> Delegation | None:
             ask_to_cite=run.settings.search.citation.auto_inject_prompt,
         )
         fitted_to = prompts_of(run, created, pooled, tooling)
-        fitted = fitted_to(room_for_messages(run, tooling))
+        fitted = fitted_to(room := room_for_messages(run, tooling))
+        if summary := await summarised(run, fitted.omitted):
+            fitted_to = prompts_of(run, created, pooled, tooling, summary)
+            fitted = fitted_to(room)
         await report_lacks(run, fitted)
         prompt, error = fitted.prompt, None
         if not _is_done_by_hook(run, created):

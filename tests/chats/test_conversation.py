@@ -304,6 +304,24 @@ async def test_the_history_has_limits_and_begins_with_a_question(make_app: MakeA
     assert [text for _, text in prompts(model, 2)][:2] == ["Two?", "2"]
 
 
+async def test_what_the_history_omits_is_summarised_where_that_is_wanted(
+    make_app: MakeApp,
+) -> None:
+    package = ASSISTANT.replace("{", '{"history": {"messages": 3, "summarise": true}, ', 1)
+    summary = {"text": "One was asked.", "expect": ["user: One?", "assistant: 1"]}
+    model = scripted("1", "2", summary, "3")
+    async with (
+        opened(app_with(make_app, package), model=model) as host,
+        host.chat("a", identity=ADA) as chat,
+    ):
+        for question in ("One?", "Two?", "Three?"):
+            await read(chat.send(question))
+    assert [text for _, text in prompts(model, 3)][:2] == [
+        "[The conversation before this, summarised:]\nOne was asked.\n\nTwo?",
+        "2",
+    ]
+
+
 async def test_tool_calls_of_an_answer_come_back_with_their_results(make_app: MakeApp) -> None:
     class What(BaseModel):
         pass

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 from hypothesis import given
@@ -15,7 +16,7 @@ from groundhook.host.core.types.turn import Message
 from groundhook.host.turn.budget import fit, room
 from groundhook.host.turn.prompt import Prompt
 from tests.conftest import MakeApp
-from tests.turn.test_stream import app_with, kb, of, run, scripted
+from tests.turn.test_stream import ASSISTANT, app_with, kb, of, run, scripted
 
 LONG = "word " * 1000
 CONNECTOR = {"type": "scripted", "options": {"context_tokens": 2000, "script": []}}
@@ -71,16 +72,25 @@ def long_items() -> list[Item]:
     return [canned_item(f"k{n}", content=f"{n} {LONG}", score=1 - n / 10) for n in range(4)]
 
 
-async def test_a_turn_cuts_its_prompt_to_the_context_of_the_connector(make_app: MakeApp) -> None:
-    model = scripted("Fine.")
-    app = app_with(make_app)
+MESSAGES = [
+    {"role": "user", "content": "An earlier question"},
+    {"role": "assistant", "content": 2 * LONG},
+    {"role": "user", "content": "And where is it?"},
+]
+SUMMARISED = ASSISTANT.replace("{", '{"history": {"summarise": true}, ', 1)
+
+
+def small(make_app: MakeApp, package: str = ASSISTANT) -> Path:
+    """An app whose model has a window of 2,000 tokens."""
+    app = app_with(make_app, package)
     (app / "connectors").mkdir()
     (app / "connectors/script.conn.yao").write_text(json.dumps(CONNECTOR), encoding="utf-8")
-    messages = [
-        {"role": "user", "content": "An earlier question"},
-        {"role": "assistant", "content": LONG},
-        {"role": "user", "content": "And where is it?"},
-    ]
+    return app
+
+
+async def test_a_turn_cuts_its_prompt_to_the_context_of_the_connector(make_app: MakeApp) -> None:
+    model = scripted("Fine.")
+    app, messages = small(make_app), MESSAGES
     sources = {"kb": kb(*long_items()), "web": kb()}
     events = await run(app, messages, connector=model, sources=sources)  # type: ignore[arg-type]
     sent = "\n".join(message.text for message in model.calls[0].messages)
@@ -91,6 +101,26 @@ async def test_a_turn_cuts_its_prompt_to_the_context_of_the_connector(make_app: 
     assert "2 messages of the history omitted" in warning
     nodes = [event.node for event in of(events, "trace") if event.node.type == "context"]
     assert nodes[-1].data["messages_omitted"] == 2
+
+
+async def test_what_is_omitted_is_summarised_where_that_is_wanted(make_app: MakeApp) -> None:
+    model = scripted({"text": "They spoke of cats.", "expect": "An earlier question"}, "Fine.")
+    events = await run(small(make_app, SUMMARISED), MESSAGES, connector=model)
+    sent = [message for message in model.calls[1].messages if message.role == "user"]
+    assert "They spoke of cats." in sent[0].text
+    assert "And where is it?" in sent[-1].text
+    assert "An earlier question" not in "".join(message.text for message in sent)
+    assert of(events, "stream_end")[0].content == "Fine."
+    nodes = [event.node for event in of(events, "trace") if event.node.type == "summary"]
+    assert nodes[-1].status == "completed"
+
+
+async def test_a_turn_goes_on_where_the_model_does_not_summarise(make_app: MakeApp) -> None:
+    model = scripted({"error": {"code": "refused"}}, "Fine.")
+    events = await run(small(make_app, SUMMARISED), MESSAGES, connector=model)
+    assert of(events, "stream_end")[0].content == "Fine."
+    assert "model_refused" in [event.code for event in of(events, "warning")]
+    assert not of(events, "error")
 
 
 async def test_an_overflow_that_the_endpoint_reports_is_tried_once_more_with_less(
