@@ -6,6 +6,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Sequence
+from operator import mul
 
 from groundhook.handlers.tools.documents.ranking import Candidate, Ranked
 from groundhook.host.core.ports import Embedder
@@ -27,7 +28,7 @@ async def rank_by_texts(
     shares = word_shares(query, texts)
     ranked = []
     for candidate, vector, share in zip(candidates, vectors, shares, strict=True):
-        cosine = sum(one * other for one, other in zip(question, vector, strict=True))
+        cosine = sum(map(mul, question, vector))
         similarity = min(max(embedder.similarity(cosine), 0.0), 1.0)
         ranked.append(Ranked(candidate, similarity + WORDS * share * (1 - similarity)))
     return ranked

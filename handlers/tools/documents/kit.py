@@ -7,6 +7,7 @@ from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr
 
+from groundhook.handlers.tools.documents.cache import PageCache
 from groundhook.handlers.tools.documents.search import Outcome, search_documents
 from groundhook.handlers.tools.documents.settings import DocumentsSettings, IdentityField
 from groundhook.handlers.tools.documents.summaries import FileClient, SummariesClient
@@ -68,6 +69,7 @@ class DocumentsToolkit:
         self._embedder = embedder
         self._client_of = client_of
         self._client: SummariesClient | None = None
+        self._cache = PageCache(self._settings.cache_s)
 
     def sync(self) -> None:
         """Return None: summaries are read live."""
@@ -96,7 +98,12 @@ class DocumentsToolkit:
 
     async def _run(self, arguments: SearchArguments, scope: ToolScope) -> FoundDocuments:
         found = await search_documents(
-            scope, self._settings, self._summaries(), self._embedder, arguments.query
+            scope,
+            self._settings,
+            self._summaries(),
+            self._embedder,
+            self._cache,
+            arguments.query,
         )
         partner = getattr(scope.identity, self._settings.identity.partner)
         return _answer(arguments.query, found, f"{self._spec.id}/{partner}")

@@ -17,6 +17,14 @@ _PERCENT = re.compile(r"\s*([0-9]+(?:[.,][0-9]+)?)\s*(%?)\s*")
 _LISTS = ("documents", "rankedDocuments", "results", "ids", "order", "ranking")
 _IDS = ("id", "documentId", "document_id", "summaryId")
 _SCORES = ("relevanceScore", "relevance_score", "relevance", "score")
+# What a summary says that speaks to a ranking model instead of about its document. A false alarm
+# costs one more request, and only where such a summary comes first.
+_ORDERS = re.compile(
+    r"relevance_?\s?score|\brank(?:ing|ed)?\b.{0,40}\b(?:first|top|highest|1)\b"
+    r"|\b(?:ignore|disregard|forget)\b.{0,40}\b(?:instructions?|above|previous|quer(?:y|ies)|prompt)\b"
+    r"|\bmost relevant\b|\b(?:system|developer) (?:prompt|message)\b|[\"']id[\"']\s*:|===",
+    re.IGNORECASE | re.DOTALL,
+)
 _MOST_STARTS = 200  # brackets of an answer that are tried as the start of a value
 
 
@@ -71,6 +79,11 @@ def read_answer(text: str, candidates: Sequence[Candidate]) -> Reading:
         if reading.usable:
             return reading
     return Reading(usable=empty)
+
+
+def gives_orders(candidate: Candidate) -> bool:
+    """Return whether a title or summary speaks to the model that ranks it."""
+    return _ORDERS.search(f"{candidate.title or ''}\n{candidate.preview}") is not None
 
 
 def values_in(text: str) -> Iterator[Any]:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import anyio
 
+from groundhook.handlers.tools.documents.builtin import rank_by_texts
+from groundhook.handlers.tools.documents.cache import PageCache
 from groundhook.handlers.tools.documents.ranker import PageRanker
-from groundhook.handlers.tools.documents.ranking import Candidate, Ranked, joined
+from groundhook.handlers.tools.documents.ranking import Candidate, Ranked, at_least, joined
 from groundhook.handlers.tools.documents.settings import DocumentsSettings
 from groundhook.handlers.tools.documents.summaries import Page, SummariesClient
-from groundhook.host.core.errors import HostError
+from groundhook.host.core.errors import HostError, UsageError
 from groundhook.host.core.exception_groups import unwrapped
 from groundhook.host.core.ports import Embedder
 from groundhook.host.core.tool_ports import ToolScope
@@ -31,6 +34,7 @@ async def search_documents(
     settings: DocumentsSettings,
     client: SummariesClient,
     embedder: Embedder,
+    cache: PageCache,
     query: str,
 ) -> Outcome:
     """Return the most relevant documents. The events `search_documents.started` and `.completed`
@@ -44,6 +48,7 @@ async def search_documents(
                 settings=settings,
                 client=client,
                 query=query,
+                cache=cache,
                 ranker=PageRanker(
                     settings=settings.ranker,
                     scope=scope,
@@ -74,6 +79,8 @@ class _Search:
     client: SummariesClient
     query: str
     ranker: PageRanker
+    cache: PageCache
+    waiting: dict[int, Sequence[Candidate]] = field(default_factory=dict)  # until some are chosen
     ranked: dict[int, Sequence[Ranked]] = field(default_factory=dict)
     notices: list[str] = field(default_factory=list)
 
@@ -84,43 +91,63 @@ class _Search:
             self.notices.append(
                 f"Only the first {pages} of {first.total_pages} pages were read (most_pages)"
             )
+        chosen = self._chooses(first.total_records)
         limiter = anyio.CapacityLimiter(self.settings.concurrency)
         async with anyio.create_task_group() as group:
-            group.start_soon(self._rank, 1, pages, first)
+            group.start_soon(self._arrived, 1, pages, first, chosen)
             for index in range(2, pages + 1):
-                group.start_soon(self._one, index, pages, limiter)
+                group.start_soon(self._one, index, pages, limiter, chosen)
+        if chosen:
+            await self._rank_chosen()
         with span("merge", f"{len(self.ranked)} pages") as node:
             every = [self.ranked[index] for index in sorted(self.ranked)]
             best = joined(every, self.settings.keep)
             if self.settings.ranker.final == "rerank" and sum(map(bool, every)) > 1:
                 best = await self._again(best)
-            node.data["documents"] = len(best)
+            node.data |= {
+                "documents": len(best),
+                "requests": self.ranker.requests,
+                "tokens": self.ranker.tokens,
+            }
         return Outcome(documents=best, notices=self.notices)
 
-    async def _one(self, index: int, pages: int, limiter: anyio.CapacityLimiter) -> None:
+    def _chooses(self, records: int) -> bool:
+        """Return whether the built-in chooses the summaries that the ranker gets."""
+        ranker = self.settings.ranker
+        return ranker.by != "builtin" and 0 < ranker.most < records
+
+    async def _one(
+        self, index: int, pages: int, limiter: anyio.CapacityLimiter, chosen: bool
+    ) -> None:
         async with limiter:
             try:
                 page = await self._read(index)
             except HostError as exc:
                 self.notices.append(f"Page {index} of {pages} could not be read ({_reason(exc)})")
                 return
-        await self._rank(index, pages, page)
+        await self._arrived(index, pages, page, chosen)
 
     async def _read(self, index: int) -> Page:
         identity, settings = self.scope.identity, self.settings
-        collection = self.scope.metadata.get(settings.collection)
+        collection = _collection(self.scope.metadata, settings.collection)
+        key = (identity.user_id, identity.team_id, identity.tenant_id, collection, index)
         with span("summaries_page", f"page {index}") as node:
-            page = await self.client.page(
-                getattr(identity, settings.identity.member),
-                partner=getattr(identity, settings.identity.partner),
-                collection="" if collection is None else str(collection),
-                index=index,
-                size=settings.page,
-            )
+            page = self.cache.get(key)
+            node.data["cached"] = page is not None
+            if page is None:
+                page = await self.client.page(
+                    getattr(identity, settings.identity.member),
+                    partner=getattr(identity, settings.identity.partner),
+                    collection=collection,
+                    index=index,
+                    size=settings.page,
+                )
+                self.cache.put(key, page)
             node.data["count"] = len(page.summaries)
         return page
 
-    async def _rank(self, index: int, pages: int, page: Page) -> None:
+    async def _arrived(self, index: int, pages: int, page: Page, chosen: bool) -> None:
+        """Rank a page, or keep it until the built-in chooses of all pages."""
         candidates = distinct(
             Candidate(
                 id=summary.id,
@@ -131,10 +158,37 @@ class _Search:
             )
             for place, summary in enumerate(page.summaries)
         )
+        if chosen:
+            self.waiting[index] = candidates
+            return
         self.ranked[index] = await self.ranker.rank(
             self.query, candidates, f"page {index} of {pages}"
         )
         await self.scope.progress(done=len(self.ranked), total=pages, message="pages ranked")
+
+    async def _rank_chosen(self) -> None:
+        """Rank the best `ranker.most` summaries by the built-in, in parts of a page's size."""
+        every = distinct(one for index in sorted(self.waiting) for one in self.waiting[index])
+        with span("choose", f"{len(every)} summaries") as node:
+            rated = await rank_by_texts(self.ranker.embedder, self.query, every)
+            best = at_least(rated, 0, self.settings.ranker.most)
+            node.data["chosen"] = len(best)
+        size = self.settings.page
+        parts = [
+            [one.candidate for one in best[start : start + size]]
+            for start in range(0, len(best), size)
+        ]
+
+        async def rank(index: int) -> None:
+            shown = f"part {index + 1} of {len(parts)}"
+            self.ranked[index] = await self.ranker.rank(self.query, parts[index], shown)
+            await self.scope.progress(
+                done=len(self.ranked), total=len(parts), message="parts ranked"
+            )
+
+        async with anyio.create_task_group() as group:
+            for index in range(len(parts)):
+                group.start_soon(rank, index)
 
     async def _again(self, best: Sequence[Ranked]) -> list[Ranked]:
         """Rank the best of all pages once more; those that are omitted keep their order after the
@@ -150,6 +204,14 @@ class _Search:
             if one.candidate.key not in named
         ]
         return [*order, *rest]
+
+
+def _collection(metadata: Mapping[str, Any], key: str) -> str:
+    """Raises UsageError for a value that is no id."""
+    value = metadata.get(key)
+    if isinstance(value, bool) or not isinstance(value, int | str | None):
+        raise UsageError(f"metadata.{key}: should be text or a whole number")
+    return "" if value is None else str(value)
 
 
 def _reason(exc: HostError) -> str:

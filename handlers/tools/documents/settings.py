@@ -43,6 +43,14 @@ class RankerSettings(Value):
     least: float = Field(default=0.3, ge=0, le=1, description="The least relevance that is kept")
     preview: int = Field(default=500, ge=50, le=4000, description="Characters of a summary")
     timeout_ms: int = Field(default=12_000, ge=1, description="Deadline of ranking one page")
+    most: int = Field(
+        default=0,
+        ge=0,
+        le=20_000,
+        description=(
+            "Summaries that a model ranks at most; of more, the built-in chooses them. 0: all"
+        ),
+    )
     final: Literal["scores", "rerank"] = Field(
         default="scores",
         description="Order of all pages together: by score, or by one more ranking",
@@ -72,3 +80,9 @@ class DocumentsSettings(ToolkitSettings):
         default=4, ge=1, le=16, description="Requests, and rankings, at a time"
     )
     most_pages: int = Field(default=200, ge=1, description="Pages that are read at most")
+    cache_s: float = Field(
+        default=0,
+        ge=0,
+        le=3600,
+        description="Seconds for which pages are kept, each for the identity that it was read for",
+    )

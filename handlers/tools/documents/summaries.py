@@ -59,8 +59,7 @@ class Summary(BaseModel):
     def preview(self, most: int) -> str:
         """The first `most` characters of the content, without control characters, not cut within a
         character that is written with several."""
-        text = self._first(_CONTENTS) or ""
-        clean = " ".join("".join(c if _is_shown(c) else " " for c in text).split())
+        clean = plain(self._first(_CONTENTS) or "")
         cut = clean[:most]
         if len(clean) > most and unicodedata.combining(clean[most]):
             cut = cut.rstrip("".join(c for c in cut[-8:] if unicodedata.combining(c)))[:-1]
@@ -194,6 +193,14 @@ class FileClient:
         )
 
 
+def plain(text: str) -> str:
+    """Return a text as one line, without control characters and others that nobody sees."""
+    line = " ".join(text.split())
+    if line.isprintable():  # as nearly every text is
+        return line
+    return " ".join("".join(c if _is_shown(c) else " " for c in line).split())
+
+
 def _belongs(line: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:
     for name in ("memberCode", "partnerCode", "collectionId"):
         if line.get(name) and wanted.get(name) and str(line[name]) != str(wanted[name]):
@@ -210,7 +217,7 @@ def _pause(answer: WebAnswer) -> float:
         wait = float(answer.headers.get("retry-after", "0.2"))
     except ValueError:
         wait = 1.0
-    return min(max(wait, 0.0), LONGEST_PAUSE_S)
+    return min(max(wait, 0.0), LONGEST_PAUSE_S) if math.isfinite(wait) else LONGEST_PAUSE_S
 
 
 def _is_shown(character: str) -> bool:
