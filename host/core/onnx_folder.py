@@ -88,7 +88,13 @@ class Computing:
         self._tokenizer.no_truncation()
         self._tokenizer.no_padding()
         self._most = folder.most_tokens
-        self._model = OnnxModel(folder.graph)
+        try:
+            self._model = OnnxModel(folder.graph)
+        except Unusable as exc:
+            graph = folder.graph.relative_to(folder.path)
+            raise Unusable(
+                f"{graph} of the folder {folder.path.name!r} cannot be loaded: {exc}"
+            ) from exc
         if unknown := [name for name in self._model.inputs if name not in _INPUTS]:
             raise Unusable(
                 f"the model in {folder.path.name!r} needs"

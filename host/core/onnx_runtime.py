@@ -4,6 +4,7 @@ model is opened.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -25,6 +26,8 @@ _ERRORS = (  # of onnxruntime, which have no common base
     "NotImplemented",
     "RuntimeException",
 )
+# of onnxruntime's messages
+_PREFIX = re.compile(r"\[ONNXRuntimeError\] : \d+ : \w+ : (?:Load model from .* failed: ?)?")
 
 
 class Unusable(Exception):
@@ -81,7 +84,7 @@ def _speaking(file: Path | None = None) -> Iterator[None]:
 
         if not isinstance(exc, tuple(getattr(state, name) for name in _ERRORS)):
             raise
-        line = _line(exc)
+        line = _PREFIX.sub("", _line(exc))
         raise Unusable(line if file is None else line.replace(str(file), file.name)) from exc
 
 

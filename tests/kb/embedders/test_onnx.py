@@ -100,7 +100,7 @@ async def test_each_thing_that_a_folder_lacks_is_named(tmp_path: Path) -> None:
         (folder / name).unlink()
         assert name in await refusal(tmp_path)
         (folder / name).write_bytes(whole[: len(whole) // 2])
-        assert "cannot be used" in await refusal(tmp_path)
+        assert f"{name} of the folder 'tiny' cannot be" in await refusal(tmp_path)
         (folder / name).write_bytes(whole)
     written(folder / "config.json", {})
     assert "hidden_size" in await refusal(tmp_path)
