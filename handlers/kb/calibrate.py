@@ -22,7 +22,7 @@ import numpy.typing as npt
 from groundhook.handlers.kb.embedders.curve import Curve
 from groundhook.handlers.kb.off_topic import OFF_TOPIC
 from groundhook.handlers.kb.points import lead
-from groundhook.handlers.kb.ranking.passage import units
+from groundhook.handlers.kb.ranking.units import units
 from groundhook.handlers.kb.store import Incoming, Passage, VectorStore
 from groundhook.host.core.errors import UnknownName, UsageError
 from groundhook.host.core.ports import Embedder

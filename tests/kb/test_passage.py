@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from groundhook import open_host
 from groundhook.handlers.kb.embed import estimated_tokens
 from groundhook.handlers.kb.embedded.client import KBClient
-from groundhook.handlers.kb.ranking.passage import SPARE, announces, parts, units
+from groundhook.handlers.kb.ranking.passage import SPARE, parts
+from groundhook.handlers.kb.ranking.units import announces, units
 from groundhook.host.core.types.events import StreamEnd
 from groundhook.host.core.types.search import Extent, Item
 from tests.conftest import MakeApp

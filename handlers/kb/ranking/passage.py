@@ -1,14 +1,13 @@
 """Selects the part of a long chunk that answers a question: consecutive whole sentences. Pure and
 deterministic.
 
-A chunk is split into units: sentences, list entries, table rows, lines of code. A list, a table or
-a block of code is kept whole where it fits, with the sentence that introduces it, and a heading is
-kept with what follows it. Every run of units that fits is scored by the question's words in it, and
-the best run is taken. A word weighs its weight in the collection's analyser times its rarity among
-the units of all chunks found, and saturates as in BM25. The words of the run's best unit count
-twice, and the beginning of a chunk gets a bonus because it introduces the subject. The run then
-takes in the unit that follows it, so that it does not end right before the answer, and never ends
-in a label.
+A chunk is split into `units`. A list, a table or a block of code is kept whole where it fits, with
+the sentence that introduces it, and a heading is kept with what follows it. Every run of units that
+fits is scored by the question's words in it, and the best run is taken. A word weighs its weight in
+the collection's analyser times its rarity among the units of all chunks found, and saturates as in
+BM25. The words of the run's best unit count twice, and the beginning of a chunk gets a bonus
+because it introduces the subject. The run then takes in the unit that follows it, so that it does
+not end right before the answer, and never ends in a label.
 
 A chunk with too few of the question's words stays whole: it was found by its meaning, and this
 module cannot know which sentence matched. `bench.passages` measures the results.
@@ -17,20 +16,17 @@ module cannot know which sentence matched. `bench.passages` measures the results
 from __future__ import annotations
 
 import math
-import re
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from itertools import chain, groupby
-from typing import Literal, NamedTuple
 
 from groundhook.handlers.kb.analyse import Analyser
 from groundhook.handlers.kb.embed import estimated_tokens
-from groundhook.host.core.sentences import spans
+from groundhook.handlers.kb.ranking.units import REMEMBERED, RULE, Unit, announces, units
 
-LONGEST = 480  # bytes of a unit: a longer sentence is cut at clauses or blanks
 SATURATION = 0.9  # k of BM25
 OF_BEST = 1.0  # weight of the run's best unit, added to the score of the run
 # Both are shares of the total weight of the question's words that occur in any chunk found.
@@ -38,30 +34,6 @@ LEAD = 0.3  # bonus of a run at the beginning of a chunk
 LEAST_SHARE = 0.25  # a run with no more than this is not selected: the chunk stays whole
 # A chunk is not cut up to this multiple of `most`, and a part may grow to it.
 SPARE = 1.25
-TITLE = 8  # words of a title behind a number: "4. How long it takes."
-REMEMBERED = 1024  # chunks whose units, tokens and runs are cached: many questions find the same
-
-_FENCE = re.compile(r"[ \t]*(`{3,}|~{3,})")
-_HEADING = re.compile(r" {0,3}#{1,6}(?:[ \t]|$)")
-_ENTRY = re.compile(r"[ \t]*(?:[-*+•‣▪–]|\(?\d{1,3}[.)])[ \t]+\S")
-_RULE = re.compile(r"[ \t]*\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*\|?[ \t]*$")
-_CLAUSE = re.compile(r"[;,、，；،][ \t\n]*|[ \t\n]+")
-_ANNOUNCES = (":", "：")
-_ASKS = ("?", "？", "؟", "՞", "⁇")
-_NUMBER = re.compile(r"\(?(?:\d{1,3}(?:\.\d{1,3})*)[.)]?")
-
-Kind = Literal["heading", "text", "entry", "row", "code"]
-
-
-class Unit(NamedTuple):
-    """Characters `start` to `end` of a chunk; the text itself begins at `body`, after headings.
-    Units of one paragraph, list, table or block of code share their `block` number."""
-
-    start: int
-    body: int
-    end: int
-    kind: Kind
-    block: int
 
 
 @dataclass(frozen=True)
@@ -224,28 +196,6 @@ def _completed(content: str, run: tuple[int, int], most: int, *, matching: bool)
     return first, next((at for at in range(last, len(all)) if not announces(content, at)), last)
 
 
-def announces(content: str, at: int) -> bool:
-    """Return whether a unit only announces what follows it: a heading, a colon, a number such as
-    "4.", the title behind such a number, a question that is not followed by another."""
-    all = units(content)
-    unit, after = all[at], all[at + 1] if at + 1 < len(all) else None
-    end = content[max(unit.body, unit.end - 8) : unit.end].rstrip("*_` \t")
-    if unit.kind == "heading" or end.endswith(_ANNOUNCES):
-        return True
-    if after is None or unit.kind in ("row", "code"):
-        return False
-    if end.endswith(_ASKS):
-        return not content[after.body : after.end].rstrip("*_` \t").endswith(_ASKS)
-    if _NUMBER.fullmatch(content, unit.body, unit.end):
-        return True
-    return (
-        at > 0
-        and _NUMBER.fullmatch(content, all[at - 1].body, all[at - 1].end) is not None
-        and _NUMBER.fullmatch(content, after.body, after.end) is None
-        and content.count(" ", unit.body, unit.end) < TITLE
-    )
-
-
 @lru_cache(maxsize=REMEMBERED)
 def _segments(content: str, most: int) -> tuple[tuple[int, int], ...]:
     """Return the first and last unit of each part that a run never splits: a list, a table or code
@@ -288,123 +238,4 @@ def _header(content: str, all: Sequence[Unit], first: int) -> str:
         return ""
     top = next(other for other in all if other.block == unit.block)
     header = content[top.body : top.end]
-    return f"{header}\n" if _RULE.match(header.rpartition("\n")[2]) and "\n" in header else ""
-
-
-# -------------------------------------------------------------------------------------------- units
-
-
-@lru_cache(maxsize=REMEMBERED)
-def units(content: str) -> tuple[Unit, ...]:
-    """Return the units of a chunk, in order. Only blanks lie between them."""
-    found: list[Unit] = []
-    begin = -1  # start of headings that wait for the unit they belong to
-    for number, (kind, start, end) in enumerate(_blocks(content)):
-        if kind == "heading":
-            begin = start if begin < 0 else begin
-            continue
-        for low, high in _pieces(content, kind, start, end):
-            found.append(Unit(low if begin < 0 else begin, low, high, kind, number))
-            begin = -1
-    if begin >= 0:  # headings alone, or at the end
-        end = len(content.rstrip())
-        found.append(Unit(begin, begin, end, "heading", len(content)))
-    return tuple(found)
-
-
-def _pieces(content: str, kind: Kind, start: int, end: int) -> Iterator[tuple[int, int]]:
-    if kind in ("row", "code"):
-        lines = _lines(content, start, end)
-        if kind == "row" and len(lines) > 1 and _RULE.match(content[slice(*lines[1])]):
-            lines[:2] = [(lines[0][0], lines[1][1])]
-        yield from lines
-        return
-    for low, high in _entries(content, start, end) if kind == "entry" else [(start, end)]:
-        for first, last in spans(content, low, high):
-            yield from _cut(content, first, last)
-
-
-def _lines(content: str, start: int, end: int) -> list[tuple[int, int]]:
-    """Return the lines that are not blank, without the line feed."""
-    return [
-        (low, high) for low, high in _every_line(content, start, end) if content[low:high].strip()
-    ]
-
-
-def _every_line(content: str, start: int, end: int) -> Iterator[tuple[int, int]]:
-    for line in content[start:end].split("\n"):
-        yield start, start + len(line)
-        start += len(line) + 1
-
-
-def _entries(content: str, start: int, end: int) -> list[tuple[int, int]]:
-    """Return the entries of a list; a line that does not begin an entry continues the one
-    before."""
-    found: list[tuple[int, int]] = []
-    for low, high in _lines(content, start, end):
-        if found and not _ENTRY.match(content[low:high]):
-            found[-1] = (found[-1][0], high)
-        else:
-            found.append((low, high))
-    return found
-
-
-def _cut(content: str, start: int, end: int) -> Iterator[tuple[int, int]]:
-    """Return the sentence in pieces of at most `LONGEST` bytes."""
-    while (size := len(content[start:end].encode(errors="replace"))) > LONGEST:
-        reach = start + max(1, (end - start) * LONGEST // (2 * size))
-        ends = [
-            found.end() for found in _CLAUSE.finditer(content, start + (reach - start) // 2, reach)
-        ]
-        stop = ends[-1] if ends else reach
-        yield start, start + len(content[start:stop].rstrip())
-        start = stop
-    if content[start:end].strip():
-        yield start, end
-
-
-def _blocks(content: str) -> Iterator[tuple[Kind, int, int]]:
-    """Return headings, paragraphs, lists, tables and blocks of code, recognised by how their lines
-    begin."""
-    block: tuple[Kind, int, int] | None = None
-    fence, parted = "", False
-    for low, high in _every_line(content, 0, len(content)):
-        line = content[low:high]
-        if not fence and not line.strip():
-            parted = True
-            continue
-        opened = None if fence else _FENCE.match(line)
-        kind: Kind = (
-            "code" if fence or opened else _kind(line, block[0] if block else None, parted=parted)
-        )
-        goes_on = fence or (
-            kind not in ("heading", opened and "code") and (not parted or kind in ("entry", "code"))
-        )
-        if block and goes_on and kind == block[0]:
-            block = (kind, block[1], high)
-        else:
-            if block:
-                yield block
-            block = (kind, low, high)
-        if opened:
-            fence = opened[1]
-        elif fence and line.strip().startswith(fence) and not line.strip(f" \t{fence[0]}"):
-            fence = ""
-        parted = False
-    if block:
-        yield block
-
-
-def _kind(line: str, before: Kind | None, *, parted: bool) -> Kind:
-    """Return the kind of a line that is not empty and not in fenced code. `parted`: an empty line
-    comes before it."""
-    if line[0].isalpha():  # as most are
-        return "entry" if before == "entry" and not parted else "text"
-    if _HEADING.match(line):
-        return "heading"
-    if line.lstrip().startswith("|"):
-        return "row"
-    if _ENTRY.match(line) or (before == "entry" and (not parted or line[:2].isspace())):
-        return "entry"
-    indented = line.startswith(("    ", "\t"))
-    return "code" if indented and (before in (None, "code") or parted) else "text"
+    return f"{header}\n" if RULE.match(header.rpartition("\n")[2]) and "\n" in header else ""
