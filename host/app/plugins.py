@@ -238,7 +238,7 @@ def installed() -> Iterator[tuple[Owner, object]]:
         owners[point.name] = owner
         try:
             plugin = point.load()
-        except Exception as exc:
+        except Exception as exc:  # a package of others is imported: it may raise anything
             raise PluginError(
                 f"{owner} cannot be loaded from {point.value!r}: {exc.__class__.__name__}: {exc}",
                 hint="update or uninstall it",
@@ -286,7 +286,7 @@ def _register(owner: Owner, plugin: object, own: Plugins) -> None:
         plugin.register(own)
     except HostError as exc:
         raise PluginError(f"{owner}: {exc.message}", hint=exc.hint) from exc
-    except Exception as exc:
+    except Exception as exc:  # code of others, which may raise anything
         raise PluginError(
             f"{owner} cannot be registered: {exc.__class__.__name__}: {exc}",
             hint=f"correct it, or {owner.removal}",

@@ -194,12 +194,16 @@ class _Reading:
             package.presets[name]
         for name in package.locales:
             package.locales[name]
-        fixed: dict[str, HookScript] = {}
-        for name, script in (("hook", package.hook), ("tools", package.tools)):
-            if script is not None:
-                fixed[name] = replace(script, revision=self._revision)
-                await self._hooks.check(fixed[name])
-        return replace(package, **fixed)  # type: ignore[arg-type]
+        hook, tools = await self._fixed(package.hook), await self._fixed(package.tools)
+        return replace(package, hook=hook, tools=tools)
+
+    async def _fixed(self, script: HookScript | None) -> HookScript | None:
+        """Return the script at this revision of its files. Raises HookError."""
+        if script is None:
+            return None
+        fixed = replace(script, revision=self._revision)
+        await self._hooks.check(fixed)
+        return fixed
 
     def _owner(self, path: str) -> str:
         """Return the assistant to which a file belongs, the innermost one; "" if it belongs to

@@ -59,7 +59,7 @@ class Sources:
             if source not in self._made and source.module:
                 try:
                     await anyio.to_thread.run_sync(import_module, source.module)
-                except Exception as exc:
+                except Exception as exc:  # importing code of others may raise anything
                     raise self._cannot_be_made(name, exc) from exc
 
     @property
@@ -141,7 +141,7 @@ class Sources:
             return source.make(self._context)
         except HostError:
             raise
-        except Exception as exc:
+        except Exception as exc:  # a plug-in's code, which may raise anything
             raise self._cannot_be_made(name, exc) from exc
 
     def _cannot_be_made(self, name: str, exc: Exception) -> PluginError:

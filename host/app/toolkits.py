@@ -39,7 +39,7 @@ class Toolkits:
             return types[spec.common.type](spec, self._context)
         except HostError:
             raise
-        except Exception as exc:
+        except Exception as exc:  # a plug-in's code, which may raise anything
             raise PluginError(
                 f"the toolkit {spec.id!r} of {types.owner(spec.common.type)} cannot be made:"
                 f" {exc.__class__.__name__}: {exc}"

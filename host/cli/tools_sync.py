@@ -6,6 +6,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
+from datetime import datetime
 from functools import partial
 from pathlib import Path
 
@@ -37,7 +38,7 @@ from groundhook.host.output.tree import duration
 def sync(
     toolkits: Sequence[str],
     app: Path,
-    now: object,
+    now: datetime | None,
     full: bool,
     force: bool,
     events: bool,
@@ -54,7 +55,7 @@ def sync(
     report = Report(json=as_json)
 
     async def work() -> int:
-        async with open_host(app, now=now, tune_gc=True) as host:  # type: ignore[arg-type]
+        async with open_host(app, now=now, tune_gc=True) as host:
             ids = [host.syncs.id_of(name) for name in toolkits] or host.syncs.ids()
             if not ids:
                 report.show("No toolkit has anything to sync; see docs/toolkits.")

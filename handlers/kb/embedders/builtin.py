@@ -22,8 +22,7 @@ from groundhook.host.core.types.collection_spec import EmbeddingSpec
 class BuiltinEmbedder(OnCpu):
     """multilingual-e5-small (384 dimensions, many languages), offline on the CPU.
 
-        The cosines of this model are between 0.7 and 0.95, so `similarity` is a logistic curve
-        through
+    The cosines of this model are between 0.7 and 0.95, so `similarity` is a logistic curve through
     measured points (`bench/calibrate.py`: XQuAD in English, Arabic and Chinese, SciFact, titles in
     Hebrew; each range is over these sets):
 

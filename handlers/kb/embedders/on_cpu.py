@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property, partial
@@ -14,15 +15,16 @@ import anyio
 import anyio.to_thread
 
 
-class OnCpu:
-    """An `Embedder` without its names. Subclasses implement `_query` and `_passage`, which compute
-    one text in any thread."""
+class OnCpu(ABC):
+    """An `Embedder` without its names."""
 
+    @abstractmethod
     def _query(self, text: str) -> list[float]:
-        raise NotImplementedError
+        """Embed a question, in any thread."""
 
+    @abstractmethod
     def _passage(self, text: str) -> list[float]:
-        raise NotImplementedError
+        """Embed a passage, in any thread."""
 
     @cached_property
     def _threads(self) -> ThreadPoolExecutor:

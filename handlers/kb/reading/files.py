@@ -53,7 +53,7 @@ def failing_as(failure: str) -> Iterator[None]:
         raise IngestError(
             f"{failure}: it is nested too deeply to be read (RecursionError)"
         ) from exc
-    except Exception as exc:
+    except Exception as exc:  # parsers and plug-ins' readers raise anything on untrusted input
         # The traceback is shown by `--debug`.
         log.info("%s", failure, exc_info=exc)
         raise IngestError(f"{failure}: reading it failed with {type(exc).__name__}: {exc}") from exc
