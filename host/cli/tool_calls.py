@@ -17,7 +17,7 @@ from groundhook.host.cli.edge import FAILED, execute
 from groundhook.host.cli.report import Report
 from groundhook.host.core.errors import UnknownName
 from groundhook.host.core.types.events import Event, Failed, ToolProgress, Warned
-from groundhook.host.core.types.tools import Needs, ToolInfo
+from groundhook.host.core.types.tools import Needs, ToolInfo, ToolOutcome, homonyms_of
 from groundhook.host.output.flow import visible
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -68,7 +68,8 @@ def show(name: str, assistant: str | None, app: Path, as_json: bool, debug: bool
             tools = await host.tools(assistant=assistant, problem=_warn(report))
         found = next((tool for tool in tools if name in (tool.name, tool.canonical)), None)
         if found is None:
-            raise UnknownName("tool", name, [each.canonical for each in tools])
+            known = [each.canonical for each in tools]
+            raise UnknownName("tool", name, known, hint=homonyms_of(name, known))
         if report.json:
             report.line(_line(found))
             return 0
@@ -148,15 +149,23 @@ def call(
         elif outcome.error is not None:
             report.failed(Failed(code=outcome.code, message=outcome.error))
         else:
-            result = outcome.result
-            plain = isinstance(result, str) or outcome.text != json.dumps(
-                result, ensure_ascii=False
-            )
-            text = outcome.text if plain else json.dumps(result, ensure_ascii=False, indent=2)
+            text, notes = _answer(outcome)
             report.show(Text(visible(text)))
+            if notes:  # beside the answer, which programs may read as JSON
+                report.err.print(Text(visible(notes)), soft_wrap=True)
         return FAILED if outcome.error is not None else 0
 
     return execute(work, report, debug=debug)
+
+
+def _answer(outcome: ToolOutcome) -> tuple[str, str]:
+    """Return a result as people read it, and what its text has after the result's JSON: sentences
+    for models."""
+    compact = json.dumps(outcome.result, ensure_ascii=False)
+    if isinstance(outcome.result, str) or not outcome.text.startswith(compact):
+        return outcome.text, ""
+    notes = outcome.text.removeprefix(compact).strip()
+    return json.dumps(outcome.result, ensure_ascii=False, indent=2), notes
 
 
 def _warn(report: Report) -> Callable[[Warned], object]:

@@ -38,7 +38,14 @@ from groundhook.host.core.tool_ports import ToolScope
 from groundhook.host.core.types.base import dotted, problems, read
 from groundhook.host.core.types.collection_spec import PermissionSpec
 from groundhook.host.core.types.search import Item
-from groundhook.host.core.types.tools import Needs, Tool, ToolErrorCode, ToolInfo, ToolOutcome
+from groundhook.host.core.types.tools import (
+    Needs,
+    Tool,
+    ToolErrorCode,
+    ToolInfo,
+    ToolOutcome,
+    homonyms_of,
+)
 from groundhook.host.core.types.turn import Identity
 from groundhook.host.mcp.servers import Toolset, toolset
 from groundhook.host.mcp.shapes import parse_json, value_of
@@ -225,7 +232,9 @@ class Toolbox:
         for known, problem in self.problems.items():
             if owner and f".{known}".endswith(f".{owner}"):
                 return problem
-        return UnknownName("tool", name, [*self.names, *self._aliases])
+        offered = [offer.canonical for offer in self.offers.values() if not offer.withheld]
+        every = [*self.names, *self._aliases]
+        return UnknownName("tool", name, every, hint=homonyms_of(name, offered))
 
 
 class _WrongArguments(ValueError):

@@ -64,7 +64,7 @@ def test_tools_are_listed_shown_and_called_on_the_command_line(tools: RunTools) 
         ("addBook", "shelf.addBook", {"user": "user"}),
     ]
     _, out, _ = tools("list", "--assistant", "a")
-    assert re.search(r"^find +shelf\.findBooks", out, re.MULTILINE)
+    assert re.search(r"^find\tshelf\.findBooks", out, re.MULTILINE)
     code, out, _ = tools("show", "shelf.addBook")
     assert "needs user\nmay change something\n" in out
     book = '{"id": "1", "title": "On pears", "text": "Pears ripen in autumn."}'

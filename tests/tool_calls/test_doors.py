@@ -125,6 +125,18 @@ async def test_an_unknown_tool_is_answered_with_the_nearest(app_with: AppWith) -
     assert outcome.error == "no tool 'serach' (did you mean 'search'?)"
 
 
+async def test_a_name_that_several_tools_have_is_answered_with_all_of_them(
+    app_with: AppWith,
+) -> None:
+    app = app_with(pears={"entries": PEARS}, plums={"entries": PEARS})
+    async with open_host(app, environment={}, plugins=[LISTS]) as host:
+        outcome = await host.tool("search", {"query": "x"})
+    assert outcome.code == "unknown_tool"
+    assert outcome.error == (
+        "no tool 'search' (several have that name: pears.search, plums.search)"
+    )
+
+
 async def test_a_toolkit_that_cannot_be_made_names_its_file_and_the_turn_goes_on(
     app_with: AppWith,
 ) -> None:

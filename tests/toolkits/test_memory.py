@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from groundhook import Host, open_host
+from tests.cli.conftest import run_in
 from tests.conftest import MakeApp
 from tests.toolkits.conftest import OpenSample
 
@@ -34,6 +36,16 @@ async def error(host: Host, tool: str, arguments: dict[str, Any], identity: Any 
     outcome = await host.tool(tool, arguments, identity=identity, assistant="memory")
     assert outcome.result is None
     return outcome.error or ""
+
+
+def test_sentences_for_models_are_beside_the_json_on_the_command_line(
+    synchronised: Callable[[str], Path],
+) -> None:
+    arguments = '{"query": "tests", "collection": "qa", "limit": 1}'
+    identity = ("--team", "red", "--tenant", "acme")
+    ran = run_in(synchronised("memory"), "tools", "call", "memory.search", arguments, *identity)
+    assert (ran.code, len(json.loads(ran.out))) == (0, 1)
+    assert "more; pass a higher `limit`" in ran.err
 
 
 # The twelve cases that the specification of this memory names.

@@ -5,7 +5,7 @@ turn, hooks, Python, the command line, MCP, HTTP) offers the same `Tool` and ret
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -156,3 +156,10 @@ class ToolOutcome(Value):
         duration_ms."""
         dumped = self.model_dump(mode="json", include=set(DOOR_KEYS))
         return {key: dumped[key] for key in DOOR_KEYS}
+
+
+def homonyms_of(name: str, known: Iterable[str]) -> str:
+    """Return the advice for a name that tools of several toolkits have; '' when fewer than two of
+    the canonical names end in it."""
+    alike = [each for each in known if each.rpartition(".")[2] == name]
+    return f"several have that name: {', '.join(alike)}" if len(alike) > 1 else ""
