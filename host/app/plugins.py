@@ -238,7 +238,8 @@ def installed() -> Iterator[tuple[Owner, object]]:
         owners[point.name] = owner
         try:
             plugin = point.load()
-        except Exception as exc:  # a package of others is imported: it may raise anything
+        # A package of others is imported: it may raise anything, and scripts even exit.
+        except (Exception, SystemExit) as exc:
             raise PluginError(
                 f"{owner} cannot be loaded from {point.value!r}: {exc.__class__.__name__}: {exc}",
                 hint="update or uninstall it",
@@ -274,6 +275,11 @@ def _register(owner: Owner, plugin: object, own: Plugins) -> None:
             f"{owner} is not a `groundhook.plugins.Plugin`, but {_kind(plugin)}: it may be written"
             " for an older plug-in interface",
             hint=f"make it Plugin(register, requires={PORT_VERSION}), or update it",
+        )
+    if not isinstance(plugin.requires, int):
+        raise PluginError(
+            f"{owner} names no version of the plug-in interface, but {plugin.requires!r}",
+            hint=f"make it Plugin(register, requires={PORT_VERSION})",
         )
     if plugin.requires != PORT_VERSION:
         older = plugin.requires < PORT_VERSION

@@ -152,6 +152,7 @@ def _raises(_: Plugins) -> None:
             Plugin(_nothing, requires=2, name="far"),
             r"'far' is written for version 2.*update Ground",
         ),
+        (Plugin(_nothing, requires="1"), r"names no version .*, but '1'"),  # type: ignore[arg-type]
         (_nothing, r"is not a `groundhook.plugins.Plugin`, but a function: .* older"),
         (Plugin(_twice, requires=1), r"and Groundhook itself both register the document reader"),
         (Plugin(_raises, requires=1), r"cannot be registered: KeyError: 'colour'"),
@@ -183,12 +184,24 @@ def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str, s
     return write
 
 
+@pytest.mark.parametrize(
+    ("module", "code", "error"),
+    [
+        ("acme_wiki_that_raises", "1 / 0\n", "ZeroDivisionError"),
+        ("acme_wiki_that_exits", "import sys\nsys.exit(3)\n", "SystemExit: 3"),
+    ],
+)
 async def test_an_installed_plug_in_that_raises_at_import_names_its_distribution(
-    make_app: MakeApp, tmp_path: Path, install: Callable[[str, str, str], None]
+    make_app: MakeApp,
+    tmp_path: Path,
+    install: Callable[[str, str, str], None],
+    module: str,
+    code: str,
+    error: str,
 ) -> None:
-    install("acme", "wiki", "acme_wiki_that_raises:plugin")
-    (tmp_path / "site/acme_wiki_that_raises.py").write_text("1 / 0\n", encoding="utf-8")
-    message = r"the plug-in 'wiki' of acme 2\.1 cannot be loaded .*ZeroDivisionError"
+    install("acme", "wiki", f"{module}:plugin")
+    (tmp_path / f"site/{module}.py").write_text(code, encoding="utf-8")
+    message = rf"the plug-in 'wiki' of acme 2\.1 cannot be loaded .*{error}"
     with pytest.raises(PluginError, match=message):
         async with open_host(make_app(APP), environment={}):
             pass
