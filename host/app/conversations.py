@@ -352,8 +352,12 @@ class OpenChat:
                 await self._of.store.chats.delete(self._owner, self.id)
 
     async def _message(self, message: ChatMessage | str) -> ChatMessage:
+        """Return a message of this chat. Raises UnknownName."""
         id = message if isinstance(message, str) else message.id
-        return await self._of.store.conversations.message(self._owner, id)
+        found = await self._of.store.conversations.message(self._owner, id)
+        if found.chat_id != self.id:
+            raise UnknownName("message", id, ())
+        return found
 
     def _question(self, message: Question, parent: str) -> ChatMessage:
         parts = not isinstance(message, (Message, Mapping))

@@ -194,6 +194,31 @@ async def test_an_edit_and_a_regeneration_are_branches(make_app: MakeApp) -> Non
     assert len(prompts(model, 3)) == 1
 
 
+async def test_a_conversation_goes_on_in_the_branch_that_is_shown(make_app: MakeApp) -> None:
+    async with opened(app_with(make_app), *"12345678") as host:
+        async with host.chat("a", identity=ADA) as chat:
+            for question in ("One?", "Two?"):
+                await read(chat.send(question))
+            first = await chat.messages()
+            await read(chat.regenerate(first[1]))
+            await read(chat.send("Beside?"))
+            beside = await chat.messages()
+            await read(chat.edit(first[2], "Zwei?"))
+            await read(chat.send("Drei?"))
+            shown = await chat.messages()
+            again = await chat.messages(first[-1].id)
+        async with host.chat("a", identity=ADA) as other:
+            with pytest.raises(UnknownName):
+                await read(other.edit(first[0], "Of another chat?"))
+            with pytest.raises(UnknownName):
+                await read(other.regenerate(first[1]))
+            assert await other.messages() == []
+    assert [message.text for message in beside] == ["One?", "3", "Beside?", "4"]
+    assert [message.text for message in shown] == ["One?", "1", "Zwei?", "5", "Drei?", "6"]
+    assert [len(message.siblings) for message in shown] == [1, 2, 2, 1, 1, 1]
+    assert [message.text for message in again] == [message.text for message in first]
+
+
 async def test_leaving_a_turn_keeps_the_text_so_far(make_app: MakeApp) -> None:
     script = [{"text": "One two three four five", "delay_ms": 0}, "Next."]
     async with opened(app_with(make_app), *script) as host, host.chat("a", identity=ADA) as chat:
