@@ -207,8 +207,8 @@ class Conversation:
         assert item is not None
         marker = (visible(citation.marker), marker_style(citation.verdict, item.url))
         self._report.show(Text.assemble(marker, "  ", (title_of(item), "bold")))
-        self._report.show(Padding(Text(place_of(item), "dim"), (0, 0, 0, 2)))
-        self._report.show(Padding(Text(visible(item.content)), (0, 0, 1, 2)))
+        self._report.show(Padding(Text(place_of(item), "dim"), (0, 0, 0, 2), expand=False))
+        self._report.show(Padding(Text(visible(item.content)), (0, 0, 1, 2), expand=False))
 
     def _show_trace(self) -> None:
         from groundhook.host.output.tree import trace_tree

@@ -289,7 +289,8 @@ def _fragment(question: str, language: _Language) -> list[str]:
 
 def _in_place(fragment: Sequence[str], before: str, language: _Language) -> str:
     """Return the question before with the fragment in the place of what it varies: after the same
-    preposition, or a number for a number; "" when there is no such place."""
+    preposition, a number for a number, or a noun that both have ("green tea", "black tea") with
+    what is in front of it; "" when there is no such place."""
     words = list(re.finditer(_WORD, before))
     lower = [match[0].lower() for match in words]
     first = fragment[0].lower()
@@ -302,11 +303,24 @@ def _in_place(fragment: Sequence[str], before: str, language: _Language) -> str:
     elif len(fragment) == 1 and first.isdigit() and any(word.isdigit() for word in lower):
         start = max(n for n, word in enumerate(lower) if word.isdigit())
         end = start + 1
+    elif (phrase := _noun_phrase(fragment, language)) and phrase[-1].lower() in lower:
+        fragment = phrase
+        end = lower.index(phrase[-1].lower()) + 1
+        start = end - 1
+        while start > end - len(phrase) and language.is_content(lower[start - 1]):
+            start -= 1
     else:
         return ""
     if start >= end or end > len(words):
         return ""
     return f"{before[: words[start].start()]}{' '.join(fragment)}{before[words[end - 1].end() :]}"
+
+
+def _noun_phrase(fragment: Sequence[str], language: _Language) -> Sequence[str]:
+    """Return a noun with what is in front of it, without its article; [] for anything else."""
+    phrase = fragment[1:] if fragment[0].lower() in _ARTICLES else fragment
+    described = len(phrase) > 1 and all(language.is_content(word.lower()) for word in phrase)
+    return phrase if described else []
 
 
 # --------------------------------------------------------------------------------------- languages

@@ -211,6 +211,7 @@ def test_commands_in_a_pipe_are_run_as_in_a_terminal(shop: Path) -> None:
     )
     assert done.returncode == 0
     assert "product / 1" in done.stdout
+    assert max(map(len, done.stdout.splitlines())) < 400  # not padded to the width of no terminal
     (only,) = kept(shop)
     assert only["messages"] == 2
 

@@ -66,6 +66,16 @@ def test_a_question_that_only_looks_like_a_follow_up_stays_as_it_is(question: st
             "How many customers live in Berlin?",
         ),
         ("What are the ten cheapest pens of 2023?", "And 2024?", "… of 2024?"),
+        (
+            "How long is green tea brewed?",
+            "And black tea?",
+            "How long is black tea brewed?",
+        ),
+        (
+            "Which oil does the chain need?",
+            "What about the bicycle chain?",
+            "Which oil does the bicycle chain need?",
+        ),
         ("Wie viele Kunden wohnen in Bonn?", "Und in Köln?", "Wie viele Kunden wohnen in Köln?"),
     ],
 )

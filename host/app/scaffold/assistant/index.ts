@@ -11,8 +11,9 @@ export function Create(ctx: Context, messages: Message[]): CreateReturn | null {
   if (!question.trim() || GREETING.test(question)) {
     return { search: false };
   }
+  // ctx.question is the question with what a follow-up needs of the conversation.
   // What a hook finds can be cited like everything else. A search never throws: `error` says what happened.
-  const found = ctx.search.KB(question, { collections: ["@@name@@"], limit: 5 });
+  const found = ctx.search.KB(ctx.question, { collections: ["@@name@@"], limit: 5 });
   if (found.error) {
     console.warn(`the documents could not be searched: ${found.error}`);
   }
