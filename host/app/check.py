@@ -43,6 +43,7 @@ from groundhook.host.core.errors import ConfigError, HostError, Place, UnknownNa
 from groundhook.host.core.extras import Extra, install, lacking
 from groundhook.host.core.problems import Problem, problems_of
 from groundhook.host.core.settings import Settings
+from groundhook.host.core.types.api_spec import ApiSpec
 from groundhook.host.core.types.base import Value, dotted
 from groundhook.host.core.types.collection_spec import CollectionSpec
 from groundhook.host.core.types.connector_spec import ConnectorSpec
@@ -66,6 +67,7 @@ _SPECS: dict[str, type[Value]] = {
     "models": ModelSpec,
     "connectors": ConnectorSpec,
     "mcps": ServerSpec,
+    "apis": ApiSpec,
 }
 
 

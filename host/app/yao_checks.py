@@ -18,7 +18,7 @@ from groundhook.host.core.problems import Problem
 # Folders of an app, or of a package, that nothing reads.
 FOLDERS = {
     "aigcs": "make each an assistant",
-    "apis": "the host serves its own API: docs/http.md",
+    "apis": "*.api.yao are sources (docs/turns.md); the host serves its own API: docs/http.md",
     "data": "hooks have no file system; declare a collection or a model",
     "flows": "call functions of the package, or other assistants by ctx.agent.Call",
     "forms": "there are no pages; clients use docs/http.md",
@@ -82,7 +82,7 @@ def _note(file: str, line: int, column: int, message: str, hint: str) -> Problem
 
 def _folders(folder: Path, root: Path) -> Iterator[Problem]:
     for name, hint in FOLDERS.items():
-        if (folder / name).is_dir():
+        if (folder / name).is_dir() and not any((folder / name).rglob("*.api.yao")):
             shown = tree.shown(folder / name, root)
             yield _note(shown, 0, 0, "nothing reads this folder", hint)
 

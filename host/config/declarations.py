@@ -1,5 +1,5 @@
-"""Files that each declare one thing: collections, models, connectors, MCP servers and toolkits, of
-the app and of each assistant. A file is read when it is first needed."""
+"""Files that each declare one thing: collections, models, connectors, APIs, MCP servers and
+toolkits, of the app and of each assistant. A file is read when it is first needed."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from groundhook.host.config.validate import read_value
 from groundhook.host.core.errors import ConfigError, suggestion
 from groundhook.host.core.settings import SearchSettings
 from groundhook.host.core.settings_files import PackageFile
+from groundhook.host.core.types.api_spec import ApiSpec
 from groundhook.host.core.types.base import Value
 from groundhook.host.core.types.collection_spec import CollectionSpec
 from groundhook.host.core.types.connector_spec import ConnectorSpec
@@ -60,6 +61,11 @@ def servers(
 ) -> Catalogue[ServerSpec]:
     """Return the MCP servers."""
     return Catalogue("MCP server", _specs("mcps", ServerSpec, found, root, environment))
+
+
+def apis(root: Path, found: Sequence[tree.Found], environment: Environment) -> Catalogue[ApiSpec]:
+    """Return the APIs."""
+    return Catalogue("API", _specs("apis", ApiSpec, found, root, environment))
 
 
 def connectors(

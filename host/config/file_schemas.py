@@ -15,6 +15,7 @@ from groundhook.host.config.normalise import spellings
 from groundhook.host.core.settings import Listed, SearchSettings
 from groundhook.host.core.settings_files import AgentFile, PackageFile
 from groundhook.host.core.source_settings import Sources, Switched
+from groundhook.host.core.types.api_spec import ApiSpec
 from groundhook.host.core.types.collection_spec import CollectionSpec
 from groundhook.host.core.types.connector_spec import ConnectorSpec
 from groundhook.host.core.types.model_schema import DIALECT
@@ -30,6 +31,7 @@ KINDS: dict[str, tuple[str, type[BaseModel]]] = {
     "model": ("models/<name>.mod.yao", ModelSpec),
     "kb": ("kb/<name>.kb.yao", CollectionSpec),
     "connector": ("connectors/<name>.conn.yao", ConnectorSpec),
+    "api": ("apis/<name>.api.yao", ApiSpec),
     "mcp": ("mcps/<name>.mcp.yao", ServerSpec),
     "toolkit": ("toolkits/<name>.toolkit.yao", ToolkitSettings),
 }

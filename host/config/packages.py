@@ -1,4 +1,4 @@
-"""The app: the assistants, collections, models, connectors, MCP servers and toolkits that its
+"""The app: the assistants, collections, models, connectors, MCP servers, APIs and toolkits that its
 folder declares.
 
 Files are read when they are first needed, each once: a broken package does not affect the others
@@ -34,6 +34,7 @@ from groundhook.host.core.settings import (
     Settings,
 )
 from groundhook.host.core.settings_files import PackageFile
+from groundhook.host.core.types.api_spec import ApiSpec
 from groundhook.host.core.types.base import Value
 from groundhook.host.core.types.collection_spec import CollectionSpec
 from groundhook.host.core.types.connector_spec import ConnectorSpec
@@ -98,6 +99,7 @@ class App:
     models: Catalogue[ModelSpec]
     connectors: Catalogue[ConnectorSpec]
     servers: Catalogue[ServerSpec]
+    apis: Catalogue[ApiSpec]
     toolkits: Catalogue[ToolkitSpec]
     connector_types: frozenset[str] = frozenset()
     toolkit_types: frozenset[str] = frozenset()
@@ -281,6 +283,10 @@ class App:
         set."""
         return _resolved(self.servers, assistant_id, name, place)
 
+    def resolve_api(self, assistant_id: str, name: str, *, place: Place | None = None) -> ApiSpec:
+        """As `resolve_server`, for APIs."""
+        return _resolved(self.apis, assistant_id, name, place)
+
     def resolve_toolkit(
         self, assistant_id: str, name: str, *, place: Place | None = None
     ) -> ToolkitSpec:
@@ -331,6 +337,7 @@ def load_app(
         connectors=declarations.connectors(root, found, environment, connector_types),
         connector_types=connector_types,
         servers=declarations.servers(root, found, environment),
+        apis=declarations.apis(root, found, environment),
         toolkits=declarations.toolkits(root, found, environment, toolkit_types),
         toolkit_types=toolkit_types,
     )

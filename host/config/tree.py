@@ -16,6 +16,7 @@ HOOKS = ("index.ts", "index.js", "src/index.ts", "src/index.js")
 
 # Folder → the ending of the files in it.
 ENDINGS = {
+    "apis": ".api.yao",
     "kb": ".kb.yao",
     "models": ".mod.yao",
     "connectors": ".conn.yao",
@@ -33,7 +34,7 @@ _DEEPEST = 8  # a link to a folder above would otherwise never end
 _CONFIGURATION = {".yao", ".json", ".jsonc", ".yml", ".yaml"}
 _NEVER = {"node_modules", "__pycache__"}
 # Folders of a package that hold parts of it. Outside of a package they are groups like any other.
-PARTS = {"connectors", "kb", "models", "mcps", "toolkits", "locales", "prompts", "src", "tests"}
+PARTS = {*ENDINGS, "locales", "prompts", "src", "tests"}
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,6 @@ from pydantic import AfterValidator, AliasChoices, BeforeValidator, Field
 
 from groundhook.host.core.source_settings import (
     DBSettings,
-    DeclaredHost,
     KBSettings,
     Sources,
     WebSettings,
@@ -27,7 +26,7 @@ from groundhook.host.core.types.base import Value
 from groundhook.host.core.types.markers import usable_format
 from groundhook.host.core.types.sampling import Sampling
 from groundhook.host.core.types.search import RerankOptions, SearchType
-from groundhook.host.core.types.serialisation import VariableName, WebAddress
+from groundhook.host.core.types.serialisation import DeclaredHost, VariableName, WebAddress
 from groundhook.host.core.types.servers import parse_listed
 from groundhook.host.core.types.toolkit_listing import parse_listed_toolkits
 from groundhook.host.core.types.turn import ConnectorNames

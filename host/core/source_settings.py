@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
-from pydantic import AfterValidator, Field
+from pydantic import Field
 
 from groundhook.host.core.types.base import Value
-from groundhook.host.core.types.hosts import parse_declared
-from groundhook.host.core.types.serialisation import VariableName, WebAddress
+from groundhook.host.core.types.serialisation import DeclaredHost, VariableName, WebAddress
 
 
 class Switched(Value):
@@ -21,14 +18,6 @@ class Switched(Value):
 class Sources(Value):
     """A section of sources, which `false` switches off together: `search: false` is `{web: false,
     kb: false, db: false}`."""
-
-
-def _declarable(text: str) -> str:
-    parse_declared(text)
-    return text
-
-
-DeclaredHost = Annotated[str, AfterValidator(_declarable)]
 
 
 class PageSettings(Value):

@@ -10,14 +10,13 @@ from dataclasses import dataclass
 
 from pydantic import ValidationError
 
-from groundhook.host.core.errors import NotSupported, UsageError
+from groundhook.host.core.errors import UsageError
 from groundhook.host.core.types.base import dotted, problems, read
 from groundhook.host.core.types.query_language import OF_TABLE
 from groundhook.host.core.types.search import SearchRequest
 from groundhook.host.core.types.turn import DataSource, Message
 
 MOST_SOURCES = 20  # of one message: each is a search of its own
-SUPPORTED = ("model", "table", "kb_collection", "kb_document", "mcp_resource")
 
 
 @dataclass(frozen=True)
@@ -37,13 +36,22 @@ class ResourceReference:
 
 
 @dataclass(frozen=True)
+class ApiReference:
+    """An API, to be requested with the question."""
+
+    name: str
+    question: str
+
+
+@dataclass(frozen=True)
 class UserData:
-    """The sources of a message, as searches, documents and resources, and the problems with the
-    others."""
+    """The sources of a message, as searches, documents, resources and APIs, and the problems with
+    the others."""
 
     searches: tuple[SearchRequest, ...] = ()
     documents: tuple[DocumentReference, ...] = ()
     resources: tuple[ResourceReference, ...] = ()
+    apis: tuple[ApiReference, ...] = ()
     problems: tuple[UsageError, ...] = ()
 
 
@@ -60,6 +68,7 @@ def user_data(messages: Sequence[Message], question: str) -> UserData:
     searches: list[SearchRequest] = []
     documents: list[DocumentReference] = []
     resources: list[ResourceReference] = []
+    apis: list[ApiReference] = []
     sources, wrong = _sources(last) if last is not None else ([], [])
     for source in sources:
         try:
@@ -72,9 +81,11 @@ def user_data(messages: Sequence[Message], question: str) -> UserData:
                 documents.append(reference)
             case ResourceReference():
                 resources.append(reference)
+            case ApiReference():
+                apis.append(reference)
             case SearchRequest():
                 searches.append(reference)
-    return UserData(tuple(searches), tuple(documents), tuple(resources), tuple(wrong))
+    return UserData(tuple(searches), tuple(documents), tuple(resources), tuple(apis), tuple(wrong))
 
 
 def _sources(message: Message) -> tuple[list[DataSource], list[UsageError]]:
@@ -123,12 +134,7 @@ def _entries(message: Message) -> tuple[list[tuple[int, object]], list[UsageErro
 
 def _reference(
     source: DataSource, question: str
-) -> SearchRequest | DocumentReference | ResourceReference:
-    if source.type not in SUPPORTED:
-        raise NotSupported(
-            f"data parts of type {source.type!r} are not supported yet",
-            hint=f"supported: {', '.join(SUPPORTED)}",
-        )
+) -> SearchRequest | DocumentReference | ResourceReference | ApiReference:
     if source.type == "mcp_resource":
         return _resource(source.name)
     if source.type == "kb_document":
@@ -140,6 +146,8 @@ def _reference(
         raise UsageError(
             f"the message refers to {source.name!r} without a question", hint="add a text part"
         )
+    if source.type == "api":
+        return ApiReference(source.name, question)
     if source.type == "table":
         return SearchRequest(type="db", query=question, models=(f"{OF_TABLE}{source.name}",))
     if source.type == "model":

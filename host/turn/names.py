@@ -1,4 +1,4 @@
-"""The names of collections and models that an assistant may use."""
+"""The names of collections, models and APIs that an assistant may use."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from groundhook.host.config.packages import App
 from groundhook.host.core.errors import NotPermitted
 from groundhook.host.core.settings import Settings
+from groundhook.host.core.types.api_spec import ApiSpec
 from groundhook.host.core.types.query_language import OF_TABLE
 
 
@@ -38,6 +39,14 @@ class AssistantNames:
             id = self.app.resolve_model(self.assistant_id, name).id
         listed = (*self.settings.db.models, *self.settings.search.db.models)
         return self._permitted("model", id, listed, "db.models")
+
+    def api(self, name: str, /) -> ApiSpec:
+        """Return an API of the assistant, or of the app. Raises UnknownName, NotPermitted, and
+        ConfigError."""
+        spec = self.app.resolve_api(self.assistant_id, name)
+        if self.assistant_id and self.app.owner_of(spec.id) not in ("", self.assistant_id):
+            raise NotPermitted(f"the API {spec.id!r} belongs to another assistant")
+        return spec
 
     def _permitted(self, noun: str, id: str, listed: tuple[str, ...], key: str) -> str:
         own = self.app.owner_of(id) in ("", self.assistant_id)

@@ -19,8 +19,15 @@ from groundhook.host.core.types.turn import CreateReturn
 from groundhook.host.search.merge import Pool
 from groundhook.host.search.plan import Plan, plan, refused
 from groundhook.host.search.searcher import run_all
-from groundhook.host.turn.content import DocumentReference, ResourceReference, UserData
+from groundhook.host.turn.apis import read_api
+from groundhook.host.turn.content import (
+    ApiReference,
+    DocumentReference,
+    ResourceReference,
+    UserData,
+)
 from groundhook.host.turn.grants import Listing
+from groundhook.host.turn.names import AssistantNames
 from groundhook.host.turn.run import AssistantRun
 
 Job = Callable[[], Awaitable[SearchResult]]
@@ -34,6 +41,7 @@ async def search_user_data(run: AssistantRun, data: UserData) -> None:
         *(partial(run.searcher.search, request, "user") for request in data.searches),
         *(partial(_document, run, reference) for reference in data.documents),
         *(partial(_resource, run, reference, "user") for reference in data.resources),
+        *(partial(_api, run, reference) for reference in data.apis),
     ]
     if jobs:
         with span("user_data", sources=len(jobs)):
@@ -118,16 +126,42 @@ async def _resource(
     return await _read(run, "resource", name, source, read)
 
 
+async def _api(run: AssistantRun, reference: ApiReference) -> SearchResult:
+    """Request an API, which has a deadline of its own."""
+    scope = run.searcher.scope
+
+    async def read() -> Found:
+        spec = AssistantNames(run.runtime.app, run.package.id, run.settings).api(reference.name)
+        return await read_api(
+            run.runtime.web_clients,
+            spec,
+            reference.question,
+            run.settings.locale,
+            scope.identity,
+            scope.warn,
+        )
+
+    return await _read(run, "API", reference.name, "user", read, own_deadline=True)
+
+
 async def _read(
-    run: AssistantRun, noun: str, name: str, source: Source, read: Callable[[], Awaitable[Found]]
+    run: AssistantRun,
+    noun: str,
+    name: str,
+    source: Source,
+    read: Callable[[], Awaitable[Found]],
+    *,
+    own_deadline: bool = False,
 ) -> SearchResult:
-    """Read a source whole, with the events of a search; a failure is a warning as well."""
+    """Read a source whole, with the events of a search; a failure is a warning as well. The
+    deadline is that of knowledge bases, unless `read` has its own."""
     id = f"s{next(run.searcher.ids)}"
     channel, began = run.channel, time.perf_counter()
     await channel.send(SearchStart(search_id=id, source=source, search_type="kb", query=name))
     with span(noun, name) as node:
         try:
-            found, error = await _attempt(run, noun, name, read)
+            timeout_ms = None if own_deadline else run.settings.search.kb.timeout_ms
+            found, error = await _attempt(noun, name, read, timeout_ms)
         except anyio.get_cancelled_exc_class():
             channel.send_nowait(
                 SearchComplete(
@@ -163,16 +197,15 @@ async def _read(
 
 
 async def _attempt(
-    run: AssistantRun, noun: str, name: str, read: Callable[[], Awaitable[Found]]
+    noun: str, name: str, read: Callable[[], Awaitable[Found]], timeout_ms: int | None
 ) -> tuple[Found, HostError | None]:
     """Return what `read` returns within the timeout, or nothing and the error."""
-    timeout = run.settings.search.kb.timeout_ms
     try:
-        with anyio.fail_after(timeout / 1000):
+        with anyio.fail_after(None if timeout_ms is None else timeout_ms / 1000):
             return await read(), None
     except TimeoutError:
         return Found(), SourceTimeout(
-            f"the {noun} {name!r} was not read within {timeout} ms", hint="search.kb.timeout_ms"
+            f"the {noun} {name!r} was not read within {timeout_ms} ms", hint="search.kb.timeout_ms"
         )
     except HostError as exc:
         return Found(), exc

@@ -74,8 +74,8 @@ def test_a_package_inside_a_part_of_a_package_is_reported_as_that(make_app: Make
     )
 
     assert findings(root) == [
-        "assistants/sales/tests/fixture: warning: part of the package 'sales', so this is no"
-        " assistant (move the folder out of that package)"
+        "assistants/sales/tests/fixture: warning: part of the package 'sales', so this is not"
+        " an assistant (move the folder out of that package)"
     ]
     with pytest.raises(UnknownName, match=r"fixture is part of the package 'sales'\)$"):
         load_app(root, {}).package("sales.tests.fixture")

@@ -1,4 +1,4 @@
-"""Types of texts in files: addresses, names of variables and headers, language tags. Pure.
+"""Types of texts in files: addresses, hosts, names of variables and headers, language tags. Pure.
 
 The annotated types are for fields of models, whose errors have file and line.
 """
@@ -10,6 +10,8 @@ from typing import Annotated
 from urllib.parse import urlsplit
 
 from pydantic import AfterValidator
+
+from groundhook.host.core.types.hosts import parse_declared
 
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")  # RFC 9110, section 5.6.2
@@ -52,6 +54,11 @@ def no_language_tag(text: str) -> str:
     return f"{text!r} is not a language tag such as en or pt-BR (BCP 47){meant}"
 
 
+def _declarable(text: str) -> str:
+    parse_declared(text)
+    return text
+
+
 def _variable(text: str) -> str:
     if text and not _VARIABLE.fullmatch(text):
         raise ValueError(
@@ -77,6 +84,7 @@ def _variables(variables: dict[str, str]) -> dict[str, str]:
     return variables
 
 
+DeclaredHost = Annotated[str, AfterValidator(_declarable)]
 WebAddress = Annotated[str, AfterValidator(web_address)]
 VariableName = Annotated[str, AfterValidator(_variable)]
 Headers = Annotated[dict[str, str], AfterValidator(_headers)]
