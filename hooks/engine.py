@@ -22,6 +22,7 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, Literal
 
 from py_mini_racer._dll import init_mini_racer, mr_callback_func
@@ -68,7 +69,7 @@ class Isolate:
 
     def __init__(self, bridge: str, on_call: Callable[[str], None], *, heap_bytes: int = 0) -> None:
         """Raises HookCrashed when `bridge` does not evaluate to a buffer."""
-        self._dll = init_mini_racer(ignore_duplicate_init=True)
+        self._dll = load()
         self._on_call = on_call
         self._on_raw: Callable[[Any], None] = self._evaluated
         self._on_done: Callable[[Outcome], None] | None = None
@@ -264,12 +265,28 @@ class Isolate:
 
 def isolate_count() -> int:
     """Return how many isolates of this process V8 still holds."""
-    return int(init_mini_racer(ignore_duplicate_init=True).mr_context_count())
+    return int(load().mr_context_count())
 
 
-def load() -> None:
-    """Load V8 now, so that the first isolate does not wait for it."""
-    init_mini_racer(ignore_duplicate_init=True)
+@cache
+def load() -> ctypes.CDLL:
+    """Load V8 unless it is loaded, and return its library.
+
+    Where the processor has memory protection keys (pku in /proc/cpuinfo), V8 takes one to guard
+    its code, and threads that began before then may not read that code: an isolate that one of
+    them uses or frees ends the process with signal 11. A host lives among threads that others
+    began, so V8 is loaded while no key is free, and goes without, as on other processors.
+    """
+    libc = ctypes.CDLL(None)
+    taken: list[int] = []
+    if hasattr(libc, "pkey_alloc"):
+        while (key := libc.pkey_alloc(0, 0)) >= 0:
+            taken.append(key)
+    try:
+        return init_mini_racer(ignore_duplicate_init=True)
+    finally:
+        for key in taken:
+            libc.pkey_free(key)
 
 
 def close_all() -> None:

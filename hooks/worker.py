@@ -217,9 +217,7 @@ def main() -> None:
     # Ctrl-C reaches the whole process group; the host decides what ends.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     _silence_v8()
-    # Before any thread: where the processor has memory protection keys, only the thread that loads
-    # V8, and threads begun by it afterwards, may read its code. Any other ends with signal 11.
-    engine.load()
+    engine.load()  # now, so that the first isolate does not wait for it
     Worker(socket.socket(fileno=int(sys.argv[1]))).serve()
     os._exit(0)  # a script that V8 cannot interrupt must not keep the process
 
