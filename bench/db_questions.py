@@ -53,6 +53,8 @@ SETS = {
     "kept aside": "kept_aside",
     "mistakes": "mistakes",
     "mistakes kept aside": "mistakes_aside",
+    "marina kept aside": "marina_aside",
+    "shelter kept aside": "shelter_aside",
 }
 NOW = datetime(2026, 11, 12, 10, tzinfo=UTC)
 MOST = 1000
