@@ -14,19 +14,20 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-VERSION = "8/typescript-5.7.3"  # of the entries; change it with the compiler or transpile.js
+VERSION = "9/typescript-5.7.3"  # of the entries; change it with the compiler or transpile.js
 LARGEST_ENTRY = 32 * 1024 * 1024  # bytes
 
 
 @dataclass
 class CompiledFile:
     """A file as the compiler left it: `requires` are (name, emitted line, emitted column),
-    `functions` those of signatures.js."""
+    `functions` and `reexports` those of signatures.js."""
 
     code: str
     mappings: str = ""
     requires: list[tuple[str, int, int]] = field(default_factory=list)
     functions: list[dict[str, Any]] = field(default_factory=list)
+    reexports: list[dict[str, Any]] = field(default_factory=list)
 
 
 def cache_key(suffix: str, source: str) -> str:
@@ -42,8 +43,13 @@ def load(folder: Path, key: str) -> CompiledFile | None:
             return None
         raw: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
         requires = [(str(name), int(line), int(column)) for name, line, column in raw["requires"]]
-        functions = list(raw["functions"])
-        found = CompiledFile(str(raw["code"]), str(raw["mappings"]), requires, functions)
+        found = CompiledFile(
+            str(raw["code"]),
+            str(raw["mappings"]),
+            requires,
+            list(raw["functions"]),
+            list(raw["reexports"]),
+        )
         return found if raw["digest"] == _digest(key, found) else None
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return None

@@ -17,17 +17,17 @@ import anyio
 import anyio.to_thread
 
 from groundhook.hooks.compiled_cache import CompiledFile, cache_key, load, save
+from groundhook.hooks.exported import Linked, exported_functions
 from groundhook.hooks.program import (
     RUNTIME_MODULE,
     Module,
     Program,
-    function_of,
     link_text,
     not_a_function,
 )
 from groundhook.hooks.sourcemap import original
 from groundhook.host.core.errors import HookSyntaxError, Place
-from groundhook.host.core.hook_engine import HookScript, ScriptFunction
+from groundhook.host.core.hook_engine import HookScript
 
 # file name, source → the JSON that transpile.js describes
 Transpile = Callable[[str, str], Awaitable[str]]
@@ -101,7 +101,7 @@ class _Linking:
     async def run(self) -> Program:
         self.seen += self._script.entries
         paths, modules = list(self._entries), list[Module]()
-        functions: list[ScriptFunction] = []
+        files: dict[Path, Linked] = {}
         for entry in self._entries:
             if not entry.is_file() or not entry.is_relative_to(self._root):
                 raise HookSyntaxError(
@@ -111,20 +111,22 @@ class _Linking:
         while len(modules) < len(paths):
             path = paths[len(modules)]
             compiled = await self._load(path)
-            if path in self._entries:
-                functions += [function_of(each, self._shown(path)) for each in compiled.functions]
             requires = {}
             for name, line, column in compiled.requires:
                 target = self._resolve(path, name, self._place(path, compiled, line, column))
                 if target not in paths:
                     paths.append(target)
                 requires[name] = paths.index(target)
+            files[path] = compiled, {name: paths[index] for name, index in requires.items()}
             if len(paths) > MOST_FILES:
                 raise HookSyntaxError(
                     f"the hook consists of more than {MOST_FILES} files",
                     place=Place(self._shown(path)),
                 )
             modules.append(Module(self._shown(path), compiled.code, compiled.mappings, requires))
+        functions = [
+            each for path in self._entries for each in exported_functions(path, files, self._shown)
+        ]
         called = [each.name for each in functions] if self._script.by_name else ()
         text = link_text(modules, len(self._entries), called)
         return Program(tuple(modules), text, json.dumps(text), tuple(functions))
@@ -161,7 +163,9 @@ class _Linking:
                 Place(self._shown(path), value["line"] + 1, value["column"] + 1),
             )
         requires = [(entry["name"], entry["line"], entry["column"]) for entry in answer["requires"]]
-        return CompiledFile(answer["code"], answer["mappings"], requires, answer["functions"])
+        return CompiledFile(
+            answer["code"], answer["mappings"], requires, answer["functions"], answer["reexports"]
+        )
 
     def _read(self, path: Path) -> str:
         try:

@@ -1,9 +1,30 @@
-// Evaluated between the TypeScript compiler and transpile.js. Makes `functionsIn(parsed)`: the functions at the top level of a
-// source file, [{name, exported, description, parameters, order, takes, context, line, column, unread}]. `parameters` is the
+// Evaluated between the TypeScript compiler and transpile.js. Makes `reexportsIn(parsed)`, what a source file exports of other
+// files: [{from, names}], where `names` maps exported names to those in the other file (null: all of them), last; and
+// `functionsIn(parsed)`: the functions at the top level of a source file, [{name, exported, description, parameters, order, takes, context, line, column, unread}]. `parameters` is the
 // JSON Schema of the arguments by name; `order` names them in the order of the function's parameters (null: it takes them as
 // one object); `takes` counts its parameters; `context` is the index of the one that is `ctx` (-1: none). `unread` are [{type,
-// line, column}] of types without a JSON Schema. Lines and columns count from 0. Nothing of the file is executed.
+// line, column}] of types without a JSON Schema. `is_default`: the file exports it as its default. Lines and columns count from 0. Nothing of the file is executed.
 const { SyntaxKind } = ts;
+const reexportsIn = (parsed) => {
+  const imported = new Map(), found = [];
+  const original = (each) => (each.propertyName ?? each.name).text;
+  for (const statement of parsed.statements) {
+    if (!ts.isImportDeclaration(statement) || !statement.importClause) continue;
+    const { name, namedBindings } = statement.importClause, from = statement.moduleSpecifier.text;
+    if (name) imported.set(name.text, { from, name: "default" });
+    for (const each of namedBindings?.elements ?? []) imported.set(each.name.text, { from, name: original(each) });
+  }
+  for (const statement of parsed.statements) {
+    if (!ts.isExportDeclaration(statement)) continue;
+    const { moduleSpecifier, exportClause } = statement;
+    if (moduleSpecifier && !exportClause) found.push({ from: moduleSpecifier.text, names: null });
+    for (const each of exportClause?.elements ?? []) {
+      const source = moduleSpecifier ? { from: moduleSpecifier.text, name: original(each) } : imported.get(original(each));
+      if (source) found.push({ from: source.from, names: { [each.name.text]: source.name } });
+    }
+  }
+  return found.sort((one, other) => (one.names === null) - (other.names === null));
+};
 const functionsIn = (() => {
   const textOf = (comment) => (ts.getTextOfJSDocComment(comment) ?? "").trim();
   const lastDoc = (node) => node.jsDoc?.[node.jsDoc.length - 1];
@@ -146,12 +167,17 @@ const functionsIn = (() => {
       return { line: place.line, column: place.character };
     };
     const declared = {}, found = [];
-    let named = new Set(), schemas = {};
+    let named = new Map(), schemas = {}, byDefault;
+    const isDefault = (node) => node.modifiers?.some((modifier) => modifier.kind === SyntaxKind.DefaultKeyword) ?? false;
     const isExported = (node) => node.modifiers?.some((modifier) => modifier.kind === SyntaxKind.ExportKeyword) ?? false;
     for (const statement of parsed.statements) {
       if (ts.isInterfaceDeclaration(statement) || ts.isTypeAliasDeclaration(statement) || ts.isEnumDeclaration(statement)) declared[statement.name.text] = statement;
+      if (ts.isExportAssignment(statement)) byDefault = statement.expression.text;
       if (ts.isExportDeclaration(statement) && !statement.moduleSpecifier && statement.exportClause?.elements) {
-        for (const each of statement.exportClause.elements) if (!each.propertyName) named.add(each.name.text);
+        for (const each of statement.exportClause.elements) {
+          const own = (each.propertyName ?? each.name).text;
+          named.set(own, [...(named.get(own) ?? []), each.name.text]);
+        }
       }
       if (ts.isFunctionDeclaration(statement) && statement.body && statement.name && !statement.asteriskToken) {
         found.push([statement, statement.name, statement, isExported(statement)]);
@@ -163,8 +189,12 @@ const functionsIn = (() => {
         if (each.name.text === "schemas" && value && ts.isObjectLiteralExpression(value)) schemas = valueOf(value);
       }
     }
-    return found.map(([made, name, documented, exported]) => ({
-      ...signature(made, name.text, lastDoc(documented), schemas[name.text], declared, at), exported: exported || named.has(name.text), ...at(name),
-    }));
+    return found.flatMap(([made, name, documented, exported]) => {
+      const own = name.text, read = signature(made, own, lastDoc(documented), schemas[own], declared, at);
+      const others = (named.get(own) ?? []).filter((other) => other !== own && other !== "default");
+      const one = { ...read, exported: exported || own === byDefault || (named.get(own) ?? []).includes(own),
+        is_default: isDefault(documented) || (named.get(own) ?? []).includes("default") || own === byDefault, ...at(name) };
+      return [one, ...others.map((other) => ({ ...one, name: other, exported: true }))];
+    });
   };
 })();

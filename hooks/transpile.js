@@ -1,7 +1,8 @@
 // Evaluated after the TypeScript compiler, whose namespace is `ts`. Makes the buffer that an isolate starts with, and
 // `__transpile(file, source)`, which returns JSON {code, mappings, errors: [{line, column, message}], requires: [{name,
-// line, column}], values: [{name, kind, line, column}], functions}. Lines and columns count from 0; those of `requires` are places in the
-// emitted code. `values` are hooks' names that are bound to something other than a function; `functions` are those of signatures.js.
+// line, column}], values: [{name, kind, line, column}], functions, reexports}. Lines and columns count from 0; those of `requires` are places in the
+// emitted code. `values` are hooks' names that are bound to something other than a function; `functions` and `reexports` are those of
+// signatures.js.
 //
 // Values that are dropped or kept in a variable, and async functions that are passed on, go through `__groundhook.watched`: the
 // error of a promise that is not awaited would be lost otherwise, since V8 reports it to its embedder in C++ only.
@@ -94,6 +95,6 @@ globalThis.__transpile = (file, source) => {
   });
   const parsed = ts.createSourceFile(file, source, ts.ScriptTarget.ES2022, true);
   const { mappings } = JSON.parse(result.sourceMapText);
-  return JSON.stringify({ code, mappings, errors, requires, values: valuesIn(parsed), functions: functionsIn(parsed) });
+  return JSON.stringify({ code, mappings, errors, requires, values: valuesIn(parsed), functions: functionsIn(parsed), reexports: reexportsIn(parsed) });
 };
 Object.defineProperty(new SharedArrayBuffer(16), "native", { set() {} });

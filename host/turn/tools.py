@@ -233,7 +233,7 @@ class Toolbox:
             if owner and f".{known}".endswith(f".{owner}"):
                 return problem
         offered = [offer.canonical for offer in self.offers.values() if not offer.withheld]
-        every = [*self.names, *self._aliases]
+        every = list(dict.fromkeys([*self.names, *self._aliases]))
         return UnknownName("tool", name, every, hint=homonyms_of(name, offered))
 
 

@@ -267,6 +267,7 @@ async def test_turns_that_come_at_once_compile_once(in_workers: Hooks, tmp_path:
                     "requires": [],
                     "values": [],
                     "functions": [],
+                    "reexports": [],
                 }
             )
 

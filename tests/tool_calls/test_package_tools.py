@@ -254,3 +254,68 @@ async def test_check_names_functions_without_a_description_types_without_a_schem
     assert "helper is exported" in found["assistants/a/src/tools.ts:4:17"]
     assert any("'nothing'" in message for message in found.values())
     assert any("a process server needs" in message for message in found.values())
+
+
+REEXPORTS = {
+    "src/tools.ts": """
+export { price, secret as hidden } from "./lib/price";
+export * from "./lib/more";
+export type { Row } from "./lib/more";
+import count from "./lib/count";
+export { count };
+/** Its own. */
+function mine(a: number) { return a + 1; }
+export { mine as own };
+""",
+    "src/lib/price.ts": """
+interface Asked {
+  /** What is bought. */
+  name: string;
+}
+/** The price. */
+export function price(asked: Asked, ctx: any) { return `${asked.name} for ${ctx.assistant_id}`; }
+/** Doubles. */
+export const secret = (a: number) => a * 2;
+/** Of nobody. */
+export function left() {}
+""",
+    "src/lib/more.ts": """
+export * from "./deep";
+export interface Row { x: number }
+/** Hides that of the other file. */
+export function price() { return 0; }
+""",
+    "src/lib/deep.ts": """
+export * from "./more";
+/** Throws. */
+export async function deep(rows: string[]) { throw new Error(`${rows.length} too deep`); }
+""",
+    "src/lib/count.ts": """
+/** Counts. */
+export default function counting(text: string) { return text.length; }
+""",
+}
+
+
+async def test_functions_that_the_file_of_tools_exports_of_other_files_are_tools(
+    shop: Shop,
+) -> None:
+    calls = called(
+        ("price", {"name": "tea"}),
+        ("hidden", {"a": 4}),
+        ("deep", {"rows": ["x"]}),
+        ("count", {"text": "abc"}),
+        ("own", {"a": 1}),
+    )
+    model = scripted(calls, "Done.")
+
+    events = await run(shop(**REEXPORTS), connector=model)
+
+    offered = {each["function"]["name"]: each["function"] for each in model.calls[0].tools}
+    assert {"left", "secret", "counting"}.isdisjoint(offered)
+    assert offered["price"]["parameters"]["properties"] == {
+        "name": {"type": "string", "description": "What is bought."}
+    }
+    results = {event.name: event.error or event.result for event in of(events, "tool_result")}
+    assert "assistants/a/src/lib/deep.ts:4" in results.pop("deep")
+    assert results == {"price": "tea for a", "hidden": 8, "count": 3, "own": 2}

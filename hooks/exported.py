@@ -1,0 +1,43 @@
+"""The functions that the host finds in a script: those at the top level of a file, and those that
+it exports of the files it imports. Pure; executes nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from groundhook.hooks.compiled_cache import CompiledFile
+from groundhook.hooks.program import function_of
+from groundhook.host.core.hook_engine import ScriptFunction
+
+Linked = tuple[CompiledFile, Mapping[str, Path]]  # a file, and what the names of its imports mean
+
+
+def exported_functions(
+    path: Path,
+    files: Mapping[Path, Linked],
+    shown: Callable[[Path], str],
+    above: tuple[Path, ...] = (),
+) -> list[ScriptFunction]:
+    """Return the functions of a file and those that it exports of other files, by the names under
+    which it exports them. Its own come first, and hide others of the same name."""
+    compiled, targets = files[path]
+    found = {each["name"]: function_of(each, shown(path)) for each in compiled.functions}
+    for reexport in compiled.reexports:
+        target = targets.get(reexport["from"])
+        if target is None or target in (path, *above):  # none: types alone
+            continue
+        functions = exported_functions(target, files, shown, (*above, path))
+        others = {each.name: each for each in functions if each.exported}
+        names = reexport["names"] or {name: name for name in others}
+        for name, theirs in names.items():
+            function = others.get(_default(files[target][0]) if theirs == "default" else theirs)
+            if function is not None:
+                found.setdefault(name, replace(function, name=name))
+    return list(found.values())
+
+
+def _default(compiled: CompiledFile) -> str:
+    """Return the name of the function that a file exports as its default; "" without one."""
+    return next((each["name"] for each in compiled.functions if each["is_default"]), "")
