@@ -24,6 +24,7 @@ from groundhook.host.dialects.ending import ending
 
 FLUSH_S = 0.25
 LEASE_S = 15.0
+SILENT_S = 1.0  # so often a turn without news renews its lease and sees that it is to stop
 CLOSING_S = 5.0  # longest wait for the store when a turn was left
 STOPPED = ("stopped", "the answer was stopped")
 
@@ -141,7 +142,7 @@ class Keeper:
         self._unflushed.append(line(event).encode())
 
     async def _flush(self) -> None:
-        due = time.monotonic() - self._leased > LEASE_S / 3
+        due = time.monotonic() - self._leased > SILENT_S
         if self._over or not (self._unflushed or due):
             return
         async with self._flushing:

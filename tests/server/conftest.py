@@ -1,14 +1,16 @@
-"""A server over a small app on loopback, in a thread of its own."""
+"""A server over a small app on loopback: in a thread of its own with files of SQLite, and as two
+processes that share a PostgreSQL database."""
 
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 from textwrap import dedent
 from typing import Any
@@ -17,10 +19,14 @@ import httpx
 import pytest
 import uvicorn
 
+from groundhook.host.chats.tables import CHATS
+from groundhook.host.core.app_settings import StoreSettings
 from groundhook.host.server.asgi import Opening, settings_of
 from groundhook.host.server.keys import Key, hash_of, id_of, make_key
 from groundhook.host.server.process import config_of, listen
 from groundhook.host.server.who import ALL_SCOPES
+from groundhook.host.storage.opening import open_storage
+from tests.loopback.databases import own_schema
 
 LOCAL = make_key()
 OTHER = make_key()
@@ -77,20 +83,53 @@ APP = {
     ),
 }
 AGENT = {"server": {"auth": {"keys": []}, "allow": {"connectors": ["slow"]}, "drain_s": 0}}
+KINDS = ("sqlite", "postgresql")
+GROUNDHOOK = str(Path(sys.executable).with_name("groundhook"))
 SPARSE = {"PATH": "/usr/bin:/bin", "LANG": "C.UTF-8"}
 
 
 @dataclass(frozen=True)
 class Served:
-    """A server that answers at an address."""
+    """A server that answers at an address; with `ports` it is several processes, whose requests are
+    spread as by a proxy in front of them."""
 
     url: str
     app: Path
-    server: uvicorn.Server
+    ports: tuple[int, ...] = ()
+    turns: dict[str, int] = field(default_factory=dict)  # those without a chat: which process
 
     def client(self, key: str = LOCAL, **headers: str) -> httpx.Client:
         given = {"authorization": f"Bearer {key}"} if key else {}
-        return httpx.Client(base_url=self.url, headers={**given, **headers}, timeout=20)
+        return httpx.Client(
+            base_url=self.url,
+            headers={**given, **headers},
+            timeout=20,
+            transport=Spread(self) if self.ports else None,
+        )
+
+
+class Spread(httpx.HTTPTransport):
+    """Sends each request to the next process; what belongs to a turn without a chat to its own, as
+    docs/production.md says."""
+
+    def __init__(self, served: Served) -> None:
+        super().__init__()
+        self._served, self._next = served, 0
+
+    def handle_request(self, request: httpx.Request) -> httpx.Response:
+        ports, turns = self._served.ports, self._served.turns
+        self._next += 1
+        path = request.url.path
+        place = turns.get(path.removeprefix("/api/turns/").partition("/")[0], self._next)
+        if path == "/api/turns" and "idempotency-key" in request.headers:
+            place = 0
+        port = ports[place % len(ports)]
+        request.url = request.url.copy_with(port=port)  # the Host header stays
+        answer = super().handle_request(request)
+        turn = answer.headers.get("x-groundhook-turn")
+        if turn and not path.startswith("/api/chats/"):
+            turns[turn] = place % len(ports)
+        return answer
 
 
 Serve = Callable[..., AbstractContextManager[Served]]
@@ -104,7 +143,7 @@ def write(app: Path, files: dict[str, str]) -> Path:
     return app
 
 
-def settings(**more: Any) -> str:
+def settings(store: dict[str, str] | None = None, **more: Any) -> str:
     """`agent/agent.yml` with settings of the server beside those of every test."""
     keys = [
         {"name": "other", "key": OTHER, "user": "other"},
@@ -112,7 +151,7 @@ def settings(**more: Any) -> str:
     ]
     limits = {"limits": {"turns_per_minute": 10_000, "requests_per_minute": 100_000}}
     server = {**AGENT["server"], **limits, "auth": {"keys": keys}, **more}
-    return json.dumps({"server": server})
+    return json.dumps({"server": server, "store": store or {}})
 
 
 @contextmanager
@@ -127,7 +166,7 @@ def serving(app: Path) -> Iterator[Served]:
         thread = threading.Thread(target=server.run, args=([sock],))
         thread.start()
         try:
-            yield Served(f"http://127.0.0.1:{port}", app, server)
+            yield Served(f"http://127.0.0.1:{port}", app)
         finally:
             server.should_exit = True
             thread.join(20)
@@ -138,9 +177,8 @@ def serving(app: Path) -> Iterator[Served]:
 def filled(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The app, with its rows loaded. Tests copy it or leave it as it is."""
     app = write(tmp_path_factory.mktemp("served") / "app", {**APP, "agent/agent.yml": settings()})
-    groundhook = Path(sys.executable).with_name("groundhook")
     subprocess.run(
-        [groundhook, "db", "load", "--app", str(app)],
+        [GROUNDHOOK, "db", "load", "--app", str(app)],
         env={**SPARSE, "HOME": str(app.parent)},
         check=True,
         capture_output=True,
@@ -148,11 +186,66 @@ def filled(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return app
 
 
-@pytest.fixture(scope="session")
-def served(filled: Path) -> Iterator[Served]:
+@contextmanager
+def started(app: Path, *more: str) -> Iterator[tuple[subprocess.Popen[str], dict[str, Any]]]:
+    """`groundhook serve`: the process, and the line that it prints when it serves."""
+    command = [GROUNDHOOK, "serve", "--app", str(app), "--port", "0", "--json", *more]
+    with subprocess.Popen(
+        command,
+        env={**SPARSE, "HOME": str(app.parent)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        try:
+            assert process.stdout is not None
+            line = process.stdout.readline()
+            assert line, process.stderr and process.stderr.read()
+            yield process, json.loads(line)
+        finally:
+            process.kill()
+
+
+@contextmanager
+def two_processes(app: Path) -> Iterator[Served]:
+    """The app served by two processes, spoken to as one server."""
+    with ExitStack() as running:
+        lines = [running.enter_context(started(app))[1] for _ in range(2)]
+        ports = tuple(int(line["url"].rpartition(":")[2]) for line in lines)
+        yield Served(lines[0]["url"], app, ports)
+
+
+@contextmanager
+def store_of(kind: str, request: pytest.FixtureRequest) -> Iterator[dict[str, str]]:
+    """The settings of a store that has nothing yet."""
+    if kind == "sqlite":
+        yield {}
+        return
+    with own_schema(request.getfixturevalue("postgresql")) as url:
+        yield {"url": url}
+
+
+@pytest.fixture(params=KINDS)
+def store(request: pytest.FixtureRequest) -> Iterator[dict[str, str]]:
+    with store_of(request.param, request) as settings:
+        yield settings
+
+
+@pytest.fixture(scope="session", params=["one process", "two and postgresql"])
+def served(request: pytest.FixtureRequest, filled: Path) -> Iterator[Served]:
     """One server for all tests that change nothing of it."""
-    with serving(filled) as server:
-        yield server
+    if request.param == "one process":
+        with serving(filled) as server:
+            yield server
+        return
+    with store_of("postgresql", request) as store:
+        app = shutil.copytree(filled, filled.parent / "shared")
+        local = {"name": "local", "key": LOCAL, "user": "local", "scopes": list(ALL_SCOPES)}
+        written = json.loads(settings(store))
+        written["server"]["auth"]["keys"].append(local)
+        write(app, {"agent/agent.yml": json.dumps(written)})
+        with two_processes(app) as server:
+            yield server
 
 
 @pytest.fixture
@@ -166,6 +259,16 @@ def serve(tmp_path: Path) -> Serve:
             yield server
 
     return start
+
+
+def end_leases(app: Path, store: dict[str, str]) -> None:
+    """Move the leases of turns under way into the past, instead of waiting for their end."""
+    file = app / ".groundhook/chats.sqlite"
+    with (
+        open_storage(StoreSettings.model_validate(store), file, [CHATS], noun="the chats") as rows,
+        rows.writing() as sql,
+    ):
+        sql.change("update turns set lease_until = 1 where state = 'running'")
 
 
 def lines(answer: httpx.Response) -> list[dict[str, Any]]:

@@ -5,13 +5,24 @@ from __future__ import annotations
 import json
 import signal
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 
-from tests.server.conftest import APP, OTHER, READER, Serve, Served, settings, sse, write
-from tests.server.test_process import started
+from tests.server.conftest import (
+    APP,
+    OTHER,
+    READER,
+    Serve,
+    Served,
+    end_leases,
+    settings,
+    sse,
+    started,
+    write,
+)
 
 JSON = {"accept": "application/json"}
 
@@ -159,9 +170,9 @@ def test_readers_of_a_chat_see_no_more_than_they_saw_live(served: Served) -> Non
 
 
 def test_after_a_kill_the_chat_has_what_was_said_and_goes_on(
-    tmp_path: Any, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, store: dict[str, str]
 ) -> None:
-    app = write(tmp_path / "app", {**APP, "agent/agent.yml": settings()})
+    app = write(tmp_path / "app", {**APP, "agent/agent.yml": settings(store)})
     headers = {"authorization": f"Bearer {OTHER}"}
     with (
         started(app) as (process, at),
@@ -172,7 +183,7 @@ def test_after_a_kill_the_chat_has_what_was_said_and_goes_on(
             turn = answer.headers["x-groundhook-turn"]
             process.send_signal(signal.SIGKILL)
             process.wait(10)
-    _let_leases_end(app)
+    end_leases(app, store)
     with (
         started(app) as (_, at),
         httpx.Client(base_url=at["url"], headers=headers, timeout=30) as client,
@@ -188,17 +199,10 @@ def test_after_a_kill_the_chat_has_what_was_said_and_goes_on(
             assert answer.status_code == 200
 
 
-def _let_leases_end(app: Any) -> None:
-    """Move the leases of the killed process into the past, instead of waiting for them."""
-    import sqlite3
-
-    with sqlite3.connect(app / ".groundhook/chats.sqlite") as db:
-        db.execute("update turns set lease_until = 1 where state = 'running'")
-    db.close()
-
-
-def test_another_process_reads_and_stops_a_turn_of_a_chat(tmp_path: Any) -> None:
-    app = write(tmp_path / "app", {**APP, "agent/agent.yml": settings()})
+def test_another_process_reads_and_stops_a_turn_of_a_chat(
+    tmp_path: Path, store: dict[str, str]
+) -> None:
+    app = write(tmp_path / "app", {**APP, "agent/agent.yml": settings(store)})
     headers = {"authorization": f"Bearer {OTHER}"}
     with (
         started(app) as (_, one),
@@ -220,17 +224,17 @@ def test_another_process_reads_and_stops_a_turn_of_a_chat(tmp_path: Any) -> None
 
 
 def test_a_request_that_is_repeated_after_a_restart_gets_the_answer_that_was_kept(
-    serve: Serve,
+    serve: Serve, store: dict[str, str]
 ) -> None:
     headers = {**JSON, "idempotency-key": "once-and-for-all"}
 
     def post(client: httpx.Client, text: str) -> httpx.Response:
         return client.post(f"/api/chats/{chat}/turns", json={"text": text}, headers=headers)
 
-    with serve() as served, served.client(OTHER) as client:
+    with serve(store=store) as served, served.client(OTHER) as client:
         chat = chat_of(client)
         first = post(client, "all teas")
-    with serve() as served, served.client(OTHER) as client:
+    with serve(store=store) as served, served.client(OTHER) as client:
         again, other = post(client, "all teas"), post(client, "no teas")
         messages = client.get(f"/api/chats/{chat}").json()["messages"]
     assert again.status_code == 200

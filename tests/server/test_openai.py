@@ -20,7 +20,8 @@ SAID = "Two teas [1], ☕ and [2], [1]."
 
 @pytest.fixture
 def client(served: Served) -> Iterator[OpenAI]:
-    with OpenAI(base_url=f"{served.url}/v1", api_key=LOCAL) as client:
+    spread: Any = served.client("")
+    with OpenAI(base_url=f"{served.url}/v1", api_key=LOCAL, http_client=spread) as client:
         yield client
 
 

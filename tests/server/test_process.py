@@ -6,9 +6,6 @@ import json
 import re
 import signal
 import subprocess
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -16,34 +13,12 @@ import httpx
 import psutil
 import pytest
 
-from tests.server.conftest import APP, SPARSE, settings, sse, write
-
-GROUNDHOOK = str(Path(sys.executable).with_name("groundhook"))
+from tests.server.conftest import APP, GROUNDHOOK, SPARSE, settings, sse, started, write
 
 
 @pytest.fixture
 def app(tmp_path: Path) -> Path:
     return write(tmp_path / "app", APP)
-
-
-@contextmanager
-def started(app: Path, *more: str) -> Iterator[tuple[subprocess.Popen[str], dict[str, Any]]]:
-    """The process, and the line that it prints when it serves."""
-    command = [GROUNDHOOK, "serve", "--app", str(app), "--port", "0", "--json", *more]
-    with subprocess.Popen(
-        command,
-        env={**SPARSE, "HOME": str(app.parent)},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    ) as process:
-        try:
-            assert process.stdout is not None
-            line = process.stdout.readline()
-            assert line, process.stderr and process.stderr.read()
-            yield process, json.loads(line)
-        finally:
-            process.kill()
 
 
 def connected(at: dict[str, Any]) -> httpx.Client:
