@@ -5,13 +5,14 @@ PYTHON ?= $(shell for python in python3 python3.14 python3.13 python3.12 python3
 BIN := .venv/bin
 BENCHES := hooks calls turn embedder kb kb_adding db db_questions delegation web toolkits conversations
 
-.PHONY: help install demo test test-packaging coverage lint docs bench figures clean
+.PHONY: help install demo test test-packaging test-peers coverage lint docs bench figures clean
 
 help:
 	@echo "make demo               ask the sample assistant about Groundhook"
 	@echo "make test               run the tests; PYTEST=… adds arguments"
 	@echo "make coverage           how much of the code the tests of its pure parts run"
 	@echo "make test-packaging     build the wheel, install it elsewhere and use it"
+	@echo "make test-peers         test against programs of others: the MCP inspector; needs npm"
 	@echo "make lint               style, formatting, types, import contracts"
 	@echo "make docs               write docs/events.md, docs/http.md, docs/delegation.md, docs/package-reference.md and docs/ctx.d.ts anew"
 	@echo "make bench [NAME=turn]  measure: $(BENCHES)"
@@ -48,6 +49,11 @@ coverage: install
 test-packaging: install
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt basedpyright
 	@$(BIN)/python -m pytest -m packaging tests/packaging $(PYTEST)
+
+# The inspector needs a Node of 22 or newer, which is installed beside it.
+test-peers: install
+	@npm install --silent --no-audit --no-fund --prefix build/peers node@22 @modelcontextprotocol/inspector@2.12.0
+	@$(BIN)/python -m pytest -m peers tests/mcp_server $(PYTEST)
 
 lint: install
 	@$(BIN)/ruff check
