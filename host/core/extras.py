@@ -47,7 +47,7 @@ MODULES: Mapping[Extra, tuple[str, ...]] = {
     "qdrant": ("grpc", "httpx", "qdrant_client"),
     "openai": ("openai",),
     "anthropic": ("anthropic",),
-    "mcp": ("mcp", "mcp_types"),
+    "mcp": ("mcp", "mcp_types", "sse_starlette"),
     "cohere": ("cohere", "httpx"),
     "voyage": ("aiohttp", "voyageai"),
     "postgresql": ("greenlet", "psycopg"),

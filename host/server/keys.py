@@ -90,6 +90,7 @@ def configured(settings: Iterable[KeySettings]) -> list[Key]:
                 " characters",
                 hint="`groundhook keys add` makes one",
             )
+        _check_name(each.name, each.acts_for)
         fields = each.model_dump(exclude={"key"})
         keys.append(Key(id=id_of(each.key), hash=hash_of(each.key), **fields))
     return keys
@@ -124,7 +125,9 @@ class KeyFile:
             raise _unreadable(self._path, exc.__class__.__name__) from exc
 
     def add(self, key: Key) -> None:
-        """Keep a key. Raises UsageError for a name that is taken, StorageError."""
+        """Keep a key. Raises UsageError for a name that is taken, ConfigError for one that does not
+        fit, StorageError."""
+        _check_name(key.name, key.acts_for)
         with self._locked():
             keys = self.all()
             if any(each.name == key.name for each in keys):
@@ -187,6 +190,16 @@ class Keyring:
         """Return the key of an id, unless it ended."""
         found = next((key for key in (*self._fixed, *self._file.all()) if key.id == id), None)
         return None if found is None or (found.ends and found.ends <= time.time()) else found
+
+
+def _check_name(name: str, acts_for: bool) -> None:
+    """Raise ConfigError for a key that acts for others and whose name has a colon: two such keys
+    could mean one person (`a:b` for `c`, `a` for `b:c`)."""
+    if acts_for and ":" in name:
+        raise ConfigError(
+            f"the key {name!r} acts for others, so its name must not have a colon",
+            hint="ids of its users are `<name>:<id>`",
+        )
 
 
 def _unreadable(path: Path, why: str) -> StorageError:

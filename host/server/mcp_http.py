@@ -95,7 +95,10 @@ async def _admitted(call: Call) -> AsyncIterator[None]:
     if "chat" not in call.who.scopes:
         raise Refused("not_permitted", "this needs the scope 'chat'")
     async with call.serving.admitted(call.who):
-        yield
+        with call.serving.turns.unlogged() as scope:
+            yield
+        if scope.cancelled_caught:
+            raise Refused("draining", "the server was stopped before the answer was complete")
 
 
 async def metadata(call: Call) -> Response:

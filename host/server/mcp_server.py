@@ -19,6 +19,7 @@ from mcp.server.stdio import stdio_server
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.server.transport_security import TransportSecuritySettings
 from mcp.shared.exceptions import MCPError
+from sse_starlette.sse import AppStatus
 
 from groundhook.host.core.errors import HostError
 from groundhook.host.server.mcp_tools import DOCUMENTS, McpCaller, McpTools, OfferedTool
@@ -106,6 +107,8 @@ def mcp_server(tools: McpTools, caller_of: CallerOf) -> Server[Any]:
 def http_manager(server: Server[Any], largest: int) -> StreamableHTTPSessionManager:
     """Return what serves it over HTTP without sessions, so that any process may answer any request.
     Names of hosts and origins are checked before."""
+    # Otherwise every stream of the SDK ends with the signal, before its answer.
+    AppStatus.enable_automatic_graceful_drain = False
     return StreamableHTTPSessionManager(
         app=server,
         stateless=True,

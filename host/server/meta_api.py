@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from pathlib import PurePosixPath
 from typing import Any
 
 from pydantic import Field
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 
+from groundhook.host.config.tree import assistants as assistants_in
 from groundhook.host.core.errors import HostError, UsageError
 from groundhook.host.core.json_lines import line
+from groundhook.host.core.problems import Problem
 from groundhook.host.core.types.base import Value
 from groundhook.host.core.types.search import SearchRequest
 from groundhook.host.dialects.native import readable
@@ -150,8 +154,12 @@ async def explain(call: Call) -> Response:
 
 
 async def check(call: Call) -> Response:
-    """Problems with the app's files."""
+    """Problems with the app's files; for a key that lists its assistants, with theirs."""
     found = await call.serving.host.check()
+    if not call.who.reaches_all:
+        offered = set(call.serving.offered(call.who))
+        folders = {place.shown: place.id for place in assistants_in(call.serving.host.app.root)}
+        found = [each for each in found if _assistant_of(each, folders) in offered]
     problems = [
         {
             "severity": each.severity,
@@ -163,6 +171,12 @@ async def check(call: Call) -> Response:
         for each in found
     ]
     return JSONResponse({"problems": problems})
+
+
+def _assistant_of(problem: Problem, folders: Mapping[str, str]) -> str | None:
+    """Return the assistant in whose folder a problem is."""
+    file = PurePosixPath(problem.place.file if problem.place else "")
+    return next((folders[str(each)] for each in file.parents if str(each) in folders), None)
 
 
 async def metrics(call: Call) -> Response:

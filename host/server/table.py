@@ -124,7 +124,8 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         method="GET",
         path="/api/check",
         handler=meta_api.check,
-        about="Problems with the app's files, as `groundhook check`.",
+        about="Problems with the app's files, as `groundhook check`; with a key that lists its"
+        " assistants, those in their folders.",
         scope="author",
     ),
     Endpoint(

@@ -258,6 +258,8 @@ class Turns:
     _tasks: anyio.abc.TaskGroup
     _turns: dict[str, Running] = field(default_factory=dict)
     _under_way: Counter[str] = field(default_factory=Counter)  # by owner
+    _unlogged: set[anyio.CancelScope] = field(default_factory=set)
+    _freed: anyio.Event = field(default_factory=anyio.Event)  # set when one is over
 
     @property
     def under_way(self) -> int:
@@ -278,6 +280,19 @@ class Turns:
             self._under_way[owner] -= 1
             if not self._under_way[owner]:
                 del self._under_way[owner]
+            self._freed.set()
+            self._freed = anyio.Event()
+
+    @contextmanager
+    def unlogged(self) -> Iterator[anyio.CancelScope]:
+        """Run an answer that has no log in the block; the scope is cancelled where a drain would
+        end a turn."""
+        with anyio.CancelScope() as scope:
+            self._unlogged.add(scope)
+            try:
+                yield scope
+            finally:
+                self._unlogged.discard(scope)
 
     async def begin(self, ask: Ask, place: ExitStack) -> Running:
         """Begin a turn; return when its first event is there. The turn takes over the place of its
@@ -304,10 +319,12 @@ class Turns:
     async def drain(self, seconds: float) -> None:
         """Let the turns under way end for so long, and then end them."""
         with anyio.move_on_after(seconds):
-            for running in list(self._turns.values()):
-                await running.wait_until_over()
+            while self.under_way:
+                await self._freed.wait()
         for running in self._turns.values():
             running.stop("host_closed")
+        for scope in self._unlogged:
+            scope.cancel()
 
     async def _linger(self, running: Running, seconds: float) -> None:
         with anyio.move_on_after(seconds):

@@ -90,7 +90,9 @@ class SignIn:
             return self._by_key(given, request)
         forwarded = self._settings.forwarded
         if forwarded is not None and forwarded.user.lower() in request.headers:
-            return _by_headers(forwarded, request)
+            who = _by_headers(forwarded, request)
+            self._refuse_spoken_for(who.identity.user_id, forwarded.user)
+            return who
         if COOKIE in request.cookies:
             return self._by_cookie(request)
         if self._open:
@@ -112,12 +114,14 @@ class SignIn:
 
     async def _by_token(self, given: str) -> Who:
         identity, scopes, issuer = await self._tokens.read(given)
-        if identity.user_id.startswith(tuple(f"{name}:" for name in self._keys.acting())):
-            raise Refused(
-                "unauthenticated", "the token's user is one that a key with `acts_for` speaks for"
-            )
+        self._refuse_spoken_for(identity.user_id, "the token's user")
         name = f"{issuer}:{identity.user_id}"
         return Who(identity=identity, name=name, scopes=frozenset(scopes))
+
+    def _refuse_spoken_for(self, user: str, what: str) -> None:
+        """Raise Refused for a user's id that a key with `acts_for` gives its users."""
+        if user.startswith(tuple(f"{name}:" for name in self._keys.acting())):
+            raise Refused("unauthenticated", f"{what} is one that a key with `acts_for` speaks for")
 
     def _by_cookie(self, request: Request) -> Who:
         """A browser sends a cookie with requests of other sites too, so those that change

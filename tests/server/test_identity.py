@@ -117,6 +117,8 @@ def test_keys_are_added_listed_and_revoked_while_the_server_runs(
             assert run(["keys", "revoke", "ci", *at]) == 0
             assert client.get("/api/me").status_code == 401
         assert run(["keys", "revoke", "ci", *at]) == 1
+        assert run(["keys", "add", "a:b", "--acts-for", *at]) == 1
+        assert "must not have a colon" in capfd.readouterr().err
         stored = served.app / ".groundhook/server-keys.json"
         assert stored.stat().st_mode & 0o077 == 0
         assert key not in stored.read_text(encoding="utf-8")
@@ -243,6 +245,14 @@ def test_headers_of_a_proxy_count_from_its_address_and_with_its_secret(serve: Se
         assert client.get("/api/me", headers=without).status_code == 401
         doubled = [*given.items(), ("x-forwarded-user", "root")]
         assert client.get("/api/me", headers=doubled).status_code == 401
+    web = {"name": "web", "key": OTHER, "acts_for": True}
+    with (
+        serve(auth={"forwarded": forwarded, "keys": [web]}) as served,
+        served.client("") as client,
+    ):
+        theirs = client.get("/api/me", headers={**given, "x-forwarded-user": "web:ada"})
+        assert theirs.status_code == 401
+        assert who(client, **{**given, "x-forwarded-user": "website"})["user"] == "website"
     elsewhere = {"addresses": ["10.0.0.0/8"]}
     with serve(auth={"forwarded": elsewhere}) as served, served.client("") as client:
         assert client.get("/api/me", headers=given).status_code == 401
@@ -340,3 +350,27 @@ def test_users_of_two_issuers_and_of_a_key_that_acts_for_others_are_never_one(se
     assert [user(2, each, "ada") for each in issuers] == [f"{each} ada" for each in issuers]
     assert user(1, issuers[0], "ada") == "ada"
     assert user(1, issuers[0], "web:ada") is None
+
+
+def test_an_author_whose_key_lists_assistants_sees_the_problems_of_these_alone(
+    serve: Serve,
+) -> None:
+    scopes = ["chat", "author"]
+    keys = [
+        {"name": "all", "key": READER, "scopes": scopes},
+        {"name": "narrow", "key": OTHER, "scopes": scopes, "assistants": ["tea.green"]},
+    ]
+    files = {
+        "assistants/tea/package.yao": '{ "name": "Tea", "conector": "cites" }',
+        "assistants/tea/green/package.yao": '{ "name": "Green", "conector": "cites" }',
+        "connectors/broken.conn.yao": "{",
+    }
+    with serve(files, auth={"keys": keys}) as served:
+        places = []
+        for key in (READER, OTHER):
+            with served.client(key) as client:
+                problems = client.get("/api/check").json()["problems"]
+            places.append({each["place"].partition(":")[0] for each in problems})
+    everything, theirs = places
+    assert theirs == {"assistants/tea/green/package.yao"}
+    assert everything >= {*theirs, "assistants/tea/package.yao", "connectors/broken.conn.yao"}

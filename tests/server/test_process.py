@@ -9,9 +9,14 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
+import anyio
+import anyio.lowlevel
 import httpx
+import httpx2
 import psutil
 import pytest
+from mcp import Client
+from mcp.client.streamable_http import streamable_http_client
 
 from tests.server.conftest import APP, GROUNDHOOK, SPARSE, settings, sse, started, write
 
@@ -73,6 +78,39 @@ def test_turns_under_way_may_end_and_new_ones_are_refused_while_it_drains(app: P
             events = sse(answer)
         assert events[-1][2]["content"] == "Soon"
         assert process.wait(20) in (0, -signal.SIGTERM)
+
+
+@pytest.mark.parametrize(("drain_s", "words"), [(10, "Soon"), (0, "the server was stopped")])
+async def test_an_answer_over_mcp_may_end_as_well_or_says_that_it_could_not(
+    app: Path, drain_s: int, words: str
+) -> None:
+    script = [{"text": "Soon", "delay_ms": 1500 if drain_s else 3600000, "times": 0}]
+    slow = {"type": "scripted", "options": {"script": script}}
+    write(app, {"connectors/slow.conn.yao": json.dumps(slow)})
+    write(app, {"agent/agent.yml": json.dumps({"server": {"drain_s": drain_s}})})
+    answers: list[str] = []
+
+    async def ask(client: Client) -> None:
+        answer = await client.call_tool("ask", {"question": "?", "assistant": "late"})
+        answers.append(str(answer.content[0].text))  # type: ignore[union-attr]
+
+    with started(app) as (process, at):
+        headers = {"authorization": f"Bearer {at['key']}"}
+        with connected(at) as watching:
+            assert watching.get("/healthz").status_code == 200
+            async with (
+                httpx2.AsyncClient(headers=headers, timeout=20) as http,
+                Client(streamable_http_client(f"{at['url']}/mcp", http_client=http)) as client,
+                anyio.create_task_group() as tasks,
+            ):
+                await client.list_tools()  # which the client would request behind the answer
+                tasks.start_soon(ask, client)
+                while "groundhook_turns_running 1.0" not in watching.get("/metrics").text:
+                    await anyio.lowlevel.checkpoint()
+                process.send_signal(signal.SIGTERM)
+        assert process.wait(20) in (0, -signal.SIGTERM)
+    assert len(answers) == 1
+    assert words in answers[0]
 
 
 def run(*command: str, app: Path) -> subprocess.CompletedProcess[str]:
