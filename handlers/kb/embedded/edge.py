@@ -1,4 +1,4 @@
-"""The door to the embedded vector engine: the only file that imports `qdrant_edge`.
+"""The embedded vector engine: this file and `conditions` alone import `qdrant_edge`.
 
 One `Shard` is one collection's points on disk. It is synchronous, and the engine holds the
 interpreter's lock in every call: only the knowledge base's worker process may use it. Point ids
@@ -18,6 +18,12 @@ from typing import Any
 import qdrant_edge as engine
 
 from groundhook.handlers.kb.analyse import Sparse
+from groundhook.handlers.kb.embedded.conditions import (
+    FIRST_PASSAGES,
+    equals,
+    filter_of,
+    in_language,
+)
 from groundhook.handlers.kb.points import (
     DENSE,
     FIRST,
@@ -25,12 +31,11 @@ from groundhook.handlers.kb.points import (
     WORDS,
     path_of,
     shown_value,
-    stored_value,
 )
 from groundhook.handlers.kb.store import Made, packed
 from groundhook.host.core.errors import StorageError
 from groundhook.host.core.types.fields import Scalar
-from groundhook.host.core.types.filters import Both, Exists, Filter, Not, OneOf, Range
+from groundhook.host.core.types.filters import Filter
 
 ORDINALS = 20  # bits of a point id for the place in the document
 Vector = Any  # floats: the engine takes any sequence of them, although its stubs name lists
@@ -140,7 +145,7 @@ class Shard:
 
     def generation(self, generation: int) -> Iterator[list[engine.Point]]:
         """Yield the points of a version, in batches."""
-        wanted, offset = engine.Filter(must=[_equals("generation", generation)]), None
+        wanted, offset = engine.Filter(must=[equals("generation", generation)]), None
         while True:
             with _engine_at(self._path):
                 page, offset = self._handle.scroll(
@@ -163,7 +168,7 @@ class Shard:
 
     def count_generation(self, generation: int) -> int:
         with _engine_at(self._path):
-            wanted = engine.Filter(must=[_equals("generation", generation)])
+            wanted = engine.Filter(must=[equals("generation", generation)])
             return self._handle.count(engine.CountRequest(exact=True, filter=wanted))
 
     def flush(self) -> None:
@@ -190,7 +195,7 @@ class Shard:
         and passages that do not fulfil `among` are omitted."""
         questions = []
         for language in languages:
-            wanted = _filter(tenant, hidden, among, _spoken(language, languages))
+            wanted = filter_of(tenant, hidden, among, in_language(language, languages))
             legs: list[Any] = [engine.Query.Nearest(vector, using=DENSE)]
             if words is not None and words.indices:
                 legs.append(engine.Query.Nearest(_sparse(words), using=WORDS))
@@ -224,7 +229,7 @@ class Shard:
             engine.QueryRequest(
                 limit=limit,
                 query=engine.Query.Nearest(vector, using=DENSE),
-                filter=_filter(tenant, hidden, among, _spoken(language, languages)),
+                filter=filter_of(tenant, hidden, among, in_language(language, languages)),
                 score_threshold=cosine,
             )
             for language, cosine in least.items()
@@ -238,7 +243,7 @@ class Shard:
         """Return for each token its two best passages, with their scores."""
         if not indices:
             return []
-        wanted = _filter(tenant, hidden, None)
+        wanted = filter_of(tenant, hidden, None)
         questions = [
             engine.QueryRequest(
                 limit=2,
@@ -274,7 +279,7 @@ class Shard:
     ) -> dict[str, list[tuple[Scalar, int]]]:
         """Count documents by the values of indexed fields: the most frequent `limit` of each."""
         found: dict[str, list[tuple[Scalar, int]]] = {}
-        whole = _filter(tenant, hidden, among, [_FIRST_ONE])
+        whole = filter_of(tenant, hidden, among, [FIRST_PASSAGES])
         for name, type in fields.items():
             with _engine_at(self._path):
                 # The engine orders ties arbitrarily: all values are requested, and cut here.
@@ -297,7 +302,7 @@ class Shard:
         documents: bool = False,
     ) -> int:
         """Count passages, or `documents` by their first ones."""
-        wanted = _filter(tenant, hidden, among, [_FIRST_ONE] if documents else [])
+        wanted = filter_of(tenant, hidden, among, [FIRST_PASSAGES] if documents else [])
         with _engine_at(self._path):
             return self._handle.count(engine.CountRequest(exact=True, filter=wanted))
 
@@ -305,14 +310,14 @@ class Shard:
         self, *, tenant: str | None, hidden: Collection[int], among: Filter | None
     ) -> dict[int, Mapping[str, Any]]:
         """Return the payload fields of documents, by their first passages."""
-        wanted, offset = _filter(tenant, hidden, among, [_FIRST_ONE]), None
+        wanted, offset = filter_of(tenant, hidden, among, [FIRST_PASSAGES]), None
         found: dict[int, Mapping[str, Any]] = {}
         while True:
-            asked = engine.ScrollRequest(
+            listing = engine.ScrollRequest(
                 offset=offset, limit=_LISTED, filter=wanted, with_payload=["fields"]
             )
             with _engine_at(self._path):
-                page, offset = self._handle.scroll(asked)
+                page, offset = self._handle.scroll(listing)
             found |= {int(one.id): (one.payload or {}).get("fields", {}) for one in page}
             if offset is None:
                 return found
@@ -373,62 +378,6 @@ def _sparse(words: Sparse) -> engine.SparseVector:
     return engine.SparseVector(words.indices, words.values)
 
 
-def _equals(field: str, value: str | int) -> engine.FieldCondition:
-    return engine.FieldCondition(field, match=engine.MatchValue(value))
-
-
-def _spoken(language: str, languages: Sequence[str]) -> list[Any]:
-    """Return the conditions for passages in a language. The first of several includes all that are
-    in none of the others."""
-    if len(languages) == 1:
-        return []
-    if language != languages[0]:
-        return [_equals(LANGUAGE, language)]
-    others = engine.FieldCondition(LANGUAGE, match=engine.MatchAny(list(languages[1:])))
-    return [engine.Filter(must_not=[others])]
-
-
-def _filter(
-    tenant: str | None, hidden: Collection[int], among: Filter | None, more: Sequence[Any] = ()
-) -> engine.Filter | None:
-    must = [
-        *([_equals("tenant", tenant)] if tenant is not None else []),
-        *([_condition(among)] if among else []),
-        *more,
-    ]
-    if not must and not hidden:
-        return None
-    # A filter on generations makes the engine's plan twice as slow, so it is there only while a
-    # document is being replaced.
-    return engine.Filter(
-        must=must or None,
-        must_not=[engine.FieldCondition("generation", match=engine.MatchAny(sorted(hidden)))]
-        if hidden
-        else None,
-    )
-
-
-def _condition(filter: Filter) -> Any:
-    match filter:
-        case OneOf(field, values):
-            # Of no values the engine's condition fulfils nothing, as it should.
-            return engine.FieldCondition(
-                path_of(field), match=engine.MatchAny([stored_value(value) for value in values])
-            )
-        case Range(field, gt, gte, lt, lte):
-            moments = any(isinstance(bound, str) for bound in (gt, gte, lt, lte))
-            kind: Any = engine.RangeDateTime if moments else engine.RangeFloat
-            return engine.FieldCondition(path_of(field), range=kind(gt=gt, gte=gte, lt=lt, lte=lte))
-        case Exists(field):
-            return engine.Filter(must_not=[engine.IsEmptyCondition(path_of(field))])
-        case Not(one):
-            return engine.Filter(must_not=[_condition(one)])
-        case Both("and", parts):
-            return engine.Filter(must=[_condition(part) for part in parts])
-        case Both(_, parts):
-            return engine.Filter(should=[_condition(part) for part in parts])
-
-
 _INDEXES: Mapping[str, Callable[[], Any]] = {
     "keyword": engine.KeywordIndexParams,
     "integer": lambda: engine.IntegerIndexParams(lookup=True, range=True),
@@ -436,7 +385,6 @@ _INDEXES: Mapping[str, Callable[[], Any]] = {
     "float": engine.FloatIndexParams,
     "datetime": engine.DatetimeIndexParams,
 }
-_FIRST_ONE = engine.FieldCondition(FIRST, match=engine.MatchValue(1))
 _EVERY_ONE = engine.SearchParams(
     exact=True
 )  # of a few, without a plan of how to find them, which takes a fifth of the time

@@ -18,6 +18,7 @@ from qdrant_client import models
 
 from groundhook.handlers.kb.points import path_of
 from groundhook.handlers.kb.server.filter import of_records
+from groundhook.handlers.kb.server.known import Known
 from groundhook.handlers.kb.server.layout import (
     FIELDS,
     MADE_ID,
@@ -28,7 +29,6 @@ from groundhook.handlers.kb.server.layout import (
     made_point,
 )
 from groundhook.handlers.kb.server.link import Refused, ServerLink
-from groundhook.handlers.kb.server.search import Known
 from groundhook.handlers.kb.store import Incoming, Made, agree, decided
 from groundhook.host.core.errors import StorageError
 

@@ -20,9 +20,9 @@ from qdrant_client import models
 from groundhook.handlers.kb import points
 from groundhook.handlers.kb.analyse import Analyser
 from groundhook.handlers.kb.server.filter import of_documents, of_versions
+from groundhook.handlers.kb.server.known import Known
 from groundhook.handlers.kb.server.layout import passage_id, passage_points, record_point
 from groundhook.handlers.kb.server.link import ServerLink
-from groundhook.handlers.kb.server.search import Known
 from groundhook.handlers.kb.store import Incoming, Outcome
 from groundhook.host.core.errors import StorageError
 

@@ -9,7 +9,7 @@ the version that does not count.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Collection, Generator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain, islice
 from typing import Any
@@ -18,47 +18,21 @@ from qdrant_client import AsyncQdrantClient, models
 
 from groundhook.handlers.kb import paging, points
 from groundhook.handlers.kb.analyse import Analyser, Sparse
-from groundhook.handlers.kb.balance import Balance, Sums, changed, read
+from groundhook.handlers.kb.balance import Balance
 from groundhook.handlers.kb.ranking import fusion
 from groundhook.handlers.kb.ranking.scale import Scale
-from groundhook.handlers.kb.server.filter import of_language, of_passages, of_tenant
-from groundhook.handlers.kb.server.layout import MADE_ID, PLACE, Place, kept_of, made_of, place
+from groundhook.handlers.kb.server.known import Known
+from groundhook.handlers.kb.server.layout import MADE_ID, PLACE, Place, kept_of, made_of
 from groundhook.handlers.kb.server.link import ServerLink
-from groundhook.handlers.kb.store import Answer, Hit, Made, Question
-
-_Points = Sequence[models.ScoredPoint]
-
-
-@dataclass
-class Known:
-    """What a host knows about a collection: its settings, and statistics of its text, taken from a
-    sample of its documents."""
-
-    name: str
-    made: Made
-    words: int = 0
-    chunks: int = 0
-    sums: Sums | None = field(default_factory=dict)  # None: some documents' languages are not known
-    until: float = 0.0  # when to look again, on the loop's clock
-
-    def count(self, record: Mapping[str, Any]) -> None:
-        """Add a document to the statistics."""
-        self.words += record["words"]
-        self.chunks += record["chunks"]
-        languages = record.get("languages")
-        if self.sums is not None:
-            self.sums = changed(self.sums, read(languages)) if languages else None
-
-
-@dataclass(frozen=True)
-class _Ranked:
-    """The rankings of one language: the nearest passages by vector, the best by words, the cosines
-    of all of these, and the words of the very best."""
-
-    dense: Mapping[Place, float]
-    words: Mapping[Place, float]
-    cosines: Mapping[Place, float]
-    tokens: Sequence[frozenset[int]]
+from groundhook.handlers.kb.server.queries import (
+    Points,
+    Ranked,
+    among,
+    rankings,
+    read_rankings,
+    scores,
+)
+from groundhook.handlers.kb.store import Answer, Hit, Question
 
 
 class Changed(Exception):
@@ -75,7 +49,7 @@ class _Found:
     answer: Answer
 
 
-_Finding = Generator[Sequence[models.QueryRequest], Sequence[_Points], _Found]
+_Finding = Generator[Sequence[models.QueryRequest], Sequence[Points], _Found]
 
 
 async def search(
@@ -135,8 +109,8 @@ def _find(known: Known, question: Question, without: Collection[str]) -> _Findin
     scale = Scale.of(question, balance)
     languages = balance.languages if balance else ("",)
     pool = paging.pool_of(question)
-    first = yield _rankings(question, words, scale, languages, without)
-    ranked, alone = _ranked(first, len(languages), len(words.indices))
+    first = yield rankings(question, words, scale, languages, without)
+    ranked, alone = read_rankings(first, len(languages), len(words.indices))
     found = _fused(known, words, scale, ranked, alone, pool)
     enough = {
         place: cosine
@@ -199,11 +173,11 @@ def _hits(
 def _page(
     question: Question,
     scale: Scale,
-    ranked: Sequence[_Ranked],
+    ranked: Sequence[Ranked],
     languages: Sequence[str],
     without: Collection[str],
     fused: Mapping[Place, float],
-) -> Generator[Sequence[models.QueryRequest], Sequence[_Points], paging.Page[Place]]:
+) -> Generator[Sequence[models.QueryRequest], Sequence[Points], paging.Page[Place]]:
     """Return the page. Where the list of a language was cut off, its passages are counted, and
     read only if the page needs more than were fused."""
     lists = [scale.similarities(at, one.dense) for at, one in enumerate(ranked)]
@@ -218,7 +192,7 @@ def _page(
         models.QueryRequest(
             query=scale.vector.tolist(),
             using=points.DENSE,
-            filter=_among(question, without, languages[at], languages),
+            filter=among(question, without, languages[at], languages),
             limit=limit,
             score_threshold=scale.cosine(at, least),
             with_payload=False if counted else PLACE,
@@ -232,16 +206,8 @@ def _page(
         matching = paging.reached(question, fused, uncut, sum(map(len, found)))
         return paging.page(fused, {}, question, _document, whole=whole, matching=matching)
     for at, near in zip(cut, found, strict=True):
-        nearest |= scale.similarities(at, _scores(near))
+        nearest |= scale.similarities(at, scores(near))
     return paging.page(fused, nearest, question, _document, whole=whole)
-
-
-def _among(
-    question: Question, without: Collection[str], language: str, languages: Sequence[str]
-) -> models.Filter:
-    """Return the condition for passages of one of the languages."""
-    spoken = of_language(language, languages)
-    return of_passages(question.tenant, without, question.filter, spoken)
 
 
 def _document(place: Place) -> tuple[str, str]:
@@ -263,7 +229,7 @@ def _fused(
     known: Known,
     words: Sparse,
     scale: Scale,
-    ranked: Sequence[_Ranked],
+    ranked: Sequence[Ranked],
     alone: Sequence[Mapping[Place, float]],
     pool: int,
 ) -> _Fused:
@@ -295,95 +261,6 @@ def _fused(
     return _Fused(
         {numbered[id]: cosines[id] for id in order}, {numbered[id] for id in sure}, places, groups
     )
-
-
-def _rankings(
-    question: Question,
-    words: Sparse,
-    scale: Scale,
-    languages: Sequence[str],
-    without: Collection[str],
-) -> list[models.QueryRequest]:
-    """Return the queries for passages of each language, and for the two best passages of each of
-    the question's words."""
-    requests: list[models.QueryRequest] = []
-    for language in languages:
-        dense = models.QueryRequest(
-            query=scale.vector.tolist(),
-            using=points.DENSE,
-            filter=_among(question, without, language, languages),
-            limit=paging.pool_of(question),
-            with_payload=PLACE,
-        )
-        requests += [dense, *(_by_words(dense, words, question.tenant) if words.indices else ())]
-    visible = of_passages(question.tenant, without, None)
-    return requests + [
-        models.QueryRequest(
-            **_leg(Sparse([index], [1.0]), visible, 2, question.tenant), with_payload=PLACE
-        )
-        for index in words.indices
-    ]
-
-
-def _ranked(
-    found: Sequence[_Points], languages: int, words: int
-) -> tuple[list[_Ranked], list[dict[Place, float]]]:
-    """Return what the queries of `_rankings` found."""
-    each = (len(found) - words) // languages
-    ranked = []
-    for start in range(0, each * languages, each):
-        near, *by_words = found[start : start + each]
-        best, cosines, very_best = by_words or ([], [], [])
-        ranked.append(
-            _Ranked(
-                _scores(near),
-                _scores(best),
-                _scores(cosines) | _scores(near),
-                [_tokens(point) for point in very_best],
-            )
-        )
-    return ranked, [_scores(two) for two in found[each * languages :]]
-
-
-def _by_words(
-    dense: models.QueryRequest, words: Sparse, tenant: str | None
-) -> list[models.QueryRequest]:
-    """The best by words; the same once more, with their cosines; and the very best with their
-    words."""
-    leg = _leg(words, dense.filter, dense.limit, tenant)
-    return [
-        models.QueryRequest(**leg, with_payload=PLACE),
-        dense.model_copy(update={"prefetch": models.Prefetch(**leg)}),
-        models.QueryRequest(
-            **leg | {"limit": fusion.LOOKED_AT}, with_payload=False, with_vector=[points.WORDS]
-        ),
-    ]
-
-
-def _leg(
-    words: Sparse, wanted: models.Filter | None, limit: int | None, tenant: str | None
-) -> dict[str, Any]:
-    rare_for_the_tenant = None
-    if tenant is not None:
-        rare_for_the_tenant = models.SearchParams(
-            idf=models.IdfCorpusParams(corpus=of_tenant(tenant))
-        )
-    return {
-        "query": models.SparseVector(indices=list(words.indices), values=list(words.values)),
-        "using": points.WORDS,
-        "filter": wanted,
-        "limit": limit,
-        "params": rare_for_the_tenant,
-    }
-
-
-def _scores(found: _Points) -> dict[Place, float]:
-    return {place(point.payload): point.score for point in found}
-
-
-def _tokens(found: models.ScoredPoint) -> frozenset[int]:
-    vector: Any = found.vector
-    return frozenset(vector[points.WORDS].indices)
 
 
 async def _payloads(link: ServerLink, known: Known, ids: set[str]) -> dict[str, Mapping[str, Any]]:

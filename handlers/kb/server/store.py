@@ -25,10 +25,11 @@ from groundhook.handlers.kb import points
 from groundhook.handlers.kb.server import search as server_search
 from groundhook.handlers.kb.server.collections import Collections
 from groundhook.handlers.kb.server.filter import of_documents, of_record, of_records
+from groundhook.handlers.kb.server.known import Known
 from groundhook.handlers.kb.server.layout import kept_of, passage_id, placed, record_id, stored_of
 from groundhook.handlers.kb.server.link import Refused, ServerLink
 from groundhook.handlers.kb.server.put import Counted, Writing, steps
-from groundhook.handlers.kb.server.search import Changed, Known
+from groundhook.handlers.kb.server.search import Changed
 from groundhook.handlers.kb.store import (
     Answer,
     Hit,

@@ -1,0 +1,256 @@
+"""The requests that the knowledge base's worker answers. `worker` is its process."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import shutil
+import time
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import anyio
+import anyio.abc
+import anyio.lowlevel
+import anyio.to_thread
+
+from groundhook.handlers.kb.embedded.collection import Collection
+from groundhook.handlers.kb.embedded.folder import folder_of, read_ahead
+from groundhook.handlers.kb.embedded.optimise import Optimiser
+from groundhook.handlers.kb.store import (
+    PROTOCOL,
+    Incoming,
+    Made,
+    Outcome,
+    Passage,
+    plain,
+    question_in,
+)
+from groundhook.host.core.errors import HostError, StorageError
+from groundhook.host.core.types.filters import loaded
+from groundhook.host.core.workers import Link
+
+
+class Requests:
+    """Answers requests. Searches are answered where they arrive; documents are stored one at a time
+    for each collection, giving way to searches between batches."""
+
+    def __init__(self, folder: Path, tasks: anyio.abc.TaskGroup) -> None:
+        self.stopped = asyncio.Event()
+        self.last_at = time.monotonic()
+        self.busy = 0
+        self.links: set[Link] = set()
+        self._folder = folder
+        self._tasks = tasks
+        self._open: dict[str, Collection] = {}
+        self._changes = {"put": self._put, "remove": self._remove, "swap": self._swap}
+        self._locks: defaultdict[str, anyio.Lock] = defaultdict(anyio.Lock)
+        self.optimiser = Optimiser(self._open, self._locks)
+
+    def connected(self) -> Link:
+        link = Link("a client of the knowledge base", self.incoming)
+        self.links = {other for other in self.links if not other.closed.is_set()} | {link}
+        return link
+
+    def incoming(self, link: Link, id: int | None, operation: str, body: Any) -> None:
+        self.last_at = time.monotonic()
+        if id is None or operation == "stop":
+            self.stopped.set()
+        elif operation == "hello":
+            link.answer(id, PROTOCOL)
+        elif operation in self._changes:
+            self._tasks.start_soon(self._change, link, id, operation, body)
+        else:
+            self._answer(link, id, operation, body)
+
+    def settle(self) -> None:
+        """Write what was put to the disk if it is time."""
+        for collection in self._open.values():
+            with contextlib.suppress(StorageError):
+                collection.settle()
+
+    def close(self) -> None:
+        for collection in self._open.values():
+            with contextlib.suppress(StorageError):
+                collection.close()
+
+    def _answer(self, link: Link, id: int, operation: str, body: Any) -> None:
+        try:
+            collection = self._collection(body["collection"])
+            answer, none = _READS[operation]
+            link.answer(id, none if collection is None else answer(collection, body))
+        except HostError as exc:
+            link.refuse(id, exc)
+
+    async def _change(self, link: Link, id: int, operation: str, body: Any) -> None:
+        self.busy += 1
+        try:
+            async with self._locks[body["collection"]]:
+                link.answer(id, await self._changes[operation](link, body))
+        except HostError as exc:
+            link.refuse(id, exc)
+        finally:
+            self.busy -= 1
+            self.last_at = time.monotonic()
+
+    async def _put(self, link: Link, body: Any) -> list[Outcome]:
+        name, made = body["collection"], Made(**body["made"])
+        documents = [_incoming(raw) for raw in body["documents"]]
+        total = self._refuse_full_disk(documents, body["reserve_bytes"])
+        collection = self._collection(name)
+        if collection is None:
+            collection = self._open[name] = Collection.create(
+                self._path(name), name, made, *documents
+            )
+        collection.check(body["made"])
+        collection.declare(made.fields)
+        try:
+            writing = collection.put(*documents)
+            while True:
+                done = next(writing)
+                if "ticket" in body:
+                    link.post("stored", {"ticket": body["ticket"], "done": done, "total": total})
+                await anyio.lowlevel.checkpoint()
+        except StopIteration as end:
+            outcomes: list[Outcome] = end.value
+            return outcomes
+        except StorageError:
+            # After a failed write the engine's state is unknown: it is read from the disk again.
+            del self._open[name]
+            with contextlib.suppress(StorageError):
+                collection.close()
+            raise
+
+    async def _remove(self, _link: Link, body: Any) -> list[str]:
+        name, tenant, wanted = body["collection"], body["tenant"], body["documents"]
+        collection = self._collection(name)
+        if collection is None:
+            return []
+        gone = [
+            stored
+            for stored in collection.stored(tenant)
+            if wanted is None or stored.document in wanted
+        ]
+        if len(gone) == len(collection.stored(None)):
+            del self._open[name]
+            collection.discard()
+        else:
+            collection.remove(gone)
+        return [stored.document for stored in gone]
+
+    async def _swap(self, _link: Link, body: Any) -> bool:
+        name, other = body["collection"], body["building"]
+        async with self._locks[other]:
+            building, collection = self._collection(other), self._collection(name)
+            if building is None:
+                raise StorageError(f"there is nothing to put in the place of collection {name!r}")
+            if collection is None:
+                return False
+            try:
+                return collection.replace(building)
+            finally:  # both are read from the disk again
+                del self._open[name], self._open[other]
+                for one in (collection, building):
+                    with contextlib.suppress(StorageError):
+                        one.close()
+
+    def _refuse_full_disk(self, documents: Sequence[Incoming], reserve: int) -> int:
+        """Return the number of passages to write. Raises StorageError if the disk is too full."""
+        # The engine maps its files into memory: a full disk would end the process during a write.
+        passages = [passage for document in documents for passage in document.passages]
+        needed = 4 * sum(
+            len(passage.vector) + len(passage.text.encode()) * 3 for passage in passages
+        )
+        free = shutil.disk_usage(self._folder).free
+        if free < needed + reserve:
+            names = repr(documents[0].document) + (
+                f" and {len(documents) - 1} more" if documents[1:] else ""
+            )
+            raise StorageError(
+                f"not added: {names}; {free >> 20} MB of disk are free at {str(self._folder)!r},"
+                f" and adding it needs {(needed + reserve) >> 20} MB",
+                hint="free some space; what was added before is intact",
+            )
+        return len(passages)
+
+    def _collection(self, name: str) -> Collection | None:
+        if name not in self._open:
+            opened = Collection.open(self._path(name), name)
+            if opened is None:
+                return None
+            self._open[name] = opened
+            self._tasks.start_soon(self._read_ahead, opened.shard_folder)
+        return self._open[name]
+
+    async def _read_ahead(self, folder: Path) -> None:
+        await anyio.to_thread.run_sync(read_ahead, folder, abandon_on_cancel=True)
+
+    def _path(self, name: str) -> Path:
+        return folder_of(self._folder, name).path
+
+
+def _search(collection: Collection, body: Any) -> Any:
+    collection.check(body["made"])
+    return [plain(collection.search(question_in(raw))) for raw in body["questions"]]
+
+
+def _passages(collection: Collection, body: Any) -> Any:
+    return collection.passages(body["tenant"] or "", body["wanted"])
+
+
+def _facets(collection: Collection, body: Any) -> Any:
+    among = None if body["filter"] is None else loaded(body["filter"])
+    return collection.facets(body["tenant"], body["fields"], among, body["limit"])
+
+
+def _count(collection: Collection, body: Any) -> Any:
+    among = None if body["filter"] is None else loaded(body["filter"])
+    return collection.count(body["tenant"], among)
+
+
+def _matching(collection: Collection, body: Any) -> Any:
+    among = None if body["filter"] is None else loaded(body["filter"])
+    return collection.matching(body["tenant"], among)
+
+
+def _whole(collection: Collection, body: Any) -> Any:
+    return [_outgoing(document) for document in collection.whole(body["documents"])]
+
+
+def _usage(collection: Collection, body: Any) -> Any:
+    if body["made"]:
+        collection.check(body["made"])
+    return asdict(collection.usage(body["tenant"]))
+
+
+def _relocate(collection: Collection, body: Any) -> Any:
+    collection.relocate(body["tenant"], body["places"])
+
+
+def _stored(collection: Collection, body: Any) -> Any:
+    return [plain(stored) for stored in collection.stored(body["tenant"], **body["listing"])]
+
+
+# Requests that are answered at once → how, and the answer where there is no such collection.
+_READS: Mapping[str, tuple[Callable[[Collection, Any], Any], Any]] = {
+    "search": (_search, None),
+    "passages": (_passages, {}),
+    "facets": (_facets, {}),
+    "count": (_count, 0),
+    "matching": (_matching, []),
+    "whole": (_whole, []),
+    "usage": (_usage, None),
+    "relocate": (_relocate, None),
+    "stored": (_stored, []),
+}
+
+
+def _incoming(raw: Mapping[str, Any]) -> Incoming:
+    return Incoming(**{**raw, "passages": tuple(Passage(**one) for one in raw["passages"])})
+
+
+def _outgoing(document: Incoming) -> dict[str, Any]:
+    return {**plain(document), "passages": [plain(passage) for passage in document.passages]}
