@@ -45,9 +45,10 @@ from groundhook.handlers.kb.balance import Balance
 from groundhook.handlers.kb.embedded.collection import Collection as Stored
 from groundhook.handlers.kb.embedded.search import Search
 from groundhook.handlers.kb.embedders.cached import VectorCache
+from groundhook.handlers.kb.messages import packed
 from groundhook.handlers.kb.ranking import fusion
 from groundhook.handlers.kb.ranking.across import Across
-from groundhook.handlers.kb.store import Made, Question, packed
+from groundhook.handlers.kb.store import Made, Question
 
 
 @dataclass(frozen=True)

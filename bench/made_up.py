@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from groundhook.handlers.kb.store import Incoming, Passage, packed
+from groundhook.handlers.kb.messages import packed
+from groundhook.handlers.kb.store import Incoming, Passage
 from groundhook.host.core.sentences import spans
 
 DIMENSIONS = 384

@@ -47,7 +47,8 @@ from groundhook.handlers.kb.embedders.builtin import BuiltinEmbedder
 from groundhook.handlers.kb.embedders.cached import CachedEmbedder, VectorCache
 from groundhook.handlers.kb.graph.base import Graphs
 from groundhook.handlers.kb.language import language_of
-from groundhook.handlers.kb.store import Incoming, Passage, packed
+from groundhook.handlers.kb.messages import packed
+from groundhook.handlers.kb.store import Incoming, Passage
 from groundhook.host.core.app_settings import KBStorageSettings
 from groundhook.host.core.ports import Scope
 from groundhook.host.core.registry import Registry

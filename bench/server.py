@@ -23,9 +23,10 @@ from pathlib import Path
 import anyio
 
 from bench.figures import figure
+from groundhook.handlers.kb.messages import packed
 from groundhook.handlers.kb.server.link import ServerLink
 from groundhook.handlers.kb.server.store import ServerStore
-from groundhook.handlers.kb.store import Incoming, Made, Passage, Question, packed
+from groundhook.handlers.kb.store import Incoming, Made, Passage, Question
 from groundhook.host.core.app_settings import QdrantSettings
 from tests.loopback.qdrant import qdrant
 from tests.loopback.qdrant_grpc import grpc_door

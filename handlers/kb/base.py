@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, BinaryIO
 
+from groundhook.handlers.kb.agreement import agree
 from groundhook.handlers.kb.declared import made_with, tenant_of
 from groundhook.handlers.kb.embed import Closes, EmbedderFactory, HashEmbedder
 from groundhook.handlers.kb.embedders.cached import CachedEmbedder, VectorCache
@@ -19,7 +20,7 @@ from groundhook.handlers.kb.handler import KBHandler
 from groundhook.handlers.kb.language import known_language
 from groundhook.handlers.kb.outdated import fallback, outdated
 from groundhook.handlers.kb.reading.readers import READERS
-from groundhook.handlers.kb.store import Made, Stored, VectorStore, agree
+from groundhook.handlers.kb.store import Made, Stored, VectorStore
 from groundhook.host.core.app_settings import (
     KBStorageSettings,
 )

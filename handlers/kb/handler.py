@@ -21,6 +21,7 @@ from groundhook.handlers.kb.declared import made_with
 from groundhook.handlers.kb.embed import embed_questions, least_cosine
 from groundhook.handlers.kb.graph.base import Graphs
 from groundhook.handlers.kb.language import known_language
+from groundhook.handlers.kb.messages import packed
 from groundhook.handlers.kb.one_collection import (
     MOST_VALUES,
     Answered,
@@ -32,7 +33,7 @@ from groundhook.handlers.kb.one_collection import (
 )
 from groundhook.handlers.kb.paging import COUNTED
 from groundhook.handlers.kb.ranking import cross_collection
-from groundhook.handlers.kb.store import VectorStore, packed
+from groundhook.handlers.kb.store import VectorStore
 from groundhook.host.core.errors import (
     ConfigError,
     HostError,

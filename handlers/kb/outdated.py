@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, cast
 
+from groundhook.handlers.kb.agreement import agree
 from groundhook.handlers.kb.embed import FallsBack
 from groundhook.handlers.kb.embedded.client import KBClient
-from groundhook.handlers.kb.store import Made, VectorStore, agree
+from groundhook.handlers.kb.store import Made, VectorStore
 from groundhook.host.core.errors import ConfigError, HostError, UsageError
 from groundhook.host.core.ports import Embedder
 from groundhook.host.core.types.collection_spec import CollectionSpec

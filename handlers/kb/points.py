@@ -12,7 +12,8 @@ from typing import Any
 
 from groundhook.handlers.kb.balance import Sum, read, summed, written
 from groundhook.handlers.kb.language import PLAIN, language_of, script_of
-from groundhook.handlers.kb.store import Hit, Incoming, Passage, Stored, unpacked
+from groundhook.handlers.kb.messages import unpacked
+from groundhook.handlers.kb.store import Hit, Incoming, Passage, Stored
 from groundhook.host.core.types.fields import Fields, Scalar
 from groundhook.host.core.types.filters import DOCUMENT
 

@@ -8,22 +8,17 @@ that a store can be another process.
 
 from __future__ import annotations
 
-import struct
-from array import array
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from itertools import islice
-from typing import Any, Literal, NamedTuple, Protocol
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal, NamedTuple, Protocol
 
-from groundhook.handlers.kb.language import ANALYSER, PLAIN, language_of
-from groundhook.host.core.errors import ConfigError, NotPermitted, StorageError
+from groundhook.handlers.kb.language import ANALYSER, PLAIN
 from groundhook.host.core.types.fields import Fields, Scalar
-from groundhook.host.core.types.filters import Filter, dumped, loaded
+from groundhook.host.core.types.filters import Filter
 from groundhook.host.core.types.search import TotalIs
 
 MOST_PASSAGES = (1 << 20) - 1  # of one document
 EVERY = -1.0  # the least cosine that every passage has
-_DECIDE = 100  # passages that decide in which language a collection is
 _NO_FIELDS: Fields = {}
 
 # The version of the messages between client and worker. Increased when a message changes, and when
@@ -321,103 +316,3 @@ class VectorStore(Protocol):
         """Remove documents, or all of them (None), of one tenant or of all (None). Returns the ids
         of those that existed. A collection that becomes empty is deleted with its settings."""
         ...
-
-
-def agree(collection: str, there: Made, wanted: Made) -> None:
-    """Raise ConfigError if a collection was made with other settings than are declared now."""
-    if there.analyser != wanted.analyser:
-        raise ConfigError(
-            f"collection {collection!r} was made by version {there.analyser} of the analyser, and"
-            f" questions cut by version {wanted.analyser} would not match its words",
-            hint=f"rebuild it from its stored texts: `groundhook kb rebuild {collection}`",
-        )
-    refuse_other_tenancy(collection, there, wanted)
-    was, now = _worded(there), _worded(wanted)
-    same_language = wanted.language in ("auto", there.language)
-    if was == now and same_language:
-        return
-    if not same_language:
-        was, now = f"analyser language {there.language!r}", f"{wanted.language!r}"
-    raise ConfigError(
-        f"collection {collection!r} was made with {was}, and is declared with {now}",
-        hint=(
-            "declare it as before, or rebuild it from its stored texts: `groundhook kb rebuild"
-            f" {collection}`"
-        ),
-    )
-
-
-def refuse_other_tenancy(collection: str, there: Made, wanted: Made) -> None:
-    """Raise ConfigError if a collection was made with tenants and is declared without, or the
-    reverse: no request would find its documents, or every request."""
-    if there.tenanted != wanted.tenanted:
-        was, now = (
-            ("with" if made.tenanted else "without") + " tenants" for made in (there, wanted)
-        )
-        raise ConfigError(
-            f"collection {collection!r} was made {was}, and is declared {now}",
-            hint=(
-                "declare `tenant_field` as before, or remove its documents and add them again: "
-                f"`groundhook kb remove {collection} --all`"
-            ),
-        )
-
-
-def decided(made: Made, documents: Iterable[Incoming]) -> Made:
-    """Return the settings with the language of the first passages in place of "auto"."""
-    if made.language != "auto":
-        return made
-    texts = (passage.text for document in documents for passage in document.passages)
-    return replace(made, language=language_of(" ".join(islice(texts, _DECIDE))))
-
-
-def refuse_too_long(documents: Sequence[Incoming]) -> None:
-    """Raise StorageError for a document with more passages than a store can number."""
-    for document in documents:
-        if len(document.passages) > MOST_PASSAGES:
-            raise StorageError(
-                f"document {document.document!r} has more than {MOST_PASSAGES} passages",
-                hint="split the file",
-            )
-
-
-def refuse_without_tenant(collection: str, made: Made, tenant: str | None) -> None:
-    """Raise NotPermitted if a collection has tenants and the question has none. Callers check
-    this too; this is the last check."""
-    if made.tenanted and not tenant:
-        raise NotPermitted(
-            f"collection {collection!r} keeps its tenants apart, and the search names none"
-        )
-
-
-def _worded(made: Made) -> str:
-    return f"embedding {made.provider!r} {made.model!r} of {made.dimensions} dimensions"
-
-
-def packed(vector: Sequence[float]) -> bytes:
-    """Return a vector as the bytes of a message: float32, 4 bytes a dimension."""
-    # `array("f", vector)` takes four times as long.
-    return struct.pack(f"{len(vector)}f", *vector)
-
-
-def unpacked(vector: bytes) -> list[float]:
-    values = array("f")
-    values.frombytes(vector)
-    return values.tolist()
-
-
-def question_out(question: Question) -> dict[str, Any]:
-    """Return a question as a mapping for a message."""
-    return {
-        **vars(question),
-        "filter": None if question.filter is None else dumped(question.filter),
-    }
-
-
-def question_in(raw: Mapping[str, Any]) -> Question:
-    return Question(**{**raw, "filter": None if raw["filter"] is None else loaded(raw["filter"])})
-
-
-def plain(value: Any) -> dict[str, Any]:
-    """Return a flat value of this module as a mapping for a message."""
-    return dict(vars(value))

@@ -9,16 +9,10 @@ from typing import IO
 
 import anyio.to_thread
 
+from groundhook.handlers.kb.agreement import agree, refuse_other_tenancy
 from groundhook.handlers.kb.exported import Lines, end, header, lines_of
 from groundhook.handlers.kb.ingest.batching import BatchWriter, TransferProgress
-from groundhook.handlers.kb.store import (
-    Incoming,
-    Made,
-    Stored,
-    VectorStore,
-    agree,
-    refuse_other_tenancy,
-)
+from groundhook.handlers.kb.store import Incoming, Made, Stored, VectorStore
 from groundhook.host.core.errors import ConfigError, StorageError, UsageError
 from groundhook.host.core.ports import Embedder
 

@@ -14,7 +14,8 @@ import pytest
 
 from groundhook.handlers.kb.embedded.collection import BATCH, Collection
 from groundhook.handlers.kb.embedded.manifest import Manifest
-from groundhook.handlers.kb.store import Answer, Incoming, Made, Passage, Question, packed, plain
+from groundhook.handlers.kb.messages import packed, plain
+from groundhook.handlers.kb.store import Answer, Incoming, Made, Passage, Question
 from groundhook.host.core.errors import ConfigError
 
 MADE = Made(provider="test", model="test", dimensions=2, language="english")

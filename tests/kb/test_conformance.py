@@ -20,18 +20,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from groundhook.handlers.kb.embedded.client import KBClient
+from groundhook.handlers.kb.messages import packed, unpacked
 from groundhook.handlers.kb.server.link import ServerLink
 from groundhook.handlers.kb.server.store import ServerStore
-from groundhook.handlers.kb.store import (
-    Answer,
-    Incoming,
-    Made,
-    Passage,
-    Question,
-    VectorStore,
-    packed,
-    unpacked,
-)
+from groundhook.handlers.kb.store import Answer, Incoming, Made, Passage, Question, VectorStore
 from groundhook.host.core.app_settings import QdrantSettings
 from groundhook.host.core.errors import ConfigError, NotPermitted, StorageError
 from groundhook.host.core.types.filters import Both, Exists, Not, OneOf, Range

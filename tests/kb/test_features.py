@@ -11,8 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from groundhook.handlers.kb.base import KnowledgeBase
+from groundhook.handlers.kb.messages import packed
 from groundhook.handlers.kb.ranking import selection
-from groundhook.handlers.kb.store import Hit, packed
+from groundhook.handlers.kb.store import Hit
 from groundhook.host.core.errors import NotPermitted, UsageError
 from groundhook.host.core.ports import Found, Scope
 from groundhook.host.core.types.collection_spec import (

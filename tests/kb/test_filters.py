@@ -15,7 +15,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from groundhook.handlers.kb.embedded.collection import Collection
-from groundhook.handlers.kb.store import Incoming, Made, Passage, Question, packed
+from groundhook.handlers.kb.messages import packed
+from groundhook.handlers.kb.store import Incoming, Made, Passage, Question
 from groundhook.host.core.errors import UsageError
 from groundhook.host.core.types.fields import FieldType, field_value
 from groundhook.host.core.types.filters import dumped, fit_filter, loaded, parse_filter

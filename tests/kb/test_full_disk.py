@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from groundhook.handlers.kb.embedded.client import KBClient
-from groundhook.handlers.kb.store import Answer, Incoming, Made, Passage, Question, packed
+from groundhook.handlers.kb.messages import packed
+from groundhook.handlers.kb.store import Answer, Incoming, Made, Passage, Question
 from groundhook.host.core.errors import StorageError
 from tests.loops import run
 

@@ -9,8 +9,9 @@ from dataclasses import replace
 import pytest
 
 from groundhook.handlers.kb.balance import Balance, changed, read, summed, written
+from groundhook.handlers.kb.messages import packed
 from groundhook.handlers.kb.ranking.scale import Scale
-from groundhook.handlers.kb.store import Question, packed
+from groundhook.handlers.kb.store import Question
 
 ENGLISH = [[1.0, 0.1 * n, 0.0] for n in range(12)]
 HEBREW = [[0.2, 0.1 * n, 1.0] for n in range(8)]

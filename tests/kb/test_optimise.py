@@ -20,7 +20,8 @@ from groundhook.handlers.kb.embedded.client import KBClient
 from groundhook.handlers.kb.embedded.collection import Collection
 from groundhook.handlers.kb.embedded.folder import Folder
 from groundhook.handlers.kb.embedded.optimise import Optimiser
-from groundhook.handlers.kb.store import Incoming, Made, Passage, Question, packed
+from groundhook.handlers.kb.messages import packed
+from groundhook.handlers.kb.store import Incoming, Made, Passage, Question
 
 MADE = Made(
     provider="test", model="test", dimensions=8, language="english", fields={"tag": "keyword"}

@@ -15,11 +15,12 @@ import anyio.abc
 import pytest
 import trustme
 
+from groundhook.handlers.kb.messages import packed
 from groundhook.handlers.kb.opening import open_kb
 from groundhook.handlers.kb.server.layout import alias
 from groundhook.handlers.kb.server.link import ServerLink
 from groundhook.handlers.kb.server.store import ServerStore
-from groundhook.handlers.kb.store import Answer, Incoming, Made, Passage, Question, packed
+from groundhook.handlers.kb.store import Answer, Incoming, Made, Passage, Question
 from groundhook.host.core.app_settings import (
     KBStorageSettings,
     QdrantSettings,

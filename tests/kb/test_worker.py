@@ -21,7 +21,8 @@ import pytest
 
 from groundhook.handlers.kb.embedded import client as embedded
 from groundhook.handlers.kb.embedded.client import KBClient
-from groundhook.handlers.kb.store import Incoming, Made, Passage, Question, StoreProgress, packed
+from groundhook.handlers.kb.messages import packed
+from groundhook.handlers.kb.store import Incoming, Made, Passage, Question, StoreProgress
 from groundhook.host.core.errors import StorageError
 from groundhook.host.core.workers import interpreter
 from tests.kb.conftest import Opens, Writes, scope, search

@@ -19,6 +19,7 @@ import anyio
 import anyio.to_thread
 
 from groundhook.handlers.kb.embedded.folder import folder_of, identity
+from groundhook.handlers.kb.messages import plain, question_out
 from groundhook.handlers.kb.store import (
     PROTOCOL,
     Answer,
@@ -34,8 +35,6 @@ from groundhook.handlers.kb.store import (
     Stored,
     StoreProgress,
     Usage,
-    plain,
-    question_out,
 )
 from groundhook.host.core.errors import StorageError, WorkerDied
 from groundhook.host.core.types.fields import Scalar

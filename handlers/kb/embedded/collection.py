@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from groundhook.handlers.kb import points
+from groundhook.handlers.kb.agreement import agree, decided, refuse_too_long, refuse_without_tenant
 from groundhook.handlers.kb.analyse import Analyser
 from groundhook.handlers.kb.embedded.copying import Copy
 from groundhook.handlers.kb.embedded.edge import ORDINALS, NewPoint, Shard
@@ -25,6 +26,7 @@ from groundhook.handlers.kb.embedded.folder import Contents, Folder, size
 from groundhook.handlers.kb.embedded.manifest import Entered, Manifest
 from groundhook.handlers.kb.embedded.point_cache import Remembered
 from groundhook.handlers.kb.embedded.search import Search
+from groundhook.handlers.kb.messages import packed
 from groundhook.handlers.kb.store import (
     MOST_PASSAGES,
     Answer,
@@ -37,11 +39,6 @@ from groundhook.handlers.kb.store import (
     Question,
     Stored,
     Usage,
-    agree,
-    decided,
-    packed,
-    refuse_too_long,
-    refuse_without_tenant,
 )
 from groundhook.host.core.errors import StorageError
 from groundhook.host.core.types.fields import Scalar

@@ -24,6 +24,7 @@ from groundhook.handlers.kb.embedded.conditions import (
     filter_of,
     in_language,
 )
+from groundhook.handlers.kb.messages import packed
 from groundhook.handlers.kb.points import (
     DENSE,
     FIRST,
@@ -32,7 +33,7 @@ from groundhook.handlers.kb.points import (
     path_of,
     shown_value,
 )
-from groundhook.handlers.kb.store import Made, packed
+from groundhook.handlers.kb.store import Made
 from groundhook.host.core.errors import StorageError
 from groundhook.host.core.types.fields import Scalar
 from groundhook.host.core.types.filters import Filter

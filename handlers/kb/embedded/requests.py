@@ -20,15 +20,8 @@ import anyio.to_thread
 from groundhook.handlers.kb.embedded.collection import Collection
 from groundhook.handlers.kb.embedded.folder import folder_of, read_ahead
 from groundhook.handlers.kb.embedded.optimise import Optimiser
-from groundhook.handlers.kb.store import (
-    PROTOCOL,
-    Incoming,
-    Made,
-    Outcome,
-    Passage,
-    plain,
-    question_in,
-)
+from groundhook.handlers.kb.messages import plain, question_in
+from groundhook.handlers.kb.store import PROTOCOL, Incoming, Made, Outcome, Passage
 from groundhook.host.core.errors import HostError, StorageError
 from groundhook.host.core.types.filters import loaded
 from groundhook.host.core.workers import Link

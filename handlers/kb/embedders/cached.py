@@ -27,7 +27,7 @@ from groundhook.handlers.kb.embed import (
     estimated_tokens,
     in_context,
 )
-from groundhook.handlers.kb.store import packed, unpacked
+from groundhook.handlers.kb.messages import packed, unpacked
 from groundhook.host.core.ports import Embedder
 from groundhook.host.core.trace import span
 

@@ -19,6 +19,7 @@ import anyio
 import anyio.to_thread
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 
+from groundhook.handlers.kb.agreement import agree
 from groundhook.handlers.kb.declared import tenant_of
 from groundhook.handlers.kb.ingest.build import (
     Cut,
@@ -41,7 +42,7 @@ from groundhook.handlers.kb.ingest.sources import (
 from groundhook.handlers.kb.ingest.throttle import CORES, run_concurrently
 from groundhook.handlers.kb.reading.columns import Columns
 from groundhook.handlers.kb.reading.readers import READERS
-from groundhook.handlers.kb.store import Incoming, Made, Outcome, Stored, VectorStore, agree
+from groundhook.handlers.kb.store import Incoming, Made, Outcome, Stored, VectorStore
 from groundhook.host.core.errors import IngestError
 from groundhook.host.core.ports import Embedder
 from groundhook.host.core.types.collection_spec import CollectionSpec

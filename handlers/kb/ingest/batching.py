@@ -9,7 +9,8 @@ from typing import Any
 
 from groundhook.handlers.kb.embed import in_context
 from groundhook.handlers.kb.ingest.throttle import CORES, Throttle, run_concurrently
-from groundhook.handlers.kb.store import Incoming, packed
+from groundhook.handlers.kb.messages import packed
+from groundhook.handlers.kb.store import Incoming
 from groundhook.host.core.ports import Embedder
 
 # passages done, passages in total (0: unknown), current document

@@ -21,10 +21,11 @@ from groundhook.handlers.kb.ingest.chunk import Chunk, chunks
 from groundhook.handlers.kb.ingest.payload import fields_of
 from groundhook.handlers.kb.ingest.sources import FEED, Item, absolute
 from groundhook.handlers.kb.ingest.throttle import CORES, Throttle, run_concurrently
+from groundhook.handlers.kb.messages import packed
 from groundhook.handlers.kb.points import HEADINGS
 from groundhook.handlers.kb.reading.files import failing_as, read
 from groundhook.handlers.kb.reading.readers import READERS
-from groundhook.handlers.kb.store import Incoming, Passage, packed
+from groundhook.handlers.kb.store import Incoming, Passage
 from groundhook.host.core.addresses import WEB
 from groundhook.host.core.addresses import address as web_address
 from groundhook.host.core.errors import IngestError

@@ -15,7 +15,8 @@ from functools import lru_cache
 
 from groundhook.handlers.kb.embed import embed_questions
 from groundhook.handlers.kb.language import PLAIN, language_of, main_script, script_of, scripts
-from groundhook.handlers.kb.store import Spoken, packed, unpacked
+from groundhook.handlers.kb.messages import packed, unpacked
+from groundhook.handlers.kb.store import Spoken
 from groundhook.host.core.ports import Embedder
 
 _SHARE = 0.5  # part of the language's mean that is subtracted

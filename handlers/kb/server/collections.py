@@ -16,6 +16,7 @@ from typing import Any
 import anyio
 from qdrant_client import models
 
+from groundhook.handlers.kb.agreement import agree, decided
 from groundhook.handlers.kb.points import path_of
 from groundhook.handlers.kb.server.filter import of_records
 from groundhook.handlers.kb.server.known import Known
@@ -29,7 +30,7 @@ from groundhook.handlers.kb.server.layout import (
     made_point,
 )
 from groundhook.handlers.kb.server.link import Refused, ServerLink
-from groundhook.handlers.kb.store import Incoming, Made, agree, decided
+from groundhook.handlers.kb.store import Incoming, Made
 from groundhook.host.core.errors import StorageError
 
 # documents that say what a collection's text is like; ids are hashes, so the first ones are any

@@ -20,8 +20,9 @@ from qdrant_client import models
 from groundhook.handlers.kb import points
 from groundhook.handlers.kb.analyse import Analyser
 from groundhook.handlers.kb.balance import written
+from groundhook.handlers.kb.messages import packed, unpacked
 from groundhook.handlers.kb.server.filter import MADE, RECORD
-from groundhook.handlers.kb.store import Incoming, Made, Stored, packed, unpacked
+from groundhook.handlers.kb.store import Incoming, Made, Stored
 
 MADE_ID = str(uuid.uuid5(uuid.NAMESPACE_URL, "groundhook:made"))
 _STORED = tuple(field.name for field in fields(Stored))

@@ -10,25 +10,26 @@ transactions: see `search`.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack
 from functools import partial
-from itertools import chain
 from operator import attrgetter
 from typing import Any
 from weakref import WeakValueDictionary
 
 import anyio
-from qdrant_client import AsyncQdrantClient, models
+from qdrant_client import models
 
 from groundhook.handlers.kb import points
+from groundhook.handlers.kb.agreement import agree, refuse_too_long, refuse_without_tenant
 from groundhook.handlers.kb.server import search as server_search
 from groundhook.handlers.kb.server.collections import Collections
 from groundhook.handlers.kb.server.filter import of_documents, of_record, of_records
 from groundhook.handlers.kb.server.known import Known
-from groundhook.handlers.kb.server.layout import kept_of, passage_id, placed, record_id, stored_of
+from groundhook.handlers.kb.server.layout import kept_of, placed, record_id, stored_of
 from groundhook.handlers.kb.server.link import Refused, ServerLink
 from groundhook.handlers.kb.server.put import Counted, Writing, steps
+from groundhook.handlers.kb.server.reading import Reading
 from groundhook.handlers.kb.server.search import Changed
 from groundhook.handlers.kb.store import (
     Answer,
@@ -42,16 +43,12 @@ from groundhook.handlers.kb.store import (
     Stored,
     StoreProgress,
     Usage,
-    agree,
-    refuse_too_long,
-    refuse_without_tenant,
 )
 from groundhook.host.core.errors import StorageError
 from groundhook.host.core.types.fields import Scalar
 from groundhook.host.core.types.filters import Filter
 
-_PAGE = 500  # records in one answer
-_MOST_VALUES = 10_000  # of one facet
+_PAGE = 500  # documents changed by one request
 _TOGETHER = 32  # questions in one request
 _ROUNDS = 8  # searches made again because a document was being replaced
 
@@ -163,7 +160,9 @@ class ServerStore:
         if known is None:
             return {}
         ids = {record_id(tenant or "", document): document for document in wanted}
-        found = await self._read(known, {id: wanted[ids[id]] for id in ids}, vectors=False)
+        found = await self._reading(known).documents(
+            {id: wanted[ids[id]] for id in ids}, vectors=False
+        )
         return {
             ids[id]: tuple(
                 points.hit(
@@ -186,7 +185,7 @@ class ServerStore:
         if known is None:
             return []
         wanted = dict.fromkeys(record_id(*document) for document in documents)
-        found = await self._read(known, wanted, vectors=True)
+        found = await self._reading(known).documents(wanted, vectors=True)
         return [
             points.incoming(stored_of(record), [*map(kept_of, passages)], known.made.fields)
             for record, passages in found.values()
@@ -208,7 +207,7 @@ class ServerStore:
         found: dict[str, list[tuple[Scalar, int]]] = {}
         for name in fields:
             if name in known.made.fields:
-                counted = await self._facet(known, name, of_records(tenant, filter))
+                counted = await self._reading(known).facet(name, of_records(tenant, filter))
                 found[name] = sorted(counted, key=lambda pair: (-pair[1], pair[0]))[:limit]
         return found
 
@@ -217,9 +216,7 @@ class ServerStore:
         if known is None:
             return 0
         refuse_without_tenant(collection, known.made, tenant)
-        wanted = of_records(tenant, filter)
-        counted = await self._link.read(lambda client: client.count(known.name, wanted, exact=True))
-        return counted.count
+        return await self._reading(known).count(of_records(tenant, filter))
 
     async def matching(
         self, collection: str, tenant: str | None, filter: Filter | None, /
@@ -235,7 +232,7 @@ class ServerStore:
                 record["url"],
                 points.shown_fields(record["fields"], known.made.fields),
             )
-            async for record in self._records(known, of_records(tenant, filter))
+            async for record in self._reading(known).records(of_records(tenant, filter))
         ]
         return sorted(listed, key=attrgetter("document"))
 
@@ -253,7 +250,7 @@ class ServerStore:
             return Usage()
         if made is not None:
             agree(collection, known.made, made)
-        stored = [one async for one in self._stored(known, of_records(tenant))]
+        stored = [one async for one in self._reading(known).stored(of_records(tenant))]
         return Usage(documents=tuple(sorted(stored, key=_listed)), made=known.made)
 
     async def stored(
@@ -262,7 +259,10 @@ class ServerStore:
         known = await self._collections.look(collection)
         if known is None:
             return ()
-        stored = [one async for one in self._stored(known, of_records(tenant, documents=documents))]
+        stored = [
+            one
+            async for one in self._reading(known).stored(of_records(tenant, documents=documents))
+        ]
         return tuple(sorted(stored, key=_listed))
 
     async def come_from(
@@ -270,7 +270,7 @@ class ServerStore:
     ) -> AsyncIterator[Stored]:
         known = await self._collections.look(collection)
         if known is not None:
-            async for stored in self._stored(known, of_records(tenant, source=source)):
+            async for stored in self._reading(known).stored(of_records(tenant, source=source)):
                 if not source or stored.source == source or stored.source.startswith(f"{source}/"):
                     yield stored
 
@@ -302,11 +302,8 @@ class ServerStore:
         if known is None:
             return []
         wanted = of_records(tenant, documents=documents)
-        gone = sorted([stored async for stored in self._stored(known, wanted)], key=_listed)
-        there = await self._link.read(
-            lambda client: client.count(known.name, of_records(None), exact=True)
-        )
-        if len(gone) == there.count:
+        gone = sorted([stored async for stored in self._reading(known).stored(wanted)], key=_listed)
+        if len(gone) == await self._reading(known).count(of_records(None)):
             await self._collections.discard(collection)
         else:
             for start in range(0, len(gone), _PAGE):
@@ -325,6 +322,9 @@ class ServerStore:
 
     # ---- points
 
+    def _reading(self, known: Known) -> Reading:
+        return Reading(self._link, known)
+
     async def _take_out(self, name: str, gone: Sequence[Stored]) -> None:
         """Remove documents, their records first, so that no search shows them any more."""
         records: list[Any] = [record_id(stored.tenant, stored.document) for stored in gone]
@@ -333,82 +333,13 @@ class ServerStore:
             documents = [stored.document for stored in gone if stored.tenant == tenant]
             await self._delete(name, models.FilterSelector(filter=of_documents(tenant, documents)))
 
-    async def _read(
-        self, known: Known, wanted: Places, *, vectors: bool
-    ) -> dict[str, tuple[Mapping[str, Any], list[models.Record]]]:
-        """Return documents, given by their records' ids: each one's record, and its passages, all
-        of one version. Documents that do not exist are omitted."""
-        found: dict[str, tuple[Mapping[str, Any], list[models.Record]]] = {}
-        waiting = list(wanted)
-        for _ in range(_ROUNDS):
-            kept = await self._retrieve(known.name, waiting, vectors=False)
-            records = {id: record.payload or {} for id, record in kept.items()}
-            ids = {id: _passage_ids(record, wanted[id]) for id, record in records.items()}
-            passages = await self._retrieve(
-                known.name, [*chain.from_iterable(ids.values())], vectors=vectors
-            )
-            for id, own in ids.items():
-                if passages.keys() >= set(own):
-                    found[id] = records[id], [passages[one] for one in own]
-            waiting = [id for id in ids if id not in found]  # replaced between the two requests
-            if not waiting:
-                return {id: found[id] for id in wanted if id in found}
-        raise _too_fast(str(records[waiting[0]]["document"]))
-
-    async def _retrieve(
-        self, name: str, ids: Sequence[str], *, vectors: bool
-    ) -> dict[str, models.Record]:
-        wanted: Any = [points.DENSE] if vectors else False
-        found: dict[str, models.Record] = {}
-        for start in range(0, len(ids), _PAGE):
-            page = ids[start : start + _PAGE]
-            call = partial(_retrieved, name=name, ids=page, with_vectors=wanted)
-            found |= {str(record.id): record for record in await self._link.read(call)}
-        return found
-
-    async def _facet(
-        self, known: Known, field: str, among: models.Filter
-    ) -> list[tuple[Scalar, int]]:
-        # The server orders ties arbitrarily: all values are requested, and cut here.
-        counted = await self._link.read(
-            lambda client: client.facet(
-                known.name, points.path_of(field), among, limit=_MOST_VALUES, exact=True
-            )
-        )
-        return [
-            (points.shown_value(hit.value, known.made.fields[field]), hit.count)
-            for hit in counted.hits
-        ]
-
-    async def _stored(self, known: Known, wanted: models.Filter) -> AsyncIterator[Stored]:
-        async for record in self._records(known, wanted):
-            yield stored_of(record)
-
-    async def _records(
-        self, known: Known, wanted: models.Filter
-    ) -> AsyncIterator[Mapping[str, Any]]:
-        offset: Any = None
-        while True:
-            page, offset = await self._page(known.name, wanted, offset)
-            for record in page:
-                yield record.payload or {}
-            if offset is None:
-                return
-
-    async def _page(
-        self, name: str, wanted: models.Filter, offset: Any
-    ) -> tuple[list[models.Record], Any]:
-        return await self._link.read(
-            lambda client: client.scroll(name, wanted, _PAGE, offset=offset)
-        )
-
     async def _held(self, collection: str) -> set[tuple[str, str, str]] | None:
         known = await self._collections.look(collection)
         if known is None:
             return None
         return {
             (stored.tenant, stored.document, stored.fingerprint)
-            async for stored in self._stored(known, of_records(None))
+            async for stored in self._reading(known).stored(of_records(None))
         }
 
     async def _batch(self, name: str, operations: Sequence[models.UpdateOperation]) -> None:
@@ -416,25 +347,6 @@ class ServerStore:
 
     async def _delete(self, name: str, selector: Any) -> None:
         await self._link.write(lambda client: client.delete(name, selector))
-
-
-def _retrieved(
-    client: AsyncQdrantClient, *, name: str, ids: Sequence[str], with_vectors: Any
-) -> Awaitable[list[models.Record]]:
-    return client.retrieve(name, ids, with_payload=True, with_vectors=with_vectors)
-
-
-def _passage_ids(record: Mapping[str, Any], ordinals: Sequence[int] | None) -> list[str]:
-    """Return the ids of a document's passages, all or some of them, by its record."""
-    chunks = record["chunks"]
-    there = range(chunks) if ordinals is None else ordinals
-    return [passage_id(record["version"], each) for each in there if 0 <= each < chunks]
-
-
-def _too_fast(document: str) -> StorageError:
-    return StorageError(
-        f"document {document!r} changes faster than it can be read", hint="try again"
-    )
 
 
 def _report(progress: StoreProgress, before: int, total: int, done: int) -> None:

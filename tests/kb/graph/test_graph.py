@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from groundhook.handlers.kb.base import KnowledgeBase
 from groundhook.handlers.kb.graph.base import GraphedStore, Graphs
 from groundhook.handlers.kb.graph.extract import Extraction
+from groundhook.handlers.kb.messages import packed
 from groundhook.handlers.kb.store import (
     Answer,
     Hit,
@@ -24,7 +25,6 @@ from groundhook.handlers.kb.store import (
     Question,
     Stored,
     Usage,
-    packed,
 )
 from groundhook.host.core.errors import ConfigError, DelegateError, StorageError
 from groundhook.host.core.ports import Found, NoDelegates

@@ -1,0 +1,85 @@
+"""What every store checks before it writes or searches: that the settings of a collection are the
+declared ones, and that a question has a tenant where documents have one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from itertools import islice
+
+from groundhook.handlers.kb.language import language_of
+from groundhook.handlers.kb.store import MOST_PASSAGES, Incoming, Made
+from groundhook.host.core.errors import ConfigError, NotPermitted, StorageError
+
+_DECIDE = 100  # passages that decide in which language a collection is
+
+
+def agree(collection: str, there: Made, wanted: Made) -> None:
+    """Raise ConfigError if a collection was made with other settings than are declared now."""
+    if there.analyser != wanted.analyser:
+        raise ConfigError(
+            f"collection {collection!r} was made by version {there.analyser} of the analyser, and"
+            f" questions cut by version {wanted.analyser} would not match its words",
+            hint=f"rebuild it from its stored texts: `groundhook kb rebuild {collection}`",
+        )
+    refuse_other_tenancy(collection, there, wanted)
+    was, now = _worded(there), _worded(wanted)
+    same_language = wanted.language in ("auto", there.language)
+    if was == now and same_language:
+        return
+    if not same_language:
+        was, now = f"analyser language {there.language!r}", f"{wanted.language!r}"
+    raise ConfigError(
+        f"collection {collection!r} was made with {was}, and is declared with {now}",
+        hint=(
+            "declare it as before, or rebuild it from its stored texts: `groundhook kb rebuild"
+            f" {collection}`"
+        ),
+    )
+
+
+def refuse_other_tenancy(collection: str, there: Made, wanted: Made) -> None:
+    """Raise ConfigError if a collection was made with tenants and is declared without, or the
+    reverse: no request would find its documents, or every request."""
+    if there.tenanted != wanted.tenanted:
+        was, now = (
+            ("with" if made.tenanted else "without") + " tenants" for made in (there, wanted)
+        )
+        raise ConfigError(
+            f"collection {collection!r} was made {was}, and is declared {now}",
+            hint=(
+                "declare `tenant_field` as before, or remove its documents and add them again: "
+                f"`groundhook kb remove {collection} --all`"
+            ),
+        )
+
+
+def decided(made: Made, documents: Iterable[Incoming]) -> Made:
+    """Return the settings with the language of the first passages in place of "auto"."""
+    if made.language != "auto":
+        return made
+    texts = (passage.text for document in documents for passage in document.passages)
+    return replace(made, language=language_of(" ".join(islice(texts, _DECIDE))))
+
+
+def refuse_too_long(documents: Sequence[Incoming]) -> None:
+    """Raise StorageError for a document with more passages than a store can number."""
+    for document in documents:
+        if len(document.passages) > MOST_PASSAGES:
+            raise StorageError(
+                f"document {document.document!r} has more than {MOST_PASSAGES} passages",
+                hint="split the file",
+            )
+
+
+def refuse_without_tenant(collection: str, made: Made, tenant: str | None) -> None:
+    """Raise NotPermitted if a collection has tenants and the question has none. Callers check
+    this too; this is the last check."""
+    if made.tenanted and not tenant:
+        raise NotPermitted(
+            f"collection {collection!r} keeps its tenants apart, and the search names none"
+        )
+
+
+def _worded(made: Made) -> str:
+    return f"embedding {made.provider!r} {made.model!r} of {made.dimensions} dimensions"
