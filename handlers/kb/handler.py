@@ -7,9 +7,7 @@ Several questions of one call are embedded together, and each collection receive
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Coroutine, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import lru_cache, partial
 from typing import Any
 
@@ -19,20 +17,17 @@ from groundhook.handlers.kb import items as found_items
 from groundhook.handlers.kb.access import facets_of, filter_of, fit_facets, tenant_seen
 from groundhook.handlers.kb.declared import made_with
 from groundhook.handlers.kb.embed import embed_questions, least_cosine
+from groundhook.handlers.kb.gathered import Gathered, merged, warn
 from groundhook.handlers.kb.graph.base import Graphs
 from groundhook.handlers.kb.language import known_language
 from groundhook.handlers.kb.messages import packed
 from groundhook.handlers.kb.one_collection import (
-    MOST_VALUES,
-    Answered,
     CollectionSearch,
     Declared,
     Part,
     VectorQuery,
     how_to_add,
 )
-from groundhook.handlers.kb.paging import COUNTED
-from groundhook.handlers.kb.ranking import cross_collection
 from groundhook.handlers.kb.store import VectorStore
 from groundhook.host.core.errors import (
     ConfigError,
@@ -44,21 +39,10 @@ from groundhook.host.core.errors import (
 from groundhook.host.core.ports import Embedder, Found, Scope
 from groundhook.host.core.trace import span
 from groundhook.host.core.types.collection_spec import CollectionSpec, EmbeddingSpec
-from groundhook.host.core.types.fields import Scalar
 from groundhook.host.core.types.filters import Filter
-from groundhook.host.core.types.search import FacetCount, Item, KBOptions, SearchRequest, TotalIs
+from groundhook.host.core.types.search import FacetCount, Item, KBOptions, SearchRequest
 
 EmbedderOf = Callable[[CollectionSpec], Embedder]
-
-
-@dataclass
-class _Gathered:
-    """What the collections of one call answered: for each collection the answers to all
-    questions, and the counts of each facet; and the errors of collections."""
-
-    answers: dict[str, list[Answered]] = field(default_factory=dict)
-    facets: dict[str, Counter[Scalar]] = field(default_factory=dict)
-    problems: dict[str, HostError] = field(default_factory=dict)
 
 
 class KBHandler:
@@ -88,7 +72,7 @@ class KBHandler:
         self, queries: Sequence[str], options: KBOptions, scope: Scope, /
     ) -> list[Found]:
         """Search for each question as `search` does, all of them together."""
-        gathered = _Gathered()
+        gathered = Gathered()
         parts = self._parts(options, scope, gathered)
         by_embedding = await self._embedded(queries, parts, gathered)
         return await self._found(len(queries), parts, by_embedding, options, scope, gathered)
@@ -107,7 +91,7 @@ class KBHandler:
         another dimension, and UsageError for another number of texts."""
         if texts is not None and len(texts) != len(vectors):
             raise UsageError(f"{len(texts)} texts were given for {len(vectors)} vectors")
-        gathered = _Gathered()
+        gathered = Gathered()
         parts = self._parts(options, scope, gathered)
         for part in parts:
             _refuse_other_dimensions(part.declared, vectors)
@@ -142,14 +126,14 @@ class KBHandler:
     ) -> Mapping[str, tuple[FacetCount, ...]]:
         """Count the documents that fulfil the filter by the values of the facets' fields, the most
         frequent first. Raises the errors of `count`."""
-        gathered = _Gathered()
+        gathered = Gathered()
         parts = self._parts(options, scope, gathered)
         if gathered.problems:
             raise next(iter(gathered.problems.values()))
-        await _warn(scope, fit_facets([part.declared.spec for part in parts], options))
+        await warn(scope, fit_facets([part.declared.spec for part in parts], options))
         for part in parts:
-            await self._count_facets(part, gathered)
-        return await self._counted(gathered.facets, scope)
+            gathered.add_counts(await self._one.facets(part))
+        return await gathered.counted(scope)
 
     async def fetch_documents(
         self, collection: str, documents: Sequence[str], scope: Scope, /
@@ -178,7 +162,7 @@ class KBHandler:
 
     # ---- steps of a search
 
-    def _parts(self, options: KBOptions, scope: Scope, gathered: _Gathered) -> list[Part]:
+    def _parts(self, options: KBOptions, scope: Scope, gathered: Gathered) -> list[Part]:
         parts = []
         for id in dict.fromkeys(options.collections or ()):
             try:
@@ -208,7 +192,7 @@ class KBHandler:
         return filter_of(spec, options), tenant
 
     async def _embedded(
-        self, queries: Sequence[str], parts: Sequence[Part], gathered: _Gathered
+        self, queries: Sequence[str], parts: Sequence[Part], gathered: Gathered
     ) -> dict[EmbeddingSpec, list[VectorQuery]]:
         """The questions with their vectors, for each embedding that the collections use."""
         embedded: dict[EmbeddingSpec, list[VectorQuery]] = {}
@@ -239,7 +223,7 @@ class KBHandler:
         by_embedding: Mapping[EmbeddingSpec, Sequence[VectorQuery]],
         options: KBOptions,
         scope: Scope,
-        gathered: _Gathered,
+        gathered: Gathered,
     ) -> list[Found]:
         """Search the collections, and merge what they answer to each of so many questions."""
         uncounted = list(fit_facets([part.declared.spec for part in parts], options))
@@ -259,18 +243,18 @@ class KBHandler:
             await _all(
                 [partial(search, part, by_collection[part.declared.spec.id]) for part in parts]
             )
-        await self._report(options, scope, gathered, uncounted)
+        await gathered.report(options, scope, uncounted)
         if options.graph and not any(part.declared.spec.graph for part in parts):
             await scope.warn(
                 "no_graph",
                 "none of the collections has a graph: declare `graph: true` and add the documents"
                 " again",
             )
-        facets = await self._counted(gathered.facets, scope) if options.facets is not None else None
+        facets = await gathered.counted(scope) if options.facets is not None else None
         limit = options.limit or scope.settings.kb.max_results
         answered = [part for part in parts if part.declared.spec.id in gathered.answers]
         return [
-            _merged(
+            merged(
                 [
                     (part.declared.embedded_by, gathered.answers[part.declared.spec.id][number])
                     for part in answered
@@ -290,7 +274,7 @@ class KBHandler:
         *,
         options: KBOptions,
         scope: Scope,
-        gathered: _Gathered,
+        gathered: Gathered,
         several: bool,
     ) -> None:
         id = part.declared.spec.id
@@ -298,49 +282,10 @@ class KBHandler:
             answers = await self._one.search(
                 part, queries, options, scope.settings, several=several
             )
-            await self._count_facets(part, gathered)
+            gathered.add_counts(await self._one.facets(part))
             gathered.answers[id] = answers
         except HostError as exc:
             gathered.problems[id] = exc
-
-    async def _report(
-        self,
-        options: KBOptions,
-        scope: Scope,
-        gathered: _Gathered,
-        uncounted: Sequence[tuple[str, str]],
-    ) -> None:
-        """Warn of collections that could not answer; raise the first error if none could."""
-        problems = [
-            gathered.problems[id]
-            for id in dict.fromkeys(options.collections or ())
-            if id in gathered.problems
-        ]
-        if problems and not gathered.answers:
-            raise problems[0]
-        await _warn(scope, [(problem.code, str(problem)) for problem in problems])
-        await _warn(scope, uncounted)
-
-    async def _count_facets(self, part: Part, gathered: _Gathered) -> None:
-        for name, counted in (await self._one.facets(part)).items():
-            gathered.facets.setdefault(name, Counter()).update(dict(counted))
-
-    async def _counted(
-        self, facets: Mapping[str, Counter[Scalar]], scope: Scope
-    ) -> dict[str, tuple[FacetCount, ...]]:
-        counted = {}
-        for name, counts in facets.items():
-            values = sorted(counts.items(), key=lambda pair: (-pair[1], str(pair[0])))
-            if len(values) > MOST_VALUES:
-                await scope.warn(
-                    "facet_cut",
-                    f"the facet {name!r} has more than {MOST_VALUES} values; the most frequent are"
-                    " returned",
-                )
-            counted[name] = tuple(
-                FacetCount(value=value, count=count) for value, count in values[:MOST_VALUES]
-            )
-        return counted
 
     async def _one_document(self, request: SearchRequest, document: str, scope: Scope) -> Found:
         """The document from the first of the collections that has it. Raises the errors of
@@ -365,39 +310,6 @@ class KBHandler:
         return self._collections[id]
 
 
-def _merged(
-    answers: Sequence[tuple[tuple[str, str, int], Answered]],
-    options: KBOptions,
-    limit: int,
-    facets: Mapping[str, tuple[FacetCount, ...]] | None,
-    *,
-    several: bool,
-) -> Found:
-    """Return what several collections answered to one question, as one result. Each answer comes
-    with the embedding model of its similarities."""
-    lists = [(embedded_by, one.items) for embedded_by, one in answers if one.items]
-    offset = options.offset or 0
-    items = (
-        cross_collection.page(lists, offset, limit)
-        if offset and several
-        else cross_collection.merged(lists)
-    )
-    total = sum(one.total for _, one in answers)
-    exact = total <= COUNTED and all(one.total_is == "exact" for _, one in answers)
-    total_is: TotalIs = "exact" if exact else "at_least"
-    nodes = sorted(
-        (node for _, one in answers for node in one.nodes), key=lambda node: (-node.score, node.id)
-    )
-    return Found(
-        items=items[: options.limit],
-        total=min(total, COUNTED),
-        total_is=total_is,
-        below=sum(one.below for _, one in answers),
-        facets=facets,
-        graph_nodes=tuple(nodes) if options.graph else None,
-    )
-
-
 def _refuse_other_dimensions(declared: Declared, vectors: Sequence[Sequence[float]]) -> None:
     """Raise ConfigError for a vector that the collection's embedding model cannot have made."""
     for vector in vectors:
@@ -419,11 +331,6 @@ def _refuse_other_pages(options: KBOptions, parts: Sequence[Part]) -> None:
             " search depends on how much of it is returned",
             hint=f"set {other} to {'false' if walked else '0'}, or raise the limit instead",
         )
-
-
-async def _warn(scope: Scope, warnings: Any) -> None:
-    for code, text in warnings:
-        await scope.warn(code, text)
 
 
 async def _all(searches: Sequence[Callable[[], Coroutine[Any, Any, None]]]) -> None:
