@@ -256,9 +256,10 @@ async def questions(url: str, dialect: str) -> None:
                     failed.append(str(exc))
                 times.append((time.perf_counter() - began) * 1000)
 
+        # Samples values.
         await database.search(
             SearchRequest(type="db", query="things", models=("thing",), limit=1), scope
-        )  # samples values
+        )
         began = time.perf_counter()
         async with anyio.create_task_group() as tasks:
             for _ in range(TOGETHER):

@@ -65,10 +65,8 @@ class Ready:
 
 def found() -> list[Item]:
     text = "A passage of some length that answers a part of the question. " * 12
-    given = {
-        "content": text,
-        "weight": 0.6,
-    }  # the weight of automatic searches, as the searcher sets it
+    # The weight of automatic searches, as the searcher sets it.
+    given = {"content": text, "weight": 0.6}
     return [
         canned_item(f"k{n}", score=1 - n / 200, citation_id=f"#ref:{n:04x}", **given)
         for n in range(ITEMS)

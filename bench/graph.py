@@ -207,9 +207,8 @@ async def both(
     threshold: float | None = 0.0,
 ) -> tuple[Found, Found]:
     """What is found without and with the graph."""
-    await ask_items(
-        kb, text, collection, graph=True
-    )  # the vector of the question is in the cache from here on
+    # The vector of the question is in the cache from here on.
+    await ask_items(kb, text, collection, graph=True)
     answers = []
     for graph in (False, True):
         began = time.perf_counter()

@@ -195,10 +195,8 @@ async def measured(folder: Path, cache: Path) -> None:
     async with open_engine(workers=1, cache=cache) as engine:
         for script in (run, calling, together):
             await engine.check(script)
-    for workers, where in (
-        (None, "through a worker"),
-        (0, "in process"),
-    ):  # None: as many as a host has
+    # None: as many as a host has.
+    for workers, where in ((None, "through a worker"), (0, "in process")):
         async with open_engine(workers=workers, cache=cache) as engine:
             await whole_runs(engine, run, where)
             calls, bare = list[float](), list[float]()

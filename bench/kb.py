@@ -171,9 +171,8 @@ async def one_size(state: Path, passages: int) -> Cost:
         await while_optimising(kb, state, questions)
         await settled(state)
         shard = bare_shard(state)
-        await (
-            client.stop_worker()
-        )  # hours later it has ended; one that has just added so much takes a tenth of a ms more
+        # Hours later it has ended; one that has just added so much takes a tenth of a ms more.
+        await client.stop_worker()
         name = f"hybrid search with a filter on {passages} passages"
         again, astray = chosen(questions), chosen(strays)
         p50, p95, bare_p50 = await against(kb, shard, again, name)

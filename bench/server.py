@@ -123,12 +123,8 @@ def main() -> None:
 
 
 def run(url: str, port: int, key: str) -> None:
-    for prefer_grpc in (
-        False,
-        True,
-        False,
-        True,
-    ):  # in turns: machines differ from minute to minute
+    # In turns: machines differ from minute to minute.
+    for prefer_grpc in (False, True, False, True):
         anyio.run(
             measure, QdrantSettings(url=url, api_key=key, prefer_grpc=prefer_grpc, grpc_port=port)
         )

@@ -54,10 +54,8 @@ class Linker:
         known = self._find(script)
         if known is not None:
             return known
-        async with (
-            self._linking,
-            AsyncExitStack() as stack,
-        ):  # turns that begin together compile once
+        # Turns that begin together compile once.
+        async with self._linking, AsyncExitStack() as stack:
             known = self._find(script)
             if known is not None:
                 return known

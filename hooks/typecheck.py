@@ -126,9 +126,8 @@ def _describe(finding: _Finding, declarations: str) -> tuple[str, str]:
     missing = _NO_NAME.match(message)
     if missing and missing[1] in _MISSING:
         return f"TS{finding.code}: {missing[1]!r} is not offered by this host", _MISSING[missing[1]]
-    other = (
-        _NOT_IN_UNION.match(message) if finding.code in (2322, 2345) else None
-    )  # 2820 names the nearest by itself
+    # 2820 names the nearest by itself.
+    other = _NOT_IN_UNION.match(message) if finding.code in (2322, 2345) else None
     union = (
         re.search(rf"^ *export type {other[2]} = (.*);$", declarations, re.MULTILINE)
         if other

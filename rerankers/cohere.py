@@ -102,11 +102,8 @@ def _translated_errors() -> Iterator[None]:
         raise RequestFailed(0, "no answer in time") from exc
     except httpx.HTTPError as exc:
         raise RequestFailed(0, str(exc) or exc.__class__.__name__) from exc
-    except (
-        ValueError,
-        TypeError,
-        AttributeError,
-    ) as exc:  # the client builds its values from the answer without checking them
+    # The client builds its values from the answer without checking them.
+    except (ValueError, TypeError, AttributeError) as exc:
         with parsing(NAME):
             raise ValueError("the wrong shape") from exc
 

@@ -24,12 +24,8 @@ from groundhook.handlers.db.collation import fold
 from groundhook.handlers.db.schema import Schema
 
 SUFFIX = "__text"  # of an index's name, after the table's name
-FTS5_SUFFIXES = (
-    "_config",
-    "_data",
-    "_docsize",
-    "_idx",
-)  # of FTS5's own tables, after the name of the index
+# Of FTS5's own tables, after the name of the index.
+FTS5_SUFFIXES = ("_config", "_data", "_docsize", "_idx")
 MAX_COLUMNS = 16  # in an index of MariaDB
 MAX_NAME = 56  # of a table's name, so that the index's name is not too long for PostgreSQL
 MAX_WORD = 60  # characters of an indexed word; MariaDB's limit is 84

@@ -137,10 +137,8 @@ _CLUES: tuple[tuple[str, Callable[[str, str], HostError]], ...] = (
         ),
         _no_column,
     ),
-    (
-        r"operator does not exist|function .* does not exist",
-        _no_column,
-    ),  # the column has another type
+    # The column has another type.
+    (r"operator does not exist|function .* does not exist", _no_column),
     (r"database .* does not exist|unknown database", _no_database),
     (
         (

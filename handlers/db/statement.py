@@ -116,10 +116,8 @@ class _SelectBuilder:
         )
         fixed = [one for one in dsl.wheres if own and _has_fixed_shape(schema, one)]
         rest = [one for one in dsl.wheres if not (own and _has_fixed_shape(schema, one))]
-        wheres = [
-            *self.conditions.all_of(self.root, rest),
-            *self.root.row_limits(),
-        ]  # also joins the tables it needs
+        # Also joins the tables it needs.
+        wheres = [*self.conditions.all_of(self.root, rest), *self.root.row_limits()]
         if self.root.joined or not own:
             return self._rows(names, limit).where(
                 *self.conditions.all_of(self.root, fixed), *wheres
@@ -217,9 +215,8 @@ class _SelectBuilder:
         return self._from([sa.literal(1).label("one")]).group_by(*groups)
 
     def _from(self, columns: Sequence[Any]) -> sa.Select[Any]:
-        wheres = self.conditions.all_of(
-            self.root, self.dsl.wheres
-        )  # first, since it joins the tables it needs
+        # First, since it joins the tables it needs.
+        wheres = self.conditions.all_of(self.root, self.dsl.wheres)
         return (
             sa.select(*columns)
             .select_from(self.root.source())

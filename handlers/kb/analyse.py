@@ -1,12 +1,11 @@
 """Cuts text into weighted tokens for the search by words: sparse vectors for BM25, the same for
 every engine.
 
-Tokens fit the script, span by span: words by their stems; beside the words of Hebrew and Arabic,
-where prefixes and suffixes are written onto the word, their runs of three letters; pairs of letters
-where no spaces part words. What looks like a code ("AB-1234/x", "search.kb", "C++") is a token
-whole, and so are its parts. No word is omitted, but those that questions are made of ("how do I")
-count less in a question: in documents that ask nothing they are rare, and would weigh as much as
-its topic.
+The tokens depend on the script of each span. Words are cut to their stems. Words of Hebrew and
+Arabic, which carry prefixes and suffixes, also give their runs of three letters. Scripts without
+spaces between words give pairs of letters. A code ("AB-1234/x", "search.kb", "C++") is one token,
+and its parts are tokens too. No word is omitted, but words that questions consist of ("how do I")
+count less in a question: they are rare in most documents, and would weigh as much as its topic.
 
 A vector holds the BM25 weight of each token's frequency; the engine multiplies by the inverse
 document frequency (Robertson and Zaragoza: The Probabilistic Relevance Framework, 2009). A
@@ -28,7 +27,7 @@ import Stemmer
 
 from groundhook.handlers.kb.language import SCRIPTS, filling_words, normalised, script_of, stemmers
 
-# What the low bits of an index say of its token; 0 of a word. 2 was a single Chinese character:
+# The kind of a token, in the low bits of its index; 0 is a word. 2 was a single Chinese character:
 # collections made by earlier versions have such tokens.
 _RUN, _CODE, _KIND = 1, 3, 3
 
@@ -47,28 +46,19 @@ _SPANS = re.compile(
     )
     + "|(?P<digits>\\d+)|(?P<other>[^\\W\\d_]+)"
 )
-_QUOTED = re.compile(
-    "(?<=[א-ת])[\"'’׳״](?=[א-ת])"
-)  # within Hebrew acronyms, and of sounds that Hebrew has no letter for
-_ARABIC_MARKS = re.compile(
-    "[\u0610-\u061a\u0640\u064b-\u065f\u0670\u06d6-\u06ed]"
-)  # short vowels, and the stretching of words
+# Marks within Hebrew acronyms, and of sounds that Hebrew has no letter for.
+_QUOTED = re.compile("(?<=[א-ת])[\"'’׳״](?=[א-ת])")
+# Short vowels, and the stretching of words.
+_ARABIC_MARKS = re.compile("[\u0610-\u061a\u0640\u064b-\u065f\u0670\u06d6-\u06ed]")
 _JOINS_CODES = re.compile("[0-9_./:@#+]")
-_LIKE_CODES = re.compile(
-    r"\A(?=\D*\d)(?=\d*\D)|[_./:@#+]"
-)  # looks for a digit once, not from every letter
-_LONGEST = 48  # characters of a word worth remembering
-_REMEMBERED = 1 << 16
+# The lookaheads search for a digit once, not from every letter.
+_LIKE_CODES = re.compile(r"\A(?=\D*\d)(?=\d*\D)|[_./:@#+]")
+_LONGEST = 48  # characters of the longest word that is cached
+_CACHED = 1 << 16
 
 _RUNS = {"hebrew": 3, "arabic": 3}  # length of the runs of letters beside words
-_UNSPACED = {
-    "cjk": 2,
-    "hangul": 2,
-    "thai": 3,
-    "lao": 3,
-    "khmer": 3,
-    "myanmar": 3,
-}  # length of the runs in place of words
+# Length of the runs that replace words.
+_UNSPACED = {"cjk": 2, "hangul": 2, "thai": 3, "lao": 3, "khmer": 3, "myanmar": 3}
 
 
 class Weights(NamedTuple):
@@ -76,8 +66,8 @@ class Weights(NamedTuple):
 
     saturation: float = 0.9  # k of BM25
     lengths: float = 0.6  # b of BM25
-    run: float = 0.75  # of a run of letters against a word, in a question
-    filling: float = 0.3  # of a word that questions are made of
+    run: float = 0.75  # of a run of letters in a question; a word has 1
+    filling: float = 0.3  # of a word that questions consist of
 
 
 WEIGHTS = Weights()
@@ -130,11 +120,11 @@ class _Cutter(dict[str, tuple[int, ...]]):
     often."""
 
     def __init__(self, language: str) -> None:
-        # Without a memory of their own, which takes four times as long as stemming.
+        # 0: without their own cache, which takes four times as long as stemming.
         self._stemmers = {
             script: Stemmer.Stemmer(name, 0) for script, name in stemmers(language).items()
         }
-        # A number means as much as a word, so it is cut like the words around it.
+        # A number is cut like the words around it, so that both weigh the same.
         self._runs = _RUNS | ({"digits": 3} if script_of(language) in _RUNS else {})
         self._filling = frozenset(index for word in filling_words(language) for index in self[word])
 
@@ -154,20 +144,19 @@ class _Cutter(dict[str, tuple[int, ...]]):
             ]
         )
         if len(word) <= _LONGEST:
-            if len(self) >= _REMEMBERED:
+            if len(self) >= _CACHED:
                 self.clear()
             self[word] = found
         return found
 
     def weight(self, index: int, weights: Weights) -> float:
-        """Of a token of a question."""
+        """Return the weight of a token in a question."""
         beside = weights.run if index & _KIND == _RUN else 1.0
         return beside * (weights.filling if index in self._filling else 1.0)
 
     def tokens(self, chunk: str) -> list[str]:
-        if (
-            chunk.isascii() and chunk.isalpha()
-        ):  # most are, and then there is nothing else to look for
+        # The usual case, in which nothing else has to be checked.
+        if chunk.isascii() and chunk.isalpha():
             return [*self._word("latin", chunk)]
         chunk = _ARABIC_MARKS.sub("", _QUOTED.sub("", chunk))
         parts = _PARTS.findall(chunk)
@@ -181,16 +170,14 @@ class _Cutter(dict[str, tuple[int, ...]]):
             yield from (
                 runs(text, _UNSPACED[script]) if script in _UNSPACED else self._word(script, text)
             )
-        if (
-            len(spans) > 1 and part.isascii()
-        ):  # letters and digits: "RTX4090" is also looked for as "RTX 4090"
+        # Letters and digits: "RTX4090" also matches "RTX 4090".
+        if len(spans) > 1 and part.isascii():
             yield part
 
     def _word(self, script: str, word: str) -> Iterator[str]:
         stemmer = self._stemmers.get(script)
-        if stem := folded(
-            stemmer.stemWord(word) if stemmer else word
-        ):  # of a mark that no letter carries nothing is left
+        # Nothing is left of a mark without a letter.
+        if stem := folded(stemmer.stemWord(word) if stemmer else word):
             yield stem
         if script in self._runs:
             yield from (f"#{run}" for run in runs(f"_{folded(word)}_", self._runs[script]))

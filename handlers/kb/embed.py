@@ -49,10 +49,10 @@ class EmbedsInContext(Protocol):
 
 @runtime_checkable
 class FallsBack(Protocol):
-    """An embedder that computes with less than its usual means where those are not to be had."""
+    """An embedder that uses a slower engine when its usual one is unavailable."""
 
     async def fallback(self) -> str:
-        """Why it does so, and what that costs; "" where it does not."""
+        """Return the reason and the cost; "" while the usual engine is in use."""
         ...
 
 

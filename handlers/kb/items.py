@@ -1,4 +1,4 @@
-"""Items of a search, made of what a store answers. Pure."""
+"""Converts the answers of a store to items of a search. Pure."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from groundhook.host.core.types.base import unvalidated
 from groundhook.host.core.types.collection_spec import CollectionSpec
 from groundhook.host.core.types.search import Extent, Item, Sentences
 
-# Items are made of what a store says, whose types are right: validating ten takes as long as all
-# else that a search does on this side of the store.
+# Items are made without validation, since a store's values have the right types: validating ten
+# items takes as long as everything else in a search outside the store.
 _ITEM = vars(Item(type="kb"))
-_ITEM_SAID = {
+_ITEM_SET = {
     "type",
     "key",
     "title",
@@ -27,7 +27,7 @@ _ITEM_SAID = {
     "extent",
     "data",
 }
-_EXTENT_SAID = {"start", "end"}
+_EXTENT_SET = {"start", "end"}
 
 
 def items(
@@ -54,9 +54,8 @@ def narrowed(items: Sequence[Item], query: str, language: str, tokens: int) -> t
 
 def _cut_down(item: Item, part: passage.Part) -> Item:
     assert item.extent is not None
-    repeated = len(item.content) - (
-        item.extent.end - item.extent.start
-    )  # the header of a table that goes on
+    # The header of a table that continues.
+    repeated = len(item.content) - (item.extent.end - item.extent.start)
     begin = item.extent.start - repeated
     start = max(item.extent.start, begin + part.start)
     sentences = {"first": part.first, "last": part.last, "of": part.of}
@@ -102,8 +101,8 @@ def item(spec: CollectionSpec, hit: Hit, score: float) -> Item:
         "document_id": hit.document,
         "collection": spec.id,
         "extent": unvalidated(
-            Extent, {"start": hit.start, "end": hit.end, "sentences": None}, _EXTENT_SAID
+            Extent, {"start": hit.start, "end": hit.end, "sentences": None}, _EXTENT_SET
         ),
         "data": dict(hit.fields) or None,
     }
-    return unvalidated(Item, fields, _ITEM_SAID)
+    return unvalidated(Item, fields, _ITEM_SET)

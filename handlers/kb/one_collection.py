@@ -25,7 +25,7 @@ from groundhook.host.core.types.filters import Filter
 from groundhook.host.core.types.search import Extent, GraphNode, Item, KBOptions, TotalIs
 
 MOST_VALUES = 100  # of a facet
-_WIDEST = 2000  # passages that are compared for a search that wants such that differ
+_WIDEST = 2000  # passages compared for a search with `diversity`
 
 # Share of the threshold that a passage reached through the graph must have: it answers because of
 # its subject. At the default threshold, .76 of the second documents of bench/graph_questions are
@@ -174,8 +174,8 @@ class CollectionSearch:
     async def _answers(
         self, declared: Declared, questions: Sequence[Question], options: KBOptions
     ) -> list[Answer]:
-        """What the store answers; passages that differ, where that is wanted: they are chosen from
-        more."""
+        """Return the store's answers. With `diversity`, passages that differ are selected from a
+        larger answer."""
         if not options.diversity:
             return await self._ask(declared, questions)
         similarity = declared.embedder.similarity
@@ -190,8 +190,8 @@ class CollectionSearch:
         return chosen
 
     async def _ask(self, declared: Declared, questions: Sequence[Question]) -> list[Answer]:
-        """The store's answers. A question in another language than the collection's has its
-        language taken off its vector. The collection's languages are those of its last answer; if
+        """Return the store's answers. The language of a question is taken off its vector if it is
+        not the collection's. The collection's languages are those of its last answer; if
         they have changed, the questions are sent again."""
         id, made = declared.spec.id, declared.made
         languages = self._languages.get(id, {})

@@ -60,5 +60,5 @@ async def outdated(
 
 
 async def fallback(embedder: Embedder) -> str:
-    """Return why an embedder computes with less than its usual means; "" if it does not."""
+    """Return why an embedder uses a slower engine; "" if it uses its usual one."""
     return await embedder.fallback() if isinstance(embedder, FallsBack) else ""

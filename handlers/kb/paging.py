@@ -17,8 +17,8 @@ from groundhook.host.core.types.search import TotalIs
 
 POOL = 80  # passages of each ranking that are fused, at least
 COUNTED = 1_000  # matches that are counted exactly
-_GROUPED = 2_000  # passages that are looked at where few of each document are wanted
-_DIGITS = 9  # of a similarity: beyond them, equal ones differ
+_GROUPED = 2_000  # passages that are read for a search with few passages of each document
+_DIGITS = 9  # of a similarity: further digits are rounding errors
 
 P = TypeVar("P", bound=Hashable)
 DocumentOf = Callable[[P], Hashable]

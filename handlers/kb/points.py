@@ -21,8 +21,8 @@ DENSE, WORDS = "dense", "bm25"  # the two vectors of a point
 HEADINGS = " › "  # between the headings above a passage
 FIRST = "first"  # of the payload: the first passage of its document
 LANGUAGE = "language"  # of the payload: see `language`
-_PRIOR_LENGTH, _PRIOR_PASSAGES = 700, 32  # the mean length before a collection has one of its own
-_TELLING = 120  # characters from which on languages of one script can be distinguished
+_PRIOR_LENGTH, _PRIOR_PASSAGES = 700, 32  # the assumed mean length, and how many passages it equals
+_TELLING = 120  # characters of a text that show which language of its script it is in
 _UNCHANGED = ("passage", "content", "heading", "page", "start", "end")
 _unchanged_of = itemgetter(*_UNCHANGED)
 

@@ -111,11 +111,8 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
     try:
         until, now = parsedate_to_datetime(value), parsedate_to_datetime(headers.get("date", ""))
         return min(max((until - now).total_seconds(), 0.0), 86_400.0)
-    except (
-        ValueError,
-        TypeError,
-        OverflowError,
-    ):  # not a date, or one date with a time zone and one without
+    # Not a date, or one date with a time zone and one without.
+    except (ValueError, TypeError, OverflowError):
         return None
 
 

@@ -174,9 +174,8 @@ def _phrase_at(words: Sequence[_Word], at: int, language: str) -> tuple[int, flo
     quantity = " ".join(other.low for other in words[at : at + 2])
     if quantity in QUANTITIES:
         return at + 2, 1
-    acronym = (
-        len(word.text) > 1 and word.text.isupper()
-    )  # IT, AI: a name even at the start of a sentence
+    # IT, AI: a name even at the start of a sentence.
+    acronym = len(word.text) > 1 and word.text.isupper()
     name = (
         capitals
         and word.capital

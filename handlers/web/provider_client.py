@@ -80,10 +80,8 @@ class ProviderClient:
             yield
         except TimeoutError as exc:
             raise timeout_error(self._provider, timeout) from exc
-        except (
-            aiohttp.ClientError,
-            ValueError,
-        ) as exc:  # ValueError: a URL or header that cannot be sent
+        # ValueError: a URL or header that cannot be sent.
+        except (aiohttp.ClientError, ValueError) as exc:
             raise unreachable_error(self._provider, self._access.host, exc) from exc
 
 

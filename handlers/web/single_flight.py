@@ -20,9 +20,8 @@ T = TypeVar("T")
 @dataclass
 class _Call(Generic[T]):
     done: anyio.Event = field(default_factory=anyio.Event)
-    values: list[T] = field(
-        default_factory=list
-    )  # one value after success, none before and after a failure
+    # One value after success, none before and after a failure.
+    values: list[T] = field(default_factory=list)
     error: Exception | None = None
 
 

@@ -242,9 +242,8 @@ class _Check:
             )
         done = spec.entities.extractor.partition(":")[0]
         at = checked.place(("entities", "extractor"))
-        if (
-            done == SPACY and (missing := not_installed(spec.entities.extractor)) is not None
-        ):  # it may be where the app will run
+        # It may be where the app will run.
+        if done == SPACY and (missing := not_installed(spec.entities.extractor)) is not None:
             self.found.append(Problem("warning", missing.message, at, missing.hint, missing.code))
         if done == BUILTIN and (unknown := unknown_kinds(spec.entities)):
             hint = (

@@ -20,9 +20,8 @@ from groundhook.host.core.errors import ConfigError, HostError
 from groundhook.host.core.hook_engine import HookEngine, HookScript
 from groundhook.host.core.problems import Problem, problems_of
 
-FIXED = frozenset(
-    {"turn_timeout_ms"}
-)  # of the app's settings: all others hold from the start to the end
+# Of the app's settings: all others hold from the start to the end.
+FIXED = frozenset({"turn_timeout_ms"})
 
 DECLARATIONS = "the declarations"  # collections, models, connectors and MCP servers
 

@@ -39,9 +39,8 @@ _OWN_HOST = ("endpoint", "tei")  # rerankers without a default address
 def wrong_values(layer: Layer) -> Iterator[Problem]:
     """Yield the problems with one layer. Values of a wrong type, which the schema reports, and
     unset variables are skipped."""
-    from groundhook.handlers.db.question.vocabulary import (
-        languages as readable,
-    )  # needs time to load, and few commands check
+    # Needs time to load, and few commands check.
+    from groundhook.handlers.db.question.vocabulary import languages as readable
     from groundhook.handlers.web.stopwords import code_of
     from groundhook.handlers.web.stopwords import languages as understood
     from groundhook.handlers.web.urls import bare

@@ -21,12 +21,8 @@ from groundhook.host.core.exception_groups import leaves
 FAILED = 1
 INTERRUPTED = 130
 READER_GONE = 141
-UNWRITABLE = (
-    errno.ENOSPC,
-    errno.EDQUOT,
-    errno.EFBIG,
-    errno.EIO,
-)  # what a file that takes the output may answer
+# What a file that takes the output may answer.
+UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
 Work = Callable[[], Awaitable[int]]
 

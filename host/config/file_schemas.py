@@ -79,10 +79,11 @@ def _lenient(schema: Mapping[str, Any], model: type[BaseModel] | None) -> dict[s
         return {"anyOf": [section, {"type": "boolean"}]}
     if issubclass(model, Listed):
         return {"anyOf": [section, {"type": "array"}, {"type": "string"}]}
+    # It reads a short form as well.
     if any(
         each.info.mode == "before"
         for each in model.__pydantic_decorators__.model_validators.values()
-    ):  # it reads a short form as well
+    ):
         return {"anyOf": [section, {"not": {"type": "object"}}]}
     return section
 

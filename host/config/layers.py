@@ -50,11 +50,8 @@ class Layer:
         return raw if holds_variable(raw) else value
 
 
-_RETURNED = {
-    "search.citation": "citation",
-    "options.": "",
-    "mcp.servers": "mcp_servers",
-}  # path in `Settings` → its name in what Create returns
+# Path in `Settings` → its name in what Create returns.
+_RETURNED = {"search.citation": "citation", "options.": "", "mcp.servers": "mcp_servers"}
 
 DEFAULTS = Layer(name="defaults", data=Settings().model_dump())
 

@@ -117,9 +117,8 @@ def _stray(document: Document, stray: Stray, more: str = "") -> ConfigError:
 def _wrong(
     document: Document, normal: Normal, path: Path, message: str, environment: Environment
 ) -> ConfigError:
-    path = tuple(
-        step for step in path if step != "bool" and "[" not in str(step)
-    )  # of a value with several types: their names
+    # Of a value with several types: their names.
+    path = tuple(step for step in path if step != "bool" and "[" not in str(step))
     written = normal.written(path)
     place = document.place(written)
     if message == "field required":
@@ -128,9 +127,8 @@ def _wrong(
     message = without_values(message, found, environment)
     if found is None:  # which YAML places in the line after
         place = document.place(written, of="key")
-    instead = (
-        "" if written[-1:] == (KEY_VARIABLE,) else _instead(message, found)
-    )  # where keys are written by mistake
+    # Where keys are written by mistake.
+    instead = "" if written[-1:] == (KEY_VARIABLE,) else _instead(message, found)
     return ConfigError(f"{dotted(written)!r}: {message}{instead}", place=place)
 
 

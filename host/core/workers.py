@@ -31,9 +31,8 @@ REQUEST, ANSWER, REFUSAL, POST = range(4)
 HEADER = struct.Struct("<I")
 LARGEST_FRAME = 512 * 1024 * 1024
 
-Incoming = Callable[
-    ["Link", int | None, str, Any], None
-]  # link, request id (None: a post), operation, body
+# Link, request id (None: a post), operation, body.
+Incoming = Callable[["Link", int | None, str, Any], None]
 
 
 def pack(kind: int, id: int, operation: str, body: Any) -> bytes:

@@ -36,11 +36,8 @@ def problems_of(arguments: Mapping[str, Any], validator: Validator | None) -> li
             _first(validator.iter_errors(dict(arguments))),
             key=lambda error: [str(step) for step in error.path],
         )
-    except (
-        Unresolvable,
-        RecursionError,
-        ArithmeticError,
-    ):  # ArithmeticError: `multipleOf` with a fraction and a number that is too large
+    # ArithmeticError: `multipleOf` with a fraction and a number that is too large.
+    except (Unresolvable, RecursionError, ArithmeticError):
         return []
     return [_describe(error) for error in errors]
 

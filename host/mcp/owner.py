@@ -48,9 +48,8 @@ class Job:
     work: Callable[[Session, Job], Awaitable[Any]]
     is_repeatable: bool = True
     repeated: bool = False
-    caller_scope: anyio.CancelScope = field(
-        default_factory=anyio.CancelScope
-    )  # the caller's wait, which ends at the deadline
+    # The caller's wait, which ends at the deadline.
+    caller_scope: anyio.CancelScope = field(default_factory=anyio.CancelScope)
     work_scope: anyio.CancelScope = field(default_factory=anyio.CancelScope)
     done: anyio.Event = field(default_factory=anyio.Event)
     result: Any = None

@@ -276,9 +276,8 @@ async def open_servers(
     except BaseExceptionGroup as group:
         if len(group.exceptions) > 1:
             raise
-        raise group.exceptions[0] from group.exceptions[
-            0
-        ].__cause__  # the error of the caller's block, unwrapped
+        # The error of the caller's block, unwrapped.
+        raise group.exceptions[0] from group.exceptions[0].__cause__
 
 
 def _not_allowed(spec: ServerSpec, tool: str) -> UsageError:

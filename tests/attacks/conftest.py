@@ -45,13 +45,8 @@ LIMITS = {
     "argument_kb": 64,
     "result_kb": 256,
 }
-WIDE = {
-    **LIMITS,
-    "cpu_ms": 20000,
-    "wall_ms": 20000,
-    "heap_mb": 1024,
-    "memory_mb": 1200,
-}  # for what is to reach V8's own limits
+# For what is to reach V8's own limits.
+WIDE = {**LIMITS, "cpu_ms": 20000, "wall_ms": 20000, "heap_mb": 1024, "memory_mb": 1200}
 NEIGHBOUR = """
 function Create(ctx, messages) {
   const question = messages[messages.length - 1].content;
@@ -108,9 +103,8 @@ class Arena:
     kb: CannedSource
     web: CannedSource  # asked by hostile hooks only
     numbers: count[int] = field(default_factory=count)
-    slow: list[float] = field(
-        default_factory=list
-    )  # seconds of the neighbour's turns under the last attack
+    # Seconds of the neighbour's turns under the last attack.
+    slow: list[float] = field(default_factory=list)
     quiet: float = 0.0  # seconds of a turn of the neighbour's when nothing else runs
     stop: float = 0.0  # the event loop's longest stop under the last attack, in seconds
 
@@ -278,9 +272,8 @@ async def arena(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Arena
         app, environment={}, sources=sources, connectors={"script": ScriptedConnector(spec)}
     ) as host:
         made = Arena(host, app, kb, web)
-        async with (
-            anyio.create_task_group() as tasks
-        ):  # several at once, so that both workers are there
+        # Several at once, so that both workers are there.
+        async with anyio.create_task_group() as tasks:
             for _ in range(6):
                 tasks.start_soon(made.neighbour)
         await made.before()

@@ -58,9 +58,8 @@ def test_a_changed_embedding_is_found_refused_and_rebuilt(
 def test_a_rebuild_that_goes_on_tells_of_the_whole_and_of_what_was_done_before(
     groundhook: Groundhook, shop: Path
 ) -> None:
-    (shop / "kb/notes~new.kb.yao").write_text(
-        OTHER, encoding="utf-8"
-    )  # what a rebuild that was stopped leaves
+    # What a rebuild that was stopped leaves.
+    (shop / "kb/notes~new.kb.yao").write_text(OTHER, encoding="utf-8")
     assert groundhook("kb", "add", "notes~new", "docs").code == 0
     (shop / "kb/notes~new.kb.yao").unlink()
     (shop / "docs/inks.md").write_text("# Inks\n\nInk is blue.\n", encoding="utf-8")

@@ -122,9 +122,8 @@ def test_documents_that_were_whole_are_there(
     assert outcomes.count("added") == 24 - outcomes.count("unchanged")
     every = sum(each["chunks"] for each in groundhook("kb", "list", "--json").lines[0]["documents"])
     again = len(texts(service.requests)) - (every - sum(map(len, before)))
-    assert (
-        0 <= again <= (CORES - 1) * max(map(len, before))
-    )  # the answer to another core's call may have been under way
+    # The answer to another core's call may have been under way.
+    assert 0 <= again <= (CORES - 1) * max(map(len, before))
 
 
 @pytest.mark.parametrize("command", ["add", "import"])

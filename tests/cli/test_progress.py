@@ -66,7 +66,6 @@ def test_what_is_not_known_in_all_is_counted() -> None:
 
 @pytest.mark.parametrize("json", [True, False])
 def test_programs_get_no_hint(json: bool) -> None:
-    with progress(
-        Report(json=json), "adding", str
-    ) as lines:  # the tests' standard error is not a terminal
+    # The tests' standard error is not a terminal.
+    with progress(Report(json=json), "adding", str) as lines:
         assert (lines is None) == json

@@ -74,9 +74,8 @@ def test_every_command_has_help(here: Groundhook, command: list[str]) -> None:
     ran = here(*command, "--help")
     assert (ran.code, ran.err) == (0, "")
     assert ran.out.startswith("Usage: groundhook")
-    assert not re.search(
-        r"\w\.\.\.$", ran.out.partition("\nCommands:\n")[2], re.MULTILINE
-    )  # no sentence is broken off
+    # No sentence is broken off.
+    assert not re.search(r"\w\.\.\.$", ran.out.partition("\nCommands:\n")[2], re.MULTILINE)
 
 
 HEAVY = {

@@ -169,9 +169,8 @@ async def test_a_timeout_of_sampling_is_cached(
         began = anyio.current_time()
         for _ in range(2):
             await naps.search("note 7", "note")
-        assert (
-            anyio.current_time() - began < 3
-        )  # looking at the values twice would take four seconds
+        # Looking at the values twice would take four seconds.
+        assert anyio.current_time() - began < 3
     assert [code for code, _ in naps.warnings].count("db_sample") == 3
 
 

@@ -108,9 +108,8 @@ def test_an_invalid_query_is_an_error_with_a_hint(
 
 @pytest.mark.parametrize("op", ["=", "!="])
 def test_a_condition_without_a_value_is_an_error_and_not_a_search_for_null(op: str) -> None:
-    query = parse(
-        {"model": "product", "wheres": [{"field": "rating", "op": op}]}
-    )  # as a script's `undefined` arrives
+    # As a script's `undefined` arrives.
+    query = parse({"model": "product", "wheres": [{"field": "rating", "op": op}]})
     with pytest.raises(SourceError, match="the condition on 'rating' has no value"):
         linter.checked(query, {"product": SCHEMA})
 

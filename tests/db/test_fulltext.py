@@ -237,9 +237,8 @@ ATTACKS = (
 )
 
 
-@pytest.mark.parametrize(
-    "kind", ["sqlite"], indirect=True
-)  # servers have roles: see test_attacks_servers
+# Servers have roles: see test_attacks_servers.
+@pytest.mark.parametrize("kind", ["sqlite"], indirect=True)
 async def test_the_search_connection_is_read_only_with_an_index_too(url: str) -> None:
     await execute(url, "CREATE TABLE note__text_other (a)")
     engine = engine_for(url, timeout_ms=5000, connections=1, result_kb=100)

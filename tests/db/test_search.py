@@ -79,11 +79,8 @@ async def test_a_count_that_times_out_keeps_the_rows_with_a_warning(
                 "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?) INSERT"
                 " INTO note (id, title, kind, done) SELECT i, CASE WHEN i <= ? THEN 'öl' ELSE ?"
                 " END, 'memo', 0 FROM n",
-                (
-                    slow,
-                    quick,
-                    "ä" * 10_000,
-                ),  # each takes half a millisecond or more to be held against the pattern
+                # Each takes half a millisecond or more to be held against the pattern.
+                (slow, quick, "ä" * 10_000),
             )
             connection.commit()
         shop = Shop(database, "")

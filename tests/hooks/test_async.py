@@ -285,11 +285,8 @@ async def test_promises_of_a_class_of_the_hooks_own_keep_their_class(hooks: Hook
     """
     returned = await hooks.create(source, services)
     assert returned is not None
-    assert returned.metadata == {
-        "value": 12,
-        "made": 6,
-        "lost": True,
-    }  # as without a host: one for each `then`, and for `await`
+    # As without a host: one for each `then`, and for `await`.
+    assert returned.metadata == {"value": 12, "made": 6, "lost": True}
     assert [message.rpartition("threw ")[2] for _, message in services.warnings] == ["lost"]
 
 

@@ -13,9 +13,8 @@ from groundhook.hooks.api.table import CALLS, LAZY_GLOBALS
 
 PAGE = (Path(__file__).parents[2] / "docs/hooks.md").read_text(encoding="utf-8")
 SECTIONS = re.split(r"^## ", PAGE, flags=re.MULTILINE)
-FOR_AUTHORS = [
-    call for call in CALLS if call.js.replace(".", "").isidentifier()
-]  # others are for the JavaScript side alone
+# Others are for the JavaScript side alone.
+FOR_AUTHORS = [call for call in CALLS if call.js.replace(".", "").isidentifier()]
 
 
 def is_named(call: HostCall) -> bool:

@@ -58,9 +58,8 @@ def test_they_compile_without_a_complaint(tmp_path: Path) -> None:
 
 
 def test_every_row_of_the_table_can_be_called(tmp_path: Path) -> None:
-    offered = [
-        call for call in CALLS if call.group or call.ts
-    ]  # others are for the JavaScript side alone
+    # Others are for the JavaScript side alone.
+    offered = [call for call in CALLS if call.group or call.ts]
     declarations = typings()
     assert len(offered) > 15
     assert mistakes(tmp_path, declarations, uses(call.js for call in offered)) == []

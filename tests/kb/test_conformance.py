@@ -476,9 +476,8 @@ async def test_searches_see_the_old_version_or_the_new_one_and_never_a_part(
         async with anyio.create_task_group() as tasks:
 
             async def watch() -> None:
-                while (
-                    len(seen) < 6 or len(set.union(*seen)) < 2
-                ):  # however quick searches are beside a put
+                # However quick searches are beside a put.
+                while len(seen) < 6 or len(set.union(*seen)) < 2:
                     seen.append(await versions(other))
                 tasks.cancel_scope.cancel()
 

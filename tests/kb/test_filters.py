@@ -169,13 +169,11 @@ def drawn(chance: random.Random) -> dict[str, Any]:
 def stocked() -> Iterator[tuple[Collection, list[dict[str, Any]]]]:
     """Documents of two passages with random payloads, some of which are there once more for a
     tenant who must not be seen."""
-    chance = random.Random(
-        random.randrange(2**32)
-    )  # the seed comes from pytest-randomly, which prints it
+    # The seed comes from pytest-randomly, which prints it.
+    chance = random.Random(random.randrange(2**32))
     payloads = [drawn(chance) for _ in range(16)]
-    memory = (
-        "/dev/shm" if Path("/dev/shm").is_dir() else None
-    )  # each document is synced to the disk
+    # Each document is synced to the disk.
+    memory = "/dev/shm" if Path("/dev/shm").is_dir() else None
     with tempfile.TemporaryDirectory(dir=memory) as folder:
         collection: Collection | None = None
         for tenant, number in [

@@ -477,6 +477,5 @@ async def test_the_time_left_is_right_from_the_first_line_on(opens: Opens, write
     assert shown[0][0] < 8
     assert len(shown) > 3
     for at, left in shown:
-        assert left == pytest.approx(
-            Clocked.seconds - at, rel=0.25, abs=4
-        )  # calls that are under way
+        # Calls that are under way.
+        assert left == pytest.approx(Clocked.seconds - at, rel=0.25, abs=4)

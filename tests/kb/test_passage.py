@@ -49,9 +49,8 @@ def test_a_part_is_of_its_chunk_by_whole_units_and_the_same_every_time(
         assert part.header in content
         assert 1 <= part.first <= part.last <= part.of == len(every)
         assert (part.start, part.end) == (every[part.first - 1].start, every[part.last - 1].end)
-        named = (
-            every[part.first - 1].kind == "row" and part.last == part.first + 1
-        )  # names of columns and the first row
+        # Names of columns and the first row.
+        named = every[part.first - 1].kind == "row" and part.last == part.first + 1
         announced = any(announces(content, at) for at in range(part.first - 1, part.last - 1))
         if part.first < part.last and not part.header and not named and not announced:
             assert estimated_tokens(content[part.start : part.end]) <= SPARE * most

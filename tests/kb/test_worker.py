@@ -388,9 +388,8 @@ async def test_closing_leaves_no_thread_no_file_and_no_process_of_ours(
 
 
 def _threads() -> set[threading.Thread]:
-    return {
-        thread for thread in threading.enumerate() if "AnyIO" not in thread.name
-    }  # those are kept for any process that wants one
+    # Those are kept for any process that wants one.
+    return {thread for thread in threading.enumerate() if "AnyIO" not in thread.name}
 
 
 async def test_opening_starts_nothing(state: Path, opens: Opens) -> None:

@@ -65,9 +65,8 @@ def test_sentences_end_where_a_reader_ends_them(paragraph: str, parts: list[str]
 def test_long_runs_of_what_may_end_a_sentence_are_soon_looked_through(run: str) -> None:
     began = time.process_time()
     spans(run * 20_000)
-    assert (
-        time.process_time() - began < 2
-    )  # a hundredth of it, where each place is not looked at from every other
+    # A hundredth of it, where each place is not looked at from every other.
+    assert time.process_time() - began < 2
 
 
 def test_markdown_is_read_as_a_reader_sees_it() -> None:

@@ -205,9 +205,8 @@ def _start_mariadb() -> str:
     ]
     log = folder / "log"
     command = [server, "--no-defaults", f"--datadir={folder}/data", *pid, *quick, *size]
-    _run(
-        "mysql", "sh", "-c", 'log="$0"; "$@" >"$log" 2>&1 &', log, *command
-    )  # it serves other workers too
+    # It serves other workers too.
+    _run("mysql", "sh", "-c", 'log="$0"; "$@" >"$log" 2>&1 &', log, *command)
     url = f"mariadb://root@127.0.0.1:{port}/mysql"
     for _ in range(STARTING * 10):
         if _reachable("mariadb", url):

@@ -106,9 +106,8 @@ def asked_key(name: str) -> str:
         "cut",
     ],
 )
-@pytest.mark.filterwarnings(
-    "ignore:The 'warn' method is deprecated:DeprecationWarning"
-)  # voyageai's own
+# voyageai's own.
+@pytest.mark.filterwarnings("ignore:The 'warn' method is deprecated:DeprecationWarning")
 async def test_a_failure_says_what_happened(
     name: str, loopback: Loopback, answer: Any, problem: str
 ) -> None:

@@ -48,12 +48,8 @@ def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
         yield served
 
 
-KEYS = {
-    "local": LOCAL,
-    "other": OTHER,
-    "reader": READER,
-    "wrong": "gh_wrong",
-}  # made anew each time
+# Made anew each time.
+KEYS = {"local": LOCAL, "other": OTHER, "reader": READER, "wrong": "gh_wrong"}
 ASSISTANT = {"assistant": "house"}
 
 

@@ -130,9 +130,8 @@ def test_the_example_of_the_docs_serves_turns_that_use_every_worker_and_ends_cle
         with httpx.stream(
             "POST", f"{address}/chat", json={**QUESTION, "assistant": "late"}
         ) as answer:
-            next(
-                answer.iter_lines()
-            )  # and then the client goes away, in a turn that would never end
+            # And then the client goes away, in a turn that would never end.
+            next(answer.iter_lines())
         assert ask(address, "coffee")[-1]["code"] == "unknown_name"
         children = process.children(recursive=True)
         assert children

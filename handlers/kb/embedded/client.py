@@ -1,4 +1,4 @@
-"""The knowledge base's worker as others see it: a `VectorStore` in another process.
+"""The client of the knowledge base's worker: a `VectorStore` in another process.
 
 Finds the worker of a state folder, or starts it. If it dies during a request, starts another and
 repeats the request once; every request may be repeated. Nothing is started before the first
@@ -44,7 +44,7 @@ from groundhook.host.core.workers import Link, interpreter
 _NAME = "the knowledge base's worker"
 _MODULE = "groundhook.handlers.kb.embedded.worker"
 _LISTENS, _BUSY, _KILLED = 0, 3, 4  # exit codes of the module
-_STARTS = 3  # of workers that are killed before they listen
+_STARTS = 3  # attempts, when workers are killed before they listen
 _PAGE = 1000  # documents that are listed at once
 _PATIENCE_S = 30.0  # how long a worker that holds the folder may take to listen or to end
 
@@ -271,7 +271,7 @@ class KBClient:
         killed = 0
         with anyio.move_on_after(_PATIENCE_S):
             while link is None:
-                # Shielded for a moment: a worker that is half started would have no parent.
+                # Shielded: if this were cancelled, nobody would wait for the started process.
                 with anyio.CancelScope(shield=True):
                     code = await self._start()
                 if code == _KILLED or code < 0:
@@ -297,7 +297,7 @@ class KBClient:
         return link
 
     async def _connect(self) -> Link | None:
-        """A link to the worker that runs, if one does."""
+        """Return a link to the running worker; None if no worker runs."""
         try:
             address = json.loads((self._folder / "worker.json").read_text(encoding="utf-8"))
             own = identity((self._folder / "worker.lock").stat())
@@ -307,7 +307,7 @@ class KBClient:
                 return None
             link = Link(_NAME, self._incoming)
             await asyncio.get_running_loop().create_unix_connection(lambda: link, address["socket"])
-            # The call raises where a process that was just killed still takes connections.
+            # Raises if the worker was just killed: its socket still accepts connections.
             if await link.call("hello") != PROTOCOL:
                 link.post("stop")  # another version of Groundhook started it; its data is on disk
                 await link.closed.wait()
@@ -319,8 +319,8 @@ class KBClient:
         return link
 
     async def _start(self) -> int:
-        """Start a worker unless one runs → the exit code of who started it, negative for a signal.
-        Raises StorageError when it cannot start."""
+        """Start a worker unless one runs, and return the exit code of the launcher, negative for a
+        signal. Raises StorageError if the launcher cannot start."""
         log = self._folder / "worker.log"
         try:
             self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)

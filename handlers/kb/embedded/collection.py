@@ -44,21 +44,16 @@ from groundhook.host.core.errors import StorageError
 from groundhook.host.core.types.fields import Scalar
 from groundhook.host.core.types.filters import Filter
 
-_WORTH_POINTS, _WORTH_SHARE = (
-    5_000,
-    0.2,
-)  # written since it was optimised: so many, and such a part of all
-# points put between two waits for the disk, which take longer than writing thousands of points,
+# A collection is optimised again after so many new points, if they are such a share of all.
+_WORTH_POINTS, _WORTH_SHARE = 5_000, 0.2
+# Changes are flushed to the disk after so many points, after so many seconds of writing, or after
+# so many without a write. A flush takes longer than writing thousands of points.
 _SYNC_POINTS = 16_384
-_SYNC_S, _QUIET_S = (
-    10.0,
-    1.0,
-)  # and seconds, while more is put; when nothing was for so long, the disk is waited for
-_HITS = 1024  # passages that are remembered as hits
-# characters of a passage that is not remembered: with nothing but blanks between its words it may
-# have millions
+_SYNC_S, _QUIET_S = 10.0, 1.0
+_HITS = 1024  # passages that are cached as hits
+# Longer passages are not cached: one with long runs of blanks may have millions of characters.
 _LONG = 32_768
-BATCH = 64  # points written before others get their turn
+BATCH = 64  # points that are written before other requests are answered
 assert MOST_PASSAGES < 1 << ORDINALS
 
 
@@ -201,13 +196,13 @@ class Collection:
         contents = replace(self._contents, shard=copy.path.name)
         self._folder.write(contents)
         old, self._shard, copy.shard, self._contents = self._shard, copy.shard, None, contents
-        copy.path = copy.source  # what is discarded now
+        copy.path = copy.source  # `discard` removes the old one
         old.close()
 
     def check(self, settings: Mapping[str, Any]) -> None:
         """Raise ConfigError if the collection was made with other settings than these (a `Made`
         from a message)."""
-        if settings != self._agreed:  # as a rule they are those of the last question
+        if settings != self._agreed:  # most questions have the settings of the last one
             agree(self.id, self.made, Made(**settings))
             self._agreed = settings
 

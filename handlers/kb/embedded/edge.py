@@ -59,7 +59,7 @@ class NewPoint:
 
 
 class Shard:
-    """Open at most once at a time, in one process."""
+    """One collection's points. Only one process may open a shard, and only once at a time."""
 
     def __init__(self, path: Path, handle: engine.EdgeShard) -> None:
         self._path = path
@@ -67,7 +67,7 @@ class Shard:
 
     @classmethod
     def create(cls, path: Path, made: Made) -> Shard:
-        """Raises StorageError."""
+        """Create an empty shard. Raises StorageError."""
         config = engine.EdgeConfig(
             vectors={
                 DENSE: engine.EdgeVectorParams(
@@ -96,13 +96,13 @@ class Shard:
 
     @classmethod
     def load(cls, path: Path) -> Shard:
-        """Raises StorageError, also when another process has it open."""
+        """Open a shard. Raises StorageError, also if another process has it open."""
         with _engine_at(path):
             return cls(path, engine.EdgeShard.load(str(path)))
 
     def index_fields(self, before: Mapping[str, str], now: Mapping[str, str]) -> None:
-        """Index payload fields by their types; what is no longer declared, or as something else,
-        loses its index."""
+        """Index payload fields by their types. A field that is no longer declared, or has another
+        type now, loses its old index."""
         with _engine_at(self._path):
             for name, type in before.items():
                 if now.get(name) != type and type in _INDEXES:
@@ -133,9 +133,8 @@ class Shard:
         """Return (points whose embedding is in no graph yet, points)."""
         with _engine_at(self._path):
             info = self._handle.info()
-        return max(
-            0, 2 * info.points_count - info.indexed_vectors_count
-        ), info.points_count  # both kinds of vectors count
+        # A point counts once for each of its two vectors.
+        return max(0, 2 * info.points_count - info.indexed_vectors_count), info.points_count
 
     def optimise(self) -> None:
         """Build the indexes of the vectors. Takes seconds to minutes, and holds the interpreter's
@@ -386,14 +385,13 @@ _INDEXES: Mapping[str, Callable[[], Any]] = {
     "float": engine.FloatIndexParams,
     "datetime": engine.DatetimeIndexParams,
 }
-_EVERY_ONE = engine.SearchParams(
-    exact=True
-)  # of a few, without a plan of how to find them, which takes a fifth of the time
+# For a few points: comparing them all takes a fifth of the time of planning a search.
+_EVERY_ONE = engine.SearchParams(exact=True)
 _PAGE = 64  # points copied at a time
 _LISTED = 1000  # documents read at a time
-# Where a filter lets so few passages pass their words are compared one by one, 50 ns each;
-# otherwise the lists of the question's words are read for all passages: of 300,000 in 1.8 ms,
-# against 0.3 ms for 6,000 that a filter lets pass.
+# If a filter passes fewer passages than this, their words are compared one by one, 50 ns each.
+# Otherwise the lists of the question's words are read for all passages: 1.8 ms for 300,000,
+# compared with 0.3 ms for 6,000 that a filter passes.
 _SCANNED = 20_000
 _MOST_VALUES = 100_000  # of one facet
 

@@ -39,7 +39,7 @@ class Folder:
         """Return the contents; None if there is no collection. Raises StorageError."""
         try:
             raw = json.loads((self.path / _FILE).read_text(encoding="utf-8"))
-            raw = {"analyser": 0, **raw}  # what it was before it had a version
+            raw = {"analyser": 0, **raw}  # files of the first version have no number
             made = Made(
                 **{field.name: raw[field.name] for field in fields(Made) if field.name in raw}
             )

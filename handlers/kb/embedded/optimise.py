@@ -1,12 +1,11 @@
-"""Collections optimised in the background: HNSW graphs, segments merged, what was removed given
-back.
+"""Optimises collections in the background: builds HNSW graphs, merges segments, and frees the space
+of removed points.
 
 The engine holds the interpreter's lock for as long as it optimises, seconds to minutes. So a copy
-of a collection's vectors is optimised in a process beside (`python -P -m
-groundhook.handlers.kb.embedded.optimise PATH`), while searches and writes go on with the original;
-then what was written since is copied over in steps, and the copy replaces the original.
-Killed at any moment it leaves a folder that does not count, which is removed when the collection is
-opened again.
+of a collection's vectors is optimised in another process (`python -P -m
+groundhook.handlers.kb.embedded.optimise PATH`), while searches and writes continue on the original;
+then later writes are copied over in steps, and the copy replaces the original. A process that is
+killed leaves an unused folder, which is removed when the collection is opened again.
 """
 
 from __future__ import annotations
@@ -54,7 +53,7 @@ class Optimiser:
         self._not_before: dict[str, float] = {}
 
     async def run(self) -> None:
-        """Until `stop`."""
+        """Optimise collections until `stop`."""
         with self._running:
             while True:
                 await anyio.sleep(_LOOK_S)
@@ -63,7 +62,7 @@ class Optimiser:
                         await self._attempt(name, collection)
 
     def stop(self) -> None:
-        """Give up what is under way: the collection stays as it is."""
+        """Abandon a running optimisation: the collection stays as it is."""
         self._running.cancel()
 
     def _is_time(self, name: str, collection: Collection) -> bool:

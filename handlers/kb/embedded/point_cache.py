@@ -11,8 +11,8 @@ Read = TypeVar("Read")
 
 
 class Remembered(Generic[Read]):
-    """Of the last `most` points, by ids that never come to mean another point; `read` gets what is
-    not there yet. What is `too_long` is read every time: so much of it would not fit into
+    """A cache of at most `most` points, by ids that are never used again for another point. `read`
+    reads missing points. A point that is `too_long` is not kept, since many of them would fill the
     memory."""
 
     def __init__(
@@ -30,7 +30,7 @@ class Remembered(Generic[Read]):
         return len(self._kept)
 
     def of(self, ids: Sequence[int]) -> list[Read]:
-        """In the order of the ids."""
+        """Return the points in the order of the ids."""
         kept = self._kept
         missing = [id for id in ids if id not in kept]
         if missing:

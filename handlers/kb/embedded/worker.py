@@ -40,7 +40,7 @@ _LOOK_S = 0.5
 
 async def serve(folder: Path, lock: IO[bytes], listener: socket.socket, idle_s: float) -> None:
     """Serve until idle, until stopped, or until the state folder is deleted."""
-    gc.freeze()  # no search waits while imported modules are searched for garbage
+    gc.freeze()  # so that garbage collection, which stops searches, skips the imported modules
     async with anyio.create_task_group() as tasks:
         requests = Requests(folder, tasks)
         loop = asyncio.get_running_loop()

@@ -147,9 +147,10 @@ def names_in(question: str, known: Known, subjects: Collection[str] = ()) -> lis
 
 # ----------------------------------------------------------------------------------- finding names
 
+# A sentence does not end after these.
 _SHORT = "".join(
     rf"(?<!\b{word}\.)" for word in ("Dr", "Mr", "Mrs", "Ms", "St", "Prof", "No", "vs")
-)  # a sentence does not end after these
+)
 _SENTENCE = re.compile(rf"(?<=[。！？])|(?<=[^\sA-Z.][.!?]){_SHORT}[\"'”’)]*\s+(?=\S)|\n+")
 _WORD = re.compile(r"\w+(?:[.'’&/־-]\w+)*(?:\.(?=\s+\w\.))?")
 _QUOTED = re.compile("[“„«《「『]([^“”„«»《》「」『』\n]{2,60})[”“»》」』]")

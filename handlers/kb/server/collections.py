@@ -1,8 +1,6 @@
-"""Collections of a Qdrant server by the ids that Groundhook knows them by: found, made, removed,
-put in another's place.
+"""Finds, creates, removes and swaps the collections of a Qdrant server, by Groundhook's ids.
 
-What a search needs to know about a collection (its settings, statistics of its text) is read once a
-minute.
+The settings and text statistics of a collection, which a search needs, are read once a minute.
 """
 
 from __future__ import annotations
@@ -33,10 +31,10 @@ from groundhook.handlers.kb.server.link import Refused, ServerLink
 from groundhook.handlers.kb.store import Incoming, Made
 from groundhook.host.core.errors import StorageError
 
-# documents that say what a collection's text is like; ids are hashes, so the first ones are any
+# Documents whose statistics are taken for the collection's; the first ones, since ids are hashes.
 _SAMPLE = 1000
-_KNOWN_S = 60.0  # how long that is taken for true
-_LOOKS, _BETWEEN_S = 20, 0.25  # for a collection that another host is making
+_KNOWN_S = 60.0  # how long the statistics are used
+_LOOKS, _BETWEEN_S = 20, 0.25  # attempts to find a collection that another host is creating
 
 
 class Collections:
@@ -121,7 +119,7 @@ class Collections:
         try:
             await self._make(collection, made)
         except Refused as exc:
-            if exc.status != 409:  # another host makes it at this moment
+            if exc.status != 409:  # another host is creating it
                 raise
         for _ in range(_LOOKS):
             if (known := await self.look(collection)) is not None:
@@ -170,7 +168,7 @@ class Collections:
         await self._link.write(lambda client: client.create_payload_index(name, field, schema))
 
     async def _behind(self, collection: str) -> str | None:
-        """The Qdrant collection behind a name."""
+        """Return the Qdrant collection behind an alias."""
         name = alias(self._prefix, collection)
         found = await self._link.read(lambda client: client.get_aliases())
         return next((one.collection_name for one in found.aliases if one.alias_name == name), None)

@@ -75,7 +75,7 @@ def passage_id(version: str, ordinal: int) -> str:
 def passage_points(
     document: Incoming, version: str, analyser: Analyser, usual: str
 ) -> Iterator[models.PointStruct]:
-    """A version's passages, one after the other; hidden."""
+    """Yield a version's passages as hidden points."""
     for ordinal, passage in enumerate(document.passages):
         words = analyser.document(passage.text)
         vectors: dict[str, Any] = {
@@ -130,13 +130,13 @@ def stored_of(payload: Mapping[str, Any]) -> Stored:
 
 
 def kept_of(record: models.Record) -> tuple[Mapping[str, Any], bytes]:
-    """A passage's payload and vector."""
+    """Return a passage's payload and vector."""
     vectors: Any = record.vector
     return record.payload or {}, packed(vectors[points.DENSE])
 
 
 def creation(made: Made) -> dict[str, Any]:
-    """Arguments of the client's `create_collection`."""
+    """Return the arguments of the client's `create_collection`."""
     return {
         "vectors_config": {
             points.DENSE: models.VectorParams(
@@ -157,8 +157,8 @@ def creation(made: Made) -> dict[str, Any]:
     }
 
 
-# Where a filter lets so few passages of a segment pass, their words are compared one by one:
-# `handlers.kb.embedded.edge`, whose engine is the same, says what that is worth.
+# If a filter passes fewer passages of a segment, their words are compared one by one;
+# `handlers.kb.embedded.edge`, whose engine is the same, has the times.
 _SCANNED = 20_000
 
 _QUANTISATION: Mapping[str, models.QuantizationConfig | None] = {
@@ -171,7 +171,7 @@ _QUANTISATION: Mapping[str, models.QuantizationConfig | None] = {
 
 
 def indexes(made: Made) -> Sequence[tuple[str, Any]]:
-    """Payload indexes: those that filters use. A tenant's points are stored together."""
+    """Return the payload indexes, which filters use. A tenant's points are stored together."""
     tenant: Any = models.KeywordIndexParams(
         type=models.KeywordIndexType.KEYWORD, is_tenant=made.tenanted or None
     )

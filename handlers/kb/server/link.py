@@ -35,14 +35,14 @@ Call = Callable[[AsyncQdrantClient], Awaitable[Answer]]
 
 log = logging.getLogger("groundhook")
 
-_PAUSE_S = 0.1  # before the first try again; twice as long before each further one
+_PAUSE_S = 0.1  # before the second attempt; doubled before each further one
 _LONGEST_PAUSE_S = 2.0
 _AGAIN = (429, 502, 503, 504)
 _CONNECTIONS = httpx.Limits(max_connections=64, max_keepalive_connections=16)
-_PROBE_S = 2.0  # for the gRPC port to say that Qdrant is there
-_PROBED_S = 60.0  # how long that it is not is taken for true
-# of gRPC: as HTTP does, no proxy, and a server that is back is found at once: without, after two
-# minutes at worst
+_PROBE_S = 2.0  # for Qdrant to answer on the gRPC port
+_PROBED_S = 60.0  # between two probes of a port that did not answer
+# No proxy, as with HTTP. Short pauses, so that a restarted server is found at once: by default gRPC
+# waits up to two minutes.
 _CHANNEL = {
     "grpc.enable_http_proxy": 0,
     "grpc.initial_reconnect_backoff_ms": 100,
@@ -62,7 +62,7 @@ _GRPC_AS_HTTP = {
 
 class Refused(StorageError):
     """The server refused. `status` as in HTTP; 404: there is no such collection, 409: there is one
-    already. `after_s`: seconds that it wants to be left alone for."""
+    already. `after_s`: seconds to wait before the next request."""
 
     def __init__(self, status: int, message: str, hint: str = "", *, after_s: float = 0.0) -> None:
         super().__init__(message, hint=hint)
@@ -75,34 +75,34 @@ class Unreachable(StorageError):
 
 
 class ServerLink:
-    """A Qdrant server as this process speaks to it. `read` and `write` take a call of the client.
-    Raise StorageError."""
+    """The connection of this process to a Qdrant server. `read` and `write` run a call of the
+    client. Raise StorageError."""
 
     def __init__(self, settings: QdrantSettings) -> None:
         self.url = settings.url
         self._settings = settings
-        self._clients: dict[bool, AsyncQdrantClient] = {}  # by whether it speaks gRPC
+        self._clients: dict[bool, AsyncQdrantClient] = {}  # by whether they use gRPC
         self._choosing = anyio.Lock()
-        self._grpc = False  # whether it is spoken
-        self._spoke_grpc = False  # whether it ever was
-        self._ask_again = 0.0  # when to ask for gRPC, on the monotonic clock
-        self._without_grpc = ""  # why it is not spoken although it is preferred
+        self._grpc = False  # whether gRPC is in use
+        self._used_grpc = False  # whether it ever was
+        self._probe_at = 0.0  # when to probe the gRPC port again, on the monotonic clock
+        self._without_grpc = ""  # why HTTP is used although gRPC is preferred
         self._warned = False
 
     async def read(self, call: Call[Answer]) -> Answer:
         pause = _PAUSE_S
         for left in range(self._settings.retries, -1, -1):
-            asked_for = 0.0
+            wait_s = 0.0
             try:
                 return await self._once(call)
             except Unreachable:
                 if not left:
                     raise
             except Refused as exc:
-                asked_for = exc.after_s
-                if not left or exc.status not in _AGAIN or asked_for > self._settings.timeout_s:
+                wait_s = exc.after_s
+                if not left or exc.status not in _AGAIN or wait_s > self._settings.timeout_s:
                     raise
-            await anyio.sleep(max(pause, asked_for))
+            await anyio.sleep(max(pause, wait_s))
             pause = min(2 * pause, _LONGEST_PAUSE_S)
         raise AssertionError("the last try raises or returns")
 
@@ -110,8 +110,7 @@ class ServerLink:
         return await self._once(call)
 
     async def without_grpc(self) -> str:
-        """Why gRPC is not spoken although it is preferred; empty where it is, or is not
-        preferred."""
+        """Return why HTTP is used although gRPC is preferred; "" otherwise."""
         await self._choose()
         return self._without_grpc
 
@@ -125,47 +124,42 @@ class ServerLink:
         by_grpc = self._grpc
         client = self._client(grpc=by_grpc)
         try:
-            with self._speaking():
+            with self._translated():
                 # The client's own timeout is for one read of the connection; this one is for the
                 # whole answer.
                 with anyio.fail_after(self._settings.timeout_s):
-                    answer = await _asked(client, call)
+                    answer = await _called(client, call)
         except Unreachable:
             if by_grpc:
-                self._grpc, self._ask_again = (
-                    False,
-                    0.0,
-                )  # the next one asks whether it is still there
+                # The next request probes the port again.
+                self._grpc, self._probe_at = (False, 0.0)
             raise
         if self._without_grpc and not self._warned:
             self._warned = True
-            log.warning(
-                "the Qdrant server %r is spoken to by HTTP: %s", self.url, self._without_grpc
-            )
+            log.warning("HTTP is used for the Qdrant server %r: %s", self.url, self._without_grpc)
         return answer
 
     async def _choose(self) -> None:
-        """See whether gRPC is there, where it is preferred and that is not known."""
+        """Probe the gRPC port, if gRPC is preferred and not in use."""
         if not self._settings.prefer_grpc or self._grpc:
             return
         async with self._choosing:
-            if self._grpc or time.monotonic() < self._ask_again:
+            if self._grpc or time.monotonic() < self._probe_at:
                 return
             self._without_grpc = await self._probed()
             self._grpc = not self._without_grpc
-            self._ask_again = time.monotonic() + _PROBED_S
-            self._spoke_grpc |= self._grpc
-            if not self._spoke_grpc:
-                await self._clients.pop(
-                    True
-                ).close()  # it would go on knocking; nobody else has it yet
+            self._probe_at = time.monotonic() + _PROBED_S
+            self._used_grpc |= self._grpc
+            if not self._used_grpc:
+                # Its channel would go on connecting; no request uses it yet.
+                await self._clients.pop(True).close()
 
     async def _probed(self) -> str:
-        """Why Qdrant does not answer on its gRPC port; empty when it does."""
+        """Return why Qdrant does not answer on its gRPC port; "" if it does."""
         port = f"its gRPC port {self._settings.grpc_port}"
         try:
             with anyio.fail_after(min(_PROBE_S, self._settings.timeout_s)):
-                await _asked(self._client(grpc=True), lambda client: client.info())
+                await _called(self._client(grpc=True), lambda client: client.info())
         except TimeoutError:
             return f"{port} does not answer"
         except grpc.RpcError as exc:
@@ -178,7 +172,7 @@ class ServerLink:
         return self._clients[grpc]
 
     @contextmanager
-    def _speaking(self) -> Iterator[None]:
+    def _translated(self) -> Iterator[None]:
         place = f"the Qdrant server {self.url!r}"
         try:
             yield
@@ -188,7 +182,7 @@ class ServerLink:
                 hint="raise qdrant.timeout_s if it is only slow",
             ) from exc
         except UnexpectedResponse as exc:
-            raise self._refused(exc.status_code or 0, _said(exc)) from exc
+            raise self._refused(exc.status_code or 0, _reason(exc)) from exc
         except ResourceExhaustedResponse as exc:
             raise self._refused(429, exc.message, after_s=exc.retry_after_s) from exc
         except QdrantException as exc:  # a 429 whose Retry-After is a date
@@ -215,7 +209,7 @@ class ServerLink:
         return Refused(status, f"{place} answered {status}: {message}", after_s=after_s)
 
     def _failed(self, exc: Any) -> StorageError:
-        """What a gRPC error says."""
+        """Return the error for a gRPC error."""
         if exc.code() == grpc.StatusCode.UNAVAILABLE:
             where = (
                 f"the Qdrant server {self.url!r} cannot be reached on port"
@@ -245,23 +239,23 @@ class ServerLink:
                 hint="see qdrant.url in agent/agent.yml",
             )
         return StorageError(
-            f"{place} answered something else than Qdrant does",
+            f"{place} answered with something other than Qdrant's format",
             hint="see qdrant.url in agent/agent.yml",
         )
 
 
-async def _asked(client: AsyncQdrantClient, call: Call[Answer]) -> Answer:
+async def _called(client: AsyncQdrantClient, call: Call[Answer]) -> Answer:
     try:
         return await call(client)
     except anyio.get_cancelled_exc_class():
-        # gRPC raises one of its own, which no cancel scope takes for its own: without this a
+        # gRPC raises its own cancellation error, which no cancel scope catches: without this a
         # deadline would end the whole task.
         await anyio.lowlevel.checkpoint_if_cancelled()
         raise
 
 
-def _said(exc: UnexpectedResponse) -> str:
-    """The sentence in an answer that refuses; its beginning where it is none of Qdrant's."""
+def _reason(exc: UnexpectedResponse) -> str:
+    """Return the reason in an error response, or its beginning if it is not Qdrant's."""
     try:
         return str(exc.structured()["status"]["error"])
     except (ValueError, KeyError, TypeError):
@@ -269,7 +263,7 @@ def _said(exc: UnexpectedResponse) -> str:
 
 
 def _detail(exc: Any) -> str:
-    """What happened, of a gRPC error: of connections that failed the last one."""
+    """Return the message of a gRPC error; of several failed connections the last one's."""
     return (
         str(exc.details() or exc.code().name)
         .rpartition("last error: ")[2]
@@ -288,9 +282,8 @@ def _client(settings: QdrantSettings, *, grpc: bool) -> AsyncQdrantClient:
         except (OSError, ssl.SSLError) as exc:
             raise ConfigError(f"qdrant.ca_file {settings.ca_file!r} cannot be used: {exc}") from exc
     if settings.api_key and settings.url.startswith("http://"):
-        headers["api-key"] = (
-            settings.api_key
-        )  # given as the key, the client would write a warning of its own to the terminal
+        # As `api_key` the client would print a warning to the terminal.
+        headers["api-key"] = settings.api_key
     try:
         return AsyncQdrantClient(
             url=settings.url,

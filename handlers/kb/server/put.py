@@ -50,7 +50,7 @@ class _Version:
 
 
 def steps(documents: Sequence[Incoming]) -> Iterator[list[Incoming]]:
-    """Documents in the groups that are stored together; none is twice in one."""
+    """Yield the documents in groups that are stored together; no group has one twice."""
     step: dict[tuple[str, str], Incoming] = {}
     passages = 0
     for document in documents:
@@ -119,17 +119,17 @@ class Writing:
                 written(done)
 
     async def _sweep(self, versions: Sequence[_Version]) -> None:
-        """Remove versions of these documents that were shown and do not count: the ones before, and
-        those of hosts that were stopped at the last step. Another host may still be writing hidden
-        ones."""
+        """Remove versions of these documents that are shown and do not count: the previous ones,
+        and those of hosts that stopped before the last step. Hidden versions stay, since another
+        host may still be writing them."""
         shown = await self._shown(versions)
         stale = shown.keys() - set((await self._named(versions)).values())
         if stale:
             await self._delete(models.FilterSelector(filter=of_versions(sorted(stale))))
 
     async def _lost(self, versions: Sequence[_Version]) -> list[_Version]:
-        """Those that another host, which put the same document at the same time, took for ones that
-        do not count, between the moment they were shown and the moment their records named them."""
+        """Return the versions that another host removed while it stored the same document: they
+        were shown already, and no record named them yet."""
         named = await self._named(versions)
         shown = await self._shown(versions)
         return [

@@ -19,7 +19,7 @@ from groundhook.host.core.types.fields import Scalar
 
 _PAGE = 500  # records in one answer
 _MOST_VALUES = 10_000  # of one facet
-_ROUNDS = 8  # reads made again because a document was being replaced
+_ROUNDS = 8  # attempts of a read while documents are being replaced
 
 
 class Reading:

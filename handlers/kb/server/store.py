@@ -1,5 +1,5 @@
 """Collections on a Qdrant server or cluster: a `VectorStore` shared by any number of hosts, with
-nothing kept here.
+nothing kept in this process.
 
 A collection is a Qdrant collection behind an alias, which a rebuild moves. It holds a point for
 each passage and, without vectors, a record for each document. The record is the one point at which
@@ -50,7 +50,7 @@ from groundhook.host.core.types.filters import Filter
 
 _PAGE = 500  # documents changed by one request
 _TOGETHER = 32  # questions in one request
-_ROUNDS = 8  # searches made again because a document was being replaced
+_ROUNDS = 8  # attempts of a search while documents are being replaced
 
 
 class ServerStore:
@@ -65,8 +65,7 @@ class ServerStore:
         await self._link.aclose()
 
     async def without_grpc(self) -> str:
-        """Why gRPC is not spoken although it is preferred; empty where it is, or is not
-        preferred."""
+        """Return why HTTP is used although gRPC is preferred; "" otherwise."""
         return await self._link.without_grpc()
 
     async def put(

@@ -29,12 +29,8 @@ CONNECTION_ERRORS = (
     OSError,
     httpx2.TransportError,
 )
-PROTOCOL_ERRORS = (
-    MCPError,
-    ValidationError,
-    RuntimeError,
-    ValueError,
-)  # RuntimeError: the SDK raises it for results that violate their schema
+# RuntimeError: the SDK raises it for results that violate their schema.
+PROTOCOL_ERRORS = (MCPError, ValidationError, RuntimeError, ValueError)
 
 
 async def server_error(exc: BaseException, evidence: Evidence, request: str) -> ServerError:

@@ -70,10 +70,8 @@ def test_known_names_are_found_in_questions_however_they_are_written(
 @pytest.mark.parametrize(
     ("question", "found"),
     [
-        (
-            "Where was the director of Kiss and Tell born?",
-            ["kiss and tell"],
-        ),  # "Born in Rome, a Director" makes names of both
+        # "Born in Rome, a Director" makes names of both.
+        ("Where was the director of Kiss and Tell born?", ["kiss and tell"]),
         ("where was the director of kiss and tell born?", ["kiss and tell"]),
         ("Where was Director born?", ["director"]),
         ("who was the director?", ["director"]),  # nothing surer is named

@@ -104,9 +104,8 @@ places = st.lists(st.integers(0, 30), max_size=12, unique=True)
 
 
 @given(places, places, st.lists(st.integers(0, 30), max_size=20, unique=True), st.integers(1, 15))
-@example(
-    [0, 8, 9, 10, 11], [0, 1, 2, 3, 4, 5, 6, 7], [1, 2, 3, 4, 5, 6, 7, 0, 8], 11
-)  # one stays outside, one at the edge
+# One stays outside, one at the edge.
+@example([0, 8, 9, 10, 11], [0, 1, 2, 3, 4, 5, 6, 7], [1, 2, 3, 4, 5, 6, 7, 0, 8], 11)
 def test_joining_keeps_the_head_and_the_better_half_of_what_was_found(
     found: list[int], reached: list[int], walk: list[int], limit: int
 ) -> None:
