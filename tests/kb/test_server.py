@@ -114,10 +114,10 @@ async def test_a_search_that_fails_says_where_and_why(
 @pytest.mark.parametrize(
     ("answer", "message"),
     [
-        (Html(), r"answered something else than Qdrant does.*qdrant\.url"),
+        (Html(), r"answered with something other than Qdrant.*qdrant\.url"),
         (
             Json({"result": [{"points": "?"}], "status": "ok", "time": 0}),
-            r"answered something else",
+            r"answered with something other",
         ),
         (Trickle(b" " * 100, pause=0.1), r"did not answer within 0\.3 s"),
     ],
@@ -385,7 +385,7 @@ async def test_http_is_used_with_a_warning_while_the_grpc_port_is_closed(
             assert [hit.content for hit in (await ask(store)).hits] == ["ripe pears"]
     [warned] = caplog.records
     assert re.search(
-        r"'http://127\.0\.0\.1:\d+' is spoken to by HTTP: its gRPC port 1 .*refused",
+        r"HTTP is used for the Qdrant server 'http://127\.0\.0\.1:\d+': its gRPC port 1 .*refused",
         warned.getMessage(),
     )
 
