@@ -16,15 +16,24 @@ from groundhook.handlers.db.question.draft import About
 from groundhook.handlers.db.question.lexicon import Lexicon
 from groundhook.handlers.db.question.meanings import (
     And,
+    Between,
+    Compare,
+    DateRelation,
     DateUnit,
     FieldRef,
     Filler,
+    LeadIn,
+    Link,
     Meaning,
     Measure,
     Multiplier,
+    Not,
     Numeral,
     Or,
+    Period,
+    Preposition,
     RelationRef,
+    Request,
     Single,
     Unit,
     ValueRef,
@@ -66,10 +75,35 @@ class Cursor:
         if found is None:
             meanings, end = self._meanings(i)
             meant = tuple(
-                meaning for meaning in meanings if _relation_of(meaning) not in self._unnamed
+                meaning
+                for meaning in meanings
+                if _relation_of(meaning) not in self._unnamed
+                and (not isinstance(meaning, (LeadIn, Request)) or self._idle(meaning, i, end))
             )
             found = self._memo[i] = (meant, end if meant else i)
         return found
+
+    def _idle(self, word: Filler, i: int, end: int) -> bool:
+        """Return whether a word that may be content carries no condition at its place."""
+        if isinstance(word, Request):
+            return self._begins(i)
+        # The meanings of neighbours are looked up without their places, which would not end.
+        governing = (Preposition, DateRelation, Compare)
+        if end >= len(self.tokens) or self.tokens[end].kind == "mark" or self._may_be(end, And, Or):
+            return not self._may_be(i - 1, *governing)
+        return self.tokens[end].kind == "number" or self._may_be(
+            end, *governing, Between, Period, Not, Link, Filler
+        )
+
+    def _may_be(self, i: int, *kinds: type[Meaning]) -> bool:
+        return any(isinstance(meaning, kinds) for meaning in self._meanings(i)[0])
+
+    def _begins(self, i: int) -> bool:
+        """Return whether only fillers come before a position."""
+        at = 0
+        while at < i and (self.is_(at, Filler) or self.tokens[at].kind == "mark"):
+            at = max(self.at(at)[1], at + 1)
+        return at >= i
 
     def _meanings(self, i: int) -> tuple[tuple[Meaning, ...], int]:
         """Return the same with the meanings of related records that are not named."""
@@ -247,13 +281,15 @@ class Cursor:
         if number is None:
             return None
         value, money, end = number
-        if self.is_mark(end, "-") and (self.is_(end + 1, Unit) or self.number_named(end + 1)):
+        if self.is_mark(end, "-") and (
+            self.is_(end + 1, Unit, DateUnit) or self.number_named(end + 1)
+        ):
             end += 1  # "a 3-room flat"
         kind = "money" if money else before[0].kind if before and start != i else ""
         measure = self._measure(end)
         if factor := None if measure else self.take(end, Multiplier):
             value, end = value * factor[0].factor, factor[1]
-        if (unit := self.take(end, Unit)) and not self._named_like_unit(unit[0], end):
+        if (unit := self._unit(end)) and not self._named_like_unit(unit[0], end):
             kind, end = kind or unit[0].kind, unit[1]
         if (
             kind == "money"
@@ -271,6 +307,11 @@ class Cursor:
         """Return the unit here if some field of the model has, or may have, that unit."""
         found = self.take(i, Measure)
         return found if found and self.lexicon.with_unit(found[0].kind, "") else None
+
+    def _unit(self, i: int) -> tuple[Unit, int] | None:
+        """Return the unit here; of several, one of a kind that the model has a field for."""
+        found = [one for one in self.all(i, Unit) if self.field_of_kind(one.kind)]
+        return (found[0], self.at(i)[1]) if found else self.take(i, Unit)
 
     def _named_like_unit(self, unit: Unit, i: int) -> bool:
         """Return whether a field is named like a unit without being of its kind, as "people" of a

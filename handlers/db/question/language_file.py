@@ -44,6 +44,10 @@ class DateWords(Value):
     old: Words
     after_date: dict[Literal["since", "until"], Words] = {}
     falls: Words = ()
+    lengths: dict[Literal["hour", "day", "week", "month", "year"], dict[int, Words]] = {}
+    verb_endings: Words = ()
+    verb_beginnings: Words = ()
+    verbs_behind: bool = False
     rates: dict[Literal["hour", "day", "week", "month", "quarter", "year"], Words] = {}
     today: Words
     yesterday: Words
@@ -84,6 +88,7 @@ class LanguageFile(Value):
     measures: dict[str, dict[float, Words]] = {}
     adjectives: dict[str, Words] = {}
     how_much: dict[str, Words] = {}
+    number_verbs: dict[str, Words] = {}
     comparisons: dict[str, Words]
     comparisons_of: dict[str, dict[str, Words]]
     than: Words = ()
@@ -99,6 +104,7 @@ class LanguageFile(Value):
     conditions: tuple[ConditionEntry, ...]
     having: Words = ()
     negations: Words
+    verb_negations: Words = ()
     nor: Words = ()
     but: Words = ()
     yes: Words
@@ -107,9 +113,12 @@ class LanguageFile(Value):
     equals: Words
     contains: Words
     called: Words
-    numerals: dict[str, int]
+    numerals: dict[str, float]
     single: Words
     multipliers: dict[str, int]
     dates: DateWords
     everything: Words
     fillers: Words
+    requests: Words = ()
+    lead_ins: Words = ()
+    auxiliaries: Words = ()

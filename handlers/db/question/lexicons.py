@@ -133,7 +133,7 @@ def _add_synonyms(made: Lexicon) -> None:
         for phrase in group:
             if phrase not in made.exact:
                 for meaning in dict.fromkeys(named):
-                    made.add(phrase, meaning, plural=True)
+                    made.add(phrase, meaning, plural=True, forms=True)
 
 
 def _add_heads(made: Lexicon, schema: Schema) -> None:

@@ -151,7 +151,7 @@ class Truth(Meaning):
 
 @dataclass(frozen=True)
 class Numeral(Meaning):
-    number: int
+    number: float
 
 
 @dataclass(frozen=True)
@@ -191,6 +191,14 @@ class Month(Meaning):
 
 
 @dataclass(frozen=True)
+class Length(Meaning):
+    """A length of time with a name of its own: "fortnight"."""
+
+    unit: DateUnitName
+    count: int
+
+
+@dataclass(frozen=True)
 class Ahead(Meaning):
     """ "upcoming": from now on; "past": until now."""
 
@@ -222,7 +230,11 @@ class Top(Meaning): ...
 class First(Meaning): ...
 
 
-class Not(Meaning): ...
+@dataclass(frozen=True)
+class Not(Meaning):
+    """`of_verb`: a verb follows, as after "do not" and "never"."""
+
+    of_verb: bool = False
 
 
 class But(Meaning):
@@ -271,6 +283,27 @@ class Falls(Meaning):
 
 
 class Filler(Meaning): ...
+
+
+class Request(Filler):
+    """A verb such as "show" that requests something where the question begins; elsewhere it has a
+    meaning of its own."""
+
+
+class Auxiliary(Filler):
+    """ "do", "did", "have": the subject follows in a question."""
+
+
+class LeadIn(Filler):
+    """A verb or noun without a condition before a preposition or a number ("living in", "records
+    with"); elsewhere it has a meaning of its own ("living authors")."""
+
+
+@dataclass(frozen=True)
+class NumberVerb(LeadIn):
+    """A verb that names the kind of the number after it: "weighs", "earning"."""
+
+    kind: str
 
 
 class Everything(Filler): ...

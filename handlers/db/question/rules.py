@@ -31,7 +31,6 @@ from groundhook.handlers.db.question.meanings import (
     RelationRef,
     ValueRef,
 )
-from groundhook.handlers.db.question.rules_age import age_led
 from groundhook.handlers.db.question.rules_field import (
     excepted,
     field_led,
@@ -50,7 +49,7 @@ from groundhook.handlers.db.question.rules_negation import (
     preposition_rule,
     values_rule,
 )
-from groundhook.handlers.db.question.rules_number import amount_led, between
+from groundhook.handlers.db.question.rules_number import amount_led, between, of_age, verb_led
 from groundhook.handlers.db.question.rules_order import limit, order_words
 from groundhook.handlers.db.question.rules_time import compared_date, date_led
 from groundhook.handlers.db.question.tokens import phrase_of
@@ -206,7 +205,8 @@ RULES: tuple[Rule, ...] = (
     figures,
     figure,
     how_much,
-    age_led,
+    of_age,
+    verb_led,
     grouped,
     preposition_rule,
     between,

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from groundhook.handlers.db.question import dates
 from groundhook.handlers.db.question.cursor import Amount, Cursor
-from groundhook.handlers.db.question.draft import OPPOSITE, Draft, Parsed
+from groundhook.handlers.db.question.draft import OPPOSITE, Parsed
 from groundhook.handlers.db.question.meanings import (
     Adjective,
     Compare,
@@ -20,7 +18,6 @@ from groundhook.handlers.db.question.meanings import (
     RelationRef,
     Unit,
 )
-from groundhook.handlers.db.question.rules_list import postfixed
 from groundhook.host.core.types.query_language import Where
 
 LONGEST_LIFE = 120  # years
@@ -33,16 +30,6 @@ COUNTED: tuple[type[Meaning], ...] = (
 )  # of which we have no number
 
 
-def age_led(cursor: Cursor, _: Draft, i: int) -> Parsed | None:
-    """ "aged 30", "aged 50 or more"."""
-    word = cursor.take(i, Adjective)
-    amount = cursor.amount(word[1]) if word and word[0].kind == "age" else None
-    if amount is None:
-        return None
-    op, end = postfixed(cursor, amount.end) or ("=", amount.end)
-    return aged(cursor, replace(amount, end=end), Compare(op, "age"), False)
-
-
 def aged(cursor: Cursor, amount: Amount, word: Compare, negated: bool) -> Parsed | None:
     """ "members over 60", "trainers younger than 40": a condition on the date of birth."""
     born = cursor.lexicon.birth_field
@@ -50,7 +37,8 @@ def aged(cursor: Cursor, amount: Amount, word: Compare, negated: bool) -> Parsed
         return None
     # "older than 40" begins with those that are 41; the comparison with a date goes the other way.
     op = OPPOSITE[word.op] if negated else word.op
-    op = {"<": ">", ">": "<"}.get(op, op) if word.kind == "date" else op
+    earlier = {"<": ">", ">": "<", "<=": ">=", ">=": "<="}
+    op = earlier.get(op, op) if word.kind == "date" else op
     wheres = []
     for bound, years in _ages(op, int(amount.value)):
         day = dates.stored(dates.midnight(dates.shifted(cursor.now, "year", -years)), born.kind)

@@ -23,6 +23,7 @@ from groundhook.handlers.db.question.meanings import (
     SortBy,
     Superlative,
     Top,
+    Unit,
     ValueRef,
 )
 from groundhook.handlers.db.question.rules_field import condition_on
@@ -215,6 +216,10 @@ def _count(cursor: Cursor, i: int) -> Parsed | None:
         return Parsed(named[1], aggregates=(made,))
     if cursor.number_named(at) is not None and not cursor.is_(at, ModelRef, RelationRef):
         return Parsed(i)  # "how many seats are left" asks for what the records say
+    people = cursor.is_(at, Unit) and not cursor.is_(at, ModelRef, RelationRef)
+    living = cursor.field_of_kind("population") if people else None
+    if living is not None:
+        return Parsed(cursor.at(at)[1], mention=living)  # "how many people live in Texas"
     return Parsed(i, aggregates=(figure_of("count"),))
 
 

@@ -15,15 +15,18 @@ from groundhook.handlers.db.question.draft import (
     negation_of,
 )
 from groundhook.handlers.db.question.meanings import (
+    Auxiliary,
     Between,
     Compare,
     Condition,
+    DateRelation,
     FieldRef,
     Filler,
     Link,
     Nor,
     Not,
     Or,
+    Period,
     Preposition,
     RelationRef,
     ValueRef,
@@ -33,8 +36,8 @@ from groundhook.handlers.db.question.rules_field import (
     prepositioned,
     values,
 )
-from groundhook.handlers.db.question.rules_number import between, compare
-from groundhook.handlers.db.question.rules_time import compared_date, date_led
+from groundhook.handlers.db.question.rules_number import between, compare, verb_led
+from groundhook.handlers.db.question.rules_time import TIMES, compared_date, date_led
 from groundhook.host.core.types.query_language import Where
 
 
@@ -46,9 +49,10 @@ def negation(cursor: Cursor, draft: Draft, i: int) -> Parsed | None:
         return None
     direct = cursor.at(i)[1]
     later = cursor.past(direct, Filler, Link)
-    governed = _behind_verb(cursor, later)
+    of_verb = any(word.of_verb for word in cursor.all(i, Not))
+    governed = _behind_verb(cursor, later, of_verb)
     for at in dict.fromkeys((direct, later, *governed)):
-        found = _negated(cursor, draft, at)
+        found = _passive(cursor, at) or _negated(cursor, draft, at)
         if found is not None and found.refused:
             return replace(
                 found, end=direct, unplaced=(*range(i, direct),), idle=(*range(i, direct),)
@@ -64,7 +68,7 @@ def negation(cursor: Cursor, draft: Draft, i: int) -> Parsed | None:
 def _negated(cursor: Cursor, draft: Draft, i: int) -> Parsed | None:
     """Return the opposite of the condition that begins here; `refused` if no query can express
     it."""
-    for rule in (compare_rule, preposition_rule, field_rule, values_rule, condition_rule):
+    for rule in (verb_led, compare_rule, preposition_rule, field_rule, values_rule, condition_rule):
         found = rule(cursor, draft, i, True)
         if found is not None and _of_some(cursor, found.wheres):
             return Parsed(i, refused=True)
@@ -82,14 +86,34 @@ def _negated(cursor: Cursor, draft: Draft, i: int) -> Parsed | None:
     return constraint(i + 1, act, "null") if act else None
 
 
-def _behind_verb(cursor: Cursor, i: int) -> list[int]:
+def _behind_verb(cursor: Cursor, i: int, of_verb: bool) -> list[int]:
     """Return where the rest of a negated clause begins after an unknown verb: "not painted in red",
-    "do not last longer than"."""
+    "do not last longer than", "never learned French"."""
     verb = cursor.unknown(i) and cursor.tokens[i].kind == "word"
     rest = cursor.past(i + 1, Filler)
-    return (
-        [i + 1, rest] if verb and (rest > i + 1 or cursor.is_(rest, Compare, Preposition)) else []
-    )
+    governed = cursor.is_(rest, Compare, Preposition, DateRelation, Between, Period)
+    direct = of_verb and cursor.is_(rest, ValueRef, FieldRef)
+    return [i + 1, rest] if verb and (rest > i + 1 or governed or direct) else []
+
+
+def _passive(cursor: Cursor, i: int) -> Parsed | None:
+    """ "not published in German", "not sold in Rome": of a verb that names a field and the value
+    after it not both hold."""
+    for reference in cursor.all(i, FieldRef):
+        field, after = reference.field, cursor.at(i)[1]
+        found = None if cursor.is_(i, ValueRef) else prepositioned(cursor, after, True)
+        if found is None or "." in field.name:
+            continue
+        if field.kind == "boolean":
+            without = (Where(field=field.name, value=False),)
+        elif field.kind in TIMES and field.nullable:
+            without = (Where(field=field.name, op="null"),)
+        elif field.kind in TIMES or cursor.lexicon.is_kind(field, "year"):
+            return found
+        else:
+            continue
+        return replace(found, wheres=(Where(any_of=(*without, *found.wheres)),))
+    return None
 
 
 def _of_some(cursor: Cursor, wheres: Sequence[Where]) -> bool:
@@ -128,7 +152,11 @@ def _not_within(cursor: Cursor, draft: Draft, i: int) -> Parsed | None:
     field = draft.mention if cursor.is_(i - 2, FieldRef) else None
     for rule in (between, compared_date, date_led):
         found = rule(cursor, draft, i, field) or rule(cursor, draft, i)
-        if found and all(where.op in (*OPPOSITE, "between") for where in found.wheres):
+        if (
+            found
+            and found.wheres
+            and all(where.op in (*OPPOSITE, "between") for where in found.wheres)
+        ):
             return negation_of(found, cursor.lexicon.fields)
     return None
 
@@ -145,7 +173,26 @@ def condition(cursor: Cursor, i: int, negated: bool = False) -> Parsed | None:
 
 
 def values_rule(cursor: Cursor, _: Draft, i: int, negated: bool = False) -> Parsed | None:
-    return values(cursor, i, negated)
+    found = values(cursor, i, negated)
+    verb = _negated_behind(cursor, i, found.end) if found and not negated else None
+    if verb is None:
+        return found
+    found, idle = values(cursor, i, True), tuple(range(*verb))
+    return replace(found, end=verb[1], unplaced=idle, idle=idle) if found else None
+
+
+def _negated_behind(cursor: Cursor, i: int, end: int) -> tuple[int, int] | None:
+    """ "which books did Ada Sato not write", "Bücher, die Ada Sato nicht geschrieben hat": return
+    where the unknown verb behind the "not" begins and ends."""
+    verb = cursor.at(end)[1] if cursor.is_(end, Not) else end
+    subject = cursor.is_(i - 1, Auxiliary) or cursor.lexicon.vocabulary.file.dates.verbs_behind
+    if verb == end or not subject:
+        return None
+    known = cursor.is_(verb, Filler)
+    last = cursor.past(verb if known else verb + 1, Filler)
+    if not (known or cursor.unknown(verb)) or not cursor.ended(last):
+        return None
+    return (last if known else verb, last)
 
 
 def preposition_rule(cursor: Cursor, _: Draft, i: int, negated: bool = False) -> Parsed | None:

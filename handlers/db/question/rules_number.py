@@ -20,6 +20,8 @@ from groundhook.handlers.db.question.meanings import (
     Link,
     Meaning,
     ModelRef,
+    NumberVerb,
+    Old,
     Per,
     Single,
     Superlative,
@@ -49,6 +51,8 @@ def compare(
     if word is None:
         return None
     at = word[1]
+    if (age := cursor.take(at, Adjective)) and age[0].kind == "age" and not word[0].kind:
+        word, at = (Compare(word[0].op, "age"), at), age[1]  # "under the age of 40"
     between = cursor.take(at, FieldRef) if of is None else None
     if between is not None and between[0].field.kind in NUMBERS:
         of, at = between[0].field, cursor.past(between[1], Link)
@@ -84,7 +88,7 @@ def compare(
         return equal_to(cursor, found[0], amount)
     more = postfixed(cursor, found[1])  # "rated 2 stars or lower"
     op = more[0] if more else word[0].op
-    end = more[1] if more else found[1]
+    end = _past_adjective(cursor, more[1] if more else found[1])
     return constraint(end, found[0].name, OPPOSITE[op] if negated else op, amount.value)
 
 
@@ -94,6 +98,9 @@ def amount_led(cursor: Cursor, draft: Draft, i: int) -> Parsed | None:
     if amount is None or cursor.is_(i - 1, Than):
         return None
     if cursor.time_unit(amount.end):
+        after = cursor.past(cursor.at(amount.end)[1], Link, most=1)
+        if (named := cursor.number_named(after)) is not None:  # "10 years experience"
+            return constraint(cursor.at(after)[1], named.name, "=", amount.value)
         hours = any(unit.unit == "hour" for unit in cursor.all(amount.end, DateUnit))
         return lasting(cursor, amount, "=") if hours else None
     until = cursor.take(amount.end, BetweenAnd)
@@ -110,7 +117,7 @@ def amount_led(cursor: Cursor, draft: Draft, i: int) -> Parsed | None:
         after = cursor.at(amount.end)[1]
         more = postfixed(cursor, after)
         op, end = more or ("=", after)
-        return constraint(end, named.name, op, amount.value)
+        return constraint(_past_adjective(cursor, end), named.name, op, amount.value)
     if postfix := postfixed(cursor, amount.end):
         return _with_postfix(cursor, amount, postfix, field_before(cursor, draft, i))
     field = cursor.field_of_kind(amount.kind) if amount.kind in ("money", "rating") else None
@@ -119,6 +126,69 @@ def amount_led(cursor: Cursor, draft: Draft, i: int) -> Parsed | None:
     if amount.kind == "money":
         return equal_to(cursor, field, amount)
     return constraint(amount.end, field.name, ">=", amount.value)
+
+
+def of_age(cursor: Cursor, draft: Draft, i: int) -> Parsed | None:
+    """ "aged 30", "aged over 60", "aged between 20 and 30", "40 years old", "30 to 40 years old",
+    "who are 35"."""
+    lexicon, word, amount = cursor.lexicon, cursor.take(i, Adjective), cursor.amount(i)
+    if (born := lexicon.birth_field) is None and lexicon.of_kind("age") is None:
+        return None
+    if word is not None and word[0].kind == "age":
+        own = None if born else lexicon.of_kind("age")
+        at = word[1]
+        found = compare(cursor, draft, at, False, own) or between(cursor, draft, at, own)
+        amount = cursor.amount(at)
+        if found is not None or amount is None:
+            return found
+        op, end = postfixed(cursor, amount.end) or ("=", amount.end)
+        if own is not None:
+            return constraint(end, own.name, op, amount.value)
+        return aged(cursor, replace(amount, end=end), Compare(op, "age"), False)
+    if amount is None or born is None:
+        return None
+    until = cursor.take(amount.end, BetweenAnd)
+    upper = cursor.amount(until[1]) if until else None
+    years = cursor.take((upper or amount).end, DateUnit)
+    if years is None or years[0].unit != "year" or not cursor.is_(years[1], Old, Adjective):
+        alone = upper is None and cursor.is_(i - 1, Link) and cursor.ended(amount.end)
+        return aged(cursor, amount, Compare("=", ""), False) if alone else None
+    if upper is not None:
+        return _between_numbers(cursor, draft, i, None)
+    return aged(cursor, replace(amount, end=years[1]), Compare("=", "age"), False)
+
+
+def verb_led(cursor: Cursor, draft: Draft, i: int, negated: bool = False) -> Parsed | None:
+    """ "weighs more than 5", "earning over 90,000", "costs between 10 and 20"."""
+    for verb in cursor.all(i, NumberVerb):
+        field, at = cursor.field_of_kind(verb.kind), cursor.past(cursor.at(i)[1], Link, Filler)
+        compared = cursor.is_(at, Compare, Between)
+        amount = cursor.amount(cursor.at(at)[1] if compared else at)
+        if field is None or amount is None or amount.kind not in ("", verb.kind):
+            continue
+        after = amount.end
+        other = cursor.unknown(after) or cursor.is_(after, *COUNTED, ModelRef, FieldRef)
+        if other and not (cursor.is_(after, Single, Per) or _rated(cursor, after)):
+            continue  # "makes 4 servings"
+        if compared:
+            return compare(cursor, draft, at, negated, field) or (
+                between(cursor, draft, at, field) if not negated else None
+            )
+        more = postfixed(cursor, after)
+        if negated:
+            return None
+        return (
+            constraint(more[1], field.name, more[0], amount.value)
+            if more
+            else equal_to(cursor, field, amount)
+        )
+    return None
+
+
+def _past_adjective(cursor: Cursor, i: int) -> int:
+    """ "500 pages long": the position after an adjective that only repeats the kind."""
+    word = cursor.take(i, Adjective)
+    return word[1] if word and word[0].kind and not cursor.is_(word[1], ModelRef) else i
 
 
 def _with_postfix(

@@ -6,18 +6,25 @@ from groundhook.handlers.db.question import dates
 from groundhook.handlers.db.question.cursor import Amount, Cursor
 from groundhook.handlers.db.question.dates import Span
 from groundhook.handlers.db.question.draft import OPPOSITE, Draft, Parsed, constraint
+from groundhook.handlers.db.question.language_file import DateWords
 from groundhook.handlers.db.question.meanings import (
     Ago,
     Ahead,
+    Auxiliary,
     BetweenAnd,
     Compare,
     DatePostfix,
     DateUnit,
     DateUnitName,
     FieldRef,
+    Filler,
+    Link,
+    ModelRef,
     Month,
     Old,
+    OtherModel,
     Period,
+    RelationRef,
     Weekday,
 )
 from groundhook.handlers.db.question.rules_age import aged
@@ -54,6 +61,8 @@ def date_led(cursor: Cursor, draft: Draft, i: int, of: Field | None = None) -> P
     ]
     if of is None and behind and not dated(cursor, cursor.at(end)[1], year=True):
         of, end = behind[0], cursor.at(end)[1]
+    if of is None and earlier is None and of_unknown_verb(cursor, i, end):
+        return _of_no_field(i, end)
     field = of or earlier or _year_field(cursor, end) or cursor.lexicon.day_field
     if field is None:
         return None
@@ -71,6 +80,8 @@ def compared_date(cursor: Cursor, draft: Draft, i: int, of: Field | None = None)
     if word is None or length is None or field is None or field.kind not in TIMES:
         return None
     count, unit, end = length
+    if of is None and of_unknown_verb(cursor, i, cursor.past(end, Old, Ago, most=1)):
+        return _of_no_field(i, cursor.past(end, Old, Ago, most=1))
     if of is None and born and unit == "year" and not cursor.is_(end, Ago):
         return aged(cursor, Amount(count, "", end), word[0], False)
     old = cursor.is_(end, Old, Ago)
@@ -82,6 +93,37 @@ def compared_date(cursor: Cursor, draft: Draft, i: int, of: Field | None = None)
     end = cursor.at(end)[1] if old else end
     op = "<" if op.startswith("<") else ">="
     return constraint(end, field.name, op, dates.stored(moment, field.kind))
+
+
+def of_unknown_verb(cursor: Cursor, start: int, end: int) -> bool:
+    """Return whether a time from `start` to `end` is that of an unknown verb: "promoted in 2019",
+    "who graduated last year"."""
+    words = cursor.lexicon.vocabulary.file.dates
+    behind = words.verbs_behind and cursor.unknown(end) and _past_form(cursor, end, words)
+    if behind and cursor.ended(cursor.past(end + 1, Filler, Link)):
+        return True
+    at = start - 1
+    while at > 0 and cursor.is_(at, Filler, Link):
+        at -= 1
+    aside = cursor.is_(at, OtherModel) and not cursor.is_(at, FieldRef, RelationRef, ModelRef)
+    if at < 0 or not (cursor.unknown(at) or aside) or cursor.tokens[at].kind != "word":
+        return False
+    subject = at > 1 and cursor.is_(at - 1, Auxiliary)
+    return subject or _past_form(cursor, at, words)
+
+
+def _past_form(cursor: Cursor, i: int, words: DateWords) -> bool:
+    """Return whether a word has the form of a verb in the past."""
+    norm = cursor.typed[i].norm if i < len(cursor.typed) else ""
+    begins = not words.verb_beginnings or norm.startswith(words.verb_beginnings)
+    ends = not words.verb_endings or norm.endswith(words.verb_endings)
+    return begins and ends and bool(words.verb_beginnings or words.verb_endings)
+
+
+def _of_no_field(start: int, end: int) -> Parsed:
+    """A time that is reported: no field is known to be meant."""
+    places = tuple(range(start, end))
+    return Parsed(end, unplaced=places, idle=places)
 
 
 def _year_field(cursor: Cursor, end: int) -> Field | None:
@@ -147,12 +189,16 @@ def _tells_time(cursor: Cursor, field: Field) -> bool:
 def between_dates(cursor: Cursor, draft: Draft, i: int, of: Field | None) -> Parsed | None:
     field = of or cursor.lexicon.day_field
     if field and field.kind in TIMES and (found := days(cursor, i)):
+        if of is None and of_unknown_verb(cursor, i - 1, found[1]):
+            return _of_no_field(i - 1, found[1])
         return _within(found[1], field, "during", _near(cursor, draft, field, found[0]))
     first = span(cursor, i, announced=True, year=True)
     until = cursor.take(first[1], BetweenAnd) if first else None
     last = span(cursor, until[1], announced=True, year=True) if until else None
     if not (first and last and field and _tells_time(cursor, field)):
         return None
+    if of is None and of_unknown_verb(cursor, i - 1, last[1]):
+        return _of_no_field(i - 1, last[1])
     start, end = (_near(cursor, draft, field, span[0]) for span in (first, last))
     if start.start > end.start:
         # "from November to February" began a year earlier, "from Friday to Monday" a

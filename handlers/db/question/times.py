@@ -23,6 +23,7 @@ from groundhook.handlers.db.question.meanings import (
     Definite,
     FieldRef,
     Filler,
+    Length,
     Link,
     Month,
     Or,
@@ -36,8 +37,10 @@ from groundhook.handlers.db.schema import Field
 
 
 def duration(cursor: Cursor, i: int) -> tuple[int, DateUnitName, int] | None:
-    """ "3 months", "a week"."""
+    """ "3 months", "a week", "fortnight"."""
     single = cursor.take(i, Single)
+    if length := cursor.take(single[1] if single else i, Length):
+        return length[0].count, length[0].unit, length[1]
     count = (1, single[1]) if single else cursor.whole(i, dates.LONGEST)
     unit = (
         cursor.take(count[1], DateUnit)
@@ -128,12 +131,12 @@ def _period(cursor: Cursor, i: int) -> tuple[Span, int] | None:
         return _coming(cursor, after)
     if "this" not in which and (length := duration(cursor, after)):
         return dates.rolling(cursor.now, length[1], length[0]), length[2]
-    if which == {"counted"}:
-        return None
-    if unit := cursor.take(after, DateUnit):
-        several = cursor.lexicon.vocabulary.stem(cursor.tokens[unit[1] - 1].norm)
-        if "rolling" in which and several != cursor.tokens[unit[1] - 1].norm:
-            return None  # "the past weeks": their number is unknown
+    unit = cursor.take(after, DateUnit)
+    if which == {"counted"} and (unit is None or _plural(cursor, unit[1] - 1)):
+        return None  # "recent weeks": their number is unknown
+    if unit:
+        if "rolling" in which and _plural(cursor, unit[1] - 1):
+            return None
         the_last = "rolling" in which and i > 0 and cursor.is_(i - 1, Definite)
         if "previous" in which and not the_last:
             return dates.previous(cursor.now, unit[0].unit), unit[1]
@@ -155,6 +158,10 @@ def _period(cursor: Cursor, i: int) -> tuple[Span, int] | None:
         )
         return dates.month(cursor.now, month[0].number, year), month[1]
     return None
+
+
+def _plural(cursor: Cursor, i: int) -> bool:
+    return cursor.lexicon.vocabulary.stem(cursor.tokens[i].norm) != cursor.tokens[i].norm
 
 
 def _period_behind(cursor: Cursor, i: int) -> tuple[Span, int] | None:

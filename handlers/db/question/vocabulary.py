@@ -20,6 +20,7 @@ from groundhook.handlers.db.question.meanings import (
     Ahead,
     And,
     AskedValue,
+    Auxiliary,
     BeforeYear,
     Between,
     BetweenAnd,
@@ -44,6 +45,8 @@ from groundhook.handlers.db.question.meanings import (
     First,
     Having,
     HowMuch,
+    LeadIn,
+    Length,
     Link,
     Meaning,
     Measure,
@@ -51,6 +54,7 @@ from groundhook.handlers.db.question.meanings import (
     Multiplier,
     Nor,
     Not,
+    NumberVerb,
     Numeral,
     Old,
     Or,
@@ -62,6 +66,7 @@ from groundhook.handlers.db.question.meanings import (
     Phrase,
     Postfix,
     Preposition,
+    Request,
     Single,
     SortBy,
     Superlative,
@@ -160,6 +165,7 @@ def made(language: str, raw: Mapping[str, Any]) -> Vocabulary:
         file.fillers,
         file.everything,
         file.negations,
+        file.verb_negations,
         file.links,
         file.single,
         *connectors.values(),
@@ -232,6 +238,7 @@ def _entries(
     )
     yield file.having, Having()
     yield file.negations, Not()
+    yield file.verb_negations, Not(of_verb=True)
     yield file.nor, Nor()
     yield file.but, But()
     yield file.than, Than()
@@ -249,6 +256,10 @@ def _entries(
     yield from _dates(file.dates)
     yield file.everything, Everything()
     yield file.fillers, Filler()
+    yield file.requests, Request()
+    yield file.lead_ins, LeadIn()
+    yield file.auxiliaries, Auxiliary()
+    yield from ((words, NumberVerb(kind)) for kind, words in file.number_verbs.items())
 
 
 def _dates(dates: DateWords) -> Iterator[tuple[Iterable[str], Meaning]]:
@@ -273,6 +284,8 @@ def _dates(dates: DateWords) -> Iterator[tuple[Iterable[str], Meaning]]:
     yield dates.yesterday, DayWord(-1)
     yield dates.tomorrow, DayWord(1)
     yield from ((words, DateUnit(unit)) for unit, words in dates.units.items())
+    for unit, lengths in dates.lengths.items():
+        yield from ((words, Length(unit, count)) for count, words in lengths.items())
     for number, words in enumerate(dates.months, 1):
         yield from (([word], Month(number, word not in dates.unclear)) for word in words)
     yield from ((words, Weekday(number)) for number, words in enumerate(dates.weekdays))

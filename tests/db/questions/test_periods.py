@@ -1,0 +1,95 @@
+"""Rolling periods in all their wordings, and the date that a verb names."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.db.questions.models import conditions, read
+
+
+@pytest.mark.parametrize(
+    ("period", "first_day"),
+    [
+        ("in the past 3 weeks", "2026-10-22"),
+        ("within the last fortnight", "2026-10-29"),
+        ("in the past couple of weeks", "2026-10-29"),
+        ("over the previous 6 months", "2026-05-12"),
+        ("in these last 10 days", "2026-11-02"),
+        ("during the last two years", "2024-11-12"),
+        ("the past year", "2025-11-12"),
+        ("this past month", "2026-10-12"),
+        ("past 30 days", "2026-10-13"),
+        ("in the trailing 12 months", "2025-11-12"),
+        ("in the preceding 4 weeks", "2026-10-15"),
+        ("in the last half year", "2026-05-12"),
+        ("over the last 3 months or so", "2026-08-12"),
+        ("the most recent week", "2026-11-05"),
+        ("over the most recent 6 weeks", "2026-10-01"),
+    ],
+)
+def test_a_rolling_period_ends_today(period: str, first_day: str) -> None:
+    reading = read(f"books sold {period}", "book")
+    assert conditions(reading) == f"sold_on >= {first_day} and sold_on < 2026-11-13"
+    assert (reading.unplaced, reading.notes) == ((), ())
+
+
+def test_hours_are_counted_back_from_now() -> None:
+    found = "sent_at >= 2026-11-11 10:00:00 and sent_at < 2026-11-13 00:00:00"
+    assert conditions(read("parcels sent in the past 24h", "parcel")) == found
+
+
+@pytest.mark.parametrize("period", ["in the past weeks", "in recent weeks", "in the last few days"])
+def test_a_period_of_unknown_length_is_reported(period: str) -> None:
+    reading = read(f"books sold {period}", "book")
+    assert conditions(reading) == ""
+    assert reading.unplaced
+
+
+@pytest.mark.parametrize(
+    ("model", "question", "found"),
+    [
+        ("doctor", "doctors since 2015", "hired_on >= 2015-01-01"),
+        ("doctor", "doctors employed since 2015", "hired_on >= 2015-01-01"),
+        ("doctor", "doctors born before 1980", "born_on < 1980-01-01"),
+        ("doctor", "doctors whose license expires before 2027", "license_expires < 2027-01-01"),
+        ("doctor", "doctors registered before 2019", "hired_on < 2019-01-01"),
+        ("parcel", "parcels received since March", "delivered_at >= 2026-03-01 00:00:00"),
+        ("parcel", "parcels dispatched since March", "sent_at >= 2026-03-01 00:00:00"),
+        ("book", "books printed after 2010", "published >= 2011"),
+        ("book", "books that came out after 2010", "published >= 2011"),
+    ],
+)
+def test_a_time_is_that_of_the_field_that_the_verb_names(
+    model: str, question: str, found: str
+) -> None:
+    reading = read(question, model)
+    assert (conditions(reading), reading.unplaced) == (found, ())
+
+
+@pytest.mark.parametrize(
+    ("model", "question"),
+    [
+        ("doctor", "doctors promoted in 2019"),
+        ("doctor", "doctors who graduated last year"),
+        ("doctor", "doctors who died in 2015"),
+        ("parcel", "parcels lost yesterday"),
+        ("parcel", "parcels repacked between March and May"),
+        ("book", "books I read in 2019"),
+        ("book", "books borrowed more than 3 weeks ago"),
+    ],
+)
+def test_the_time_of_an_unknown_verb_is_reported_and_no_filter(model: str, question: str) -> None:
+    reading = read(question, model)
+    assert conditions(reading) == ""
+    assert question.split()[-1] in " ".join(reading.unplaced)
+
+
+@pytest.mark.parametrize(
+    ("question", "order"), [("newest doctor", "hired_on"), ("youngest doctor", "born_on")]
+)
+def test_persons_are_new_by_the_day_they_joined_and_young_by_their_birth(
+    question: str, order: str
+) -> None:
+    assert [(one.field, one.order) for one in read(question, "doctor").dsl.orders] == [
+        (order, "desc")
+    ]
