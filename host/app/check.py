@@ -22,17 +22,15 @@ from groundhook.handlers.kb.graph.names import KINDS
 from groundhook.host.app.prompt_checks import wrong_shared_variables, wrong_variables
 from groundhook.host.app.references import References
 from groundhook.host.app.toolkit_checks import list_problems, toolkit_problems
+from groundhook.host.app.unread_files import unread_files, unread_hook
 from groundhook.host.app.value_checks import wrong_for_all, wrong_rows, wrong_together, wrong_values
 from groundhook.host.config import tree
-from groundhook.host.config.agent_file import AGENT_FILE
 from groundhook.host.config.declarations import LENIENT
 from groundhook.host.config.documents import Document, read_document
 from groundhook.host.config.environment import unset_in, without_unset
 from groundhook.host.config.layers import Layer, file_layer
 from groundhook.host.config.locations import Path
 from groundhook.host.config.packages import (
-    PROMPTS_FILE,
-    SEARCH_FILE,
     App,
     Package,
     check_package,
@@ -42,7 +40,7 @@ from groundhook.host.config.validate import Checked, check_document
 from groundhook.host.core.errors import ConfigError, HostError, Place, UnknownName
 from groundhook.host.core.extras import Extra, install, lacking
 from groundhook.host.core.problems import Problem, problems_of
-from groundhook.host.core.settings import Settings
+from groundhook.host.core.settings import DISABLED, Settings
 from groundhook.host.core.types.api_spec import ApiSpec
 from groundhook.host.core.types.base import Value, dotted
 from groundhook.host.core.types.collection_spec import CollectionSpec
@@ -120,7 +118,7 @@ class _Check:
         for kind in tree.ENDINGS:
             for owner, place in self._declared(kind):
                 self._declaration(kind, owner, place)
-        self.found.extend(self._unread())
+        self.found.extend(unread_files(self.app.root, list(self._assistants())))
 
     def _attempt(self, read: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T | None:
         """Return what `read` returns; None when it raises, with its error among the findings."""
@@ -160,13 +158,7 @@ class _Check:
         if package.layer.checked is not None:
             self.found.extend(package.layer.checked.findings())
         self._names(package.layer, package.id)
-        near = tree.nearly_hook(package.folder) if package.hook is None else None
-        if near is not None:
-            file = Place(tree.shown(near, self.app.root))
-            hint = (
-                f"what is read is {tree.HOOKS[0]}, or the files that 'hooks' in package.yao names"
-            )
-            self.found.append(Problem("warning", "nothing reads this file", file, hint))
+        self.found.extend(unread_hook(package, self.app.root))
         self._texts(package)
         with suppress(ConfigError):  # of layers that cannot be folded, each is among the findings
             resolved = self.app.settings_for(package)
@@ -179,7 +171,8 @@ class _Check:
         """Warn of a web search that no provider would answer; a key may be set where the app will
         run."""
         settings = resolved.settings
-        if settings.search.web.enabled and not self.web_configured(settings):
+        searched = settings.search.web.enabled and settings.uses.search != DISABLED
+        if searched and not self.web_configured(settings):
             self.found.append(
                 Problem(
                     "warning",
@@ -341,48 +334,6 @@ class _Check:
             yield from (
                 (owner.id, place)
                 for place in tree.declared(owner.path, root, kind=kind, prefix=prefix)
-            )
-
-    def _unread(self) -> Iterator[Problem]:
-        """Yield files and folders that look as if they had an effect."""
-        root = self.app.root
-        for folder in (root, *(place.path for place in self._assistants())):
-            for kind, ending in tree.ENDINGS.items():
-                for shown in tree.unread(folder / kind, root, ending):
-                    yield Problem(
-                        "warning",
-                        "nothing reads this file",
-                        Place(shown),
-                        f"names in {kind}/ end with {ending}",
-                    )
-        for place in self._assistants():
-            for kind in ("prompts", "locales"):
-                for shown in tree.unread(place.path / kind, root, ".yml"):
-                    yield Problem(
-                        "warning",
-                        "nothing reads this file",
-                        Place(shown),
-                        f"names in {kind}/ end with .yml",
-                    )
-        for shown, name in tree.lookalikes(root):
-            yield Problem(
-                "warning", "nothing reads this file", Place(shown), f"what is read is {name}"
-            )
-        names = (AGENT_FILE, SEARCH_FILE, PROMPTS_FILE)
-        for shown in tree.unread(root / "agent", root, names):
-            yield Problem(
-                "warning", "nothing reads this file", Place(shown), f"read are {', '.join(names)}"
-            )
-        for shown, owner in tree.inside_package(root):
-            yield Problem(
-                "warning",
-                f"part of the package {owner.id!r}, so this is not an assistant",
-                Place(shown),
-                "move the folder out of that package",
-            )
-        for shown in tree.without_package(root):
-            yield Problem(
-                "warning", f"a hook, and no {tree.PACKAGE}: this is not an assistant", Place(shown)
             )
 
 

@@ -3,34 +3,35 @@ offered, types without a schema, and MCP servers that name functions which do no
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 from groundhook.host.config.packages import App, Package
 from groundhook.host.core.errors import ConfigError, HostError
 from groundhook.host.core.hook_engine import HookEngine, ScriptFunction
 from groundhook.host.core.problems import Problem, problems_of
+from groundhook.host.core.settings import Settings
+from groundhook.host.core.types.server_spec import ServerSpec
 from groundhook.host.core.types.servers import parse_listed
 from groundhook.host.turn.package_tools import ProcessServer, is_tool
 
 
 async def script_problems(app: App, package: Package, engine: HookEngine) -> list[Problem]:
     """Return the problems of one package. Raises ConfigError for its settings."""
+    resolved = app.settings_for(package)
+    servers = dict(_process_servers(app, package, resolved.settings))
+    named = {name for spec in servers.values() for name in _functions_of(spec)}
     found: list[Problem] = []
     if package.tools is not None:
         try:
             for function in await engine.functions(package.tools):
-                found += _problems(function)
+                own = (
+                    f"scripts.tools.{function.name}",
+                    f"agents.{package.id}.tools.{function.name}",
+                )
+                found += _problems(function, is_named=not named.isdisjoint(own))
         except HostError as exc:
             found += problems_of(exc)
-    resolved = app.settings_for(package)
-    names = [each.name for entry in resolved.settings.mcp.servers for each in parse_listed(entry)]
-    for name in names:
-        try:
-            spec = app.resolve_server(package.id, name)
-        except HostError:  # reported by the check of names
-            continue
-        if spec.transport != "process":
-            continue
+    for name, spec in servers.items():
         try:
             await ProcessServer(spec, package, name).listed(engine)
         except ConfigError as exc:
@@ -42,10 +43,31 @@ async def script_problems(app: App, package: Package, engine: HookEngine) -> lis
     return found
 
 
-def _problems(function: ScriptFunction) -> Iterator[Problem]:
+def _process_servers(
+    app: App, package: Package, settings: Settings
+) -> Iterator[tuple[str, ServerSpec]]:
+    """Yield the servers of the package's list whose tools are functions, by their names there."""
+    for listed in (each for entry in settings.mcp.servers for each in parse_listed(entry)):
+        try:
+            spec = app.resolve_server(package.id, listed.name)
+        except HostError:  # reported by the check of names
+            continue
+        if spec.transport == "process":
+            yield listed.name, spec
+
+
+def _functions_of(spec: ServerSpec) -> Iterable[str]:
+    return spec.tools.values() if isinstance(spec.tools, Mapping) else ()
+
+
+def _problems(function: ScriptFunction, *, is_named: bool) -> Iterator[Problem]:
+    """Yield what is wrong with a function of `src/tools.ts`; `is_named`: by an MCP server, which
+    describes it."""
     if not function.exported:
         return
     if not is_tool(function):
+        if is_named:
+            return
         yield Problem(
             "warning",
             f"{function.name} is exported and not offered as a tool: it has no description",

@@ -7,6 +7,7 @@ models/shop/order.mod.yao                    model shop.order
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,12 +25,8 @@ ENDINGS = {
     "toolkits": ".toolkit.yao",
 }
 
-_NEARLY_HOOKS = tuple(
-    f"{folder}{name}.{ending}"
-    for folder in ("", "src/")
-    for name in ("hook", "hooks", "create", "Create", "next", "Next", "main")
-    for ending in ("ts", "js")
-)
+# Schemas of tools that are functions of a package, below its mcps/; `out` has no effect.
+SCHEMES = r"mapping/.+/schemes/[^/]+\.(in|out)\.yao"
 _DEEPEST = 8  # a link to a folder above would otherwise never end
 _CONFIGURATION = {".yao", ".json", ".jsonc", ".yml", ".yaml"}
 _NEVER = {"node_modules", "__pycache__"}
@@ -80,17 +77,25 @@ def hooks(folder: Path) -> list[Path]:
     return [folder / name for name in HOOKS if (folder / name).is_file()]
 
 
-def nearly_hook(folder: Path) -> Path | None:
-    """Return a script of a package that has nearly the name of a hook; None without one."""
-    return next((folder / name for name in _NEARLY_HOOKS if (folder / name).is_file()), None)
+def scripts(folder: Path) -> Iterator[Path]:
+    """Yield the scripts of a package where a hook could be meant to be: in its folder, in `src`
+    and in `hooks`, without those of declarations and tests."""
+    for inner in (folder, folder / "src", folder / "hooks"):
+        for path in sorted(inner.iterdir()) if inner.is_dir() else ():
+            if path.suffix in (".ts", ".js") and not path.stem.endswith((".d", ".test", "_test")):
+                yield path
 
 
-def unread(folder: Path, root: Path, endings: str | tuple[str, ...]) -> Iterator[str]:
+def unread(
+    folder: Path, root: Path, endings: str | tuple[str, ...], besides: str = ""
+) -> Iterator[str]:
     """Yield the configuration files under `folder` that nothing reads because their names have
-    another ending."""
+    another ending, and whose paths below `folder` do not match the pattern `besides`."""
     for path in sorted(folder.rglob("*")) if folder.is_dir() else ():
-        if path.suffix in _CONFIGURATION and not shown(path, root).endswith(endings):
-            yield shown(path, root)
+        name, below = shown(path, root), path.relative_to(folder).as_posix()
+        is_read = name.endswith(endings) or (besides and re.fullmatch(besides, below))
+        if path.suffix in _CONFIGURATION and not is_read:
+            yield name
 
 
 def without_package(root: Path) -> Iterator[str]:

@@ -33,6 +33,21 @@ async def test_a_web_search_without_any_provider_is_a_warning(make_app: MakeApp)
     assert await findings(root, SERPAPI_API_KEY="k") == []
 
 
+@pytest.mark.parametrize(
+    "package",
+    [
+        {"search": {"web": {"provider": "tavily"}}, "uses": {"search": "disabled"}},
+        {"search": {"web": True}, "uses": {"web": "b"}},
+        {"search": {"web": True}, "uses": {"web": "disabled"}},
+    ],
+)
+async def test_a_web_search_that_never_asks_a_provider_needs_none(
+    make_app: MakeApp, package: dict[str, object]
+) -> None:
+    files = {"assistants/a/package.yao": json.dumps(package), "assistants/b/package.yao": "{}"}
+    assert await findings(make_app(files)) == []
+
+
 async def test_a_hook_under_another_name_is_a_warning(make_app: MakeApp) -> None:
     hook = "function Create() { return null; }"
     root = make_app(
@@ -48,6 +63,53 @@ async def test_a_hook_under_another_name_is_a_warning(make_app: MakeApp) -> None
     )
     [found] = await findings(root)
     assert found.startswith("assistants/a/hook.ts: warning: nothing reads this file (what is read")
+
+
+@pytest.mark.parametrize(
+    ("path", "is_hook"),
+    [
+        ("src/Index.ts", True),
+        ("hooks/index.ts", True),
+        ("src/assistant.ts", True),
+        ("assistant.js", True),
+        ("src/helpers.ts", False),
+        ("src/index.test.ts", False),
+    ],
+)
+async def test_a_script_that_is_meant_to_be_a_hook_is_a_warning(
+    make_app: MakeApp, path: str, is_hook: bool
+) -> None:
+    code = "export const x = 1;" if "helpers" in path else "export function Next(ctx) {}"
+    root = make_app({"assistants/a/package.yao": "{}", f"assistants/a/{path}": code})
+    found = [line.partition(" (")[0] for line in await findings(root)]
+    expected = [f"assistants/a/{path}: warning: nothing reads this file"]
+    assert found == (expected if is_hook else [])
+
+
+async def test_schemas_of_a_packages_own_tools_are_read_and_describe_them(
+    make_app: MakeApp,
+) -> None:
+    schema = {"description": "Confirm an order.", "x-process-args": ["$args.id"]}
+    server = {"transport": "process", "tools": {"confirm": "agents.a.tools.Confirm"}}
+    root = make_app(
+        {
+            "assistants/a/package.yao": '{"mcp": {"servers": ["desk"]}}',
+            "assistants/a/mcps/desk.mcp.yao": json.dumps(server),
+            "assistants/a/mcps/mapping/desk/schemes/confirm.in.yao": json.dumps(schema),
+            "assistants/a/mcps/mapping/desk/schemes/confirm.out.yao": "{}",
+            "assistants/a/mcps/mapping/confirm.in.yao": "{}",
+            "assistants/a/src/tools.ts": (
+                "export function Confirm(id: string) { return id; }\n"
+                "export function Forgotten(id: string) { return id; }\n"
+            ),
+        }
+    )
+    assert await findings(root) == [
+        "assistants/a/mcps/mapping/confirm.in.yao: warning: nothing reads this file (names in mcps/"
+        " end with .mcp.yao)",
+        "assistants/a/src/tools.ts:2:17: warning: Forgotten is exported and not offered as a tool:"
+        " it has no description (a /** comment */ before the function describes it)",
+    ]
 
 
 async def test_an_open_quote_is_reported_where_it_began(make_app: MakeApp) -> None:

@@ -1,0 +1,71 @@
+"""Finds files and folders of an app that look as if they had an effect, and are not read."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from groundhook.host.config import tree
+from groundhook.host.config.agent_file import AGENT_FILE
+from groundhook.host.config.packages import PROMPTS_FILE, SEARCH_FILE, Package
+from groundhook.host.core.errors import Place
+from groundhook.host.core.problems import Problem
+
+_NEAR_NAMES = {"create", "hook", "hooks", "index", "main", "next"}  # of a hook, in any case
+_HOOK = re.compile(
+    r"^\s*(?:export\s+)?(?:default\s+)?(?:async\s+)?(?:function|const|let)\s+(?:Create|Next)\b",
+    re.MULTILINE,
+)
+
+
+def unread_files(root: Path, assistants: Sequence[tree.Found]) -> Iterator[Problem]:
+    """Yield a warning for each such file in the folders of an app and of these assistants."""
+    for folder in (root, *(place.path for place in assistants)):
+        for kind, ending in tree.ENDINGS.items():
+            schemes = tree.SCHEMES if kind == "mcps" and folder != root else ""
+            for shown in tree.unread(folder / kind, root, ending, schemes):
+                yield _unread(shown, f"names in {kind}/ end with {ending}")
+    for place in assistants:
+        for kind in ("prompts", "locales"):
+            for shown in tree.unread(place.path / kind, root, ".yml"):
+                yield _unread(shown, f"names in {kind}/ end with .yml")
+    for shown, name in tree.lookalikes(root):
+        yield _unread(shown, f"what is read is {name}")
+    names = (AGENT_FILE, SEARCH_FILE, PROMPTS_FILE)
+    for shown in tree.unread(root / "agent", root, names):
+        yield _unread(shown, f"read are {', '.join(names)}")
+    for shown, owner in tree.inside_package(root):
+        yield Problem(
+            "warning",
+            f"part of the package {owner.id!r}, so this is not an assistant",
+            Place(shown),
+            "move the folder out of that package",
+        )
+    for shown in tree.without_package(root):
+        message = f"a hook, and no {tree.PACKAGE}: this is not an assistant"
+        yield Problem("warning", message, Place(shown))
+
+
+def unread_hook(package: Package, root: Path) -> Iterator[Problem]:
+    """Yield a warning for the script of a package without a hook that is meant to be one: it has
+    nearly the name of a hook, or it defines Create or Next."""
+    scripts = list(tree.scripts(package.folder)) if package.hook is None else []
+    named = (path for path in scripts if path.stem.lower() in _NEAR_NAMES)
+    near = next(named, None) or next((path for path in scripts if _defines_a_hook(path)), None)
+    if near is not None:
+        hint = (
+            "what is read is index.ts, src/index.ts, or the files that 'hooks' in package.yao names"
+        )
+        yield _unread(tree.shown(near, root), hint)
+
+
+def _defines_a_hook(path: Path) -> bool:
+    try:
+        return bool(_HOOK.search(path.read_text(encoding="utf-8-sig", errors="replace")))
+    except OSError:
+        return False
+
+
+def _unread(shown: str, hint: str) -> Problem:
+    return Problem("warning", "nothing reads this file", Place(shown), hint)
