@@ -37,6 +37,7 @@ from groundhook.host.core.types.search import FacetCount, Item, KBOptions, Searc
 
 if TYPE_CHECKING:
     from groundhook.handlers.kb.calibrate import Calibration, CalibrationQuestion
+    from groundhook.handlers.kb.erasure import Remains
     from groundhook.handlers.kb.graph.extract import Extraction
     from groundhook.handlers.kb.ingest.batching import TransferProgress
     from groundhook.handlers.kb.ingest.report import AddReport, Progress
@@ -228,20 +229,32 @@ class KnowledgeBase:
         tenant: str = "",
         missing_ok: bool = False,
     ) -> tuple[str, ...]:
-        """Remove documents by id, or all (None); return the removed ids. A collection with tenants
-        needs a tenant, unless all documents are removed. If an id does not exist, raises
-        UnknownName with the nearest id and removes nothing, unless `missing_ok`."""
+        """Remove documents by id, or all (None); return the removed ids. The vectors of their
+        passages leave the cache as well. A collection with tenants needs a tenant, unless all
+        documents are removed. If an id does not exist, raises UnknownName with the nearest id and
+        removes nothing, unless `missing_ok`."""
+        from groundhook.handlers.kb.erasure import forget_vectors
+
         spec = self._spec(collection)
-        if documents is None and not tenant:
-            return tuple(
-                await GraphedStore(self._store, self._graphs, {}).remove(spec.id, None, None)
-            )
-        tenant = tenant_of(spec, tenant)
+        every = documents is None and not tenant
+        of = None if every else tenant_of(spec, tenant)
         if documents is not None and not missing_ok:
             await self._refuse_missing(spec.id, tenant, documents)
-        return tuple(
-            await GraphedStore(self._store, self._graphs, {}).remove(spec.id, tenant, documents)
-        )
+        await forget_vectors(self._store, self._embedder(spec), spec.id, of, documents)
+        store = GraphedStore(self._store, self._graphs, {})
+        return tuple(await store.remove(spec.id, of, documents))
+
+    async def remains(
+        self, collection: str, documents: Sequence[str], *, tenant: str = ""
+    ) -> tuple[Remains, ...]:
+        """Return what is left of documents, by place: the proof that removed ones are gone. A
+        collection with tenants needs a tenant. Raises UnknownName, UsageError, StorageError."""
+        from groundhook.handlers.kb.erasure import remains
+
+        spec = self._spec(collection)
+        of = tenant_of(spec, tenant)
+        left = [await remains(self._store, self._graphs, spec.id, of, id) for id in documents]
+        return tuple(left)
 
     async def existing(
         self, collection: str, documents: Sequence[str], *, tenant: str = ""

@@ -64,12 +64,16 @@ class ExactTexts:
 
         return await self._run(read)
 
-    async def remove(self, collection: str, tenant: str, ids: Sequence[str]) -> None:
-        """Forget the texts of documents."""
+    async def remove(self, collection: str, tenant: str, ids: Sequence[str] | None) -> None:
+        """Forget the texts of documents, or of all (None) of a tenant ("": of all tenants)."""
         if not self._path.exists():
             return
 
         def delete(db: sqlite3.Connection) -> None:
+            if ids is None:
+                query = "delete from texts where collection = ? and (? = '' or tenant = ?)"
+                db.execute(query, (collection, tenant, tenant))
+                return
             query = "delete from texts where collection = ? and tenant = ? and document = ?"
             db.executemany(query, [(collection, tenant, id) for id in ids])
 

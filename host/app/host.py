@@ -268,6 +268,39 @@ class Host:
         )
         return replace(report, notes=(*report.notes, *notes))
 
+    async def remove_documents(
+        self, collection: str, documents: Iterable[str] | None, *, tenant: str = ""
+    ) -> tuple[str, ...]:
+        """Remove documents by their ids, or all (None), from a collection of the built-in knowledge
+        base, as `groundhook kb remove` does. Returns the ids that were removed. Raises UnknownName
+        for a collection or a document that does not exist (nothing is removed then), UsageError,
+        StorageError."""
+        # Imported here because few programs remove documents.
+        from groundhook.host.app.exact_texts import ExactTexts
+
+        ids = None if documents is None else list(documents)
+        id = self.kb.id_of(collection)
+        removed = await self.kb.remove(id, ids, tenant=tenant)
+        await ExactTexts(self.app.state).remove(id, tenant, ids)
+        return removed
+
+    async def remains(
+        self, collection: str, documents: Iterable[str], *, tenant: str = ""
+    ) -> list[dict[str, Any]]:
+        """Return what is left of documents that were removed, one dictionary for each: `document`,
+        then the number of entries in the list (`listed`), of passages by id (`passages`), of
+        documents that searches compare (`searched`), of passages of an export (`exported`), of
+        versions in the graph (`graph`) and of exact texts (`texts`). All are 0 for a document that
+        is gone. Raises UnknownName for the collection, UsageError, StorageError."""
+        # Imported here because few programs remove documents.
+        from groundhook.host.app.exact_texts import ExactTexts
+
+        ids = list(documents)
+        id = self.kb.id_of(collection)
+        left = await self.kb.remains(id, ids, tenant=tenant)
+        texts = await ExactTexts(self.app.state).get(id, tenant, ids)
+        return [{**vars(each), "texts": int(each.document in texts)} for each in left]
+
     def delegates(
         self,
         *,

@@ -44,8 +44,8 @@ class Added(Protocol):
 
 @click.group("kb")
 def command() -> None:
-    """Documents of knowledge bases: add, list, remove; collections: rebuild, export, import,
-    calibrate."""
+    """Documents of knowledge bases: add, list, remove, show that they are gone; collections:
+    rebuild, export, import, calibrate."""
 
 
 for other in (kb_move.rebuild, kb_move.export, kb_move.import_, kb_calibrate.calibrate):
@@ -210,11 +210,40 @@ def remove(
     async def work() -> int:
         async with open_host(app, tune_gc=True) as host:
             whole = host.kb.id_of(collection)
-            removed = await host.kb.remove(whole, None if everything else ids, tenant=tenant)
+            named = None if everything else ids
+            removed = await host.remove_documents(whole, named, tenant=tenant)
         if report.json:
             report.line({"collection": whole, "removed": list(removed)})
         report.show(f"Removed {documents(len(removed))} from {whole}.")
         return 0
+
+    return execute(work, report, debug=debug)
+
+
+@command.command("gone", short_help="Show that documents were removed everywhere.")
+@click.argument("collection")
+@click.argument("ids", nargs=-1, required=True, metavar="ID...")
+@options.common
+@click.option("--tenant", default="", metavar="T", help="Tenant that the documents belonged to.")
+def gone(
+    collection: str, ids: tuple[str, ...], app: Path, tenant: str, as_json: bool, debug: bool
+) -> int:
+    """Show what COLLECTION still has of documents that were removed: in its list, by id, in what
+    searches compare (with their vectors and words), in an export, in the graph and among the exact
+    texts. The exit code is 1 if anything is left."""
+    report = Report(json=as_json)
+
+    async def work() -> int:
+        async with open_host(app, tune_gc=True) as host:
+            whole = host.kb.id_of(collection)
+            left = await host.remains(whole, ids, tenant=tenant)
+        if report.json:
+            for each in left:
+                report.line({"collection": whole, **each})
+        places = tuple(left[0])
+        rows = [tuple(map(str, each.values())) for each in left]
+        report.show(table(places, rows, numbers=places[1:]))
+        return FAILED if any(each[place] for each in left for place in places[1:]) else 0
 
     return execute(work, report, debug=debug)
 

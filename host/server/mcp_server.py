@@ -132,7 +132,7 @@ def _described(tool: OfferedTool) -> types.Tool:
         annotations=types.ToolAnnotations(
             read_only_hint=tool.reads_only,
             idempotent_hint=tool.reads_only,
-            destructive_hint=False,
+            destructive_hint=tool.destructive,
             open_world_hint=tool.open_world,
         ),
     )

@@ -56,6 +56,7 @@ class OfferedTool:
     parameters: Mapping[str, Any]
     output: Mapping[str, Any] | None
     reads_only: bool
+    destructive: bool = False
     open_world: bool = False
 
 
@@ -416,6 +417,7 @@ def _of_host(tool: ToolInfo, name: str) -> OfferedTool:
         parameters=tool.parameters or {"type": "object"},
         output=output,
         reads_only=tool.reads_only,
+        destructive=not tool.reads_only,
     )
 
 

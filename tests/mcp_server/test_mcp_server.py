@@ -172,6 +172,7 @@ async def test_tools_of_the_app_have_schemas_hints_and_structured_results(host: 
         tools = {tool.name: tool for tool in (await connected.list_tools()).tools}
         assert tools["sum"].annotations is not None
         assert tools["sum"].annotations.read_only_hint
+        assert not tools["sum"].annotations.destructive_hint
         assert tools["ask"].annotations is not None
         assert not tools["ask"].annotations.read_only_hint
         assert await structured(connected, "sum", {"numbers": [1, 2]}) == {"sum": 3}

@@ -92,6 +92,16 @@ class VectorCache:
                 if self._size(db) > self._most:
                     self._make_room(db)
 
+    def remove(self, keys: Sequence[bytes]) -> None:
+        """Remove the vectors of those keys; their bytes are overwritten."""
+        with self._lock:
+            if self._db is None and not self._path.exists():
+                return
+            db = self._open()
+            db.execute("pragma secure_delete = on")
+            with db:
+                db.executemany("delete from vectors where key = ?", [(key,) for key in keys])
+
     def close(self) -> None:
         with self._lock, suppress(sqlite3.Error):
             if self._db is not None:
@@ -179,6 +189,12 @@ class CachedEmbedder:
 
     async def fallback(self) -> str:
         return await self.inner.fallback() if isinstance(self.inner, FallsBack) else ""
+
+    def forget(self, texts: Sequence[str]) -> None:
+        """Remove the vectors of a document's texts, given all of them. Raises sqlite3.Error and
+        OSError."""
+        around = "\0".join(texts) if self.in_context else ""
+        self._cache.remove([self._key("document", text, around) for text in texts])
 
     async def aclose(self) -> None:
         if isinstance(self.inner, Closes):

@@ -20,6 +20,9 @@ from groundhook.handlers.tools.memory.settings import MemorySettings
 from groundhook.handlers.tools.memory.values import (
     BatchArguments,
     FetchArguments,
+    ForgetArguments,
+    Forgotten,
+    Left,
     LinkedMemory,
     Memories,
     Memory,
@@ -197,6 +200,33 @@ class MemoryEngine:
         return Remembered(
             id=id, collection=arguments.collection, preview=str(made.fields["preview"])
         )
+
+    async def forget(self, scope: ToolScope, arguments: ForgetArguments) -> Forgotten:
+        """Remove a memory of the identity's, then look for it in every way it could be found.
+        Raises MemoryNotFound, StorageError if it is still there."""
+        await self.fetch(
+            scope, FetchArguments(doc_id=arguments.doc_id, collection=arguments.collection)
+        )
+        collection, id = self._settings.collections[arguments.collection], str(arguments.doc_id)
+        owner = self._settings.owner
+        await scope.collections.remove(collection, [id], owner=owner)
+        by_id = await scope.collections.get(collection, [id], owner=owner)
+        only = {"document_id": id}
+        listed, found = await scope.collections.find(
+            [
+                CollectionQuery(
+                    collection=collection, text=text, filter=only, threshold=0, owner=owner
+                )
+                for text in ("", "memory")  # not its own: vectors of questions are cached
+            ]
+        )
+        left = Left(by_id=len(by_id), by_listing=listed.total, by_search=len(found.matches))
+        if any(left.model_dump().values()):
+            raise StorageError(f"memory {id} of {arguments.collection!r} was not removed: {left!r}")
+        answer = Forgotten(id=arguments.doc_id, collection=arguments.collection, left=left)
+        if self._settings.source is not None:
+            answer._notes = ["If the toolkit's source file names it, a sync adds it again."]
+        return answer
 
     # -------------------------------------------------------------------------------------- within
 

@@ -12,6 +12,8 @@ from groundhook.handlers.tools.memory.source import memory_files
 from groundhook.handlers.tools.memory.values import (
     BatchArguments,
     FetchArguments,
+    ForgetArguments,
+    Forgotten,
     Memories,
     Memory,
     Previews,
@@ -42,7 +44,7 @@ class MemoryToolkit:
         return memory_files(self._settings, self._spec.folder / file, file)
 
     def tools(self) -> Sequence[Tool]:
-        """Return search, fetch and batch_fetch, and remember if memories may be written."""
+        """Return search, fetch and batch_fetch, and what else the settings offer."""
         shelves = ", ".join(sorted(self._settings.collections))
         needs = self._needs()
         engine = self._engine
@@ -56,10 +58,7 @@ class MemoryToolkit:
         async def batch_fetch(arguments: BatchArguments, scope: ToolScope) -> Memories:
             return await engine.batch_fetch(scope, arguments)
 
-        async def remember(arguments: RememberArguments, scope: ToolScope) -> Remembered:
-            return await engine.remember(scope, arguments)
-
-        tools = [
+        return [
             Tool(
                 name="search",
                 description=(
@@ -95,7 +94,20 @@ class MemoryToolkit:
                 items=_batch_items,
                 text=_with_notes,
             ),
+            *self._writing(shelves, needs),
         ]
+
+    def _writing(self, shelves: str, needs: Needs) -> Sequence[Tool]:
+        """Return remember and forget, where the settings offer them."""
+        engine = self._engine
+
+        async def remember(arguments: RememberArguments, scope: ToolScope) -> Remembered:
+            return await engine.remember(scope, arguments)
+
+        async def forget(arguments: ForgetArguments, scope: ToolScope) -> Forgotten:
+            return await engine.forget(scope, arguments)
+
+        tools: list[Tool] = []
         if self._settings.write:
             tools.append(
                 Tool(
@@ -105,6 +117,22 @@ class MemoryToolkit:
                     answers=Remembered,
                     run=remember,
                     needs=needs,
+                    reads_only=False,
+                )
+            )
+        if self._settings.forget:
+            tools.append(
+                Tool(
+                    name="forget",
+                    description=(
+                        "Remove one memory for ever, by its id. Returns how often it is still"
+                        f" found: 0 everywhere. Collections: {shelves}"
+                    ),
+                    arguments=ForgetArguments,
+                    answers=Forgotten,
+                    run=forget,
+                    needs=needs,
+                    text=_with_notes,
                     reads_only=False,
                 )
             )
@@ -121,7 +149,7 @@ class MemoryToolkit:
         return Needs(identity=parts[self._settings.owner])
 
 
-def _with_notes(answer: Previews | Memories) -> str:
+def _with_notes(answer: Previews | Memories | Forgotten) -> str:
     text = json.dumps(answer.model_dump(mode="json"), ensure_ascii=False)
     return "\n".join([text, *answer._notes])
 

@@ -60,3 +60,4 @@ class MemorySettings(ToolkitSettings):
         default=True, description="Whether `fetch` can follow links such as [[backend:12]]"
     )
     write: bool = Field(default=False, description="Whether the tool `remember` is offered")
+    forget: bool = Field(default=False, description="Whether the tool `forget` is offered")

@@ -88,6 +88,11 @@ class RememberArguments(Arguments):
     )
 
 
+class ForgetArguments(Arguments):
+    doc_id: DocId = Field(description="The id of the memory to remove")
+    collection: Collection
+
+
 class Preview(BaseModel):
     id: int
     title: str
@@ -145,3 +150,21 @@ class Remembered(BaseModel):
     id: int
     collection: str
     preview: str
+
+
+class Left(BaseModel):
+    """How often a removed memory is still there: by its id, in a listing of the collection, and
+    among what a search compares."""
+
+    by_id: int
+    by_listing: int
+    by_search: int
+
+
+class Forgotten(BaseModel):
+    """A memory that was removed, and the proof: `left` is 0 everywhere."""
+
+    id: int
+    collection: str
+    left: Left
+    _notes: list[str] = PrivateAttr(default_factory=list)
