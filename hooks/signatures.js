@@ -132,6 +132,7 @@ const functionsIn = (() => {
 
   const isContext = (parameter) =>
     ["ctx", "context"].includes(parameter.name.text) || /(^|\.)Context$/.test(parameter.type?.typeName?.getText() ?? "");
+  const isOpen = (type) => !type || [SyntaxKind.AnyKeyword, SyntaxKind.UnknownKeyword].includes(type.kind);
   const WHOLE = ["args", "arguments", "params", "input", "payload"];
 
   function signature(made, name, doc, given, declared, at) {
@@ -150,7 +151,7 @@ const functionsIn = (() => {
     }
     const only = own.length === 1 ? own[0] : undefined;
     const shape = only && (Object.values(properties)[0] ?? {});
-    const whole = only && (!ts.isIdentifier(only.name) || shape.type === "object" || (!only.type && WHOLE.includes(only.name.text)));
+    const whole = only && (!ts.isIdentifier(only.name) || shape.type === "object" || (isOpen(only.type) && WHOLE.includes(only.name.text)));
     const order = whole ? null : own.map((parameter) => nameOf(parameter.name));
     const { description, ...alone } = shape ?? {};
     const typed = whole ? { type: "object", ...alone } : { type: "object", properties, required, additionalProperties: false };

@@ -58,6 +58,7 @@ from groundhook.host.memory.memory import open_memory
 from groundhook.host.search.searcher import SearchPlugins
 from groundhook.host.turn.context import Fixed, Runtime
 from groundhook.host.turn.open_turns import OpenTurns
+from groundhook.host.turn.request_servers import RequestServers
 from groundhook.host.turn.tools import Toolbox
 from groundhook.host.web_client.clients import open_web_clients
 
@@ -94,9 +95,8 @@ async def open_host(
     for processes that only serve one app. Raises ConfigError, PluginError.
     """
     registry = Plugins()
-    built_in = (HOST, BUILTIN)
     instances = (Owner("an argument of open_host", passed=True), _instances(sources or {}, tools))
-    join(registry, [built_in, *installed(), *given(plugins), instances])
+    join(registry, [(HOST, BUILTIN), *installed(), *given(plugins), instances])
     app = _load(Path(path), environment, registry)
     settings = app.settings
     async with AsyncExitStack() as stack:
@@ -139,6 +139,7 @@ async def open_host(
             toolkits=Toolkits(app, context),
             collections=partial(made.collections, app),
             servers=servers,
+            servers_for=RequestServers,
             now=clock,
             web_configured=made.web_configured,
             fixed=Fixed(clock=now is not None, seed=seed),

@@ -129,6 +129,7 @@ class _Reading:
                 models=old.models,
                 connectors=old.connectors,
                 servers=old.servers,
+                apis=old.apis,
                 toolkits=old.toolkits,
             )
         self.looked_at.add(DECLARATIONS)
@@ -138,6 +139,7 @@ class _Reading:
             models=self._kept(read.models, old.models),
             connectors=self._kept(read.connectors, old.connectors),
             servers=self._kept(read.servers, old.servers),
+            apis=self._kept(read.apis, old.apis),
             toolkits=self._kept(read.toolkits, old.toolkits),
         )
 

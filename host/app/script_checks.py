@@ -33,7 +33,7 @@ async def script_problems(app: App, package: Package, engine: HookEngine) -> lis
             found += problems_of(exc)
     for name, spec in servers.items():
         try:
-            await ProcessServer(spec, package, name).listed(engine)
+            await ProcessServer(spec, app, package, engine, name).listed()
         except ConfigError as exc:
             found += problems_of(exc)
         except HostError as exc:

@@ -32,7 +32,6 @@ FOLDERS = {
     "tables": "there are no pages; clients use docs/http.md",
     "tasks": "run commands from a scheduler",
 }
-_APP_SCRIPTS = "move the files into the src/ of the packages that call them"
 _KEYS = {
     "sandbox": "hooks and tools start no programs; use an MCP server",
     "workspace": "hooks have no file system; use ctx.memory",
@@ -63,8 +62,6 @@ def yao_notes(root: Path, only: str = "") -> list[Problem]:
     found: list[Problem] = []
     if not only:
         found += _folders(root, root)
-        if (root / "scripts").is_dir():
-            found.append(_note("scripts", 0, 0, "scripts of the app are not read", _APP_SCRIPTS))
     for package in tree.assistants(root):
         if only in ("", package.id):
             found += _folders(package.path, root)

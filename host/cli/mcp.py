@@ -18,10 +18,12 @@ from groundhook.host.cli.report import Report
 from groundhook.host.core.error_events import warning
 from groundhook.host.core.errors import ConfigError
 from groundhook.host.core.extras import extra
-from groundhook.host.core.types.events import Failed
+from groundhook.host.core.ports import ToolServers
+from groundhook.host.core.types.events import Failed, Warned
 from groundhook.host.core.types.server_spec import ServerSpec
 from groundhook.host.core.types.turn import Identity
 from groundhook.host.output.flow import visible
+from groundhook.host.turn.context import Request, RunContext
 
 
 @click.group("mcp")
@@ -101,17 +103,35 @@ def serve(
 @click.argument("server")
 @click.argument("tool")
 @click.argument("arguments", default="{}")
+@click.option(
+    "--assistant", metavar="ID", default="", help="In whose name functions of the app run."
+)
+@options.asker
 @options.common
-def call(server: str, tool: str, arguments: str, app: Path, as_json: bool, debug: bool) -> int:
-    """Call TOOL of SERVER with ARGUMENTS, a JSON object, and print what it answers."""
+def call(
+    server: str,
+    tool: str,
+    arguments: str,
+    assistant: str,
+    user: str,
+    team: str,
+    tenant: str,
+    app: Path,
+    as_json: bool,
+    debug: bool,
+) -> int:
+    """Call TOOL of SERVER with ARGUMENTS, a JSON object, and print what it answers.
+
+    The identity is for servers whose tools are functions.
+    """
     report = Report(json=as_json)
     given = _object(arguments)
+    identity = options.identity(user=user, team=team, tenant=tenant)
 
     async def work() -> int:
         async with open_host(app, tune_gc=True) as host:
-            answer = await host.runtime.servers.ask(
-                server, "tools/call", {"name": tool, "arguments": given}
-            )
+            servers = _servers(host, report, assistant, identity)
+            answer = await servers.ask(server, "tools/call", {"name": tool, "arguments": given})
         if report.json:
             report.line(answer)
         else:
@@ -124,6 +144,21 @@ def call(server: str, tool: str, arguments: str, app: Path, as_json: bool, debug
         return FAILED if "error" in answer else 0
 
     return execute(work, report, debug=debug)
+
+
+def _servers(
+    host: Host, report: Report, assistant: str = "", identity: Identity | None = None
+) -> ToolServers:
+    """Return the app's servers as a request of the identity reaches them. Raises UnknownName."""
+    if assistant:
+        host.settings(assistant)
+    context = RunContext(runtime=host.runtime, turn_id="mcp")
+    request = Request(assistant_id=assistant, messages=(), identity=identity or Identity())
+
+    async def warn(code: str, message: str) -> None:
+        report.warned(Warned(code=code, message=message))
+
+    return host.runtime.servers_for(context, request, warn)
 
 
 def _show_servers(host: Host, report: Report) -> None:
@@ -149,7 +184,7 @@ def _where(spec: ServerSpec) -> str:
 
 
 async def _show_offers(host: Host, server: str, report: Report) -> None:
-    servers = host.runtime.servers
+    servers = _servers(host, report)
     tools = (await servers.ask(server, "tools/list", {}))["tools"]
     resources = (await servers.ask(server, "resources/list", {}))["resources"]
     prompts = (await servers.ask(server, "prompts/list", {}))["prompts"]

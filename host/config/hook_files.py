@@ -4,6 +4,7 @@ tsconfig.json, and no script."""
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
 from groundhook.host.config import tree
@@ -31,18 +32,21 @@ def hook_script(found: tree.Found, checked: Checked | None) -> HookScript | None
 
 
 TOOLS = "tools"
+SCRIPTS = "scripts"  # folder of an app with functions for all its packages
 _SCRIPT = re.compile(r"[\w-]+(\.[\w-]+){0,7}")
-_FOLDERS = ("src", "", "scripts")
+_FOLDERS = ("src", "", SCRIPTS)
 
 
-def script_file(folder: Path, shown: str, name: str) -> HookScript | None:
+def script_file(
+    folder: Path, shown: str, name: str, folders: Sequence[str] = _FOLDERS
+) -> HookScript | None:
     """Return the script `name` of a package, whose functions are called by their names:
     `src/<name>.ts`, `<name>.ts` or `scripts/<name>.ts` (or .js), where a dot in the name is a
     folder; None when there is no such file. Raises ConfigError for a broken tsconfig.json."""
     if not _SCRIPT.fullmatch(name):
         return None
     root = folder.resolve()
-    for within in _FOLDERS:
+    for within in folders:
         for ending in (".ts", ".js"):
             path = folder / within / (name.replace(".", "/") + ending)
             if path.is_file() and path.resolve().is_relative_to(root):

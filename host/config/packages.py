@@ -19,7 +19,7 @@ from groundhook.host.config.agent_file import AGENT_FILE, read_agent_file
 from groundhook.host.config.catalogue import Catalogue
 from groundhook.host.config.documents import read_document
 from groundhook.host.config.environment import Environment, need, without_unset
-from groundhook.host.config.hook_files import TOOLS, hook_script, script_file
+from groundhook.host.config.hook_files import SCRIPTS, TOOLS, hook_script, script_file
 from groundhook.host.config.layers import Layer, file_layer, hook_layer, request_layer
 from groundhook.host.config.locales import read_locales
 from groundhook.host.config.prompts import Prompts, inline_prompts, read_prompts
@@ -172,6 +172,11 @@ class App:
         if not path.is_file():
             return ()
         return read_prompts(path, PROMPTS_FILE, self.environment, path.parent)
+
+    def script(self, name: str) -> HookScript | None:
+        """Return a script of the app's folder `scripts`, whose functions every package may call by
+        name; None when there is no such file. Raises ConfigError."""
+        return script_file(self.root / SCRIPTS, SCRIPTS, name, folders=("",))
 
     def hook(self, id: str) -> HookScript | None:
         """Return the hook of an assistant, also where its configuration is broken. Raises

@@ -212,7 +212,7 @@ class Servers:
         if spec.transport == "process":
             raise NotSupported(
                 f"MCP server {spec.id!r} (transport: 'process') exists inside turns of its package",
-                hint="its functions are called by the model, ctx.mcp and ctx.tools",
+                hint="a request reaches it, with its identity",
             )
         if spec.id not in self._owners:
             # Imported when the first server is used: most turns use none.

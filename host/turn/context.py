@@ -86,6 +86,7 @@ class Runtime:
     toolkits: ToolkitOf
     collections: Callable[[Scope, str], Collections]  # for one assistant's names
     servers: ToolServers
+    servers_for: Callable[[RunContext, Request, Warn], ToolServers]  # as a request reaches them
     now: Clock
     web_configured: Callable[[Settings], bool]
     fixed: Fixed = Fixed()
@@ -189,7 +190,7 @@ def search_scope(
         assistant=run_step,
         server=grants.server,
         permit=grants.permit,
-        servers=context.runtime.servers,
+        servers=context.runtime.servers_for(context, request, warn),
     )
     return Scope(
         identity=request.identity,

@@ -12,11 +12,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from groundhook.host.config.documents import read_document
-from groundhook.host.config.packages import Package
-from groundhook.host.core.errors import HookError, UnknownName, UsageError
+from groundhook.host.config.packages import App, Package
+from groundhook.host.core.errors import HookError, NotSupported, UnknownName, UsageError
 from groundhook.host.core.hook_engine import HookEngine, HookScript, ScriptFunction
 from groundhook.host.core.tool_ports import ToolScope
 from groundhook.host.core.types.server_spec import ServerSpec
+from groundhook.host.core.types.servers import ServerMethod
 from groundhook.host.turn.run import AssistantRun
 from groundhook.host.turn.tools import Answered, Offer, schema_check, text_of
 
@@ -45,28 +46,89 @@ async def package_offers(engine: HookEngine, package: Package, run: RunOf) -> li
     ]
 
 
-async def function_named(
-    engine: HookEngine, package: Package, name: str
-) -> tuple[HookScript, ScriptFunction]:
-    """Return the function `scripts.<file>.<function>` or `agents.<assistant>.<file>.<function>` of
-    a package. Raises UsageError for another package's, UnknownName, HookSyntaxError."""
-    own = f"agents.{package.id}."
-    if not name.startswith(("scripts.", own)):
+@dataclass(frozen=True)
+class Named:
+    """A function by its name. `owner` is the assistant whose file has it; "": a file of the app."""
+
+    script: HookScript
+    function: ScriptFunction
+    owner: str
+
+
+@dataclass(frozen=True)
+class FunctionNames:
+    """The functions that a name may mean: in `scripts.<file>.<function>` a file of the package, or
+    else of the app's folder `scripts`; in `agents.<assistant>.<file>.<function>` one of that
+    package. `shared` names are those of a server of the app: its files come first, and the files of
+    every package may be named."""
+
+    app: App
+    package: Package
+    engine: HookEngine
+    shared: bool = False
+
+    async def find(self, name: str) -> Named:
+        """Raises UsageError for another package's function, UnknownName, HookSyntaxError and
+        ConfigError."""
+        if name.startswith("scripts."):
+            file, _, function = name.removeprefix("scripts.").rpartition(".")
+            places = [(self.app.script, ""), (self.package.script, self.package.id)]
+            shown = f"neither {self.package.shown} nor the app's folder scripts has {file!r}"
+            places = places if self.shared else places[::-1]
+        else:
+            package = self._package(name)
+            file, _, function = name.removeprefix(f"agents.{package.id}.").rpartition(".")
+            places = [(package.script, package.id)]
+            shown = f"{package.shown} has no script {file!r}"
+        for script_of, owner in places:
+            script = script_of(file)
+            if script is not None:
+                return Named(script, await self._function(script, function), owner)
+        path = file.replace(".", "/")
         raise UsageError(
-            f"Process: {name!r} is not a function of the package {package.id!r}",
+            f"Process: {name!r}: {shown}",
+            hint=f"src/{path}.ts of a package, the same without src or in scripts; or"
+            f" scripts/{path}.ts of the app",
+        )
+
+    def _package(self, name: str) -> Package:
+        own = f"agents.{self.package.id}."
+        owner = self.app.owner_of(name) if self.shared else ""
+        if owner:
+            return self.app.package(owner)
+        if name.startswith(own):
+            return self.package
+        if name.startswith(("models.", "text.")):
+            message = f"{name!r} is no function of a script"
+            raise UsageError(message, hint=f"write one that calls Process({name!r}, …)")
+        raise UsageError(
+            f"Process: {name!r} is not a function of the package {self.package.id!r}",
             hint=f"scripts.<file>.<function>, {own}<file>.<function>; ctx.agent.Call calls others",
         )
-    file, _, function_name = name.removeprefix(own).removeprefix("scripts.").rpartition(".")
-    script = package.script(file)
-    if script is None:
-        raise UsageError(
-            f"Process: {name!r}: {package.shown} has no script {file!r}",
-            hint=f"src/{file.replace('.', '/')}.ts, or the same without src or in scripts",
-        )
-    functions = {each.name: each for each in await engine.functions(script)}
-    if function_name not in functions:
-        raise UnknownName(f"function in {script.shown_entry}", function_name, functions)
-    return script, functions[function_name]
+
+    async def _function(self, script: HookScript, name: str) -> ScriptFunction:
+        functions = {each.name: each for each in await self.engine.functions(script)}
+        if name not in functions:
+            raise UnknownName(f"function in {script.shown_entry}", name, functions)
+        return functions[name]
+
+
+def run_of(run: AssistantRun, owner: str) -> AssistantRun:
+    """Return the run under which a function is called: that of the assistant which owns its file,
+    for the same identity. Raises UsageError when assistants call each other in a circle."""
+    if owner in ("", run.package.id):
+        return run
+    metadata = run.request_metadata
+    request = run.request.for_assistant(owner, run.request.messages, metadata=metadata)
+    return AssistantRun.begin(
+        run.runtime,
+        request,
+        run.channel,
+        run.call_assistant,
+        run.call_script,
+        context=run.context,
+        outbox=run.outbox,
+    )
 
 
 @dataclass(frozen=True)
@@ -76,6 +138,7 @@ class _Function:
     script: HookScript
     function: ScriptFunction
     schema: Mapping[str, Any] | None = None
+    owner: str = ""  # the assistant whose file has it; "": that of the run
 
     @property
     def parameters(self) -> dict[str, Any]:
@@ -95,7 +158,8 @@ class _Function:
         given = checked if order is None else list(_mapped(order, checked))
         if self.schema is not None and order is None:
             given = [checked]
-        return await run.call_script(run, self.script, self.function, given)
+        under = run_of(run, self.owner)
+        return await run.call_script(under, self.script, self.function, given)
 
     def offer(self, run: RunOf, name: str, **more: Any) -> Offer:
         async def call(arguments: dict[str, Any], _: ToolScope) -> Answered:
@@ -116,17 +180,20 @@ class _Function:
 
 @dataclass(frozen=True)
 class ProcessServer:
-    """An MCP server whose tools are functions of a package. `name` is that in messages."""
+    """An MCP server whose tools are functions: of the package that declares it, or of the app.
+    `package` is that of the run, and `name` the server's in messages."""
 
     spec: ServerSpec
+    app: App
     package: Package
+    engine: HookEngine
     name: str
 
-    async def offers(self, engine: HookEngine, run: RunOf) -> list[Offer]:
+    async def offers(self, run: RunOf) -> list[Offer]:
         """Return the tools, each as `<server>__<tool>`. Raises ConfigError, UsageError, UnknownName
         and HookSyntaxError."""
         return [
-            (await self._tool(engine, tool)).offer(
+            (await self._tool(tool)).offer(
                 run,
                 _UNNAMEABLE.sub("_", f"{self.name}__{tool}")[:64],
                 server=self.name,
@@ -135,9 +202,26 @@ class ProcessServer:
             for tool in self.spec.tools
         ]
 
-    async def listed(self, engine: HookEngine) -> list[dict[str, Any]]:
-        """Return the tools as MCP lists them. Raises the same errors."""
-        tools = {tool: await self._tool(engine, tool) for tool in self.spec.tools}
+    async def ask(
+        self, run: AssistantRun, method: ServerMethod, params: Mapping[str, Any]
+    ) -> dict[str, Any]:
+        """Answer a request as MCP does. Raises the errors of `offers`, and NotSupported."""
+        match method:
+            case "tools/list":
+                return {"tools": await self.listed()}
+            case "tools/call":
+                return await self.call(run, str(params["name"]), params.get("arguments") or {})
+            case "resources/list":
+                return {"resources": []}
+            case "prompts/list":
+                return {"prompts": []}
+            case _:
+                message = f"MCP server {self.name!r} (transport: 'process') has tools only"
+                raise NotSupported(message)
+
+    async def listed(self) -> list[dict[str, Any]]:
+        """Return the tools as MCP lists them. Raises the errors of `offers`."""
+        tools = {tool: await self._tool(tool) for tool in self.spec.tools}
         return [
             {"name": name, "description": tool.description, "inputSchema": tool.parameters}
             for name, tool in tools.items()
@@ -151,7 +235,7 @@ class ProcessServer:
         if tool not in self.spec.tools:
             known = [f"{self.name}.{each}" for each in self.spec.tools]
             raise UnknownName("MCP tool", f"{self.name}.{tool}", known)
-        found = await self._tool(run.runtime.hooks, tool)
+        found = await self._tool(tool)
         try:
             value = await found.call(run, arguments)
         except (HookError, ValueError) as exc:
@@ -160,19 +244,27 @@ class ProcessServer:
         answer: dict[str, Any] = {"content": [{"type": "text", "text": text_of(value)}]}
         return {**answer, "structuredContent": value} if isinstance(value, dict) else answer
 
-    async def _tool(self, engine: HookEngine, tool: str) -> _Function:
+    async def _tool(self, tool: str) -> _Function:
         assert isinstance(self.spec.tools, Mapping)
-        script, function = await function_named(engine, self.package, self.spec.tools[tool])
-        return _Function(script, function, self._schema(tool))
+        owner = self.app.owner_of(self.spec.id)
+        package = self.app.package(owner) if owner not in ("", self.package.id) else self.package
+        names = FunctionNames(self.app, package, self.engine, shared=not owner)
+        found = await names.find(self.spec.tools[tool])
+        return _Function(
+            found.script, found.function, self._schema(tool, owner, package), found.owner
+        )
 
-    def _schema(self, tool: str) -> Mapping[str, Any] | None:
-        """Return the schema in `mcps/mapping/<server>/schemes/<tool>.in.yao`, if there is one."""
-        server = self.spec.id.removeprefix(f"agents.{self.package.id}.")
-        below = f"mcps/mapping/{server.replace('.', '/')}/schemes/{tool}.in.yao"
-        path = self.package.folder / below
-        if not path.is_file():
+    def _schema(self, tool: str, owner: str, package: Package) -> Mapping[str, Any] | None:
+        """Return the schema in `mcps/mapping/<server>/schemes/<tool>.in.yao` beside the server's
+        file, if there is one."""
+        server = self.spec.id.removeprefix(f"agents.{owner}.").replace(".", "/")
+        below = f"mcps/mapping/{server}/schemes/{tool}.in.yao"
+        folder, shown = (
+            (package.folder, f"{package.shown}/{below}") if owner else (self.app.root, below)
+        )
+        if not (folder / below).is_file():
             return None
-        data: Mapping[str, Any] = read_document(path, f"{self.package.shown}/{below}").data
+        data: Mapping[str, Any] = read_document(folder / below, shown).data
         return data
 
 

@@ -25,6 +25,7 @@ GLOBS = {
     "model": "assistants/**/*.mod.yao",
     "kb": "assistants/**/*.kb.yao",
     "connector": "**/connectors/*.conn.yao",
+    "api": "**/apis/*.api.yao",
     "mcp": "**/mcps/*.mcp.yao",
     "toolkit": "assistants/**/*.toolkit.yao",
 }
@@ -50,6 +51,7 @@ def test_every_sample_file_fits_its_schema(kind: str) -> None:
         ("package", '{"search": {"web": true}, "db": ["order"], "mcp": "files"}'),
         ("package", '{"search": false, "options": {"temperature": "$ENV.WARMTH"}}'),
         ("search", '{"rerank": {"topK": 3}, "kb": {"collections": "docs"}}'),
+        ("mcp", '{"command": "python", "arguments": ["server.py"]}'),
         ("mcp", '{"transport": "process", "tools": {"a": "scripts.tools.a"}}'),
     ],
 )

@@ -304,15 +304,12 @@ async def test_an_address_that_is_not_an_mcp_server_is_an_error(opened: Open) ->
                 await servers.list_tools("closed")
 
 
-async def test_headers_are_sent_with_every_request(opened: Open) -> None:
+@pytest.mark.parametrize(
+    "keys", [{"headers": {"Authorization": "Bearer k"}}, {"authorization_token": "k"}]
+)
+async def test_headers_are_sent_with_every_request(opened: Open, keys: dict[str, Any]) -> None:
     with serving() as server:
-        async with opened(
-            own={
-                "transport": "http",
-                "url": f"{server.url}/mcp",
-                "headers": {"Authorization": "Bearer k"},
-            }
-        ) as servers:
+        async with opened(own={"transport": "http", "url": f"{server.url}/mcp", **keys}) as servers:
             with pytest.raises(ServerRefused):
                 await servers.list_tools("own")
         assert server.requests

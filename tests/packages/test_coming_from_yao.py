@@ -37,7 +37,6 @@ def test_folders_keys_and_calls_that_differ_are_named_with_their_places(make_app
 
     assert notes == {
         "flows": "nothing reads this folder",
-        "scripts": "scripts of the app are not read",
         "assistants/a/package.yao:2:3": "'sandbox' is not built",
         "assistants/a/index.ts:2:3": "the process 'models.pen.Save' does not exist",
         "assistants/a/index.ts:5:3": "the process 'fs.data.Read' does not exist",

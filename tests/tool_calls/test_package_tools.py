@@ -194,8 +194,8 @@ async def test_hooks_call_the_same_functions_as_tools_servers_and_processes(shop
     ("name", "message"),
     [
         ("scripts.tools.ad", "did you mean 'add'?"),
-        ("scripts.gone.f", "assistants/a has no script 'gone'"),
-        ("scripts...tools.add", "has no script"),
+        ("scripts.gone.f", "neither assistants/a nor the app's folder scripts has 'gone'"),
+        ("scripts...tools.add", "scripts has '..tools'"),
         ("agents.b.tools.add", "is not a function of the package 'a'"),
     ],
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Literal
 
-from pydantic import Field, ValidationInfo, field_validator
+from pydantic import AliasChoices, Field, ValidationInfo, field_validator
 
 from groundhook.host.core.types.base import Value
 from groundhook.host.core.types.serialisation import Headers, Variables, web_address
@@ -24,7 +24,9 @@ class ServerSpec(Value):
         validate_default=True,
         description="Program of a stdio server; runs in the app's folder",
     )
-    args: tuple[str, ...] = ()
+    args: tuple[str, ...] = Field(
+        default=(), validation_alias=AliasChoices("args", "arguments"), description="Of the program"
+    )
     env: Variables = Field(
         default={},
         description="Variables of the program, besides HOME, LOGNAME, PATH, SHELL, TERM, USER",
@@ -35,6 +37,10 @@ class ServerSpec(Value):
         description="Address of an http server, such as https://host/mcp",
     )
     headers: Headers = Field(default={}, description="Sent with every request to an http server")
+    authorization_token: str = Field(
+        default="",
+        description="Sent to an http server as `Authorization: Bearer …`, if `headers` has none",
+    )
     timeout: float = Field(default=30.0, gt=0, description="Seconds for one call")
     start_timeout: float = Field(
         default=30.0,
@@ -56,6 +62,14 @@ class ServerSpec(Value):
             "Tools that only read, if the server does not declare it; their calls may be repeated"
         ),
     )
+
+    @property
+    def sent_headers(self) -> dict[str, str]:
+        """The headers of every request."""
+        named = {name.lower() for name in self.headers}
+        if not self.authorization_token or "authorization" in named:
+            return dict(self.headers)
+        return {**self.headers, "Authorization": f"Bearer {self.authorization_token}"}
 
     @field_validator("command")
     @classmethod

@@ -189,7 +189,7 @@ async def _http_transport(
 ) -> AbstractAsyncContextManager[Streams]:
     max_bytes = spec.result_kb * 1024
     client = GuardedClient(
-        spec.headers, max_bytes=max_bytes, connect=spec.start_timeout, silence=2 * spec.timeout
+        spec.sent_headers, max_bytes=max_bytes, connect=spec.start_timeout, silence=2 * spec.timeout
     )
     await stack.enter_async_context(client)
     return streamable_http_client(spec.url, http_client=client, max_sse_event_size=max_bytes)

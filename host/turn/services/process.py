@@ -9,7 +9,7 @@ from typing import Any
 
 from groundhook.host.config.variables import text_at
 from groundhook.host.core.types.search import RecordQuery
-from groundhook.host.turn.package_tools import function_named
+from groundhook.host.turn.package_tools import FunctionNames
 from groundhook.host.turn.prompt_values import locale_texts
 from groundhook.host.turn.run import AssistantRun
 
@@ -35,11 +35,12 @@ class TurnRecords:
 
 @dataclass(frozen=True)
 class TurnScripts:
-    """Calls functions of the package that the turn is of."""
+    """Calls functions of the package that the turn is of, and of the app's scripts."""
 
     run: AssistantRun
 
     async def call(self, name: str, arguments: Sequence[Any], /) -> Any:
         run = self.run
-        script, function = await function_named(run.runtime.hooks, run.package, name)
-        return await run.call_script(run, script, function, arguments)
+        names = FunctionNames(run.runtime.app, run.package, run.runtime.hooks)
+        found = await names.find(name)
+        return await run.call_script(run, found.script, found.function, arguments)

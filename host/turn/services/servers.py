@@ -14,13 +14,11 @@ from typing import Any
 
 from groundhook.host.core.errors import (
     HostError,
-    NotSupported,
     ToolFailed,
     UsageError,
     suggestion,
 )
 from groundhook.host.core.trace import span
-from groundhook.host.core.types.server_spec import ServerSpec
 from groundhook.host.core.types.servers import ServerCalling, ServerMethod, ToolAsk
 from groundhook.host.mcp.shapes import value_of
 from groundhook.host.search.searcher import run_all, run_first
@@ -62,7 +60,11 @@ class ServerCalls:
         ) as node:
             spec = self.run.runtime.app.servers.named(id)
             if spec.transport == "process":
-                answer = await self._ask_process(spec, listed.name, method, params)
+                runtime = self.run.runtime
+                process = ProcessServer(
+                    spec, runtime.app, self.run.package, runtime.hooks, listed.name
+                )
+                answer = await process.ask(self.run, method, params)
             else:
                 answer = await self.run.runtime.servers.ask(id, method, params)
             if "error" in answer:
@@ -81,19 +83,6 @@ class ServerCalls:
         ids = (f"agents.{self.run.package.id}.{server}", server)
         id = next((id for id in ids if id in self.listing.servers), "")
         return self.run.runtime.servers.start_ms(id) if id else 0
-
-    async def _ask_process(
-        self, spec: ServerSpec, name: str, method: ServerMethod, params: Mapping[str, Any]
-    ) -> dict[str, Any]:
-        """Answer a request to a server whose tools are functions of the package."""
-        run = self.run
-        server = ProcessServer(spec, run.package, name)
-        if method == "tools/list":
-            return {"tools": await server.listed(run.runtime.hooks)}
-        if method == "tools/call":
-            arguments = params.get("arguments") or {}
-            return await server.call(run, str(params["name"]), arguments)
-        raise NotSupported(f"MCP server {name!r} (transport: 'process') has tools only")
 
     async def call_many(
         self, asks: Sequence[ToolAsk], calling: ServerCalling, /

@@ -92,7 +92,8 @@ async def process_offers(
         spec = app.servers.named(id)
         if spec.transport == "process":
             try:
-                found = await ProcessServer(spec, package, listed.name).offers(engine, run)
+                server = ProcessServer(spec, app, package, engine, listed.name)
+                found = await server.offers(run)
                 offers += [each for each in found if not listed.tools or each.tool in listed.tools]
             except HostError as exc:
                 failed[id] = exc
