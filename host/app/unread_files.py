@@ -23,7 +23,7 @@ def unread_files(root: Path, assistants: Sequence[tree.Found]) -> Iterator[Probl
     """Yield a warning for each such file in the folders of an app and of these assistants."""
     for folder in (root, *(place.path for place in assistants)):
         for kind, ending in tree.ENDINGS.items():
-            schemes = tree.SCHEMES if kind == "mcps" and folder != root else ""
+            schemes = tree.SCHEMES if kind == "mcps" else ""
             for shown in tree.unread(folder / kind, root, ending, schemes):
                 yield _unread(shown, f"names in {kind}/ end with {ending}")
     for place in assistants:

@@ -72,8 +72,8 @@ def _set(found: list[Any], index: Any, value: Any) -> Changed:
 
 
 def _slice(found: list[Any], start: Any, end: Any = None) -> Changed:
-    last = len(found) if end is None else _index(end, "the end", least=-len(found))
-    return None, found[_index(start, "the start", least=-len(found)) : last]
+    last = len(found) if end is None else _index(end, "the end", least=None)
+    return None, found[_index(start, "the start", least=None) : last]
 
 
 def _page(found: list[Any], page: Any, size: Any) -> Changed:
@@ -82,11 +82,13 @@ def _page(found: list[Any], page: Any, size: Any) -> Changed:
     return None, found[start : start + count]
 
 
-def _index(value: Any, what: str, least: int = 0) -> int:
+def _index(value: Any, what: str, least: int | None = 0) -> int:
     if isinstance(value, float) and value.is_integer():
         value = int(value)
-    if not isinstance(value, int) or isinstance(value, bool) or value < least:
-        raise UsageError(f"{what} must be a whole number of at least {least}, not {value!r}"[:200])
+    small = isinstance(value, int) and least is not None and value < least
+    if not isinstance(value, int) or isinstance(value, bool) or small:
+        bound = "" if least is None else f" of at least {least}"
+        raise UsageError(f"{what} must be a whole number{bound}, not {value!r}"[:200])
     return value
 
 

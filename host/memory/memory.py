@@ -88,7 +88,15 @@ class Namespace:
         await self._run(self.entries.put, self.space, key, stored, at)
 
     async def delete(self, key: str) -> bool:
-        """Remove a key and return whether it existed."""
+        """Remove a key and return whether it existed. `prefix*` removes all keys that begin with
+        the prefix, one after the other."""
+        if isinstance(key, str) and key.endswith("*"):
+            matching = [each for each in await self.keys() if each.startswith(key[:-1])]
+            gone = [
+                await self._run(self.entries.remove, self.space, each, self._now_ms())
+                for each in matching
+            ]
+            return any(each is not None for each in gone)
         return (
             await self._run(
                 self.entries.remove, self.space, check_key(key, self.limits), self._now_ms()

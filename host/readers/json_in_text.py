@@ -32,7 +32,11 @@ _PLACEHOLDER = re.compile(r"\{\{")  # of a template
 _YAML_TEXT = re.compile(r"[a-z_][\w-]*:(?:[ \t][^\n]*)?\n")  # a whole text that may be YAML
 # One line of YAML with a key, an entry, or a comment; prose with a colon has words before it.
 _YAML_LINE = re.compile(r"\s*(?:- |-$|#|(?:- )?[\w\"'.-]+:(?:\s|$))|\s+\S|$")
-_NOT_JSON = re.compile(r"[:\[,]\s*-?(?:NaN|Infinity)\s*[,\]}]")
+_NOT_JSON = re.compile(r"[:\[,]\s*(?:-?(?:NaN|Infinity)|undefined)\s*[,\]}]")
+_COMMENT = re.compile(r"""("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')|//[^\n]*|/\*.*?\*/""", re.DOTALL)
+_ESCAPE = re.compile(r"\\(?:u[0-9a-fA-F]{4}|.)", re.DOTALL)
+_WORD = re.compile(r"(?<![^\W_])[^\W\d_]+")
+_CONSTANTS = {"True", "False", "None", "true", "false", "null"}
 _ALIAS = re.compile(r"(?:^|\s)[&*]\w")  # aliases make a small text expand without end
 
 
@@ -115,7 +119,16 @@ def _repaired(text: str) -> Any:
     except (ValueError, RecursionError, IndexError, TypeError):
         return None
     kind = dict if text[0] == "{" else list
-    return value if isinstance(value, kind) and _is_json(value) else None
+    whole = isinstance(value, kind) and _is_json(value) and _has_every_word(text, value)
+    return value if whole else None
+
+
+def _has_every_word(text: str, value: Any) -> bool:
+    """Return whether a repaired value has all words of its text, outside of comments: a repair that
+    drops something has read a part of the value."""
+    written = _ESCAPE.sub(" ", _COMMENT.sub(lambda found: found[1] or " ", text))
+    kept = json.dumps(value, ensure_ascii=False)
+    return all(word in kept for word in _WORD.findall(written) if word not in _CONSTANTS)
 
 
 def _is_json(value: Any) -> bool:

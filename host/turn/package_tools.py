@@ -87,8 +87,7 @@ class FunctionNames:
         path = file.replace(".", "/")
         raise UsageError(
             f"Process: {name!r}: {shown}",
-            hint=f"src/{path}.ts of a package, the same without src or in scripts; or"
-            f" scripts/{path}.ts of the app",
+            hint=f"src/{path}.ts of the package, or scripts/{path}.ts of the app",
         )
 
     def _package(self, name: str) -> Package:

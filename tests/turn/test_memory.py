@@ -109,19 +109,28 @@ async def test_lists_grow_shrink_and_are_read_in_parts(app: App, space: str) -> 
         return [
           m.ArrayAll("l"), m.Push("l", [1, 2, 3]), m.Push("l", "four"), m.AddToSet("l", [1, true, {{ a: 1 }}]),
           m.AddToSet("l", [{{ a: 1 }}]), m.ArrayLen("l"), m.ArrayGet("l", 0), m.ArrayGet("l", -1), m.ArrayGet("l", 9),
-          m.ArraySet("l", 0, "one") === undefined, m.ArraySlice("l", 0, 2), m.ArraySlice("l", -2), m.ArrayPage("l", 2, 4),
+          m.ArraySet("l", 0, "one") === undefined, m.ArraySlice("l", 0, 2), m.ArraySlice("l", -2), m.ArraySlice("l", -9, -5), m.ArrayPage("l", 2, 4),
           m.Pop("l"), m.Pull("l", 2), m.PullAll("l"), m.Pop("l"), m.ArrayLen("l"),
         ];
     }})()"""
     assert await app.value(hook) == [
         *([], 3, 4, 6, 6, 6, 1, {"a": 1}, None),
-        *(True, ["one", 2], [True, {"a": 1}], [True, {"a": 1}]),
+        *(True, ["one", 2], [True, {"a": 1}], ["one"], [True, {"a": 1}]),
         *({"a": 1}, ["four", True], ["one", 2, 3], None, 0),
     ]
     assert "the value of 'n' is not a list" in await app.failure(
         f"(ctx.memory.{space}.Set('n', 1), ctx.memory.{space}.Push('n', 1))"
     )
     assert "none at 5" in await app.failure(f"ctx.memory.{space}.ArraySet('e', 5, 1)")
+
+
+async def test_a_key_that_ends_with_a_star_removes_all_keys_with_its_beginning(app: App) -> None:
+    hook = """(() => {
+        const m = ctx.memory.user;
+        ["cache:1", "cache:2", "other"].forEach((key) => m.Set(key, 1));
+        return [m.Del("cache:*"), m.Del("cache:*"), m.Keys()];
+    })()"""
+    assert await app.value(hook) == [True, False, ["other"]]
 
 
 async def test_memory_outlives_the_turn_except_that_of_the_turn(app: App) -> None:

@@ -207,7 +207,7 @@ async def test_texts_are_made_into_something_else(app: App) -> None:
         ),
         (
             "Process('scripts.lib.Run', 1)",
-            "assistants/a has no script 'lib' src/lib.ts, or the same",
+            "has 'lib' src/lib.ts of the package, or scripts/lib.ts of the app",
         ),
         ("Process('http.Get', 'x')", "'http.Get' is not offered"),
         ("Process()", "Process: the name must be text, not nothing known: text.ExtractJSON"),
@@ -248,6 +248,12 @@ def test_every_listed_process_is_described() -> None:
         ("{'a': 'it is', b: 2}", {"a": "it is", "b": 2}),
         ('{"a": "x", // note\n /* more */ "b": 1}', {"a": "x", "b": 1}),
         ('{"a": "she said "hi" twice"}', {"a": 'she said "hi" twice'}),
+        ("{a: 'it''s'}", None),
+        ('{"a": undefined, "b": 1}', None),
+        (
+            "{'u': 'http://x.org/a', c: '\\u00e9t\\u00e9 // no comment',}",
+            {"u": "http://x.org/a", "c": "été // no comment"},
+        ),
         ("```yaml\na: 1\nb:\n  - x\n```", {"a": 1, "b": ["x"]}),
         ("a: 1\nb:\n  - x", {"a": 1, "b": ["x"]}),
         ("Note: this is prose\nand it: goes on", None),
