@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from groundhook.host.config import tree
 from groundhook.host.config.documents import read_document
 from groundhook.host.config.packages import PROMPTS_FILE, App, Package
-from groundhook.host.config.variables import Texts, all_texts, unfilled
+from groundhook.host.config.variables import Texts, texts_by_locale, unfilled
 from groundhook.host.core.errors import ConfigError
 from groundhook.host.core.problems import Problem
 
@@ -17,14 +17,12 @@ _TEXTS = ("name", "description", "placeholder", "prompts")  # of package.yao
 
 def wrong_variables(package: Package, root: Path) -> Iterator[Problem]:
     """Yield the variables in the prompts and the texts of a package that nothing fills."""
-    texts = {**all_texts(package.folder / "locales")}
-    for own in (package.info.get("locales") or {}).values():
-        texts.update(own if isinstance(own, dict) else {})
+    locales = texts_by_locale(package.folder / "locales", package.info.get("locales") or {})
     found = [(package.folder / tree.PACKAGE, f"{package.shown}/{tree.PACKAGE}")]
     found += [(package.folder / tree.PROMPTS, f"{package.shown}/{tree.PROMPTS}")]
     found += [(each.path, each.shown) for each in tree.presets(package.folder, root)]
     for path, shown in found:
-        yield from _in_file(path, shown, package.folder, texts)
+        yield from _in_file(path, shown, package.folder, locales)
 
 
 def wrong_shared_variables(app: App) -> Iterator[Problem]:
@@ -32,13 +30,15 @@ def wrong_shared_variables(app: App) -> Iterator[Problem]:
     yield from _in_file(app.root / PROMPTS_FILE, PROMPTS_FILE, app.root / "agent", None)
 
 
-def _in_file(path: Path, shown: str, folder: Path, texts: Texts | None) -> Iterator[Problem]:
+def _in_file(
+    path: Path, shown: str, folder: Path, locales: Mapping[str, Texts] | None
+) -> Iterator[Problem]:
     try:
         document = read_document(path, shown, top="any")
     except ConfigError:  # no such file, or one that another check reports
         return
     if isinstance(document.data, list):
-        yield from unfilled(document, (), folder, texts)
+        yield from unfilled(document, (), folder, locales)
         return
     for key in _TEXTS:
-        yield from unfilled(document, (key,), folder, texts)
+        yield from unfilled(document, (key,), folder, locales)

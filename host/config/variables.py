@@ -120,22 +120,25 @@ def with_assets(text: str, folder: Path) -> str:
 
 
 def unfilled(
-    document: Document, path: tuple[str | int, ...], folder: Path, texts: Texts | None
+    document: Document,
+    path: tuple[str | int, ...],
+    folder: Path,
+    locales: Mapping[str, Texts] | None,
 ) -> Iterator[Problem]:
     """Yield a warning, with its line, for each variable in the texts below `path` of a document
-    that nothing fills. `texts` has the keys of all locales; None: not known."""
+    that nothing fills. `locales` are the texts by language; None: not known."""
     value = document.at(path)
     if isinstance(value, (dict, list)):
         steps = value if isinstance(value, dict) else range(len(value))
         for step in steps:
-            yield from unfilled(document, (*path, step), folder, texts)
+            yield from unfilled(document, (*path, step), folder, locales)
     if not isinstance(value, str):
         return
     for match in _VARIABLE.finditer(value):
-        hint = _missing(match, texts)
+        where, hint = _missing(match, locales)
         if hint:
             place = document.place_of_text(path, match[0])
-            yield Problem("warning", f"nothing fills {match[0]!r}", place, hint)
+            yield Problem("warning", f"nothing fills {match[0]!r}{where}", place, hint)
     for match in _ASSET.finditer(value):
         if _read_asset(folder, match["path"]) is None:
             place = document.place_of_text(path, match[0])
@@ -143,16 +146,31 @@ def unfilled(
             yield Problem("warning", message, place, "assets/ is a folder of the package")
 
 
-def _missing(match: re.Match[str], texts: Texts | None) -> str:
+def _missing(match: re.Match[str], locales: Mapping[str, Texts] | None) -> tuple[str, str]:
+    """Return where a variable has no value, and a hint; ("", "") if it has one."""
     name = match["name"] or ""
     if match["group"] == "SYS":
-        return "" if name in SYS else suggestion(name, sorted(SYS))
+        return "", "" if name in SYS else suggestion(name, sorted(SYS))
     if match["group"] == "CTX":
         known = name in CTX or name.startswith(METADATA)
-        return "" if known else suggestion(name, sorted(CTX))
-    if texts is None or text_at(texts, match["text"]) is not None:
-        return ""
-    return suggestion(match["text"], sorted(texts)) if texts else "the package has no locales"
+        return "", "" if known else suggestion(name, sorted(CTX))
+    lacking = [
+        each for each in locales or () if text_at((locales or {})[each], match["text"]) is None
+    ]
+    if locales is None or (locales and not lacking):
+        return "", ""
+    if len(lacking) < len(locales):
+        return f" in {', '.join(lacking)}", "a text of this name is in other locales only"
+    names = {name for texts in locales.values() for name in _text_names(texts)}
+    return "", suggestion(match["text"], sorted(names)) if names else "the package has no locales"
+
+
+def _text_names(texts: Texts, before: str = "") -> Iterator[str]:
+    for key, value in texts.items():
+        if isinstance(value, Mapping):
+            yield from _text_names(value, f"{before}{key}.")
+        else:
+            yield f"{before}{key}"
 
 
 def _moment(now: datetime, name: str) -> str:
@@ -172,12 +190,15 @@ def _read_asset(folder: Path, name: str) -> str | None:
         return None
 
 
-def all_texts(folder: Path) -> Texts:
-    """Return the texts of every locale below `folder` as one mapping, for its keys."""
-    made: dict[str, Any] = {}
+def texts_by_locale(folder: Path, inline: Mapping[str, Any]) -> dict[str, Texts]:
+    """Return the texts of every locale below `folder` and of the key `locales` of a package."""
+    made: dict[str, Texts] = {
+        name: texts for name, texts in inline.items() if isinstance(texts, Mapping)
+    }
     for path in sorted(folder.glob("*.yml")) if folder.is_dir() else ():
         try:
-            made.update(read_document(path, Place(path.name).file).data)
+            own = read_document(path, Place(path.name).file).data
         except ConfigError:
             continue  # which the check of the locales reports
+        made[path.stem] = {**made.get(path.stem, {}), **own}
     return made

@@ -7,9 +7,13 @@ Dates stay text as written, so that a file means the same in YAML and in JSON.
 from __future__ import annotations
 
 import math
-from typing import Any
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
 
 from groundhook.host.config.locations import Node, Parsed, Unreadable
+
+if TYPE_CHECKING:
+    from ruamel.yaml.error import MarkedYAMLError
 
 _TAG = "tag:yaml.org,2002:"
 _MOST_NODES = 200_000  # anchors can make a small text expand without end
@@ -30,22 +34,52 @@ def parse_yaml(text: str) -> Parsed:
     except ReaderError as exc:
         raise Unreadable("a character that YAML does not allow", exc.position) from None
     except MarkedYAMLError as exc:
-        mark = exc.problem_mark or exc.context_mark
-        if "quoted scalar" in (exc.context or "") and exc.context_mark is not None:
-            begun = exc.context_mark.index
-            raise Unreadable(
-                "a quote that is never closed", begun, "close it where the text ends"
-            ) from None
-        raise Unreadable(
-            exc.problem or exc.context or "not YAML",
-            mark.index if mark else 0,
-            _hint(exc.problem or ""),
-        ) from None
+        raise _unreadable(exc, text) from None
     except YAMLError as exc:
         raise Unreadable(f"not YAML: {exc}", 0) from None
     except RecursionError:
         raise Unreadable("nested too deeply", 0) from None
     return Parsed(data, lambda: root, list)
+
+
+def _unreadable(exc: MarkedYAMLError, text: str) -> Unreadable:
+    """Return the error with its place. Of a quote that is open, or closed too early, that is where
+    the quote begins: what the parser stumbles over may be pages below."""
+    mark = exc.problem_mark or exc.context_mark
+    at, problem = mark.index if mark else 0, exc.problem or exc.context or "not YAML"
+    if "quoted scalar" in (exc.context or "") and exc.context_mark is not None:
+        if "unknown escape" in problem:
+            hint = "write \\\\ for a backslash, or '…' instead of \"…\""
+            return Unreadable(f"{problem} in a quoted text", at, hint)
+        if "end of stream" in problem or "document separator" in problem:
+            begun = exc.context_mark.index
+            return Unreadable("a quote that is never closed", begun, "close it where the text ends")
+    quote = _quote_before(text, at)
+    if quote is not None:
+        end = quote.end_mark
+        hint = "inside '…' write '' for '" if quote.style == "'" else 'inside "…" write \\" for "'
+        message = f"the quote that begins here ends in line {end.line + 1}, column {end.column}"
+        return Unreadable(f"{message}, and more text follows", quote.start_mark.index, hint)
+    return Unreadable(problem, at, _hint(problem))
+
+
+def _quote_before(text: str, at: int) -> Any:
+    """Return the token of the quoted text that ends right before a place, in its line; None without
+    one."""
+    from ruamel.yaml import YAML
+    from ruamel.yaml.error import YAMLError
+    from ruamel.yaml.tokens import ScalarToken
+
+    last = None
+    with suppress(YAMLError):  # the error that is being reported
+        for token in YAML(typ="safe", pure=True).scan(text):
+            if token.end_mark.index > at:
+                break
+            last = token
+    if not isinstance(last, ScalarToken) or last.style not in ("'", '"'):
+        return None
+    between = text[last.end_mark.index : at]
+    return last if not between.strip(" ") else None
 
 
 def _hint(problem: str) -> str:

@@ -112,17 +112,35 @@ async def test_schemas_of_a_packages_own_tools_are_read_and_describe_them(
     ]
 
 
-async def test_an_open_quote_is_reported_where_it_began(make_app: MakeApp) -> None:
-    root = make_app(
-        {
-            "assistants/a/package.yao": "{}",
-            "assistants/a/prompts.yml": '- role: system\n  content: "You help.\n- role: user\n',
-        }
-    )
-    assert await findings(root) == [
-        "assistants/a/prompts.yml:2:12: error: a quote that is never closed (close it where the"
-        " text ends)"
-    ]
+@pytest.mark.parametrize(
+    ("prompts", "expected"),
+    [
+        (
+            '- role: system\n  content: "You help.\n- role: user\n',
+            "2:12: error: a quote that is never closed (close it where the text ends)",
+        ),
+        (
+            '- content: "You help.\n  Cite.\n- role: user\n  content: "Hello"\n',
+            "1:12: error: the quote that begins here ends in line 4, column 12, and more text"
+            ' follows (inside "…" write \\" for ")',
+        ),
+        (
+            "- content: 'Don't guess.'\n",
+            "1:12: error: the quote that begins here ends in line 1, column 16, and more text"
+            " follows (inside '…' write '' for ')",
+        ),
+        (
+            '- content: "C:\\quotes"\n',
+            "1:16: error: found unknown escape character 'q' in a quoted text (write \\\\ for a"
+            " backslash, or '…' instead of \"…\")",
+        ),
+    ],
+)
+async def test_a_wrong_quote_is_reported_where_it_began(
+    make_app: MakeApp, prompts: str, expected: str
+) -> None:
+    files = {"assistants/a/package.yao": "{}", "assistants/a/prompts.yml": prompts}
+    assert await findings(make_app(files)) == [f"assistants/a/prompts.yml:{expected}"]
 
 
 async def test_an_enum_without_options_is_reported_at_its_column(make_app: MakeApp) -> None:

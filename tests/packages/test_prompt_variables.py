@@ -134,3 +134,20 @@ def test_variables_that_nothing_fills_are_warnings_with_their_line(make_app: Mak
         "assistants/a/prompts/short.yml:1:12: warning: nothing fills '$SYS.X' (known: DATE,"
         " DATETIME, DAY, HOUR, MINUTE, MONTH, SECOND, TIME, TIMESTAMP, TIMEZONE, WEEKDAY, YEAR)",
     ]
+
+
+def test_texts_that_one_language_lacks_are_warnings(make_app: MakeApp) -> None:
+    root = make_app(
+        {
+            "assistants/a/package.yao": '{"name": "{{ name }}", "description": "{{ chat.helo }}"}',
+            "assistants/a/locales/en.yml": "name: A\nchat:\n  hello: Hello\n  end: Bye\n",
+            "assistants/a/locales/de.yml": "name: B\nchat:\n  hello: Hallo\n",
+            "assistants/a/prompts.yml": "- content: '{{ chat.hello }} {{ chat.end }}'\n",
+        }
+    )
+    assert [str(problem) for problem in check(load_app(root, {}))] == [
+        "assistants/a/package.yao:1:40: warning: nothing fills '{{ chat.helo }}' (did you mean"
+        " 'chat.hello'?)",
+        "assistants/a/prompts.yml:1:30: warning: nothing fills '{{ chat.end }}' in de (a text of"
+        " this name is in other locales only)",
+    ]
