@@ -1189,8 +1189,23 @@ declare namespace agent {
   type Create = Record<string, any> | null | void;
   type Next = Record<string, any> | null | void;
   type CreateHookResponse = Create;
+  type HookCreateResponse = Create;
   type NextHookPayload = Payload;
   type NextHookResponse = Next;
+  type HookNextResponse = Next;
+  type HookOptions = Record<string, any>;
+  type ContentPart = { type: any; [key: string]: any };
+  type OutputMessage = Record<string, any>;
+  type Attachment = Record<string, any>;
+  type ToolCall = Record<string, any>;
+  type AgentAPI = any;
+  type LlmAPI = any;
+  type MCP = any;
+  type Memory = any;
+  type MemoryNamespace = any;
+  type Sandbox = any;
+  type SearchAPI = any;
+  type Trace = any;
 }
 
 declare module "@yao/agent" {

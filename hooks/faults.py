@@ -25,6 +25,7 @@ from groundhook.host.core.errors import (
 from groundhook.host.core.settings import HookLimits
 from groundhook.host.core.types.base import dotted, problems
 
+_TARGETS = ("server", "mcp", "server_id", "agent", "connector", "type")
 _FRAME = re.compile(
     r"^\s*at (?:(?P<name>.*?) \()?hook:(?P<index>\d+):(?P<line>\d+):(?P<column>\d+)\)?$",
     re.MULTILINE,
@@ -66,9 +67,22 @@ def over(limit: str, hook: str, limits: HookLimits, file: str) -> HookLimit:
 
 def described(js: str, arguments: Sequence[Any]) -> str:
     """Return a call for messages: its name with the texts among its first two arguments, which are
-    a server and a tool, an assistant, a connector, a query."""
+    a server and a tool, an assistant, a connector, a query; of a list of calls what each is to."""
     shown = [repr(each[:60]) for each in arguments[:2] if isinstance(each, str)]
+    if arguments and isinstance(arguments[0], list):
+        shown.append(f"[{', '.join(repr(each[:60]) for each in targets(arguments))}]")
     return f"{js}({', '.join(shown)})"
+
+
+def targets(arguments: Sequence[Any]) -> list[str]:
+    """Return what a call is to: its first argument, or the server, assistant, connector or type of
+    search that each of a list of calls names."""
+    first = arguments[0] if arguments else None
+    if not isinstance(first, list):
+        return [first] if isinstance(first, str) else []
+    calls = [each for each in first if isinstance(each, Mapping)]
+    named = ([each[key] for key in _TARGETS if isinstance(each.get(key), str)] for each in calls)
+    return [names[0] for names in named if names]
 
 
 def late(call: str, stack: str, over: HookLimit, program: Program) -> HookLimit:

@@ -141,6 +141,17 @@ declare class URL {
 
 # The same types under the names that packages in the reference's dialect use; the globals can be
 # imported from its runtime.
+# Types of the parts of a context, which have no shape in this dialect.
+_PARTS = (
+    "AgentAPI",
+    "LlmAPI",
+    "MCP",
+    "Memory",
+    "MemoryNamespace",
+    "Sandbox",
+    "SearchAPI",
+    "Trace",
+)
 DIALECT = """\
 declare namespace agent {
   /** As hooks of this dialect use it: answers are any, and absent parts undefined. */
@@ -164,9 +175,16 @@ declare namespace agent {
   type Create = Record<string, any> | null | void;
   type Next = Record<string, any> | null | void;
   type CreateHookResponse = Create;
+  type HookCreateResponse = Create;
   type NextHookPayload = Payload;
   type NextHookResponse = Next;
-}
+  type HookNextResponse = Next;
+  type HookOptions = Record<string, any>;
+  type ContentPart = { type: any; [key: string]: any };
+  type OutputMessage = Record<string, any>;
+  type Attachment = Record<string, any>;
+  type ToolCall = Record<string, any>;
+@@parts@@}
 
 declare module "@yao/agent" {
   export * from "groundhook";
@@ -182,4 +200,4 @@ declare module "@yao/runtime" {
   import types = agent;
   export { types as agent };
 @@values@@}
-"""
+""".replace("@@parts@@", "".join(f"  type {name} = any;\n" for name in _PARTS))

@@ -121,11 +121,10 @@ class HostCalls:
 
 
 def _start_ms(call: HostCall, services: HookServices, arguments: Sequence[Any]) -> int:
-    """Return the time that an MCP server has to start, which does not count as the call's."""
-    server = arguments[0] if arguments else None
-    if not call.js.startswith("ctx.mcp.") or not isinstance(server, str):
+    """Return the time that MCP servers have to start, which does not count as the call's."""
+    if not call.js.startswith("ctx.mcp."):
         return 0
-    return services.servers.start_ms(server)
+    return max(map(services.servers.start_ms, faults.targets(arguments)), default=0)
 
 
 def _describe_error(name: str, error: HostError) -> str:

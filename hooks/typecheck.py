@@ -38,7 +38,9 @@ COMPILER_OPTIONS: dict[str, Any] = {
     "skipLibCheck": True,
     "noEmit": True,
 }
-_NO_NAME = re.compile(r"Cannot find name '(\w+)'\.")
+_NO_NAME = re.compile(
+    r"Cannot find name '(\w+)'\.|Module '\"@yao/runtime\"' has no exported member '(\w+)'\."
+)
 _NOT_IN_UNION = re.compile(
     r"""(?:Type|Argument of type) '"([^"]+)"' is not assignable to (?:parameter of )?type '(\w+)'"""
 )
@@ -124,8 +126,9 @@ def _describe(finding: _Finding, declarations: str) -> tuple[str, str]:
     Node, and for a name outside a union it mentions only the union."""
     message = " ".join(line.strip() for line in finding.message.splitlines())
     missing = _NO_NAME.match(message)
-    if missing and missing[1] in _MISSING:
-        return f"TS{finding.code}: {missing[1]!r} is not offered by this host", _MISSING[missing[1]]
+    name = missing[1] or missing[2] if missing else ""
+    if name in _MISSING:
+        return f"TS{finding.code}: {name!r} is not offered by this host", _MISSING[name]
     # 2820 names the nearest by itself.
     other = _NOT_IN_UNION.match(message) if finding.code in (2322, 2345) else None
     union = (

@@ -56,6 +56,9 @@ MISSING_ON_CTX: dict[str, str] = {
     "messages": "the conversation is the hook's second argument",
     "user": "use ctx.authorized.user_id",
     "silent": "a called assistant is silent unless options.forward is true",
+    "trace.Start": "use ctx.trace.Add",
+    "trace.End": "use Complete of what ctx.trace.Add returns",
+    "trace.Event": "use ctx.trace.Info",
     "trace.CreateSpace": "use ctx.trace.Add, or ctx.memory.context for values",
     "trace.GetSpace": "use ctx.trace.Add, or ctx.memory.context for values",
 }
@@ -63,6 +66,10 @@ MISSING_FUNCTIONS = {
     "fetch": "use http.Get(url) and its like, for hosts that the package declares under http.hosts",
     "require": "use import with a path that begins with ./ or ../",
     "Query": "use ctx.search.DB, or Process('models.<id>.Get', query)",
+    "FS": "hooks have no file system; use an MCP server",
+    "Store": "use ctx.memory",
+    "Plan": "use ctx.memory",
+    "Job": "there are no jobs; call an assistant from a scheduler",
 }
 MISSING_OBJECTS = {
     "process": "what a hook may know is in ctx; it sees no environment",

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from groundhook.hooks.api.table import MISSING_ON_CTX
+from groundhook.hooks.api.table import MISSING_FUNCTIONS, MISSING_ON_CTX
 from groundhook.host.config import tree
 from groundhook.host.core.errors import Place
 from groundhook.host.core.problems import Problem
@@ -39,10 +39,7 @@ _KEYS = {
     "skills": "put the instructions into prompts.yml, and functions into src/tools.ts",
 }
 _CALLS = {
-    r"\bnew\s+FS\(": "hooks have no file system; use an MCP server",
-    r"\bnew\s+(?:Store|Plan)\(": "use ctx.memory",
-    r"\bnew\s+Query\(": "use ctx.search.DB, or Process('models.<id>.Get', query)",
-    r"\bnew\s+Job\(": "there are no jobs; call an assistant from a scheduler",
+    **{rf"\bnew\s+{name}\(": hint for name, hint in MISSING_FUNCTIONS.items()},
     r"\bnew\s+WebSocket\(": "use http, or an MCP server",
     r"\bStudio\(": "there is no Studio",
 }

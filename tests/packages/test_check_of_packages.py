@@ -11,7 +11,7 @@ import pytest
 
 from groundhook import open_host
 from tests.conftest import MakeApp
-from tests.turn.test_stream import of, run, scripted
+from tests.turn.test_stream import end, of, run, scripted
 
 SLOW = """
 import sys, time
@@ -158,6 +158,87 @@ async def test_an_enum_without_options_is_reported_at_its_column(make_app: MakeA
         "models/m.mod.yao:3:3: error: 'columns[1]': the enum column 'kind' has no 'option' with its"
         " values"
     ]
+
+
+DIALECT = """
+import { agent, http, Process } from "@yao/runtime";
+
+interface SearchItem { citation_id: string; title: string; url: string; score: number }
+interface SearchResult { type: string; query: string; items: SearchItem[]; total: number; error?: string }
+
+function Create(ctx: agent.Context, messages: agent.Message[], options: agent.HookOptions): agent.Create {
+  const query: string = messages[messages.length - 1].content;
+  const web: SearchResult = ctx.search.Web(query, { limit: 5, time_range: options.range });
+  const [kb, db]: SearchResult[] = ctx.search.All([
+    { type: "kb", query, collections: ["docs"] },
+    { type: "db", query, orders: [{ column: "total", option: "desc" }] },
+  ]);
+  const items = [...web.items, ...(kb?.items ?? []), ...db.items].sort((a, b) => b.score - a.score);
+  const seen: { [url: string]: SearchItem } = {};
+  for (const item of items) seen[item.url] = item;
+  const first: number = ctx.search.DB(query).items[0].data.total + web.items[0].title.length;
+  const names = ctx.search.KB(query, { graph: true }).graph_nodes.map((node) => node.name).join();
+  const parts: agent.ContentPart[] = [{ type: "text", text: names }];
+  const memory: agent.Memory = ctx.memory;
+  memory.chat.Set("first", first);
+  if (ctx.space) ctx.space.Set("first", first);
+  const found = ctx.mcp.CallTool("echo", "ping", { query }).items.length;
+  const answer = ctx.agent.Call("a", messages, { skip: { history: true } }).response.content;
+  const reply = ctx.llm.Stream("gpt", messages, { onChunk: (chunk) => chunk.content.length }).content;
+  const rows = Process("models.order.Get", { orders: [{ column: "id", option: "desc" }] });
+  const page = http.Get("https://example.org").data.items.map((each) => each.title);
+  return {
+    messages: [...messages, { role: "user", content: parts }],
+    metadata: { found, answer, reply, rows, page, seen },
+    audio: { voice: "alloy" },
+  };
+}
+
+function Next(ctx: agent.Context, payload: agent.Payload, options: agent.HookOptions): agent.Next {
+  const calls: agent.ToolCall[] = payload.completion.tool_calls;
+  const results = payload.tools.map((tool) => tool.result.text);
+  return { data: { calls, results, tokens: payload.completion.usage.total_tokens } };
+}
+"""
+
+
+async def test_results_in_the_types_of_the_dialect_are_what_an_author_says(
+    make_app: MakeApp,
+) -> None:
+    root = make_app({"assistants/a/package.yao": "{}", "assistants/a/src/index.ts": DIALECT})
+    assert await findings(root) == []
+
+
+async def test_what_the_runtime_does_not_offer_is_named_with_what_to_use(make_app: MakeApp) -> None:
+    hook = 'import { FS } from "@yao/runtime";\nfunction Create() { new FS("data"); }'
+    root = make_app({"assistants/a/package.yao": "{}", "assistants/a/src/index.ts": hook})
+    about = "'FS' is not offered by this host"
+    advice = "hooks have no file system; use an MCP server"
+    assert await findings(root) == [
+        f"assistants/a/src/index.ts:1:10: error: TS2305: {about} ({advice})"
+    ]
+    [error] = of(await run(root), "error")
+    assert f"{about}: {advice}".replace("'", "") in error.message
+
+
+async def test_calls_of_several_servers_wait_for_the_slowest_start(make_app: MakeApp) -> None:
+    package = {"connector": "script", "mcp": {"servers": ["slow"]}}
+    spec = {"command": sys.executable, "args": ["-c", SLOW % 60], "start_timeout": 0.2}
+    app = make_app(
+        {
+            "assistants/a/package.yao": json.dumps(
+                {**package, "hooks": {"limits": {"call_ms": 300}}}
+            ),
+            "assistants/a/index.ts": (
+                "function Next(ctx) { return { data: ctx.mcp.All([{ mcp: 'slow', tool: 'x' }]) }; }"
+            ),
+            "mcps/slow.mcp.yao": json.dumps({**spec, "timeout": 30}),
+        }
+    )
+    [answer] = end(await run(app, connector=scripted("Fine."))).data
+    assert "'slow' was not ready after 0.2 s" in answer["error"] or (
+        "no answer in 500 ms to ctx.mcp.All(['slow'])" in answer["error"]
+    )
 
 
 @pytest.mark.parametrize(
