@@ -6,9 +6,9 @@
         async with host.stream("docs", "What is a hook?") as events:
             async for event in events: ...
 
-The names below and those of `groundhook.plugins`, `groundhook.testing` and `groundhook.sync` are
-the public surface; every other module may change in any release. Each name is imported when it is
-first used, so `import groundhook` loads nothing else.
+The names below and those of `groundhook.plugins`, `groundhook.testing`, `groundhook.sync` and
+`groundhook.memory` are the public surface; every other module may change in any release. Each name
+is imported when it is first used, so `import groundhook` loads nothing else.
 """
 
 from importlib import import_module
@@ -56,6 +56,7 @@ if TYPE_CHECKING:
     from groundhook.host.core.errors import ModelStalled as ModelStalled
     from groundhook.host.core.errors import ModelTruncated as ModelTruncated
     from groundhook.host.core.errors import ModelUnreachable as ModelUnreachable
+    from groundhook.host.core.errors import NotFound as NotFound
     from groundhook.host.core.errors import NotPermitted as NotPermitted
     from groundhook.host.core.errors import NotSupported as NotSupported
     from groundhook.host.core.errors import Place as Place
@@ -150,6 +151,7 @@ _HOMES = {
         "ModelStalled",
         "ModelTruncated",
         "ModelUnreachable",
+        "NotFound",
         "NotPermitted",
         "NotSupported",
         "Place",

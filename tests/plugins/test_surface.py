@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import groundhook
+import groundhook.memory
 import groundhook.plugins
 import groundhook.sync
 import groundhook.testing
@@ -147,6 +148,11 @@ def test_a_plug_in_may_rely_on_these_names() -> None:
     assert groundhook.sync.__all__ == ["Chat", "Host", "open_host"]
 
 
+def test_a_program_with_memories_may_rely_on_these_names() -> None:
+    names = ["Memory", "MemoryNotFound", "Preview", "ShelvedMemory", "WholeMemory"]
+    assert groundhook.memory.__all__ == names
+
+
 def test_a_test_of_assistants_may_rely_on_these_names() -> None:
     names = ["CannedSource", "FileEnd", "Result", "Runner", "canned_item", "open_runner"]
     assert sorted(groundhook.testing.__all__) == names
@@ -155,7 +161,7 @@ def test_a_test_of_assistants_may_rely_on_these_names() -> None:
 
 def test_documents_and_examples_import_public_modules_only() -> None:
     files = [*(ROOT / "docs").rglob("*.md"), *(ROOT / "docs").rglob("*.py"), ROOT / "README.md"]
-    private = re.compile(r"\b(?:from|import) groundhook\.(?!plugins\b|testing\b|sync\b)")
+    private = re.compile(r"\b(?:from|import) groundhook\.(?!plugins\b|testing\b|sync\b|memory\b)")
     assert [path.name for path in files if private.search(path.read_text("utf-8"))] == []
 
 
