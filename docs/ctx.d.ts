@@ -160,7 +160,7 @@ declare module "groundhook" {
     prompt_preset?: string | null;
     disable_global_prompts?: boolean | null;
     mcp_servers?: (ServerName | Record<string, any>)[] | null;
-    tools?: (ToolkitName | Record<string, any>)[] | null;
+    tools?: (ToolkitName | (string & {}) | Record<string, any>)[] | null;
     uses?: Record<string, string> | null;
     metadata?: Record<string, any> | null;
     locale?: string | null;

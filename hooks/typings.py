@@ -45,7 +45,7 @@ SPECIAL = {
     ("RerankOptions", "agent"): "AssistantName",
     ("CreateReturn", "connector"): "ConnectorName | ConnectorName[]",
     ("CreateReturn", "mcp_servers"): "(ServerName | Record<string, any>)[]",
-    ("CreateReturn", "tools"): "(ToolkitName | Record<string, any>)[]",
+    ("CreateReturn", "tools"): "(ToolkitName | (string & {}) | Record<string, any>)[]",
     ("TurnOptions", "connector"): "ConnectorName | ConnectorName[]",
     ("Delegation", "agent_id"): "AssistantName",
     ("Message", "content"): "string | MessagePart[]",

@@ -24,6 +24,7 @@ from groundhook.host.core.types.search import SearchResult, SearchType
 from groundhook.host.core.types.turn import CreateReturn, NextReturn, connector_ids
 from groundhook.host.search.searcher import Searcher
 from groundhook.host.turn.answer import Answer
+from groundhook.host.turn.chosen_tools import ChosenTools
 from groundhook.host.turn.content import question_of
 from groundhook.host.turn.context import (
     CallAssistant,
@@ -72,6 +73,7 @@ class AssistantRun:
     timings: dict[str, float] = field(default_factory=dict)
     # Toolboxes with the lists that they are made from, so that servers list their tools once.
     toolboxes: list[tuple[tuple[Any, ...], Toolbox]] = field(default_factory=list)
+    chosen: ChosenTools | None = None  # what Create returned as `tools`
     open_scripts: int = 0  # functions of the package that are running
     tools_lock: anyio.Lock = field(default_factory=anyio.Lock)
 
@@ -136,6 +138,9 @@ class AssistantRun:
         """Resolve the settings again, with what the Create hook returned between the assistant's
         layer and the request's. Raises ConfigError, HookReturnInvalid."""
         app, options = self.runtime.app, self.request.options
+        if created.tools is not None:
+            self.chosen = ChosenTools.of(app, self.package.id, created.tools)
+            created = created.model_copy(update={"tools": list(self.chosen.toolkits)})
         resolved = app.settings_for(self.package, returned=created, options=options)
         self.settings, self.unknown = resolved.settings, resolved.unknown
         scope = replace(self.searcher.scope, settings=self.settings.search, uses=self.settings.uses)

@@ -215,7 +215,9 @@ def _is_done_by_hook(run: AssistantRun, created: CreateReturn | None) -> bool:
     nor what Create returned names a model or has anything to say to one."""
     if run.request.reply is None or run.package.hook is None or run.package.prompts:
         return False
-    if created is not None and (created.messages or created.connector or created.prompt_preset):
+    if created is not None and (
+        created.messages or created.connector or created.prompt_preset or created.tools
+    ):
         return False
     own = run.package.layer.data
     return not own.get("connector") and not own.get("prompt_preset")

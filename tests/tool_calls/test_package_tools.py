@@ -11,7 +11,9 @@ from typing import Any
 import pytest
 
 from groundhook import open_host
+from groundhook.plugins import Tool, ToolScope
 from tests.conftest import MakeApp
+from tests.tool_calls.conftest import Question
 from tests.turn.test_stream import end, of, run, scripted
 from tests.turn.test_tools import called, names
 
@@ -319,3 +321,66 @@ async def test_functions_that_the_file_of_tools_exports_of_other_files_are_tools
     results = {event.name: event.error or event.result for event in of(events, "tool_result")}
     assert "assistants/a/src/lib/deep.ts:4" in results.pop("deep")
     assert results == {"price": "tea for a", "hidden": 8, "count": 3, "own": 2}
+
+
+async def looked_up(query: Question, scope: ToolScope) -> dict[str, str]:
+    return {"found": query.query}
+
+
+LOOK_UP = Tool(name="lookUp", description="Looks up.", arguments=Question, run=looked_up)
+
+
+@pytest.mark.parametrize(
+    ("returned", "offered"),
+    [
+        ("[]", []),
+        ("['add']", ["add"]),
+        ("['lookUp', 'status']", ["lookUp", "status"]),
+        ("['add', 'ad']", ["add"]),
+    ],
+)
+async def test_what_create_returns_as_tools_is_all_that_the_model_is_offered(
+    shop: Shop, returned: str, offered: list[str]
+) -> None:
+    hook = f"""
+    function Create() {{ return {{ tools: {returned}, mcp_servers: [] }}; }}
+    function Next(ctx) {{ return {{ data: ctx.tools.Call("convert", {{ amount: 2 }}).result }}; }}
+    """
+    model = scripted("Done.")
+
+    events = await run(shop(hook), connector=model, tools=[LOOK_UP])
+
+    assert names(model) == offered
+    assert end(events).data == 6
+    warned = [event.message for event in of(events, "warning")]
+    assert (len(warned) == 1 and "no tool 'ad'" in warned[0]) if "'ad'" in returned else not warned
+
+
+async def test_a_tool_that_create_describes_anew_takes_what_fits_both_schemas(shop: Shop) -> None:
+    hook = """
+    function Create() {
+      const parameters = { type: "object", properties: { a: { type: "number", maximum: 5 } } };
+      return { tools: [{ type: "function", function: { name: "add", description: "Adds two.", parameters } }] };
+    }
+    """
+    model = scripted(called(("add", {"a": 3}), ("add", {"a": 7}), ("add", {})), "Done.")
+
+    events = await run(shop(hook), connector=model)
+
+    offered = model.calls[0].tools[0]["function"]
+    assert (offered["name"], offered["description"]) == ("add", "Adds two.")
+    assert offered["parameters"]["properties"]["a"]["maximum"] == 5
+    results = sorted(of(events, "tool_result"), key=lambda event: event.call_id)
+    first, large, none = results
+    assert first.result == 5
+    assert "maximum of 5" in (large.error or "")
+    assert "'a'" in (none.error or "")
+
+
+async def test_a_wrong_entry_of_tools_is_an_error_with_its_path(shop: Shop) -> None:
+    hook = "const Create = () => ({ tools: ['add', { type: 'function', function: { name: 7 } }] });"
+
+    events = await run(shop(hook), connector=scripted("Done."))
+
+    [failed] = of(events, "error")
+    assert "tools[1].function.name" in failed.message

@@ -19,6 +19,7 @@ from groundhook.host.core.types.events import Warned
 from groundhook.host.core.types.search import SearchResult
 from groundhook.host.core.types.servers import ListedServer
 from groundhook.host.core.types.tools import ToolOutcome
+from groundhook.host.turn.chosen_tools import ChosenTools, missing_tool
 from groundhook.host.turn.grants import Listing
 from groundhook.host.turn.package_tools import ProcessServer, RunOf, package_offers
 from groundhook.host.turn.run import AssistantRun
@@ -31,15 +32,16 @@ async def tools_of(run: AssistantRun, toolkits: Sequence[Any] | None = None) -> 
     """Return the tools of a turn under its current settings, or with another list of toolkits."""
     servers = run.settings.mcp.servers
     listed = run.settings.tools if toolkits is None else toolkits
-    if not servers and not listed and run.package.tools is None:
+    chosen = run.chosen if toolkits is None else None
+    if not servers and not listed and run.package.tools is None and chosen is None:
         return run.runtime.toolbox
-    metadata = run.request_metadata if listed else {}
-    key = (servers, listed, metadata)
+    metadata = run.request_metadata if listed or chosen else {}
+    key = (servers, listed, metadata, chosen)
     async with run.tools_lock:
         for known, toolbox in run.toolboxes:
             if known == key:
                 return toolbox
-        made = await _fetch(run, listed, metadata)
+        made = await _fetch(run, listed, metadata, chosen)
         run.toolboxes.append((key, made))
         return made
 
@@ -57,12 +59,27 @@ def scopes_of(run: AssistantRun) -> ToolScopes:
 
 
 async def _fetch(
-    run: AssistantRun, toolkits: Sequence[Any], metadata: Mapping[str, Any]
+    run: AssistantRun,
+    toolkits: Sequence[Any],
+    metadata: Mapping[str, Any],
+    chosen: ChosenTools | None,
 ) -> Toolbox:
+    first = await _of_host_and_package(run)
+    missing: Sequence[str] = ()
+    if chosen is not None:
+        every = await _with_toolkits(run, first, _own_toolkits(run), metadata)
+        first, missing = chosen.pick(every)
+    own = await _with_toolkits(run, first, toolkits, metadata)
+    made = own.joined(await _of_servers(run, own)) if run.settings.mcp.servers else own
+    for name in missing:
+        if name not in made:
+            await run.channel.send(_as_warning(missing_tool(name, list(every.names))))
+    return made
+
+
+async def _of_host_and_package(run: AssistantRun) -> list[Offer]:
+    """Return the tools of the host and those of the package's scripts."""
     runtime = run.runtime
-    listed = Listed.of(runtime.app, run.package.id, toolkits, runtime.toolkits)
-    for problem in listed.problems.values():
-        await run.channel.send(_as_warning(problem))
     scripted: Sequence[Offer] = ()
     try:
         scripted = await package_offers(runtime.hooks, run.package, lambda: run)
@@ -73,12 +90,33 @@ async def _fetch(
         if offer.name in of_host:
             message = f"{offer.name!r} of the host is offered instead of that of the package"
             await run.channel.send(Warned(code="tool_name", message=message))
-    first = [*of_host.values(), *(offer for offer in scripted if offer.name not in of_host)]
+    return [*of_host.values(), *(offer for offer in scripted if offer.name not in of_host)]
+
+
+async def _with_toolkits(
+    run: AssistantRun,
+    first: Sequence[Offer],
+    toolkits: Sequence[Any],
+    metadata: Mapping[str, Any],
+) -> Toolbox:
+    """Return the tools with those of a list of toolkits that are not among them."""
+    runtime = run.runtime
+    listed = Listed.of(runtime.app, run.package.id, toolkits, runtime.toolkits)
+    for problem in listed.problems.values():
+        await run.channel.send(_as_warning(problem))
+    known = {(offer.toolkit, offer.tool) for offer in first if offer.toolkit}
     taken = [offer.name for offer in first]
-    own = Toolbox.of([*first, *listed.offers(metadata, taken)], listed.problems)
-    if not run.settings.mcp.servers:
-        return own
-    return own.joined(await _of_servers(run, own))
+    offers = [
+        offer
+        for offer in listed.offers(metadata, taken)
+        if (offer.toolkit, offer.tool) not in known
+    ]
+    return Toolbox.of([*first, *offers], listed.problems)
+
+
+def _own_toolkits(run: AssistantRun) -> Sequence[Any]:
+    """Return the toolkits that the assistant's files list, whatever Create returned."""
+    return run.runtime.app.settings_for(run.package).settings.tools
 
 
 async def process_offers(

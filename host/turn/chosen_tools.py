@@ -1,0 +1,95 @@
+"""What a Create hook returns as `tools`: the toolkits among it, and single tools by their names.
+
+The list replaces the tools of the turn, but those of MCP servers, which `mcp_servers` lists.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from groundhook.host.config.packages import App
+from groundhook.host.core.errors import ConfigError, HookReturnInvalid, UnknownName
+from groundhook.host.core.types.tools import TOOL_NAME
+from groundhook.host.turn.tools import Offer, Toolbox, schema_check
+
+_KEYS = ("name", "description", "parameters", "strict")
+
+
+@dataclass(frozen=True)
+class ChosenTools:
+    """`toolkits` are entries as in package.yao. `named` are tools by the names under which they are
+    offered, each with what replaces parts of its schema."""
+
+    toolkits: tuple[Any, ...] = ()
+    named: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+
+    @staticmethod
+    def of(app: App, assistant_id: str, returned: Iterable[Any]) -> ChosenTools:
+        """Raises HookReturnInvalid."""
+        toolkits: list[Any] = []
+        named: dict[str, Mapping[str, Any]] = {}
+        for index, entry in enumerate(returned):
+            if isinstance(entry, Mapping) and entry.get("type") == "function":
+                function = _function(entry, f"tools[{index}]")
+                named[function["name"]] = function
+            elif isinstance(entry, str) and not _is_toolkit(app, assistant_id, entry):
+                named[entry] = {}
+            else:
+                toolkits.append(entry)
+        return ChosenTools(tuple(toolkits), named)
+
+    def pick(self, toolbox: Toolbox) -> tuple[list[Offer], list[str]]:
+        """Return the named tools of a toolbox, and the names that it does not have."""
+        picked: dict[str, Offer] = {}
+        missing: list[str] = []
+        for name, changed in self.named.items():
+            offer = toolbox.find(name)
+            if offer is None:
+                missing.append(name)
+            else:
+                picked[offer.name] = _changed(offer, changed)
+        return list(picked.values()), missing
+
+
+def missing_tool(name: str, known: Sequence[str]) -> UnknownName:
+    """Return the error of a name that Create returned and no tool has."""
+    hint = "" if known else "export a function of that name from src/tools.ts"
+    return UnknownName("tool", name, known, hint=hint)
+
+
+def _is_toolkit(app: App, assistant_id: str, name: str) -> bool:
+    try:
+        app.resolve_toolkit(assistant_id, name)
+    except UnknownName:
+        return False
+    except ConfigError:
+        pass
+    return True
+
+
+def _function(entry: Mapping[str, Any], path: str) -> Mapping[str, Any]:
+    function = entry.get("function")
+    if not isinstance(function, Mapping):
+        raise HookReturnInvalid(f"Create returned a wrong '{path}.function': must be an object")
+    name, parameters = function.get("name"), function.get("parameters", {})
+    if not isinstance(name, str) or not TOOL_NAME.fullmatch(name):
+        raise HookReturnInvalid(f"Create returned a wrong '{path}.function.name': {name!r}")
+    if not isinstance(parameters, Mapping):
+        message = f"Create returned a wrong '{path}.function.parameters': must be a JSON Schema"
+        raise HookReturnInvalid(message)
+    return {key: function[key] for key in _KEYS if key in function}
+
+
+def _changed(offer: Offer, changed: Mapping[str, Any]) -> Offer:
+    """Return a tool with another description or schema for the model. Arguments are validated
+    against both schemas."""
+    if not changed:
+        return offer
+    function = {**offer.schema["function"], **changed, "name": offer.name}
+    found = replace(offer, schema={"type": "function", "function": function})
+    if "parameters" not in changed:
+        return found
+    outer = schema_check(changed["parameters"])
+    return replace(found, check=lambda arguments: offer.check(outer(arguments)))
