@@ -71,7 +71,9 @@ class Texts:
     def like(self, column: Clause, pattern: str) -> Clause:
         """Return the LIKE clause, ignoring case."""
         if self._dialect == "sqlite" and pattern.isascii():
-            return column.like(pattern, escape=ESCAPE)  # without case for ASCII
+            return sa.type_coerce(column, sa.Text()).like(
+                pattern, escape=ESCAPE
+            )  # without case for ASCII
         return self.folded(column).like(fold(pattern), escape=ESCAPE)
 
     def sorted(self, column: Clause) -> Clause:
@@ -84,7 +86,7 @@ class Texts:
         if self._dialect == "mariadb":
             return sa.collate(_utf8(column), BINARY)
         return (
-            sa.collate(_as_text(column), "C")
+            sa.collate(as_text(column), "C")
             if self._dialect == "postgresql"
             else sa.collate(column, "BINARY")
         )
@@ -100,10 +102,11 @@ class Texts:
             return sa.Function(FOLD, column, type_=sa.Text())
         if self._dialect == "mariadb":
             return sa.collate(sa.func.lower(_utf8(column)), BINARY)
-        return sa.func.lower(_as_text(column), type_=sa.Text)
+        return sa.func.lower(as_text(column), type_=sa.Text)
 
 
-def _as_text(column: Clause) -> Clause:
+def as_text(column: Clause) -> Clause:
+    """Return the column as text, such as JSON in its written form."""
     return sa.cast(column, sa.Text)
 
 

@@ -23,7 +23,7 @@ from groundhook.handlers.db.linter import checked_with_warnings
 from groundhook.handlers.db.permission import permit_for
 from groundhook.handlers.db.query_warnings import CheckedQuery, query_warnings
 from groundhook.handlers.db.question.languages import words_for
-from groundhook.handlers.db.question.lexicons import Lexicons, Offer
+from groundhook.handlers.db.question.lexicons import Lexicons, Offer, spellings
 from groundhook.handlers.db.question.reading import Reading, read_question
 from groundhook.handlers.db.request_query import (
     merge,
@@ -100,11 +100,11 @@ class DBHandler:
                 else "any of these words"
             )
             await scope.warn("db_query_words", f"no record has {words}")
-        if not found.items and (
+        if _is_empty(found) and (
             bare := [one for ask in asks if (one := without_words(ask.query)) is not None]
         ):
             found = await self._run_all([self._check(query) for query in bare], scope, limit)
-            if found.items:
+            if not _is_empty(found):
                 found = replace(found, items=tuple(map(less_certain, found.items)))
                 await scope.warn(
                     "db_query_words", "no record has the words; only the conditions were used"
@@ -157,7 +157,7 @@ class DBHandler:
                 )
             except DelegateError as exc:
                 await scope.warn(exc.code, f"{exc}; the built-in reading of questions was used")
-        offers = await self._offers(request.models or (), scope)
+        offers = await self._offers(request.models or (), request.query, scope)
         now, language = scope.now(), scope.settings.query.language
 
         def read() -> list[Reading]:
@@ -175,14 +175,15 @@ class DBHandler:
             )
         return readings
 
-    async def _offers(self, models: Sequence[str], scope: Scope) -> list[Offer]:
+    async def _offers(self, models: Sequence[str], question: str, scope: Scope) -> list[Offer]:
         """Return the models with their sampled values, without models whose tables are missing or
         differ. Raises SourceNotConfigured if none is left."""
         offers: list[Offer] = []
+        texts = spellings(question)
         failed: list[tuple[str, SourceNotConfigured]] = []
         for model in models:
             try:
-                offers.append(await self._offer(model, scope))
+                offers.append(await self._offer(model, texts, scope))
             except SourceNotConfigured as exc:
                 failed.append((model, exc))
         if failed and not offers:
@@ -191,23 +192,33 @@ class DBHandler:
             await scope.warn("db_model_skipped", f"{model!r} was not searched: {why}")
         return offers
 
-    async def _offer(self, model: str, scope: Scope) -> Offer:
-        """Return a model with its sampled values, and with those related models that the identity
-        may see."""
-        schema, samples = self._store.schemas[model], await self._samples(model, scope)
-        related = {}
+    async def _offer(self, model: str, texts: Sequence[str], scope: Scope) -> Offer:
+        """Return a model with its sampled values and those of `texts` that are values too, and with
+        those related models that the identity may see."""
+        schema, related = self._store.schemas[model], {}
         for relation in schema.relations.values():
             if relation.model in self._models and self._may_see(relation.model, scope):
-                there = self._store.schemas[relation.model]
                 try:
-                    related[relation.name] = Offer(
-                        there, await self._samples(relation.model, scope)
-                    )
+                    related[relation.name] = await self._known(relation.model, texts, scope)
                 except SourceNotConfigured as exc:  # the related table is missing
                     await scope.warn(
                         "db_sample", f"{relation.name!r} of {model!r} was omitted: {exc.message}"
                     )
-        return Offer(schema, samples, related)
+        return replace(await self._known(model, texts, scope), related=related)
+
+    async def _known(self, model: str, texts: Sequence[str], scope: Scope) -> Offer:
+        """Return a model with its sampled values and those of `texts` that are values too."""
+        samples = await self._samples(model, scope)
+        looked_up: Mapping[str, Sequence[str]] = {}
+        if samples is not NO_SAMPLES:
+            permit = permit_for(self._models[model], scope.identity)
+            try:
+                looked_up = await self._store.lookup(model, permit, samples, texts)
+            except SourceTimeout as exc:
+                await scope.warn(
+                    "db_sample", f"the values of {model!r} could not be looked up: {exc.message}"
+                )
+        return Offer(self._store.schemas[model], samples, looked_up=looked_up)
 
     def _may_see(self, model: str, scope: Scope) -> bool:
         try:
@@ -326,6 +337,11 @@ class DBHandler:
             _record_sql(node, answer.sql, answer.parameters)
             node.data.update(rows=len(answer.rows), total=answer.total)
         return answer
+
+
+def _is_empty(found: Found) -> bool:
+    """Return whether no record was found, nor any behind the figures."""
+    return not any(item.query.rows if item.query else True for item in found.items)
 
 
 def _record_sql(node: Span, sql: str, parameters: Mapping[str, Any]) -> None:

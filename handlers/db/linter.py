@@ -207,7 +207,7 @@ class _Linter:
     def _words(self, name: str, op: str, value: Any) -> list[Any]:
         if name != EVERY_TEXT:
             found = self._route(name)
-            if found.field is None or found.field.kind != "text" or found.hops:
+            if found.field is None or found.field.kind not in ("text", "json") or found.hops:
                 raise InvalidPart(
                     "DSL004",
                     f"the operator {op!r} cannot be used on {name!r}, which is not a text field of"

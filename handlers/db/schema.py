@@ -8,6 +8,7 @@ searched only if selected.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from dataclasses import field as part
@@ -43,6 +44,7 @@ KINDS: dict[str, Kind] = {
     "timestamp": "moment",
     "json": "json",
 }
+LONGEST_LIST = 2000  # characters of a JSON list that is read
 LONG = frozenset({"text", "longText"})
 TITLES = (
     "title",
@@ -232,3 +234,14 @@ def _title(fields: dict[str, Field]) -> str:
         if field.kind == "text" and not (field.long or field.options or field.hidden)
     ]
     return next((name for name in TITLES if name in short), short[0] if short else "")
+
+
+def list_members(text: str) -> list[str] | None:
+    """Return the texts in a JSON list of up to `LONGEST_LIST` characters; None for other text."""
+    if not text.startswith("[") or len(text) > LONGEST_LIST:
+        return None
+    try:
+        members = json.loads(text)
+    except ValueError:
+        return None
+    return [one for one in members if isinstance(one, str)] if isinstance(members, list) else None

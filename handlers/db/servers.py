@@ -8,8 +8,10 @@ cancellation continues.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
+from functools import partial
 from typing import Any
 
 import anyio
@@ -139,7 +141,12 @@ class Server:
         seconds = {"connect_timeout": max(1, round(min(CONNECT_TIMEOUT, max(self._timeout, 1))))}
         with self._translated(), self._driver():
             engine = create_async_engine(
-                self._url, connect_args=seconds, pool_pre_ping="pool_size" in pool, **pool
+                self._url,
+                connect_args=seconds,
+                pool_pre_ping="pool_size" in pool,
+                # Texts in JSON are written as they are, so that they can be searched for.
+                json_serializer=partial(json.dumps, ensure_ascii=False),
+                **pool,
             )
         timeout = {
             "ms": max(1, round(self._timeout * 1000)),

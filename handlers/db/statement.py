@@ -16,7 +16,7 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.sql import ColumnElement
 
-from groundhook.handlers.db.collation import Texts
+from groundhook.handlers.db.collation import Texts, as_text
 from groundhook.handlers.db.conditions import Conditions, bind_type, word_conditions
 from groundhook.handlers.db.dsl import EVERY_TEXT, MATCH_ANY, QueryDSL
 from groundhook.handlers.db.joins import Permits, TableNode, row_limits
@@ -67,21 +67,29 @@ class Compiler:
     def sample(
         self, model: str, of: Field, permits: Permits, rows: int | None, values: int
     ) -> sa.Select[Any]:
-        """Return the statement for at most `values` distinct values of a field, among the first
-        `rows` rows that the permit allows, or among all."""
+        """Return the statement for at most `values` distinct values of a field, each with the
+        number of its rows and the most frequent first, among the first `rows` rows that the permit
+        allows. Among all rows (None) values are not counted: the number is 0."""
         declared = self._tables[model]
         column, key = declared.table.c[of.name], declared.table.c[declared.schema.key]
         limits = row_limits(declared, declared.table, permits[model], self._texts)
+        chosen = as_text(column).label(of.name) if of.kind == "json" else column
+        found = sa.select(chosen).where(*limits, column.is_not(None))
         if rows is None:
-            return sa.select(column).where(*limits, column.is_not(None)).distinct().limit(values)
-        some = (
-            sa.select(column)
-            .where(*limits, column.is_not(None))
-            .order_by(key)
-            .limit(rows)
-            .subquery()
-        )
-        return sa.select(some.c[of.name]).distinct().limit(values)
+            return found.add_columns(sa.literal(0)).distinct().limit(values)
+        value = found.order_by(key).limit(rows).subquery().c[of.name]
+        number = sa.func.count()
+        return sa.select(value, number).group_by(value).order_by(number.desc(), value).limit(values)
+
+    def lookup(
+        self, model: str, of: Field, permits: Permits, texts: Sequence[str]
+    ) -> sa.Select[Any]:
+        """Return the statement for those of the texts that are values of a field, exactly as they
+        are written; an index can serve it."""
+        declared = self._tables[model]
+        limits = row_limits(declared, declared.table, permits[model], self._texts)
+        column = declared.table.c[of.name]
+        return sa.select(column).where(*limits, column.in_(texts)).distinct()
 
     def _query(self, dsl: QueryDSL, permits: Permits, indexed: bool) -> _SelectBuilder:
         root = TableNode.root(self._tables, permits, self._texts, dsl.model)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import time
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
@@ -20,7 +20,7 @@ from groundhook.handlers.db.engine import Engine, render
 from groundhook.handlers.db.joins import Permits
 from groundhook.handlers.db.loading import Loaded, load_model
 from groundhook.handlers.db.permission import Permit
-from groundhook.handlers.db.schema import Field, Schema
+from groundhook.handlers.db.schema import Field, Schema, list_members
 from groundhook.handlers.db.schema_diff import Difference, compare
 from groundhook.handlers.db.statement import MAX_COUNT, Compiler
 from groundhook.handlers.db.tables import Tables
@@ -36,7 +36,7 @@ INDEX_SECONDS = 30.0  # before the existence of a full-text index is checked aga
 MAX_SAMPLES = 64  # cached, by (model, permit)
 BATCH_ROWS = 50  # fetched together
 
-Samples = Mapping[str, tuple[str, ...]]
+Samples = Mapping[str, Mapping[str, int]]  # by field, values with their number of rows
 Row = dict[str, Any]
 
 
@@ -146,19 +146,19 @@ class Store:
             if isinstance(known, SourceTimeout):
                 raise SourceTimeout(known.message, hint=known.hint)
             return known
-        fields = [
-            field for field in self.schemas[model].texts if not field.long and not field.options
-        ]
         permits = {model: permit}
-        statements = {
-            one.name: self._compiler.sample(model, one, permits, *self._sample_size(model, one))
-            for one in fields
-        }
+        statements: dict[str, list[sa.Select[Any]]] = {}
+        for one in sampled_fields(self.schemas[model]):
+            first = self._compiler.sample(model, one, permits, SAMPLE_ROWS, SAMPLE_VALUES)
+            every = self._compiler.sample(model, one, permits, None, INDEXED_VALUES)
+            statements[one.name] = [every, first] if self._has_index(model, one) else [first]
 
         def work(connection: Connection) -> Samples:
             return {
-                name: _short(connection.execute(one).scalars().all())
-                for name, one in statements.items()
+                name: _short(
+                    (row[0], row[1]) for one in each for row in connection.execute(one).all()
+                )
+                for name, each in statements.items()
             }
 
         try:
@@ -169,15 +169,38 @@ class Store:
         self._cache_samples(key, samples)
         return samples
 
-    def _sample_size(self, model: str, of: Field) -> tuple[int | None, int]:
-        """Return how many rows are read for a field's values, None for all, and how many values are
-        kept. The values of an indexed column are read from its index."""
-        indexed = any(
+    async def lookup(
+        self, model: str, permit: Permit | None, samples: Samples, texts: Sequence[str]
+    ) -> dict[str, list[str]]:
+        """Return which of the texts are values of those indexed fields that have more values than
+        their samples hold. Raises SourceError."""
+        schema = self.schemas[model]
+        more = [
+            one
+            for one in sampled_fields(schema)
+            if len(samples.get(one.name, ())) >= INDEXED_VALUES and self._has_index(model, one)
+        ]
+        if not (more and texts):
+            return {}
+        statements = {
+            one.name: self._compiler.lookup(model, one, {model: permit}, texts) for one in more
+        }
+
+        def work(connection: Connection) -> dict[str, list[str]]:
+            return {
+                name: list(connection.execute(one).scalars().all())
+                for name, one in statements.items()
+            }
+
+        found: dict[str, list[str]] = await self._engine.read(work, self._names([model]))
+        return {name: values for name, values in found.items() if values}
+
+    def _has_index(self, model: str, of: Field) -> bool:
+        return any(
             column.index or column.unique
             for column in self._tables[model].spec.columns
             if column.name == of.name
         )
-        return (None, INDEXED_VALUES) if indexed else (SAMPLE_ROWS, SAMPLE_VALUES)
 
     def _cache_samples(
         self, key: tuple[str, Permit | None], found: Samples | SourceTimeout
@@ -280,9 +303,21 @@ def _size(row: Sequence[Any]) -> int:
     return size
 
 
-def _short(values: Sequence[Any]) -> tuple[str, ...]:
-    return tuple(
-        sorted(
-            value for value in values if isinstance(value, str) and 0 < len(value) <= SAMPLE_LENGTH
-        )
-    )
+def sampled_fields(schema: Schema) -> list[Field]:
+    """Return the fields whose values questions may name: short texts, and JSON for its lists."""
+    return [
+        one
+        for one in schema.visible
+        if one.kind == "json" or (one.kind == "text" and not one.long and not one.options)
+    ]
+
+
+def _short(rows: Iterable[tuple[Any, int]]) -> dict[str, int]:
+    """Return the values that are no prose, each with its number of rows."""
+    found: dict[str, int] = {}
+    for value, number in rows:
+        members = list_members(value) if isinstance(value, str) else None
+        for text in [value] if members is None else members:
+            if isinstance(text, str) and 0 < len(text) <= SAMPLE_LENGTH:
+                found[text] = found.get(text, 0) + number
+    return dict(sorted(found.items()))

@@ -13,7 +13,7 @@ from groundhook.handlers.db.question.cursor import Cursor
 from groundhook.handlers.db.question.draft import Draft, Parsed
 from groundhook.handlers.db.question.lexicons import Offer, build_lexicon
 from groundhook.handlers.db.question.rules import RULES, having
-from groundhook.handlers.db.question.rules_field import field_led, prepositioned, values
+from groundhook.handlers.db.question.rules_field import field_led
 from groundhook.handlers.db.question.rules_figure import figure, figures, grouped, ranked
 from groundhook.handlers.db.question.rules_list import amounts
 from groundhook.handlers.db.question.rules_model import named
@@ -21,6 +21,7 @@ from groundhook.handlers.db.question.rules_negation import condition, negation
 from groundhook.handlers.db.question.rules_number import amount_led, between, compare
 from groundhook.handlers.db.question.rules_order import limit, order_words
 from groundhook.handlers.db.question.rules_time import compared_date, date_led
+from groundhook.handlers.db.question.rules_value import prepositioned, values
 from groundhook.handlers.db.question.tokens import tokens_of
 from groundhook.handlers.db.question.vocabulary import vocabulary
 from groundhook.handlers.db.schema import Schemas

@@ -120,5 +120,6 @@ class LanguageFile(Value):
     everything: Words
     fillers: Words
     requests: Words = ()
+    question_words: Words = ()
     lead_ins: Words = ()
     auxiliaries: Words = ()

@@ -3,8 +3,9 @@ values, and the same for its related models."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import TypeVar
 
 from groundhook.handlers.db.question.meanings import (
     DatePostfix,
@@ -28,6 +29,15 @@ from groundhook.handlers.db.schema import Field, Schema, short_pieces
 # words are too near to others.
 SHORTEST_MODEL_WORD = 4
 SHORTEST_LANGUAGE_WORD = 7
+JSON = "json"  # how the pieces of a JSON list are parted
+
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+
+def _copied(table: Mapping[K, list[V]]) -> dict[K, list[V]]:
+    return {key: list(found) for key, found in table.items()}
 
 
 @dataclass
@@ -38,7 +48,8 @@ class Lexicon:
     any endings. `longest` has the word count of the longest phrase that begins with a word. `words`
     are the possible corrections of a misspelt word. `parts` are the words of names, with the fields
     that have such names. `names` are values such as "Nice" that are also words of the language, in
-    their own spelling. `lists` are the fields whose values are lists. `acts` maps the root of a
+    their own spelling. `lists` are the fields whose values are lists, with how their pieces are
+    parted, "json" or a separator, and `pieces` the known ones. `acts` maps the root of a
     related model's name ("order" for "ordered") to that relation."""
 
     schema: Schema
@@ -52,7 +63,8 @@ class Lexicon:
     longest: dict[str, int] = field(default_factory=dict)
     acts: dict[str, str] = field(default_factory=dict)
     names: dict[str, list[ValueRef]] = field(default_factory=dict)
-    lists: set[str] = field(default_factory=set)
+    lists: dict[str, str] = field(default_factory=dict)
+    pieces: dict[str, frozenset[str]] = field(default_factory=dict)
     _known: set[str] = field(default_factory=set)
     _roots: set[str] = field(default_factory=set)
 
@@ -105,7 +117,7 @@ class Lexicon:
         return not self._words_of(candidate).isdisjoint(" ".join(phrase_of(word)) for word in words)
 
     def texts_of_kind(self, kind: str) -> list[Field]:
-        return self._of_kind(kind, ("text",), "")
+        return self._of_kind(kind, ("text", "json"), "")
 
     def in_unit_of_time(self, units: Iterable[str]) -> Field | None:
         """Return the model's number field that has such a unit of time in its name, label or
@@ -186,6 +198,17 @@ class Lexicon:
             there = table.setdefault(key, [])
             if meaning not in there:
                 there.append(meaning)
+
+    def copy(self) -> Lexicon:
+        """Return a lexicon to which phrases can be added without changing this one."""
+        return replace(
+            self,
+            exact=_copied(self.exact),
+            stems=_copied(self.stems),
+            parts=_copied(self.parts),
+            names=_copied(self.names),
+            longest=dict(self.longest),
+        )
 
     def close(self) -> None:
         """Complete the tables that are derived from the phrases; to be called after the last

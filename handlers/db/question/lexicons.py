@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections import OrderedDict
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter, OrderedDict
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from threading import Lock
 
-from groundhook.handlers.db.question.lexicon import SHORTEST_MODEL_WORD, Lexicon
+from groundhook.handlers.db.question.lexicon import JSON, SHORTEST_MODEL_WORD, Lexicon
 from groundhook.handlers.db.question.meanings import (
     FieldRef,
     ModelRef,
@@ -18,7 +18,7 @@ from groundhook.handlers.db.question.meanings import (
 )
 from groundhook.handlers.db.question.tokens import phrase_of
 from groundhook.handlers.db.question.vocabulary import Vocabulary
-from groundhook.handlers.db.schema import Field, Schema, short_pieces
+from groundhook.handlers.db.schema import Field, Schema, list_members, short_pieces
 
 NAME_ENDINGS = (
     "_at",
@@ -28,20 +28,24 @@ NAME_ENDINGS = (
 )  # of columns: questions call `released_at` "released"
 
 LONGEST_PIECE = 2  # words of one piece of a list
+SEPARATORS = ",;|"  # of the pieces of a list in a text
 
+LONGEST_VALUE, MOST_WORDS = 4, 60  # words of a value, and of a question, that are looked up
 LONGEST_NAME = 4  # words of what a person or a thing is called
 
-Samples = Mapping[str, tuple[str, ...]]
+# By field, its values; a mapping has the number of rows of each.
+Samples = Mapping[str, Collection[str]]
 
 
 @dataclass(frozen=True)
 class Offer:
     """A model that a question may be about, with samples of its values and, by relation, its
-    related models."""
+    related models. `looked_up` are values beyond the samples that the question may name."""
 
     schema: Schema
     samples: Samples
     related: Mapping[str, Offer] = field(default_factory=dict)
+    looked_up: Mapping[str, Collection[str]] = field(default_factory=dict)
 
 
 def build_lexicon(offer: Offer, words: Vocabulary, others: Iterable[Schema]) -> Lexicon:
@@ -83,21 +87,42 @@ def _add_model(made: Lexicon, offer: Offer, path: str) -> None:
     # Titles last: where a brand and a product share their name, the brand is meant.
     for name in sorted(offer.samples, key=lambda name: name == schema.title):
         if path + name in made.fields:
-            pieces = _pieces_of(offer.samples[name])
-            made.lists.update({path + name} if pieces else ())
-            for value in pieces or offer.samples[name]:
-                _add_value(made, made.fields[path + name], value)
+            _add_samples(made, made.fields[path + name], offer.samples[name])
 
 
-def _pieces_of(values: Sequence[str]) -> list[str]:
-    """Return the pieces of values that are lists ("English, Hebrew"); empty if they are not lists.
-    In lists, some values have one piece alone, and pieces recur."""
-    parted = [[piece.strip() for piece in re.split("[,;|]", value)] for value in values]
-    pieces = [piece for each in parted for piece in each if piece]
-    several = sum(len(each) > 1 for each in parted)
-    known = dict.fromkeys(pieces)
+def _add_samples(made: Lexicon, of: Field, samples: Collection[str]) -> None:
+    rows = samples if isinstance(samples, Mapping) else dict.fromkeys(samples, 0)
+    members = {value: list_members(value) for value in rows}
+    parted = _parted(list(rows)) if of.kind != "json" else None
+    if of.kind == "json":
+        made.lists[of.name] = JSON
+    elif any(members.values()):
+        made.lists[of.name] = JSON
+        parted = {value: found for value, found in members.items() if found is not None}
+    elif parted is not None:
+        made.lists[of.name] = next(sign for sign in SEPARATORS if sign in "".join(rows))
+    counts: Counter[str] = Counter()
+    for value, number in rows.items():
+        for piece in parted.get(value, ()) if parted is not None else (value,):
+            counts[piece] += number
+    if of.name in made.lists:
+        made.pieces[of.name] = frozenset(counts)
+    for piece, number in counts.items():
+        _add_value(made, of, piece, number)
+
+
+def _parted(values: Sequence[str]) -> dict[str, list[str]] | None:
+    """Return the pieces of each value if the values are lists ("English, Hebrew"), else None. In
+    lists, some values have one piece alone, and pieces recur."""
+    parted = {
+        value: [piece.strip() for piece in re.split(f"[{SEPARATORS}]", value) if piece.strip()]
+        for value in values
+    }
+    pieces = [piece for each in parted.values() for piece in each]
+    several = sum(len(each) > 1 for each in parted.values())
+    known = set(pieces)
     short = all(len(piece.split()) <= LONGEST_PIECE for piece in known)
-    return list(known) if several > 1 and short and len(known) * 2 <= len(pieces) else []
+    return parted if several > 1 and short and len(known) * 2 <= len(pieces) else None
 
 
 def _add_field(made: Lexicon, candidate: Field) -> None:
@@ -158,7 +183,7 @@ def _add_heads(made: Lexicon, schema: Schema) -> None:
             made.add((word,), FieldRef(fields[0]), plural=True)
 
 
-def _add_value(made: Lexicon, candidate: Field, value: str) -> None:
+def _add_value(made: Lexicon, candidate: Field, value: str, rows: int = 0) -> None:
     phrase = phrase_of(value.replace("_", " "))
     # A value that is a word such as "in", or a mere number or letter, would be found in questions
     # that do not mean it.
@@ -170,7 +195,7 @@ def _add_value(made: Lexicon, candidate: Field, value: str) -> None:
         function |= made.vocabulary.adjectives  # no town is meant by "nice", but by "Nice"
     chosen = len(phrase) > 1 and bool(candidate.options)  # "no-show", "on time"
     if len(phrase) == 1 and len(phrase[0]) > 2 and phrase[0] in function and value[:1].isupper():
-        made.names.setdefault(value, []).append(ValueRef(candidate, value))
+        made.names.setdefault(value, []).append(ValueRef(candidate, value, rows))
     if not (code or chosen) and all(
         word in function or word.replace(".", "").isdecimal() or len(word) < 2 for word in phrase
     ):
@@ -180,7 +205,35 @@ def _add_value(made: Lexicon, candidate: Field, value: str) -> None:
             there = made.parts.setdefault(word, [])
             if len(word) > 2 and candidate not in there:
                 there.append(candidate)
-    made.add(phrase, ValueRef(candidate, value), plural=made.is_category(candidate))
+    made.add(phrase, ValueRef(candidate, value, rows), plural=made.is_category(candidate))
+
+
+def spellings(question: str) -> list[str]:
+    """Return the texts by which a question may name a value: up to `LONGEST_VALUE` of its words, as
+    typed, in small and in capital letters."""
+    words = re.findall(r"[^\s,;:!?()\"“”„«»]+", question)[:MOST_WORDS]
+    runs = [
+        " ".join(words[i : i + length]).rstrip(".")
+        for length in range(1, LONGEST_VALUE + 1)
+        for i in range(len(words) - length + 1)
+    ]
+    forms = [form for run in runs for form in (run, run.lower(), run.upper(), run.title())]
+    return [form for form in dict.fromkeys(forms) if len(form) > 2]
+
+
+def with_looked_up(made: Lexicon, offer: Offer) -> Lexicon:
+    """Return the lexicon with the values that were looked up for one question."""
+    found = [(f"{name}.", related) for name, related in offer.related.items()]
+    paths = [(path, one) for path, one in (("", offer), *found) if one.looked_up]
+    if not paths:
+        return made
+    copy = made.copy()
+    for path, one in paths:
+        for name, values in one.looked_up.items():
+            for value in values:
+                _add_value(copy, copy.fields[path + name], value)
+    copy.close()
+    return copy
 
 
 class Lexicons:
@@ -212,4 +265,4 @@ class Lexicons:
             self._made.move_to_end(key)
             while len(self._made) > self.KEPT:
                 self._made.popitem(last=False)
-            return kept[1]
+            return with_looked_up(kept[1], offer)

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from dataclasses import field as dataclass_field
 from typing import Any, Literal
 
 from groundhook.handlers.db.schema import Field
@@ -28,10 +29,12 @@ class FieldRef(Meaning):
 
 @dataclass(frozen=True)
 class ValueRef(Meaning):
-    """A value of the field: an option, or one from the samples."""
+    """A value of the field: an option, or one from the samples. `rows` is the number of sampled
+    rows with the value, 0 if it is not known."""
 
     field: Field
     value: str
+    rows: int = dataclass_field(default=0, compare=False)
 
 
 @dataclass(frozen=True)
@@ -283,6 +286,10 @@ class Falls(Meaning):
 
 
 class Filler(Meaning): ...
+
+
+class QuestionWord(Filler):
+    """ "which", "what": the field after it is requested."""
 
 
 class Request(Filler):

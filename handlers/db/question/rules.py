@@ -32,7 +32,6 @@ from groundhook.handlers.db.question.meanings import (
     ValueRef,
 )
 from groundhook.handlers.db.question.rules_field import (
-    excepted,
     field_led,
     happened,
     lacking,
@@ -52,6 +51,7 @@ from groundhook.handlers.db.question.rules_negation import (
 from groundhook.handlers.db.question.rules_number import amount_led, between, of_age, verb_led
 from groundhook.handlers.db.question.rules_order import limit, order_words
 from groundhook.handlers.db.question.rules_time import compared_date, date_led
+from groundhook.handlers.db.question.rules_value import excepted
 from groundhook.handlers.db.question.tokens import phrase_of
 from groundhook.handlers.db.schema import Field
 from groundhook.host.core.types.query_language import Where

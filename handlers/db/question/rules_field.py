@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
-from groundhook.handlers.db.dsl import MATCH_NONE
 from groundhook.handlers.db.question import dates
 from groundhook.handlers.db.question.cursor import NUMBERS, Cursor
 from groundhook.handlers.db.question.draft import Draft, Parsed, constraint, negation_of
@@ -24,18 +21,17 @@ from groundhook.handlers.db.question.meanings import (
     ModelRef,
     Not,
     Or,
-    Preposition,
-    Single,
+    QuestionWord,
     Than,
     Truth,
-    ValueRef,
 )
 from groundhook.handlers.db.question.rules_list import equal_to, postfixed
 from groundhook.handlers.db.question.rules_number import between, compare
 from groundhook.handlers.db.question.rules_time import TIMES, compared_date, date_led
+from groundhook.handlers.db.question.rules_value import values
 from groundhook.handlers.db.question.tokens import phrase_of
 from groundhook.handlers.db.schema import Field
-from groundhook.host.core.types.query_language import Order, Where
+from groundhook.host.core.types.query_language import Order
 
 LONGEST_LITERAL = 5  # words of a value that is not known
 
@@ -52,109 +48,10 @@ def field_led(cursor: Cursor, draft: Draft, i: int, negated: bool) -> Parsed | N
         against = negated != (no is not None)
         end = condition_on(cursor, draft, field, after, against) if no is None else None
         end = end or condition_on(cursor, draft, field, no[1] if no else at, against)
-        end = end or _alone(cursor, field, after, no[1] if no else at, against)
+        end = end or _alone(cursor, field, i - 1, after, no[1] if no else at, against)
         if end is not None:
             return end
     return None
-
-
-def values(cursor: Cursor, i: int, negated: bool, of: Field | None = None) -> Parsed | None:
-    """ "Apple", "Apple or Samsung", "electronics category", "delivered, shipped and paid"."""
-    found = [
-        meaning
-        for meaning in cursor.all(i, ValueRef)
-        if of is None or meaning.field.name == of.name
-    ]
-    if not found:
-        return None
-    end = cursor.at(i)[1]
-    behind = {reference.field.name: reference.field for reference in cursor.all(end, FieldRef)}
-    named = [meaning for meaning in found if meaning.field.name in behind]
-    own = [meaning for meaning in found if meaning.field.options and "." not in meaning.field.name]
-    chosen = next(iter(named or own or found))
-    listed = [chosen.value]
-    while (more := _next_value(cursor, end, chosen.field)) is not None:
-        listed.append(more[0])
-        end = more[1]
-    if any(reference.field.name == chosen.field.name for reference in cursor.all(end, FieldRef)):
-        end = cursor.at(end)[1]
-    if chosen.field.name in cursor.lexicon.lists:
-        return Parsed(end, _containing(cursor, chosen.field, listed, range(i, end), negated))
-    many = len(listed) > 1
-    op = ("not in" if many else "!=") if negated else ("in" if many else "=")
-    also = _fields_alike(cursor, found, chosen, listed) if of is None and not named else []
-    if not also:
-        return constraint(end, chosen.field.name, op, listed if many else listed[0])
-    each = [
-        Where(field=name, op=op, value=listed if many else listed[0])
-        for name in (chosen.field.name, *also)
-    ]
-    names = " and ".join(where.field for where in each)
-    note = f"{cursor.text(i, end)!r} was looked for in {names}"
-    return Parsed(end, tuple(each) if negated else (Where(any_of=tuple(each)),), notes=(note,))
-
-
-def _containing(
-    cursor: Cursor, field: Field, pieces: list[str], words: range, negated: bool
-) -> tuple[Where, ...]:
-    """Return the condition that a list contains these values, any of them, or none."""
-    if negated:
-        return (Where(field=field.name, op=MATCH_NONE, value=pieces),)
-    each = [Where(field=field.name, op="like", value=piece) for piece in pieces]
-    either = len(each) > 1 and any(cursor.is_(at, Or) for at in words)
-    return (Where(any_of=tuple(each)),) if either else tuple(each)
-
-
-def _fields_alike(
-    cursor: Cursor, found: list[ValueRef], chosen: ValueRef, listed: list[str]
-) -> list[str]:
-    """Return other fields of the same record that have these values too, if the question names none
-    of them: "flights Oslo". A name that is the value of another field ("Apple") does not count."""
-    path = chosen.field.name.rpartition(".")[0]
-    if chosen.field.options or cursor.lexicon.is_kind(chosen.field, "name"):
-        return []
-    near = [
-        value.field
-        for value in found
-        if value.field.name.rpartition(".")[0] == path and value.value in listed
-    ]
-    others = [field for field in near if field.name != chosen.field.name and not field.options]
-    return [field.name for field in others if not cursor.lexicon.is_kind(field, "name")]
-
-
-def excepted(cursor: Cursor, draft: Draft, i: int) -> Parsed | None:
-    """ "all makes but Volvo"."""
-    if not (draft.listing and cursor.is_(i, But)):
-        return None
-    return values(cursor, cursor.past(cursor.at(i)[1], Single, most=1), True)
-
-
-def prepositioned(cursor: Cursor, i: int, negated: bool = False) -> Parsed | None:
-    """ "from Oslo", "to Rome": the word before a value selects one of several fields."""
-    at = cursor.past(cursor.at(i)[1], Filler, most=1) if cursor.is_(i, Preposition) else i
-    for word in cursor.all(i, Preposition):
-        for field in cursor.lexicon.texts_of_kind(word.kind):
-            for start in dict.fromkeys((cursor.at(i)[1], at)):
-                parsed = values(cursor, start, negated, field)
-                if parsed is None:
-                    continue
-                found = cursor.all(start, ValueRef)
-                value = next(one.value for one in found if one.field.name == field.name)
-                alike = _fields_alike(cursor, found, ValueRef(field, value), [value])
-                if not alike or _told_apart(cursor, alike):
-                    return parsed
-                note = (
-                    f"{cursor.text(start, parsed.end)!r} was looked for in {field.name}; it is"
-                    f" also a value of {' and '.join(alike)}"
-                )
-                return replace(parsed, notes=(*parsed.notes, note))
-    return None
-
-
-def _told_apart(cursor: Cursor, names: list[str]) -> bool:
-    """Return whether each field has a preposition that selects it: "from", "to"."""
-    kinds = cursor.lexicon.vocabulary.file.prepositions
-    return any(one.name in names for kind in kinds for one in cursor.lexicon.texts_of_kind(kind))
 
 
 def literal(cursor: Cursor, i: int) -> tuple[str, int] | None:
@@ -199,7 +96,7 @@ def condition_on(
             or compared_date(cursor, draft, at, field)
             or date_led(cursor, draft, at, field)
         )
-    if field.kind == "text":
+    if field.kind in ("text", "json"):
         end = values(cursor, at, negated, field) or values(
             cursor, cursor.past(at, Link, Filler), negated, field
         )
@@ -213,7 +110,9 @@ def _unsaid(cursor: Cursor, draft: Draft, field: Field, at: int) -> Parsed | Non
     return negation_of(found, cursor.lexicon.fields) if found is not None else None
 
 
-def _alone(cursor: Cursor, field: Field, after: int, at: int, negated: bool) -> Parsed | None:
+def _alone(
+    cursor: Cursor, field: Field, before: int, after: int, at: int, negated: bool
+) -> Parsed | None:
     """A field followed by a link word at most: a flag, a sort order, an unknown value, or a missing
     value."""
     if (direction := cursor.take(after, Direction)) and not cursor.many(field):
@@ -226,6 +125,7 @@ def _alone(cursor: Cursor, field: Field, after: int, at: int, negated: bool) -> 
         field.kind == "text"
         and not field.options
         and cursor.is_(after, Equals)
+        and not cursor.is_(before, QuestionWord)  # "which state is Dallas in?" asks for it
         and (found := literal(cursor, at))
     ):
         return constraint(found[1], field.name, "!=" if negated else "=", found[0])
@@ -311,30 +211,9 @@ def _option(cursor: Cursor, field: Field, at: int, negated: bool) -> Parsed | No
 
 def _contains(cursor: Cursor, field: Field, at: int, negated: bool) -> Parsed | None:
     word = cursor.take(at, Contains)
+    if word and (known := values(cursor, word[1], negated, field)):
+        return known
     found = literal(cursor, word[1]) if word and not negated else None
     if found is None:
         return None
     return constraint(found[1], field.name, "like", found[0])
-
-
-def _next_value(cursor: Cursor, i: int, field: Field) -> tuple[str, int] | None:
-    at, joined = i, False
-    while cursor.is_mark(at, ",") or cursor.is_(at, And, Or):
-        at, joined = max(cursor.at(at)[1], at + 1), True
-    words = cursor.all(at, Preposition)
-    other = bool(words) and all(
-        field not in cursor.lexicon.texts_of_kind(word.kind) for word in words
-    )
-    further = at if other else cursor.past(at, Filler, Link, most=2)  # "to Rome or from Dublin"
-    for start in dict.fromkeys((at, further)) if joined else ():
-        value = next(
-            (
-                meaning
-                for meaning in cursor.all(start, ValueRef)
-                if meaning.field.name == field.name
-            ),
-            None,
-        )
-        if value is not None:
-            return value.value, cursor.at(start)[1]
-    return None

@@ -33,11 +33,10 @@ from groundhook.handlers.db.question.meanings import (
 )
 from groundhook.handlers.db.question.rules_field import (
     field_led,
-    prepositioned,
-    values,
 )
 from groundhook.handlers.db.question.rules_number import between, compare, verb_led
 from groundhook.handlers.db.question.rules_time import TIMES, compared_date, date_led
+from groundhook.handlers.db.question.rules_value import prepositioned, values
 from groundhook.host.core.types.query_language import Where
 
 

@@ -66,6 +66,7 @@ from groundhook.handlers.db.question.meanings import (
     Phrase,
     Postfix,
     Preposition,
+    QuestionWord,
     Request,
     Single,
     SortBy,
@@ -257,6 +258,7 @@ def _entries(
     yield file.everything, Everything()
     yield file.fillers, Filler()
     yield file.requests, Request()
+    yield file.question_words, QuestionWord()
     yield file.lead_ins, LeadIn()
     yield file.auxiliaries, Auxiliary()
     yield from ((words, NumberVerb(kind)) for kind, words in file.number_verbs.items())
