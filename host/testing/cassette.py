@@ -102,6 +102,16 @@ class Cassette:
         self._played[key] += 1
         return recorded.answers[min(at, len(recorded.answers) - 1)]
 
+    def has(self, call: str, request: Mapping[str, Any]) -> bool:
+        """Return whether an answer to a request is recorded."""
+        return (call, self._neutral(canonical(request))) in self._calls
+
+    def has_any(self, call: str, key: str, value: str) -> bool:
+        """Return whether any such call is recorded whose request has this value."""
+        return any(
+            each.call == call and each.request.get(key) == value for each in self._calls.values()
+        )
+
     def keep(self, call: str, request: Mapping[str, Any], answer: Mapping[str, Any]) -> None:
         """Add an answer to the recording of a request."""
         text = self._neutral(canonical(request))

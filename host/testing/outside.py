@@ -4,10 +4,13 @@ web hosts."""
 from __future__ import annotations
 
 import base64
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
+from groundhook.host.config.packages import App
+from groundhook.host.core.errors import HostError
 from groundhook.host.core.ports import Records, Scope, ToolServers, WebClient
 from groundhook.host.core.settings import HttpSettings
 from groundhook.host.core.types.search import RecordQuery
@@ -22,14 +25,24 @@ PRIVATE = frozenset({"set-cookie", "date"})  # headers of an answer that are not
 
 @dataclass(frozen=True)
 class TapedServers:
-    """`ToolServers` whose answers are recorded."""
+    """`ToolServers` whose answers are recorded. `declared` returns the tools of a server of which
+    nothing is recorded; None where they must be."""
 
     tape: Tape
     real: ToolServers
+    declared: Callable[[str], list[dict[str, Any]] | None]
 
     async def ask(
         self, server: str, method: ServerMethod, params: Mapping[str, Any], /
     ) -> dict[str, Any]:
+        cassette = self.tape.cassette
+        if method == "tools/list" and not (
+            cassette.recording or cassette.has_any("MCP call", "server", server)
+        ):
+            tools = self.declared(server)
+            if tools is not None:
+                return {"tools": tools}
+
         async def real() -> Answer:
             return {"result": await self.real.ask(server, method, params)}
 
@@ -57,6 +70,27 @@ class TapedRecords:
         answer = await self.tape.ask("record query", request, real)
         records: list[dict[str, Any]] = answer["records"]
         return records
+
+
+def declared_tools(app: App, server: str) -> list[dict[str, Any]] | None:
+    """Return the tools that a server's file names, without schemas; None if an assistant of the app
+    delegates a step to the server, which needs the real ones."""
+    if any(step == server or step.startswith(f"{server}.") for step in _steps(app)):
+        return None
+    names = app.servers.named(server).tools
+    return [{"name": name, "description": "", "inputSchema": {"type": "object"}} for name in names]
+
+
+def _steps(app: App) -> Iterator[str]:
+    """Yield the servers, with their tools, to which assistants delegate steps."""
+    for id in app.packages:
+        with suppress(HostError):  # of a package that a test may not need; the check reports it
+            settings = app.settings_for(app.packages.named(id)).settings
+            rerank = (settings.search.rerank.mcp or "").removeprefix("mcp:")
+            for name in (*settings.uses.model_dump().values(), f"mcp:{rerank}"):
+                if isinstance(name, str) and name.startswith("mcp:"):
+                    server = name.removeprefix("mcp:")
+                    yield from (server, f"agents.{id}.{server}")
 
 
 class TapedWeb(WebClients):

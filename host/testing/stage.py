@@ -34,8 +34,9 @@ from groundhook.host.output.terminal import problem_line
 from groundhook.host.search.searcher import SearchPlugins
 from groundhook.host.testing.answer import Requests, answer_of
 from groundhook.host.testing.cassette import Cassette, NotRecorded
-from groundhook.host.testing.outside import TapedRecords, TapedServers, TapedWeb
+from groundhook.host.testing.outside import TapedRecords, TapedServers, TapedWeb, declared_tools
 from groundhook.host.testing.tape import (
+    OwnReranker,
     Tape,
     TapedDocuments,
     TapedModel,
@@ -46,6 +47,7 @@ from groundhook.host.turn.context import Fixed, Runtime
 
 _OUTCOMES = {"warning": "the turn warned", "error": "the turn failed"}
 COMPUTED = frozenset({"score"})  # rerankers without a service, which need no recording
+OWN = "agent"  # the reranker that is an assistant of the app
 
 
 class TurnArguments(TurnOptions):
@@ -136,9 +138,11 @@ class Stage:
         rerankers = Registry[Reranker]("reranker")
         for name in real.plugins.rerankers:
             reranker = real.plugins.rerankers.get(name)
-            rerankers.add(
-                name, reranker if name in COMPUTED else TapedReranker(tape, name, reranker)
-            )
+            taped_reranker = TapedReranker(tape, name, reranker)
+            if name == OWN:
+                rerankers.add(name, OwnReranker(taped_reranker))
+            else:
+                rerankers.add(name, reranker if name in COMPUTED else taped_reranker)
         scripted = None if wanted.model is None else _scripted(wanted.model)
 
         def connector(id: str) -> Connector:
@@ -160,13 +164,22 @@ class Stage:
             documents=TapedDocuments(tape, real.documents),
             records=TapedRecords(tape, real.records),
             web_clients=TapedWeb(tape, real.web_clients),
-            servers=TapedServers(tape, real.servers),
+            servers=TapedServers(tape, real.servers, self._declared_tools),
             memory=replace(self.memory, now=lambda: now),
             connectors=connector,
             now=lambda: now,
             web_configured=web_configured,
             fixed=Fixed(clock=True, seed=cassette.seed),
         )
+
+    def _declared_tools(self, server: str) -> list[dict[str, Any]] | None:
+        tools = declared_tools(self.host.runtime.app, server)
+        if tools is not None:
+            names = ", ".join(tool["name"] for tool in tools) or "none"
+            note = f"nothing of MCP server {server!r} is recorded: its tools are {names}"
+            if note not in self.console:
+                self.console.append(note)
+        return tools
 
 
 @dataclass(frozen=True)

@@ -204,13 +204,33 @@ class TapedReranker:
             ranked = await self.real.rerank(query, items, options, scope)
             return {"ranked": [{"index": each.index, "score": each.score} for each in ranked]}
 
-        request = {
-            "query": query,
-            "items": [item.citation_id for item in items],
-            "options": options.model_dump(mode="json", exclude_defaults=True),
-        }
+        request = _reranking(query, items, options)
         answer = await self.tape.ask(f"{self.name} reranking", request, real)
         return [Ranked(each["index"], each["score"]) for each in answer["ranked"]]
+
+
+@dataclass(frozen=True)
+class OwnReranker:
+    """A `Reranker` that is an assistant of the app: it runs in the test, and what it calls is
+    recorded. Scores that a cassette has are played."""
+
+    recorded: TapedReranker
+
+    async def rerank(
+        self, query: str, items: Sequence[Item], options: RerankSettings, scope: Scope, /
+    ) -> Sequence[Ranked]:
+        tape, name = self.recorded.tape, f"{self.recorded.name} reranking"
+        request = tape.request(_reranking(query, items, options))
+        reranker = self.recorded if tape.cassette.has(name, request) else self.recorded.real
+        return await reranker.rerank(query, items, options, scope)
+
+
+def _reranking(query: str, items: Sequence[Item], options: RerankSettings) -> dict[str, Any]:
+    return {
+        "query": query,
+        "items": [item.citation_id for item in items],
+        "options": options.model_dump(mode="json", exclude_defaults=True),
+    }
 
 
 # ------------------------------------------------------------------------------------------- models

@@ -7,6 +7,8 @@ import json
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.loopback.server import Json, serving
 from tests.testing.conftest import RunTests, rerun
 
@@ -38,6 +40,80 @@ async def test_mcp_calls_are_played_when_the_server_is_gone(run_tests: RunTests)
     )
     played = await rerun(ran.app)
     assert played.outcome == {"mcp": "passed"}, played.why()
+
+
+@pytest.mark.parametrize(("tools", "listed"), [((), []), (("search",), ["search"])])
+async def test_tools_of_a_server_need_no_recording_until_one_is_called(
+    run_tests: RunTests, tools: tuple[str, ...], listed: list[str]
+) -> None:
+    server = {"transport": "stdio", "command": "gone", "tools": tools}
+    hook = """
+        function Create(ctx, messages) {
+          const names = ctx.mcp.ListTools("tests").tools.map((tool) => tool.name);
+          if (messages[0].content === "call") ctx.mcp.CallTool("tests", "search", {});
+          return { metadata: { names } };
+        }
+        """
+    ran = await run_tests(
+        QUIET
+        + f"""
+        test("list", () => {{
+          const answer = turn("?", quiet);
+          expect(answer.metadata.names).toEqual({json.dumps(listed)});
+          expect(answer.warnings).toEqual([]);
+        }});
+        test("call", () => turn("call", quiet));
+        """,
+        package_yao='{"name": "A", "mcp": {"servers": ["tests"]}}',
+        mcps__tests_mcp_yao=json.dumps(server),
+        index_ts=hook,
+    )
+    assert ran.outcome == {"list": "passed", "call": "failed"}
+    assert "no recording of this MCP call" in ran.why("call")
+    assert "its tools are" in "\n".join(ran.results[1].console)
+
+
+async def test_a_server_that_does_a_step_must_be_recorded(run_tests: RunTests) -> None:
+    ran = await run_tests(
+        """
+        test("step", () => {
+          const before = [{ role: "user", content: "What is tea?" }, { role: "assistant", content: "A drink." }];
+          turn([...before, { role: "user", content: "And where is it grown?" }], { searches: { kb: [] }, model: ["x"] });
+        });
+        """,
+        package_yao='{"name": "A", "kb": ["docs"], "search": {"kb": true}, "uses": {"rewrite": "mcp:tests.rewrite"}}',
+        mcps__tests_mcp_yao='{"transport": "stdio", "command": "gone"}',
+    )
+    assert ran.outcome == {"step": "failed"}
+    assert "no recording of this MCP call" in ran.why()
+
+
+RERANKER = """
+    function Next(ctx, payload) {
+      const asked = JSON.parse(payload.messages[payload.messages.length - 1].content);
+      return { data: { order: asked.items.map((item) => item.citation_id).reverse() } };
+    }
+    """
+RERANKED = """
+    test("order", () => {
+      const answer = turn("?", { searches: { kb: ["one", "two"] }, model: ["So {ref:0}."] });
+      expect(answer.warnings).toEqual([]);
+      expect(answer).toHaveCited("two");
+    });
+    """
+
+
+async def test_an_assistant_that_reranks_needs_no_recording(run_tests: RunTests) -> None:
+    ran = await run_tests(
+        RERANKED,
+        package_yao='{"name": "A", "kb": ["docs"], "search": {"kb": true}, "uses": {"rerank": "a.judge"}}',
+        judge__package_yao='{"name": "Judge"}',
+        judge__index_ts=RERANKER,
+    )
+    assert ran.outcome == {"order": "passed"}, ran.why()
+    recorded = await rerun(ran.app, record=True)
+    assert recorded.outcome == {"order": "passed"}, recorded.why()
+    assert not (ran.app / CASSETTE).exists()
 
 
 async def test_requests_to_the_web_are_played_and_hold_no_header_values(
