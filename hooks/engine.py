@@ -84,8 +84,8 @@ class Isolate:
         self._clock: int | None = None
         self._wait_began = self._waited_seconds = 0.0
         self._callback: Any = mr_callback_func(self._from_v8)  # V8 keeps only a pointer to it
-        self._context = self._dll.mr_init_context(self._callback)
-        with _open_lock:
+        with _open_lock:  # the first one sets up what all share, and V8 takes no lock for it
+            self._context = self._dll.mr_init_context(self._callback)
             _open.add(self)
         if heap_bytes:
             self.limit_heap(heap_bytes)

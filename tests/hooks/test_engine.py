@@ -247,6 +247,39 @@ def test_every_isolate_is_closed_at_exit_and_the_interpreter_ends() -> None:
     assert (ended.returncode, ended.stdout.splitlines()[0]) == (0, "end")
 
 
+FIRST_AT_ONCE = """
+import sys, threading
+from concurrent.futures import ThreadPoolExecutor
+from groundhook.hooks import engine
+
+sys.setswitchinterval(1e-5)
+together = threading.Barrier(8)
+
+def make(_):
+    together.wait()
+    engine.load()
+    return engine.Isolate.bare()
+
+pool = ThreadPoolExecutor(8)
+made = list(pool.map(make, range(8)))
+print(engine.isolate_count())
+list(pool.map(engine.Isolate.close, made[1:] + made[:1]))
+print(engine.isolate_count())
+"""
+
+
+def test_threads_may_make_the_first_isolates_at_once_and_free_those_of_others() -> None:
+    ended = subprocess.run(
+        [sys.executable, "-c", FIRST_AT_ONCE],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=20,
+        check=False,
+    )
+    assert (ended.returncode, ended.stdout.split(), ended.stderr) == (0, ["8", "0"], "")
+
+
 def test_closing_all_closes_all() -> None:
     kept = [Isolate.bare() for _ in range(3)]
     close_all()
