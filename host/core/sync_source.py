@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -20,11 +20,13 @@ _PAGE = 100
 @dataclass(frozen=True, kw_only=True)
 class SyncRecord:
     """A record as its source lists it. `digest` differs whenever the record does. `make` returns
-    its documents; it is called only for records that are new or changed."""
+    its documents; it is called only for records that are new or changed, after `prepare`, which
+    reads what the listing does not have and fails only as `SyncSource.read` does."""
 
     id: str
     digest: str
     make: Callable[[], Documents]
+    prepare: Callable[[], Awaitable[None]] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,16 +11,18 @@ from __future__ import annotations
 
 import os
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TypeVar
 
+import anyio
 import anyio.to_thread
 
 from groundhook.host.core.errors import HostError, SourceError, SourceMalformed, UsageError
+from groundhook.host.core.exception_groups import unwrapped
 from groundhook.host.core.ports import Clock
 from groundhook.host.core.sync_source import Documents, SyncBatch, SyncRecord, SyncSource
 from groundhook.host.core.tool_ports import Collections
@@ -41,6 +43,7 @@ FEW_MISSING = 2  # or so many: records that were added while it was read
 FEW = 5  # so many records may go at once, whatever their share
 _AT_ONCE = 500  # ids in one request to the index
 _MOST_NOTES = 5
+_PREPARED = 4  # records that read more at a time
 
 T = TypeVar("T")
 
@@ -247,6 +250,7 @@ class _Sync:
     ) -> dict[str, Known]:
         """Put the documents of records, remove those that they no longer have, and return what is
         known of them now."""
+        await _prepare(records.values())
         made = {id: record.make() for id, record in records.items()}
         now = {id: _places(documents) for id, documents in made.items()}
         before = {id: known[id].documents for id in records if id in known}
@@ -328,6 +332,21 @@ class _Sync:
         for (collection, tenant), ids in reversed(wanted.items()):
             for part in _parts(ids):
                 await self.collections.remove(collection, part, tenant=tenant)
+
+
+async def _prepare(records: Iterable[SyncRecord]) -> None:
+    """Have records read what the listing does not have, a few at a time. Raises what they raise."""
+    few = anyio.CapacityLimiter(_PREPARED)
+
+    async def one(prepare: Callable[[], Awaitable[None]]) -> None:
+        async with few:
+            await prepare()
+
+    with unwrapped():
+        async with anyio.create_task_group() as tasks:
+            for record in records:
+                if record.prepare is not None:
+                    tasks.start_soon(one, record.prepare)
 
 
 def _places(made: Documents) -> dict[Place, list[str]]:

@@ -85,6 +85,7 @@ class Resource(_Answer):
     description: str
     datasetId: str  # noqa: N815
     datasetTitle: str  # noqa: N815
+    columns: list[str] = Field(description="Columns of a table; empty: not known")
     score: float = Field(ge=0, le=1, description="Relevance, 0-1; 1 without a query")
     _key: str = PrivateAttr("")
 

@@ -167,6 +167,14 @@ class Portal:
             last=end >= found.total,
         )
 
+    async def columns(self, resource: str) -> Any:
+        """Return the fields of a table in the portal's datastore, as it lists them. Raises
+        SourceError."""
+        query = {"resource_id": resource, "limit": 0}
+        body = await self._json(f"{self.base}{_API}/datastore_search", query)
+        result = body.get("result") if isinstance(body, dict) else None
+        return result.get("fields") if isinstance(result, dict) else None
+
     # ---- requests
 
     async def _search(

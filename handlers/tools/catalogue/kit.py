@@ -12,6 +12,7 @@ from groundhook.handlers.tools.catalogue.answers import (
     ResourcesFound,
 )
 from groundhook.handlers.tools.catalogue.ckan import Portal
+from groundhook.handlers.tools.catalogue.columns import ColumnReader
 from groundhook.handlers.tools.catalogue.packages import PackageReader
 from groundhook.handlers.tools.catalogue.search import CatalogueSearch
 from groundhook.handlers.tools.catalogue.settings import CatalogueSettings
@@ -81,7 +82,12 @@ class Catalogue:
             reader = PackageReader(collections=collections, tenant=source.tenant)
             return FileSource(self._spec.folder / source.file, source.file, reader, settings)
         portal = Portal(source, settings.page, self._client_of, self._now, self._spec.shown)
-        reader = PackageReader(collections=collections, portal=portal.base, tenant=source.tenant)
+        reader = PackageReader(
+            collections=collections,
+            portal=portal.base,
+            tenant=source.tenant,
+            columns=ColumnReader(portal, source, self._client_of).of if source.columns else None,
+        )
         return PortalSource(portal, reader, settings)
 
 

@@ -2,50 +2,68 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any
 from urllib.parse import quote, urlsplit
 
+from groundhook.handlers.tools.catalogue.columns import declared, words
 from groundhook.handlers.tools.catalogue.freshness import frequency_of
 from groundhook.handlers.tools.catalogue.names import format_key, format_of, keys
 from groundhook.handlers.tools.catalogue.settings import CatalogueCollections
 from groundhook.host.core.sync_source import SyncRecord, digest_of
 from groundhook.host.core.types.collection_queries import CollectionDocument
 
-LAYOUT = 3  # raised when documents are made differently: all are then made again
+LAYOUT = 4  # raised when documents are made differently: all are then made again
 LONGEST_TEXT = 8_000  # characters of a document: about 2,000 tokens
 _MOST_RESOURCES = 40  # whose names are part of a dataset's text
 _PARENT_NOTES = 400  # characters of a dataset's description in the text of its resources
+_NO_COLUMNS: Mapping[str, Sequence[str]] = {}
 _UNSTABLE = ("tracking_summary", "score", "index_id", "validated_data_dict")  # differ by request
 
 
 @dataclass(frozen=True, kw_only=True)
 class PackageReader:
     """Makes documents for the collections of a toolkit. `portal` is the address of the portal ("":
-    a dataset's own), `tenant` the tenant whose documents they are."""
+    a dataset's own), `tenant` the tenant whose documents they are. `columns` reads the columns of
+    a package's files that it does not declare, by resource (None: they are not read)."""
 
     collections: CatalogueCollections
     portal: str = ""
     tenant: str = ""
+    columns: Callable[[Mapping[str, Any]], Awaitable[Mapping[str, Sequence[str]]]] | None = None
 
     def record(self, package: Mapping[str, Any]) -> SyncRecord:
         """Return a package as a record of a sync."""
         stable = {name: value for name, value in package.items() if name not in _UNSTABLE}
+        columns: dict[str, Sequence[str]] = {}
+
+        async def prepare() -> None:
+            if self.columns is not None:
+                columns.update(await self.columns(package))
+
+        made_by = [LAYOUT, self.portal, self.tenant, self.columns is not None]
         return SyncRecord(
             id=str(package["id"]),
-            digest=digest_of([LAYOUT, self.portal, self.tenant, stable]),
-            make=lambda: self.documents(package),
+            digest=digest_of([*made_by, stable]),
+            make=lambda: self.documents(package, columns),
+            prepare=prepare if self.columns is not None else None,
         )
 
-    def documents(self, package: Mapping[str, Any]) -> dict[str, list[CollectionDocument]]:
-        """Return the documents of a package, by collection."""
+    def documents(
+        self, package: Mapping[str, Any], columns: Mapping[str, Sequence[str]] = _NO_COLUMNS
+    ) -> dict[str, list[CollectionDocument]]:
+        """Return the documents of a package, by collection. `columns` are those that were read, by
+        resource."""
         about = _About.of(package)
         return {
             self.collections.datasets: [self._dataset(package, about)],
             self.collections.resources: [
-                self._resource(resource, about) for resource in about.resources
+                self._resource(
+                    resource, about, declared(resource) or columns.get(str(resource["id"]), ())
+                )
+                for resource in about.resources
             ],
         }
 
@@ -81,7 +99,9 @@ class PackageReader:
             tenant=self.tenant,
         )
 
-    def _resource(self, resource: Mapping[str, Any], about: _About) -> CollectionDocument:
+    def _resource(
+        self, resource: Mapping[str, Any], about: _About, columns: Sequence[str]
+    ) -> CollectionDocument:
         name = _text(resource, "name") or _file_name(resource) or about.title
         description = _text(resource, "description")
         format = format_of(dict(resource))
@@ -90,6 +110,7 @@ class PackageReader:
             name,
             description,
             format,
+            f"Columns: {words(columns)}." if columns else "",
             *about.titles,
             *(note[:_PARENT_NOTES] for note in about.notes),
             about.organization_title,
@@ -100,6 +121,7 @@ class PackageReader:
             "description": description,
             "format": format,
             "format_keys": [format_key(format)] if format else [],
+            "columns": list(columns),
             "address": _text(resource, "url"),
             "dataset_id": about.id,
             "dataset_keys": keys([about.id, about.name]),

@@ -259,6 +259,7 @@ def _resource(match: CollectionMatch) -> Resource:
         description=_shortened(_text(match, "description")),
         datasetId=_text(match, "dataset_id"),
         datasetTitle=_text(match, "dataset_title"),
+        columns=_texts(match, "columns"),
         score=match.score,
     )
     found._key = match.collection

@@ -27,6 +27,13 @@ class CatalogueSource(Value):
         default="",
         description="File with a list of packages as CKAN returns them, in the toolkit's folder",
     )
+    columns: bool = Field(
+        default=False,
+        description=(
+            "Whether the columns of a portal's files are read: from its datastore, else from the"
+            " first 64 kB of CSV files on its own host; a request for each new file"
+        ),
+    )
     key: str = Field(default="", description="API key of the portal, as $ENV.NAME")
     headers: Headers = Field(default={}, description="Sent with every request")
     tenant: str = Field(

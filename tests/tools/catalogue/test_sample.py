@@ -164,6 +164,7 @@ async def test_resources_are_found_by_the_words_of_their_dataset(sample: Host) -
         "description",
         "datasetId",
         "datasetTitle",
+        "columns",
         "score",
     }
 
