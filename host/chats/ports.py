@@ -241,6 +241,10 @@ class Upkeep(Protocol):
         before another. Returns the owners and ids of the chats."""
         ...
 
+    async def probe(self) -> None:
+        """Write something, and remove it: raises StorageError where nothing can be kept now."""
+        ...
+
 
 @dataclass(frozen=True, kw_only=True)
 class ChatStore:

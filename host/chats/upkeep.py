@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from secrets import token_hex
 
 from groundhook.host.chats.chats import delete_chat, list_rows
 from groundhook.host.chats.ports import AHEAD_MS, KeptChat, Page
@@ -10,6 +11,8 @@ from groundhook.host.chats.tables import CHAT, TURN, chat_in, known_id, owner_in
 from groundhook.host.core.errors import UnknownName
 from groundhook.host.core.types.chats import Owner, StoredTurn
 from groundhook.host.storage.sql import Sql, Threads
+
+PROBE_BYTES = 8192  # more than a page
 
 
 class SqlUpkeep:
@@ -76,3 +79,17 @@ class SqlUpkeep:
             return [(owner_in(owner), id) for owner, id in rows]
 
         return await self._threads.write(work)
+
+    async def probe(self) -> None:
+        """Write something, and remove it. Raises StorageError where nothing can be kept now."""
+        name = f"probe {token_hex(8)}"
+
+        def work(sql: Sql) -> None:
+            sql.change(
+                "insert into logs (turn_id, first, last, body) values (:id, 0, 0, :body)",
+                id=name,
+                body=bytes(PROBE_BYTES),
+            )
+            sql.change("delete from logs where turn_id = :id", id=name)
+
+        await self._threads.write(work)

@@ -54,7 +54,7 @@ async def healthz(call: Call) -> Response:
 
 
 async def readyz(call: Call) -> Response:
-    """Whether new turns are taken, and the app's files can be read."""
+    """Whether new turns are taken, the app's files can be read, and chats kept."""
     why = ""
     if call.serving.draining:
         why = "draining"
@@ -65,6 +65,8 @@ async def readyz(call: Call) -> Response:
             call.serving.host.settings()
         except HostError:
             why = "the app's files cannot be read"
+        if not why and not await call.serving.store.fine():
+            why = "chats cannot be kept"
     body = {"ready": not why, **({"why": why} if why else {})}
     return JSONResponse(body, 503 if why else 200)
 

@@ -31,6 +31,7 @@ from groundhook.host.server.metrics import Metrics
 from groundhook.host.server.problems import Refused, Shape
 from groundhook.host.server.sessions import Sessions
 from groundhook.host.server.turns import Ask, LogReader, Running, TurnLog, Turns
+from groundhook.host.server.upkeep import StoreHealth
 from groundhook.host.server.who import SignIn, Who
 
 
@@ -50,6 +51,10 @@ class Serving:
     draining: bool = False
     warm: bool = False
     repeats: Repeats = field(default_factory=Repeats)
+    store: StoreHealth = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.store = StoreHealth(self.host)
 
     def offered(self, who: Who) -> list[str]:
         """Return the ids of the assistants that somebody may use."""

@@ -53,7 +53,8 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         method="GET",
         path="/readyz",
         handler=meta_api.readyz,
-        about="Whether it takes turns: 503 while it stops, or when the app's files are broken.",
+        about="Whether it takes turns: 503 while it stops, or when the app's files are"
+        " broken or chats cannot be kept.",
         open=True,
         any_host=True,
     ),

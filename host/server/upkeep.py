@@ -15,11 +15,33 @@ log = logging.getLogger("groundhook.server")
 
 LOST_EVERY_S = 5.0
 PURGE_EVERY_S = 3600.0
+PROBE_S = 2.0
 
 
 def sync_failed(reason: str) -> None:
     """Log that a scheduled sync failed."""
     log.error("%s", reason)
+
+
+class StoreHealth:
+    """Whether something can be kept: tried when it is asked for, at most every `PROBE_S`."""
+
+    def __init__(self, host: Host) -> None:
+        self._host, self._lock = host, anyio.Lock()
+        self._tried, self._fine = float("-inf"), True
+
+    async def fine(self) -> bool:
+        """Return whether chats can be read and written."""
+        async with self._lock:
+            if time.monotonic() - self._tried > PROBE_S:
+                try:
+                    await self._host.chats.upkeep.probe()
+                    self._fine = True
+                except StorageError as exc:
+                    log.warning("kept chats cannot be used: %s", exc)
+                    self._fine = False
+                self._tried = time.monotonic()
+            return self._fine
 
 
 async def keep_up(host: Host) -> None:
