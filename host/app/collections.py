@@ -1,8 +1,8 @@
-"""The knowledge base as tools reach it: `host.core.tool_ports.Collections`, bound to an identity
-and to the names of one assistant, or to a sync.
+"""The collections of a toolkit: `host.core.tool_ports.Collections` over the knowledge base, bound
+to an identity and to the names of one assistant, or to a sync.
 
-A document of a toolkit is a row of a feed, and its id there is the raw one. The tenant of a
-document is the owner that a request may see (`partition`).
+A document of a toolkit is stored like a row of a feed, under its raw id. The tenant of a document
+is its owner (`partition`).
 """
 
 from __future__ import annotations
@@ -322,7 +322,7 @@ def _row(spec: CollectionSpec, document: CollectionDocument) -> str:
 
 
 def _unusable(documents: Sequence[CollectionDocument]) -> dict[str, str]:
-    """Return what is wrong with documents that cannot be rows, by id."""
+    """Return the problems of documents that cannot be stored, by id."""
     wrong: dict[str, str] = {}
     for document in documents:
         if not document.id.strip():

@@ -10,7 +10,7 @@ from groundhook.host.core.ports import Connector
 
 
 class Connectors:
-    """`given` take the place of those that the app declares."""
+    """`given` replace the declared connectors of the same id."""
 
     def __init__(self, app: App, context: PluginContext, given: Mapping[str, Connector]) -> None:
         self._app, self._context, self._given = app, context, given

@@ -1,4 +1,5 @@
-"""Kept conversations of an open app: each turn is given its history and is kept as it runs."""
+"""The kept conversations of an open app: gives each turn its history, and stores it while it
+runs."""
 
 from __future__ import annotations
 
@@ -47,8 +48,8 @@ Question = str | Sequence[Mapping[str, Any]] | Message | Mapping[str, Any]
 
 @dataclass
 class Conversations:
-    """The conversations of one open app. `runtime` returns its parts of now, which a reload
-    replaces."""
+    """The conversations of one open app. `runtime` returns the current parts of the app, which a
+    reload replaces."""
 
     store: ChatStore
     runtime: Callable[[], Runtime]
@@ -64,7 +65,7 @@ class Conversations:
         UsageError for a chat with another assistant."""
         self.turns.refuse_if_closed()
         self.runtime().app.package(assistant_id)
-        if not self._swept:  # a server does it again and again
+        if not self._swept:  # a server does this regularly
             await self.sweep()
         if id is None:
             return OpenChat(self, identity, assistant_id, chat_id(), is_kept=False)
@@ -82,13 +83,13 @@ class Conversations:
         return OpenChat(self, identity, assistant_id, id, is_kept=True)
 
     async def delete(self, owner: Owner, id: str) -> None:
-        """Remove a chat with all that is kept of it, also what hooks remember of it. Raises
+        """Remove a chat with everything stored for it, also the values of its hooks. Raises
         UnknownName."""
         await self.store.chats.delete(owner, id)
         await self.forget(owner, id)
 
     async def forget(self, owner: Owner, id: str) -> None:
-        """Remove what hooks remember of a chat (`ctx.memory.chat`)."""
+        """Remove the values that hooks keep for a chat (`ctx.memory.chat`)."""
         identity = Identity(tenant_id=owner.tenant, user_id=owner.user)
         await self.runtime().memory.of(identity, id).namespace("chat").clear()
 
@@ -102,8 +103,8 @@ class Conversations:
         return len(removed)
 
     async def sweep(self) -> int:
-        """Remove the chats that `store.keep_days` has an end for, and the logs of turns of more
-        than a day ago. Returns the number of chats."""
+        """Remove the chats that are older than `store.keep_days`, and the logs of turns older than
+        a day. Returns the number of chats."""
         now = round(time.time() * 1000)
         days = self.runtime().app.settings.store.keep_days
         removed = await self.store.upkeep.purge(
@@ -115,8 +116,8 @@ class Conversations:
         return len(removed)
 
     async def end_lost_turns(self) -> int:
-        """Give the turns of processes that have ended their end: their text so far is kept.
-        Returns their number."""
+        """End the turns of processes that no longer run, keeping their text so far. Returns the
+        number of these turns."""
         lost = await self.store.upkeep.lost(round(time.time() * 1000), lease_until())
         for owner, turn in lost:
             await self._end_lost(owner, turn)
@@ -148,14 +149,14 @@ def _readable(lines: Iterable[bytes]) -> Iterator[Event]:
 
 @dataclass
 class OpenChat:
-    """One conversation with an assistant, kept as it goes on. `id` continues it later:
+    """One conversation with an assistant, stored as it proceeds. `id` continues it later:
     `host.chat(assistant, chat_id=id)`. One turn at a time: another one raises ChatBusy."""
 
     _of: Conversations
     _identity: Identity
     assistant_id: str
     id: str
-    is_kept: bool  # whether the store has it: from its first message on
+    is_kept: bool  # whether the store has it; it does from the first message on
     request: RequestKey | None = None  # of the next turn, for a server whose clients repeat it
     _running: Keeper | None = None
 
@@ -188,9 +189,9 @@ class OpenChat:
         connector: str | Sequence[str] | None = None,
         options: TurnOptions | Mapping[str, Any] | None = None,
     ) -> AsyncIterator[AsyncIterator[Event]]:
-        """Ask a question of the chat in other words: a branch beside it, which is shown from now
-        on. `message` is the question or its id. Otherwise as `send`. Raises UsageError for an
-        answer."""
+        """Ask a question of the chat in other words. This begins a branch beside the question,
+        which is shown from now on. `message` is the question or its id. Otherwise as `send`. Raises
+        UsageError for an answer."""
         await self._end_lost_turn()
         before = await self._message(message)
         if before.role != "user":
@@ -234,7 +235,7 @@ class OpenChat:
     async def rate(
         self, message: ChatMessage | str, feedback: Feedback | Mapping[str, Any]
     ) -> None:
-        """Keep what the reader thinks of an answer. Raises UnknownName, UsageError."""
+        """Store a reader's feedback on an answer. Raises UnknownName, UsageError."""
         id = message if isinstance(message, str) else message.id
         valid = validated(Feedback, feedback, "feedback")
         await self._of.store.conversations.rate(self._owner, id, valid)
@@ -302,8 +303,8 @@ class OpenChat:
     async def _request(
         self, runtime: Runtime, question: ChatMessage, options: TurnOptions, turn: str
     ) -> Request:
-        """Return the request of a turn: the question behind as much of the history as it is
-        given."""
+        """Return the request of a turn: the question, after the part of the history that the
+        settings allow."""
         settings = runtime.app.settings_for(
             runtime.app.package(self.assistant_id), options=options
         ).settings.history
@@ -326,7 +327,7 @@ class OpenChat:
         )
 
     async def _kept_leaf(self) -> str:
-        """Return the last message of the chat, which is kept from now on."""
+        """Return the last message of the chat, and store the chat if it is new."""
         if self.is_kept:
             await self._end_lost_turn()
             return (await self._of.store.chats.chat(self._owner, self.id)).leaf
@@ -338,13 +339,13 @@ class OpenChat:
         return ""
 
     async def _end_lost_turn(self) -> None:
-        """Give the turn of a process that has ended its end, so that the chat goes on."""
+        """End a turn whose process no longer runs, so that the chat can continue."""
         turn = await self._of.store.conversations.running(self._owner, self.id)
         if turn is not None and has_ended(turn.lease_until):
             await self._of.end_lost_turns()
 
     async def _undo(self, turn: StoredTurn, *, first: bool) -> None:
-        """Remove a turn that could not be entered; the chat as well, when it has no other."""
+        """Remove a turn that could not begin, and the chat if it has no other turn."""
         with anyio.move_on_after(UNDOING_S, shield=True):
             await self._of.store.conversations.undo(self._owner, turn.id)
             if first:

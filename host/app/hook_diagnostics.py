@@ -79,10 +79,10 @@ async def hook_problems(
         except HookError as exc:
             found += problems_of(exc)
         except ConfigError:
-            continue  # the check of the configuration reports this
+            continue  # reported by the check of the configuration
     found += [problem for script in compiled for problem in _empty(script)]
     for id in ids:
-        with suppress(ConfigError):  # the check of the configuration reports it
+        with suppress(ConfigError):  # reported by the check of the configuration
             package = app.package(id)
             found += await script_problems(app, package, engine)
             compiled += [package.tools] if package.tools else []

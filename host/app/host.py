@@ -1,6 +1,5 @@
-"""An open app: turns, searches and checks over it, and its files read again.
-
-Made by `host.app.opening.open_host`; everything that was started ends with it.
+"""An open app: its turns, searches and checks, and its reload. `host.app.opening.open_host` makes
+it; everything that it started ends with it.
 """
 
 from __future__ import annotations
@@ -63,7 +62,7 @@ class Host:
 
     @property
     def app(self) -> App:
-        """The app's files, as they were last read."""
+        """The app's files as last read."""
         return self.runtime.app
 
     @property
@@ -128,12 +127,12 @@ class Host:
 
     @cached_property
     def chats(self) -> ChatStore:
-        """The store of the conversations that are kept; it is opened by the first use."""
+        """The store of the kept conversations, opened by the first use."""
         return self.open_chats()
 
     @cached_property
     def conversations(self) -> Conversations:
-        """The conversations that are kept."""
+        """The kept conversations."""
         # Imported here because turns outside of conversations do not need it.
         from groundhook.host.app.conversations import Conversations
 
@@ -183,11 +182,11 @@ class Host:
         locale: str = "",
         events: Callable[[Event], object] | None = None,
     ) -> ToolOutcome:
-        """Call a tool outside a turn: `catalogue.searchDatasets`. With `assistant` it is one of
-        those that the assistant lists, under the names and settings that it has there; without, one
-        of any toolkit of the app or of the host. Whatever fails in the call is `error` of the
-        outcome, with `code` for programs. `events` is called with the progress, the trace and the
-        warnings. Raises UnknownName for the assistant, UsageError for an invalid identity."""
+        """Call a tool outside a turn: `catalogue.searchDatasets`. With `assistant` only the tools
+        that it lists can be called, by their names and with their settings there; without it, the
+        tools of all toolkits and of the host. Every failure of the call is `error` of the outcome,
+        with `code` for programs. `events` is called with the progress, the trace and the warnings.
+        Raises UnknownName for the assistant, UsageError for an invalid identity."""
         call = self._tool_call(identity, assistant, metadata, locale)
         return await call.run(name, arguments or {}, events)
 
@@ -212,7 +211,7 @@ class Host:
         identity: Identity | Mapping[str, Any] | None = None,
         assistant: str | None = None,
     ) -> Collections:
-        """Return the collections as tools reach them, bound to an identity: several questions at
+        """Return the interface of tools to the collections, for an identity: several questions at
         once, whole documents by id, counts. Names are those of the assistant, or the app's. Raises
         UnknownName for the assistant, UsageError for an invalid identity."""
         request = Request(
@@ -254,10 +253,11 @@ class Host:
         progress: Progress | None = None,
     ) -> AddReport:
         """Add files, and the files in folders, to a collection of the built-in knowledge base, as
-        `groundhook kb add` does: what has changed is replaced, and what came from the same folders
-        and is gone from there is removed. `progress` is called with the bytes done, the bytes in
-        all, the document under way and the passages embedded. What is wrong with a file is in the
-        report; raises UnknownName for the collection, UsageError, ConfigError, StorageError."""
+        `groundhook kb add` does: changed documents are replaced, and documents whose files no
+        longer exist in the same folders are removed. `progress` is called with the bytes done, the
+        bytes in total, the current document and the passages embedded. The report has the problems
+        with single files. Raises UnknownName for the collection, UsageError, ConfigError,
+        StorageError."""
         notes: list[str] = []
         report = await self.kb.add(
             collection,
@@ -308,8 +308,7 @@ class Host:
         assistant: str | None = None,
         warned: Callable[[Warned], object] | None = None,
     ) -> Delegates:
-        """Return what does delegated steps outside a turn; `warned` is called with their
-        warnings."""
+        """Return the delegates for steps outside a turn; `warned` is called with their warnings."""
         warn = _warner(warned)
         context = RunContext(runtime=self.runtime, turn_id="")
         owner = Request(
@@ -322,10 +321,10 @@ class Host:
         ).delegates
 
     async def reload(self, paths: Iterable[Path] | None = None) -> Swap:
-        """Read the app's files again. Returns what has changed, and the problems with it: a broken
-        file does not replace the last good version, and turns under way keep the files that they
-        began with. MCP servers stay those of when the host was opened. `paths` are the files that
-        changed (None: any of them)."""
+        """Read the app's files again. Returns the changes and the problems: a broken file does not
+        replace its last good version, and running turns keep the files that they began with. MCP
+        servers do not change until the host is opened again. `paths` are the files that changed
+        (None: any of them)."""
         async with self._reloading:
             app, swap = await self._reloads.read(self.app, self.runtime.hooks, paths)
             if app is not self.app:
@@ -356,7 +355,7 @@ class Host:
         """Return the problems with the app's files, or with one assistant: configuration,
         references between files, hooks that do not compile or do not fit their types. Raises
         UnknownName."""
-        # Imported here because turns and searches need neither.
+        # Imported here because turns and searches do not need them.
         from groundhook.host.app.check import check
         from groundhook.host.app.hook_diagnostics import hook_problems
 
@@ -381,7 +380,7 @@ class Host:
         ]
 
     def declarations(self) -> str:
-        """Return the TypeScript declarations of what a hook of this app may use."""
+        """Return the TypeScript declarations for the hooks of this app."""
         from groundhook.host.app.hook_diagnostics import declarations
 
         return declarations(self.app, self._tools)

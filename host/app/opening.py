@@ -1,4 +1,4 @@
-"""The composition root: opens an app, and puts together what its turns and searches need.
+"""The composition root: opens an app, and makes the parts that its turns and searches need.
 
 async with open_host("path/to/app") as host:
     async with host.stream("docs", "What is a hook?") as events:
@@ -86,13 +86,14 @@ async def open_host(
     """Open the app in a folder. Opening starts no process and loads no model: they start when they
     are first used.
 
-    `now` fixes the clock (a moment, or what returns one), for hooks as well. `seed` fixes chance,
-    for tests only: the random numbers of hooks, and the fence around sources, which documents must
-    not know. `environment` replaces the process's variables. `plugins` register more parts, as the
-    entry point group `groundhook.plugins` does. `sources` replace the built-in ones, `connectors`
-    those that the app declares. `tools` are offered to models. `tune_gc` excludes this process's
-    objects from garbage collection while the app is open, which spares turns pauses of 50 ms; it is
-    for processes that only serve one app. Raises ConfigError, PluginError.
+    `now` fixes the clock (a moment, or what returns one), for hooks as well. `seed` makes random
+    values repeatable, for tests only: the random numbers of hooks, and the fence around sources,
+    which documents must not know. `environment` replaces the process's variables. `plugins`
+    register more parts, as the entry point group `groundhook.plugins` does. `sources` replace the
+    built-in ones, `connectors` those that the app declares. `tools` are offered to models.
+    `tune_gc` excludes this process's objects from garbage collection while the app is open, which
+    spares turns pauses of 50 ms; it is for processes that only serve one app. Raises ConfigError,
+    PluginError.
     """
     registry = Plugins()
     instances = (Owner("an argument of open_host", passed=True), _instances(sources or {}, tools))
@@ -169,7 +170,7 @@ def _load(path: Path, environment: Mapping[str, str] | None, registry: Plugins) 
 
 
 def _open_chats(stack: ExitStack, app: App) -> ChatStore:
-    """Open the store of the conversations that are kept, until the stack is closed."""
+    """Open the store of the kept conversations, until the stack is closed."""
     # Imported here because turns outside of conversations do not need it.
     from groundhook.host.chats.store import chat_store
     from groundhook.host.chats.tables import CHATS
@@ -224,8 +225,8 @@ def _context(
 
 
 def _synced(folder: Path, now: Clock) -> Callable[[str], Awaitable[SyncStatus]]:
-    """Return what reads the state of syncs; the engine is imported with the first toolkit that
-    wants it."""
+    """Return the reader of the state of syncs; the engine is imported when a toolkit first needs
+    it."""
 
     @cache
     def engine() -> SyncEngine:
@@ -245,7 +246,7 @@ def _rerankers(context: PluginContext) -> Registry[Reranker]:
 
 
 def _instances(sources: Mapping[SearchType, Handler], tools: Iterable[Tool]) -> Plugin:
-    """Parts that a program has made itself, in the place of the built-in ones. Raises
+    """Register parts that a program has made itself, in place of the built-in ones. Raises
     UnknownName."""
     made = [Source(type=type, make=partial(_made, handler)) for type, handler in sources.items()]
 
@@ -287,6 +288,6 @@ def _make_state_folder(folder: Path) -> None:
             f"the state folder {str(folder)!r} cannot be made: {exc.strerror}", hint=hint
         ) from exc
     for file in (*folder.glob("*.sqlite*"), *folder.glob("graphs/*.sqlite*")):
-        with suppress(OSError):  # another's file, or one that is gone by now
+        with suppress(OSError):  # another user's file, or one that was removed meanwhile
             if file.stat().st_mode & 0o077:  # of an older version, or copied
                 file.chmod(0o600)

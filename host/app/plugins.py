@@ -1,9 +1,9 @@
-"""What a plug-in registers, and how those that are installed are found.
+"""The parts that plug-ins register, and the search for installed plug-ins.
 
 A plug-in is a `Plugin` value, named by an entry point of the group `groundhook.plugins` or given to
-`open_host`. Built-in parts are registered by one as well (`host.app.builtins`). Each plug-in fills
-a `Plugins` of its own; they are joined here, so a name that is taken twice is reported with both
-owners.
+`open_host`. The built-in parts are registered by a plug-in as well (`host.app.builtins`). Each
+plug-in fills a `Plugins` of its own; they are joined here, so a name that is taken twice is
+reported with both owners.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ if TYPE_CHECKING:  # few apps use all of these
     from groundhook.host.core.types.sync import SyncStatus
     from groundhook.host.core.types.web_providers import WebProvider
 
-PORT_VERSION = 1  # of what plug-ins register and are given; raised when an old one no longer fits
+PORT_VERSION = 1  # of the plug-in interface; raised when older plug-ins no longer fit
 GROUP = "groundhook.plugins"  # of entry points
 
 T = TypeVar("T")
@@ -48,8 +48,8 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Owner:
-    """A plug-in as messages name it. `passed`: a program passes it to `open_host`; otherwise it
-    comes from an installed distribution."""
+    """A plug-in, by its name in messages. `passed`: a program passes it to `open_host`; otherwise
+    it comes from an installed distribution."""
 
     name: str
     passed: bool = False
@@ -59,7 +59,7 @@ class Owner:
 
     @property
     def removal(self) -> str:
-        """The instruction by which a user removes it."""
+        """The instruction for removing it."""
         return "leave it out of `open_host(…)`" if self.passed else "uninstall it"
 
 
@@ -75,7 +75,7 @@ class PluginContext:
     to `closing` is awaited when the host closes."""
 
     environment: Mapping[str, str]
-    child_environment: Mapping[str, str]  # of processes that read what strangers wrote
+    child_environment: Mapping[str, str]  # of processes that read untrusted files
     settings: AppSettings
     root: Path
     state: Path
@@ -238,7 +238,7 @@ def installed() -> Iterator[tuple[Owner, object]]:
         owners[point.name] = owner
         try:
             plugin = point.load()
-        # A package of others is imported: it may raise anything, and scripts even exit.
+        # The import of a third-party package may raise anything; a script may even exit.
         except (Exception, SystemExit) as exc:
             raise PluginError(
                 f"{owner} cannot be loaded from {point.value!r}: {exc.__class__.__name__}: {exc}",
@@ -292,7 +292,7 @@ def _register(owner: Owner, plugin: object, own: Plugins) -> None:
         plugin.register(own)
     except HostError as exc:
         raise PluginError(f"{owner}: {exc.message}", hint=exc.hint) from exc
-    except Exception as exc:  # code of others, which may raise anything
+    except Exception as exc:  # third-party code, which may raise anything
         raise PluginError(
             f"{owner} cannot be registered: {exc.__class__.__name__}: {exc}",
             hint=f"correct it, or {owner.removal}",

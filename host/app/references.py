@@ -1,4 +1,4 @@
-"""Finds names in a layer of configuration that lead nowhere, and keys without an effect."""
+"""Finds names in a layer of configuration that do not exist, and keys without an effect."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
 """Reads the files of an open app again, and swaps in the changes in one step.
 
-A broken assistant, declaration or app file does not replace its last good version. Everything that
-a turn may read of an assistant is read before the swap, and its hook is compiled then, so a later
-edit has no effect before its own swap."""
+A broken file does not replace its last good version. All files of an assistant are read, and its
+hook is compiled, before the swap, so that a later edit has no effect before the next swap."""
 
 from __future__ import annotations
 

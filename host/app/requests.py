@@ -1,5 +1,4 @@
-"""What programs pass to an app, as values: checked, with a message that names the path of what is
-wrong."""
+"""Converts the arguments of programs to values; errors name the path of the wrong part."""
 
 from __future__ import annotations
 
@@ -21,8 +20,8 @@ def turn_options(
     connector: str | Sequence[str] | None,
     options: TurnOptions | Mapping[str, Any] | None,
 ) -> TurnOptions:
-    """Return the options of a turn, with `search` and `connector` in them where they are given.
-    Raises UsageError."""
+    """Return the options of a turn, with `search` and `connector` set if they are given. Raises
+    UsageError."""
     given = (
         options.model_dump(exclude_unset=True)
         if isinstance(options, TurnOptions)
@@ -77,7 +76,7 @@ def _characters(value: Any) -> int:
 
 
 def validated(model: type[Any], raw: Any, path: str = "") -> Any:
-    """Return a value of the model; `path` is what messages call it. Raises UsageError."""
+    """Return a value of the model; `path` is its name in messages. Raises UsageError."""
     if isinstance(raw, model):
         return raw
     if not isinstance(raw, Mapping):

@@ -1,5 +1,5 @@
-"""What is wrong with the functions of a package's scripts: functions of `src/tools.ts` that are not
-offered, types without a schema, and MCP servers that name functions which do not exist."""
+"""Checks the functions of a package's scripts: functions of `src/tools.ts` that are not offered,
+types without a schema, and MCP servers that name missing functions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The syncs of an app's toolkits: which have one, their state, and how one is run."""
+"""The syncs of an app's toolkits: lists them, returns their state, runs them."""
 
 from __future__ import annotations
 
@@ -56,8 +56,8 @@ class Syncs:
         )
 
     async def status(self, name: str) -> SyncStatus:
-        """Return what is known of a toolkit's syncs, with the time between them. Raises
-        UnknownName, StorageError."""
+        """Return the state of a toolkit's syncs, with the time between them. Raises UnknownName,
+        StorageError."""
         id = self.id_of(name)
         status = await self.engine.status(id)
         source = self.toolkits(id).sync()

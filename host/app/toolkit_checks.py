@@ -1,5 +1,5 @@
-"""What is wrong with toolkits and with the lists of them: names that lead nowhere, tools that do
-not exist or share a name, collections that do not separate tenants."""
+"""Checks toolkits and the lists of them: unknown names, tools that do not exist or share a name,
+collections that do not separate tenants."""
 
 from __future__ import annotations
 

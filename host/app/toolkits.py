@@ -10,7 +10,7 @@ from groundhook.host.core.types.toolkit_spec import ToolkitSpec
 
 
 class Toolkits:
-    """Toolkits by full id. A reload makes those anew whose file has changed."""
+    """Toolkits by full id. A reload makes those again whose files have changed."""
 
     def __init__(
         self,
@@ -39,7 +39,7 @@ class Toolkits:
             return types[spec.common.type](spec, self._context)
         except HostError:
             raise
-        except Exception as exc:  # a plug-in's code, which may raise anything
+        except Exception as exc:  # third-party code, which may raise anything
             raise PluginError(
                 f"the toolkit {spec.id!r} of {types.owner(spec.common.type)} cannot be made:"
                 f" {exc.__class__.__name__}: {exc}"

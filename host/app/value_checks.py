@@ -1,8 +1,6 @@
-"""Check settings whose values have the right type and still cannot work, so that they are reported
-with file and line and not in the first turn.
-
-Owns the checks that need knowledge of the reader of a setting: the supported languages and
-databases, the settings that a reranker requires. Schemas check single values, and
+"""Checks values of the right type that cannot work, so that they are reported with file and line
+before the first turn. These checks need knowledge of the code that reads a setting: the supported
+languages and databases, the settings that a reranker requires. Schemas check single values, and
 `host.app.references` checks names.
 """
 
@@ -26,8 +24,8 @@ from groundhook.host.core.types.serialisation import is_language_tag, no_languag
 
 _TAGS: tuple[Path, ...] = (("locale",), ("search", "web", "language"))
 _SOURCES = {"kb": ("collections", "collection"), "db": ("models", "model")}
-# A single word is more likely the name of a company than a host name or, beyond three letters, a
-# top-level domain.
+# A single word is more likely a company's name than a host name or a top-level domain of more than
+# three letters.
 _SITE = re.compile(
     r"\.?[\w-]+(\.[\w-]+)+\.?(:\d+)?|\.[\w-]+|[\w-]+(\.|\.?:\d+)|localhost|[a-z]{2,3}|\[[0-9a-f:.]+\](:\d+)?",
     re.IGNORECASE,
@@ -39,7 +37,7 @@ _OWN_HOST = ("endpoint", "tei")  # rerankers without a default address
 def wrong_values(layer: Layer) -> Iterator[Problem]:
     """Yield the problems with one layer. Values of a wrong type, which the schema reports, and
     unset variables are skipped."""
-    # Needs time to load, and few commands check.
+    # Slow to import, and few commands check settings.
     from groundhook.handlers.db.question.vocabulary import languages as readable
     from groundhook.handlers.web.stopwords import code_of
     from groundhook.handlers.web.stopwords import languages as understood
@@ -143,7 +141,8 @@ def _delegates_to_itself(package: Package, resolved: Resolved) -> Iterator[Probl
     targets["search", "rerank", "agent"] = resolved.settings.search.rerank.agent
     for path, target in targets.items():
         origin = resolved.origins.get(tuple(map(str, path)))
-        # A step that the whole app gives away is done by an assistant that does not search itself.
+        # A step that the app delegates for all assistants must be done by one that does not search
+        # itself.
         if target == package.id and origin is not None and origin.name == "assistant":
             message = (
                 f"{dotted(path)!r} of {package.id!r} is {package.id!r} itself, which would call"

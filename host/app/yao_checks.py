@@ -1,7 +1,7 @@
-"""What of an app written for Yao does not exist here, or behaves differently: folders, keys of
-packages, and calls in scripts, each with its place. Reads text; executes nothing.
+"""Finds the parts of an app written for Yao that do not exist here or behave differently: folders,
+keys of packages, and calls in scripts, each with its place. Reads text; executes nothing.
 
-`docs/coming-from-yao.md` describes the same, with the reasons.
+`docs/coming-from-yao.md` gives the reasons.
 """
 
 from __future__ import annotations

@@ -62,7 +62,7 @@ async def _find_problems(app: Path, assistant: str | None) -> list[Problem]:
         if not any(problem.severity == "error" for problem in found):
             raise
         ids = [assistant] if assistant else sorted(closed.packages)
-        # Not the app's state folder, which may be what is wrong.
+        # A temporary state folder: the app's own may be the problem.
         with tempfile.TemporaryDirectory() as cache:
             async with open_engine(
                 workers=1, cache=Path(cache), environment=child_environment()
@@ -71,7 +71,7 @@ async def _find_problems(app: Path, assistant: str | None) -> list[Problem]:
 
 
 def report_problem(report: Report, problem: Problem) -> None:
-    """Report a problem as the error or warning that it would be in a turn."""
+    """Report a problem as it appears in a turn: as an error or a warning."""
     place = problem.place or Place("")
     kind = Failed if problem.severity == "error" else Warned
     event = kind(

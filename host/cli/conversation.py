@@ -1,8 +1,8 @@
-"""A conversation at the command line: questions are read, answers are shown as they come.
+"""A conversation at the command line: reads questions, and shows answers as they arrive.
 
 `groundhook chat` and `groundhook dev` share it. Lines such as `/new` are commands, typed or piped.
-Where a person types, Ctrl-C stops the answer that is under way, and a word that only looks like a
-command is not sent as a question.
+If a person types, Ctrl-C stops the running answer, and an unknown command is not sent as a
+question.
 """
 
 from __future__ import annotations
@@ -68,8 +68,8 @@ class Conversation:
         self._turn: tuple[anyio.CancelScope, OpenChat] | None = None  # under way
 
     async def run(self, *, create: bool = False) -> None:
-        """Ask every line until the lines end. `create`: the chat that is named may be a new one.
-        Raises UnknownName for another."""
+        """Send every line as a question until the lines end. `create`: begin the named chat if it
+        does not exist; otherwise raises UnknownName."""
         if not self._lines.typed:
             await self._converse(create=create)
             return
@@ -144,8 +144,8 @@ class Conversation:
         self._last = events
 
     async def _stop_on_interrupts(self, *, task_status: anyio.abc.TaskStatus[None]) -> None:
-        """Stop the turn on Ctrl-C; the text so far is kept. A turn that has not begun leaves
-        nothing, and where none is under way Ctrl-C does nothing."""
+        """Stop the turn on Ctrl-C and keep its text so far. A turn that has not begun leaves
+        nothing; without a turn, Ctrl-C does nothing."""
         with anyio.open_signal_receiver(signal.SIGINT) as signals:
             task_status.started()
             async for _ in signals:

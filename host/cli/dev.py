@@ -1,4 +1,4 @@
-"""`groundhook dev`: an app's files are watched, and what is saved holds from the next turn on."""
+"""`groundhook dev`: watches an app's files; changes apply from the next turn on."""
 
 from __future__ import annotations
 
@@ -50,13 +50,11 @@ def command(
     as_json: bool,
     debug: bool,
 ) -> int:
-    """Watch the app, and swap what is saved while turns go on.
-
-    A turn in flight ends on what it began with. A broken file is reported, and its last good
-    version stays; types of hooks are checked on every save. With ASSISTANT it is a conversation as
-    `groundhook chat ASSISTANT` is, and Ctrl-C stops an answer. Where standard input is not a
-    terminal, every line of it is a question, and the end of the lines ends it: with 1 when a turn
-    has failed.
+    """Watch the app, and apply saved files while turns continue. A running turn ends with the files
+    that it began with. A broken file is reported, and its last good version stays in use; types of
+    hooks are checked on every save. With ASSISTANT it is also a conversation, as `groundhook chat
+    ASSISTANT` is, and Ctrl-C stops an answer. If standard input is not a terminal, every line of it
+    is a question, and the command ends with the last one: with exit code 1 if a turn has failed.
     """
     report = Report(json=as_json)
     asking = options.asking(
@@ -84,7 +82,7 @@ def command(
             else:
                 conversation = Conversation(host, assistant, lines, report, asking=asking)
                 await conversation.run(create=True)
-                # The command in the background, which was given nothing to read, goes on.
+                # In the background, without input, the command continues.
                 if not typed and is_nowhere(sys.stdin.fileno()):
                     await anyio.sleep_forever()
                 code = FAILED if conversation.failed and not typed else 0
@@ -121,8 +119,8 @@ async def _at_once(show: Callable[[], None]) -> None:
 
 
 class Watch:
-    """Reads anew what is saved, and shows what came of it. `beside` shows something without
-    spoiling the line that is typed."""
+    """Reads saved files again and shows the result. `beside` shows something without disturbing the
+    line that is being typed."""
 
     def __init__(self, host: Host, root: Path, report: Report, *, beside: Beside | None) -> None:
         self._host, self._root, self._report = host, root, report
@@ -139,7 +137,7 @@ class Watch:
                 await self._check_types(swap.assistants)
 
     async def _check_types(self, assistants: Iterable[str]) -> None:
-        """Show what the type checker finds in the hooks of assistants that were swapped."""
+        """Show the type errors in the hooks of the assistants that were swapped."""
         for id in assistants:
             try:
                 found = [each for each in await self._host.check(id) if _is_type_error(each)]

@@ -1,7 +1,6 @@
-"""The outermost edge: runs a command's work, and turns every error into a message and an exit code.
-
-This is the only place that catches everything. A HostError becomes one clear line; a bug becomes
-one line that says how to see more."""
+"""The outermost edge: runs a command, and turns every error into a message and an exit code. This
+is the only place that catches everything. A HostError becomes one clear line; a bug becomes one
+line that names the option for more."""
 
 from __future__ import annotations
 
@@ -21,7 +20,7 @@ from groundhook.host.core.exception_groups import leaves
 FAILED = 1
 INTERRUPTED = 130
 READER_GONE = 141
-# What a file that takes the output may answer.
+# Errors of writing to a file that takes the output.
 UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
 Work = Callable[[], Awaitable[int]]
@@ -36,7 +35,7 @@ def execute(work: Work, report: Report, *, debug: bool = False) -> int:
     """Run `work` on an event loop of its own and return the exit code of the process."""
 
     def on_a_loop() -> int:
-        # Imported here because not every command has something to wait for.
+        # Imported here because some commands need no event loop.
         import anyio
 
         return anyio.run(_woken_by_signals, work)
@@ -45,7 +44,7 @@ def execute(work: Work, report: Report, *, debug: bool = False) -> int:
 
 
 def execute_without_loop(work: Callable[[], int], report: Report, *, debug: bool = False) -> int:
-    """Run `work`, which waits for nothing, and return the exit code of the process."""
+    """Run `work` without an event loop and return the exit code of the process."""
     logging.basicConfig(level=logging.INFO if debug else logging.CRITICAL + 1, stream=sys.stderr)
     try:
         code = work()
@@ -56,8 +55,9 @@ def execute_without_loop(work: Callable[[], int], report: Report, *, debug: bool
 
 
 async def _woken_by_signals(work: Work) -> int:
-    """Run `work` on a loop that every signal wakes. Ctrl-C just before the loop begins to wait
-    would otherwise take effect only at its next event; a handler for any signal prevents that."""
+    """Run `work` on an event loop that every signal wakes. Ctrl-C just before the loop begins to
+    wait would otherwise take effect only at its next event; a handler for any signal prevents
+    that."""
     import asyncio
 
     with suppress(RuntimeError):  # not on the main thread, the only one that receives signals
@@ -81,7 +81,7 @@ def _report_errors(errors: list[BaseException], report: Report, *, debug: bool) 
             for event in failures(error):
                 report.failed(event)
         elif isinstance(error, OSError) and error.errno in UNWRITABLE and error.filename is None:
-            _discard_output()  # what could not be written would fail once more at the end
+            _discard_output()  # the unwritten output would fail again at exit
             report.failed(
                 Failed(
                     code="output", message=f"standard output cannot be written: {error.strerror}"
@@ -96,7 +96,7 @@ def _report_errors(errors: list[BaseException], report: Report, *, debug: bool) 
 
 
 def _discard_output() -> None:
-    """Let the interpreter's last flush of standard output go nowhere instead of failing."""
+    """Redirect standard output to nothing, so that the interpreter's last flush does not fail."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, sys.stdout.fileno())
     os.close(nowhere)

@@ -78,8 +78,8 @@ def add(
     debug: bool,
 ) -> int:
     """Add files, and the files in folders, to COLLECTION: Markdown, text, HTML, PDF, DOCX, and the
-    rows of CSV and JSON Lines files. `-` reads JSON from standard input: an object {id, title,
-    content, url, …} a line, or an array of them.
+    rows of CSV and JSON Lines files. `-` reads JSON from standard input: one object {id, title,
+    content, url, …} per line, or an array of them.
 
     A changed document replaces its last version, and an unchanged one is left alone. A document
     that came from the same folder or file and no longer exists there is removed. The exit code is 1
@@ -258,7 +258,7 @@ def search(anything: tuple[str, ...]) -> int:
 
 
 def unread(names: Sequence[str]) -> Iterator[str]:
-    """Return the note about names that documents use and that no field declares."""
+    """Return the note about fields of documents that the collection does not declare."""
     if names:
         shown = ", ".join(repr(name) for name in names)
         yield (

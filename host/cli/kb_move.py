@@ -168,7 +168,7 @@ def _writing(file: Path) -> Iterator[IO[str]]:
         yield as_utf8(sys.stdout)
         sys.stdout.flush()
         return
-    there = file.resolve()  # behind a link is what it leads to
+    there = file.resolve()  # follow a link to its target
     is_file = there.is_file() or not there.exists()
     unfinished = there.with_name(f"{there.name}.part") if is_file else there
     try:

@@ -42,8 +42,7 @@ class Moment(click.ParamType[datetime]):
 
 
 class Words(click.ParamType[str]):
-    """Text, which must not be empty when it is `needed`. Rejects bytes from the shell that are not
-    UTF-8."""
+    """Text; with `needed` it must not be empty. Rejects bytes from the shell that are not UTF-8."""
 
     name = "text"
 
@@ -141,7 +140,7 @@ class JsonObject(click.ParamType[dict[str, Any]]):
 
 
 def circumstances(command: F) -> F:
-    """Add --chat, --locale and --metadata: what a client would send beside the message."""
+    """Add --chat, --locale and --metadata: the values that a client sends with a message."""
     command = click.option(
         "--metadata", type=JsonObject(), metavar="JSON", help="The value of ctx.metadata in hooks."
     )(command)
@@ -170,7 +169,7 @@ def identity(*, user: str = "", team: str = "", tenant: str = "") -> Identity | 
     """Return the identity of the request; None without one of the options."""
     if not (user or team or tenant):
         return None
-    # Imported here because commands that read files alone need no request.
+    # Imported here because commands that only read files have no request.
     from groundhook.host.core.types.turn import Identity
 
     return Identity(user_id=user, team_id=team, tenant_id=tenant)

@@ -1,5 +1,5 @@
-"""Show the progress of a long command: a bar on a terminal, a line now and then elsewhere, nothing
-with `--json`."""
+"""Shows the progress of a long command: a bar on a terminal, a line every ten seconds elsewhere,
+nothing with `--json`."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ class Rate(ProgressColumn):
 
 
 class PassageRate(ProgressColumn):
-    """Passages a second since the first ones were embedded; nothing where none are counted."""
+    """Return the passages per second since the first ones were embedded; "" if none are counted."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -129,8 +129,8 @@ class PassageRate(ProgressColumn):
 
 
 class TimeLeft(ProgressColumn):
-    """The remaining time, measured from the first progress: what comes before it, such as loading a
-    model and splitting a large file, says nothing about the rest."""
+    """Return the remaining time, measured from the first progress: the time before it, for loading
+    a model or splitting a large file, says nothing about the rest."""
 
     def __init__(self) -> None:
         super().__init__()

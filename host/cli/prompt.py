@@ -1,6 +1,5 @@
-"""The lines that a person types, or a program writes to standard input, one question each.
-
-The only import of prompt_toolkit, which loads when a terminal is there to edit lines in.
+"""Reads questions, one per line: typed in a line editor on a terminal, or from standard input. The
+only module that imports prompt_toolkit, and only on a terminal.
 """
 
 from __future__ import annotations
@@ -25,20 +24,21 @@ HOW_TO_END = "/quit or Ctrl-D ends the conversation"
 
 
 class Lines(Protocol):
-    """Where the questions of a conversation come from. `typed`: by a person, who may stop an
-    answer with Ctrl-C and is shown more than the answers."""
+    """The source of the questions of a conversation. `typed`: a person types them, who may stop an
+    answer with Ctrl-C and sees hints beside the answers."""
 
     typed: bool
 
     def __aiter__(self) -> AsyncIterator[str]: ...
 
     async def beside(self, show: Callable[[], None]) -> None:
-        """Call `show`, which writes to the terminal, without spoiling the line that is typed."""
+        """Call `show`, which writes to the terminal, without disturbing the line that is being
+        typed."""
         ...
 
 
 def opened_lines(history: Path, commands: Sequence[str], *, json: bool) -> Lines:
-    """Return an editor where both ends are a terminal, else the lines of standard input.
+    """Return a line editor if input and output are a terminal, else the lines of standard input.
     `history`: the file of earlier questions. `commands` are completed."""
     if json or not (sys.stdin.isatty() and sys.stdout.isatty()):
         return PipedLines()
@@ -73,7 +73,7 @@ class Editor:
                 return
 
     async def beside(self, show: Callable[[], None]) -> None:
-        """Call `show` above the line that is typed."""
+        """Call `show` above the line that is being typed."""
         from prompt_toolkit.application import run_in_terminal
 
         if self._session.app.is_running:
@@ -83,8 +83,7 @@ class Editor:
 
 
 class PipedLines:
-    """The lines of standard input. No thread waits for them, so nothing keeps the process at its
-    end."""
+    """The lines of standard input. No thread waits for them, so the process can end at any time."""
 
     typed = False
 
@@ -137,7 +136,7 @@ def _session(
     try:
         history.touch(mode=0o600)  # questions are private to their author
         kept = FileHistory(str(history))
-    except OSError:  # a folder that cannot be written costs the history, not the conversation
+    except OSError:  # without a writable folder there is no history, but the conversation works
         pass
     return PromptSession(
         history=kept,

@@ -1,7 +1,6 @@
-"""Where a command's output goes: people read a terminal, programs read JSON lines.
-
-With `json`, standard output has one event or result to a line and nothing else, errors included;
-what people should know is on standard error either way.
+"""Writes a command's output: text for people, or JSON lines for programs. With `json`, standard
+output has one event or result per line, errors included, and nothing else; messages for people are
+on standard error in both cases.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
 
 class Report:
     """The two streams of this process. The library that writes to terminals is imported when
-    something is shown: with `json` that is seldom."""
+    something is shown for people."""
 
     def __init__(self, *, json: bool) -> None:
         self.json = json
@@ -41,18 +40,18 @@ class Report:
         return console(sys.stderr)
 
     def line(self, value: BaseModel | Mapping[str, Any]) -> None:
-        """A JSON line, at once."""
+        """Write a JSON line."""
         sys.stdout.buffer.write(line(value).encode("utf-8"))
         sys.stdout.buffer.flush()
 
     def show(self, what: RenderableType) -> None:
-        """Something for people; nothing with `json`."""
+        """Write something for people; nothing with `json`."""
         if not self.json:
             self.out.print(what, soft_wrap=not self.out.is_terminal)
 
     def rows(self, columns: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
-        """A table in a terminal; for other programs a line for each row, with a tab between its
-        cells and nothing padded; nothing with `json`."""
+        """Write a table to a terminal; to other outputs a line for each row, its cells separated by
+        tabs; nothing with `json`."""
         if self.json or not rows:
             return
         if not sys.stdout.isatty():
@@ -65,13 +64,13 @@ class Report:
         self.show(table(columns, rows))
 
     def failed(self, event: Failed) -> None:
-        """An error: on standard error, and as an event with `json`."""
+        """Write an error to standard error, and as an event with `json`."""
         self._complain("error", event, "red")
         if self.json:
             self.line(event)
 
     def warned(self, event: Warned) -> None:
-        """A warning, on standard error."""
+        """Write a warning to standard error."""
         self._complain("warning", event, "yellow")
 
     def _complain(

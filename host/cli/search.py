@@ -230,7 +230,7 @@ def _where(host: Host, type: str, named: Sequence[str], assistant: str | None) -
 
 def _id(noun: str, name: str, own: str, known: Collection[str], usable: Collection[str]) -> str:
     if ":" in name or own + name in known or name in known:
-        return name  # a table's name, or one that the host resolves or reports
+        return name  # the host resolves a table's name, or reports an unknown one
     return by_end(noun, name, usable)
 
 

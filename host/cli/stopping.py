@@ -1,4 +1,4 @@
-"""Ctrl-C during long work: acknowledged at once; at the end a message about what was kept."""
+"""Ctrl-C during long work: acknowledges it at once, and ends with a message about what was kept."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from groundhook.host.core.types.events import Failed
 
 
 async def stoppable(work: Work, report: Report, after: str) -> int:
-    """Run `work` and return its exit code. Ctrl-C cancels it; the error then ends with `after`:
-    what is kept and what to do."""
+    """Run `work` and return its exit code. Ctrl-C cancels it; the error message then ends with
+    `after`, which says what was kept and what to do."""
     code: int | None = None
     stopped = anyio.Event()
     try:
@@ -26,7 +26,7 @@ async def stoppable(work: Work, report: Report, after: str) -> int:
             code = await work()
             tasks.cancel_scope.cancel()
     except (HostError, BaseExceptionGroup) as exc:
-        # Input that was stopped ends in the middle, which is an error of its own.
+        # Stopped input ends in the middle, which raises its own error.
         if not stopped.is_set() or not all(isinstance(leaf, HostError) for leaf in leaves(exc)):
             raise
     if code is None:

@@ -1,5 +1,5 @@
-"""Repairs the standard streams: closed ones (`<&-`, `2>&-`), and those with an encoding that has
-few characters."""
+"""Repairs the standard streams: closed ones (`<&-`, `2>&-`), and those whose encoding lacks
+characters."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ _ending: list[int] = []  # a pipe: to be read from where standard input is to en
 
 def open_what_is_closed() -> None:
     """Replace closed standard streams by empty ones with the same numbers. Otherwise the next
-    opened file would get such a number, and receive what is written to the stream. Child processes
-    inherit them too."""
+    opened file would get that number and receive the output of the stream. Child processes inherit
+    them too."""
     for number, name in enumerate(("stdin", "stdout", "stderr")):
         if getattr(sys, name) is None:
             os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)
@@ -27,7 +27,7 @@ def open_what_is_closed() -> None:
 
 
 def replace_what_has_no_code() -> None:
-    """Write characters that the locale's encoding does not have as `?`, in output for people."""
+    """Write characters that the locale's encoding lacks as `?`, in output for people."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")

@@ -1,4 +1,4 @@
-"""Lists and tables that commands print: plain values in, something rich can print out."""
+"""Lists and tables of commands, as values that `rich` prints."""
 
 from __future__ import annotations
 
@@ -21,9 +21,8 @@ NARROW, WIDE = 60, 1000  # columns of a terminal
 
 
 class Listing:
-    """Rows under columns; where the terminal is too narrow for that, each row as lines of its own.
-    `numbers` names the columns that are set flush right. Nothing in a cell is obeyed by the
-    terminal."""
+    """Rows under columns; in a narrow terminal each row has lines of its own. `numbers` names the
+    columns that are aligned right. Control characters in a cell are made visible."""
 
     def __init__(
         self,
@@ -71,13 +70,13 @@ class Listing:
 def table(
     columns: Sequence[str], rows: Iterable[Sequence[object]], *, numbers: Sequence[str] = ()
 ) -> Listing:
-    """Something that prints as a table, or as lines in a narrow terminal."""
+    """Return a value that prints as a table, or as lines in a narrow terminal."""
     return Listing(columns, rows, numbers=numbers)
 
 
 def found(result: SearchResult, offset: int = 0) -> Iterator[Text]:
-    """A search result as lines: each item with its score, where it is, and how it begins. Items are
-    numbered from the one after `offset`."""
+    """Return a search result as lines: each item with its score, its place, and its beginning.
+    Numbers of items start after `offset`."""
     count = len(result.items)
     least = "at least " if result.total_is == "at_least" else ""
     of = f" of {least}{result.total}" if result.total > count else ""

@@ -159,8 +159,7 @@ def call(
 
 
 def _answer(outcome: ToolOutcome) -> tuple[str, str]:
-    """Return a result as people read it, and what its text has after the result's JSON: sentences
-    for models."""
+    """Return a result for people, and the sentences for models that follow the JSON in its text."""
     compact = json.dumps(outcome.result, ensure_ascii=False)
     if isinstance(outcome.result, str) or not outcome.text.startswith(compact):
         return outcome.text, ""
@@ -177,7 +176,7 @@ def _line(tool: ToolInfo) -> Mapping[str, Any]:
 
 
 def _needed(needs: Needs) -> str:
-    """Return what a request needs, in words."""
+    """Return the requirements of a tool in words."""
     parts = [part if part == word else f"{part} ({word})" for part, word in needs.parts.items()]
     parts += [f"scope {' or '.join(needs.scopes)}"] if needs.scopes else []
     parts += [f"metadata.{key}" for key in needs.metadata]

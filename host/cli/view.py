@@ -45,7 +45,7 @@ class View:
             self._report.line(event)
 
     def note(self, text: str) -> None:
-        """Show a remark on a line of its own, below what was shown; nothing as JSON."""
+        """Show a remark on a new line; nothing with `json`."""
         if self._report.json:
             return
         from rich.text import Text

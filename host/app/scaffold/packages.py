@@ -1,8 +1,8 @@
-"""New assistants: which files one begins with, and where they go.
+"""Creates new assistants from templates.
 
-The files are in `assistant/` and `app/` beside this module, as they are written but for `@@id@@`
-and `@@name@@`, which is the last step of the id. Owns refusing to overwrite. Knows nothing of what
-the files mean; a test opens what it wrote.
+The templates are in `assistant/` and `app/` beside this module; `@@id@@` is replaced by the id,
+`@@name@@` by its last step. Refuses to overwrite files. Does not know what the files mean; a test
+opens a created app.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ _STEP = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
 
 
 def new_assistant(root: Path, id: str) -> list[str]:
-    """Write an assistant into the app at `root`, and what the app needs if it is not one yet → the
-    files written, as seen from `root`. Raises UsageError for an id that cannot be one and when
-    something is there already; StorageError."""
+    """Write an assistant into the app at `root`, with the files of an app if there are none yet,
+    and return the paths of the written files relative to `root`. Raises UsageError for an invalid
+    id or an existing file, StorageError."""
     folder = f"assistants/{'/'.join(_steps(root, id))}"
     if (root / folder / "package.yao").exists():
         raise UsageError(
