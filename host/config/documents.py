@@ -53,8 +53,8 @@ class Document:
         return self._place(self._index.offset(path, of))
 
     def place_of_text(self, path: Path, part: str) -> Place:
-        """Return where `part` is written in the text at `path`; the text's own place where it is
-        written otherwise (by an escape)."""
+        """Return the place of `part` in the text at `path`; if it is written with escapes, the
+        place of the whole text."""
         start = self._index.offset(path, "value")
         found = self.text.find(part, start)
         return self._place(found if found >= 0 else start)

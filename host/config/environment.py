@@ -111,14 +111,14 @@ def need(value: Any) -> None:
 
 
 def _named_variable(written: Any) -> Any:
-    """The name in `$ENV.NAME`: of a key, where the name of its variable is wanted, never the
-    value, which would be shown wherever that name is."""
+    """Return the name in `$ENV.NAME`, for settings that name the variable of a key. Its value must
+    not be used: it would be shown wherever the name is."""
     named = _VARIABLE.fullmatch(written) if isinstance(written, str) else None
     return named.group(1) if named else written
 
 
 def without_values(message: str, written: Any, environment: Environment) -> str:
-    """The message, unless it shows what a variable in `written` holds."""
+    """Return the message, or another one if it contains the value of a variable in `written`."""
     if isinstance(written, dict):
         written = [*written.values()]
     for entry in written if isinstance(written, (list, tuple)) else [written]:

@@ -1,8 +1,8 @@
 """JSON Schemas of the files that authors write, made from the models that validate them.
 
-A schema has the keys as the documentation spells them, and every other accepted spelling. It is
-lenient where the reader of files is: a source may be `true`, a list of one section the list alone,
-a single name stands for a list, and any value may be `$ENV.NAME`."""
+A schema has the keys of the documentation, and every other accepted spelling. It accepts the short
+forms that the reader of files accepts: `true` for a source, the list alone for a section with one
+list, a single name for a list of names, and `$ENV.NAME` for any value."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def _lenient(schema: Mapping[str, Any], model: type[BaseModel] | None) -> dict[s
         return {"anyOf": [section, {"type": "boolean"}]}
     if issubclass(model, Listed):
         return {"anyOf": [section, {"type": "array"}, {"type": "string"}]}
-    # It reads a short form as well.
+    # The model also reads a short form.
     if any(
         each.info.mode == "before"
         for each in model.__pydantic_decorators__.model_validators.values()

@@ -1,7 +1,6 @@
-"""Layers of plain data folded into one, each leaf remembering which layer set it.
-
-Pure: it changes none of the mappings. A leaf is every value that is not a mapping; a later leaf
-wins, also `False`, `0`, `None` and an empty list, and mappings are folded key by key.
+"""Folds layers of plain data into one, and records which layer set each leaf. Pure: no mapping is
+changed. A leaf is every value that is not a mapping; a later leaf wins, also `False`, `0`, `None`
+and an empty list, and mappings are folded key by key.
 """
 
 from __future__ import annotations

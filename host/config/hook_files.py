@@ -1,5 +1,5 @@
-"""Which files of a package hold its hook, its tools and the functions that it calls by name. Reads
-tsconfig.json, and no script."""
+"""Finds the files of a package with its hook, its tools and the functions that it calls by name.
+Reads tsconfig.json, and no script."""
 
 from __future__ import annotations
 

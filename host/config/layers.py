@@ -57,7 +57,7 @@ DEFAULTS = Layer(name="defaults", data=Settings().model_dump())
 
 
 def file_layer(name: LayerName, checked: Checked, *, under: str = "") -> Layer:
-    """Return the settings of a file without errors as a layer; `under` is where they belong
+    """Return the settings of a valid file as a layer; `under` is the section that they belong to
     (`search` for `search.yao`)."""
     if under:
         return Layer(name=name, data={under: checked.data}, checked=checked, prefix=(under,))
@@ -65,9 +65,9 @@ def file_layer(name: LayerName, checked: Checked, *, under: str = "") -> Layer:
 
 
 def hook_layer(returned: CreateReturn | None) -> Layer:
-    """Return what a Create hook returned as a layer. Whether to search at all is not configuration:
-    the plan decides it. Search types that the hook names are switched on, the others off. Raises
-    HookReturnInvalid."""
+    """Return the result of a Create hook as a layer. Whether to search at all is not configuration:
+    `host.search.plan` decides it. Search types that the hook names are switched on, the others off.
+    Raises HookReturnInvalid."""
     if returned is None:
         return Layer(name="hook")
     settings = {
@@ -100,7 +100,7 @@ def request_layer(options: TurnOptions | None) -> Layer:
 
 
 def _without_file_keys(layer: Layer) -> Layer:
-    """Drop what a request may not set: it chooses how to rerank, but addresses and names of keys
+    """Drop what a request may not set: it may choose the reranker, but addresses and names of keys
     come from files only."""
     rerank = layer.data["search"]["rerank"]
     strange = [key for key in rerank if key not in RerankOptions.model_fields]

@@ -34,8 +34,8 @@ _CAPITAL = re.compile(r"(?<=[a-z0-9])([A-Z])")
 
 @dataclass(frozen=True)
 class Stray:
-    """A key that cannot be used, at its path as written. `harmless`: it is not the misspelling of
-    a key, so that nothing is lost without it."""
+    """A key that cannot be used, at its path as written. `harmless`: it is not a misspelt key, so
+    that dropping it loses nothing."""
 
     path: Path
     message: str
@@ -157,7 +157,7 @@ class _Walk:
 
 
 def _unknown(model: type[BaseModel], key: str, written: Path) -> Stray:
-    """Return the stray for an unknown key: where it belongs when it is valid elsewhere, else the
+    """Return the stray for an unknown key, with a hint: the section where it is valid, or the
     nearest key that is valid here."""
     elsewhere = _elsewhere(model, key)
     hint = elsewhere or suggestion(key, sorted(model.model_fields))
@@ -165,7 +165,7 @@ def _unknown(model: type[BaseModel], key: str, written: Path) -> Stray:
 
 
 def _is_near_miss(model: type[BaseModel], key: str) -> bool:
-    """Whether a known key is one or two letters away; in a short one, a single letter."""
+    """Return whether a known key differs in one or two letters; a short one in a single letter."""
     from rapidfuzz.distance import OSA  # only files with an unknown key need it
 
     name = _CAPITAL.sub(r"_\1", key).lower()

@@ -399,7 +399,7 @@ def load_package(found: tree.Found, root: Path, environment: Environment) -> Pac
 
 
 def _why_missing(root: Path, id: str) -> str:
-    """Return why the folder with the path of an unknown id is not an assistant; "" without one."""
+    """Return why the folder of an unknown id is not an assistant; "" if there is no such folder."""
     folder = f"assistants/{id.replace('.', '/')}"
     if not (root / folder).is_dir():
         return ""

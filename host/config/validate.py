@@ -117,7 +117,7 @@ def _stray(document: Document, stray: Stray, more: str = "") -> ConfigError:
 def _wrong(
     document: Document, normal: Normal, path: Path, message: str, environment: Environment
 ) -> ConfigError:
-    # Of a value with several types: their names.
+    # Steps that name the types of a value with several types are not keys of the file.
     path = tuple(step for step in path if step != "bool" and "[" not in str(step))
     written = normal.written(path)
     place = document.place(written)
@@ -125,9 +125,9 @@ def _wrong(
         return ConfigError(f"{dotted(written)!r} is missing", place=place)
     found = document.at(written, ...)  # as written, so that the value of a variable is never shown
     message = without_values(message, found, environment)
-    if found is None:  # which YAML places in the line after
+    if found is None:  # YAML reports it in the line after its key
         place = document.place(written, of="key")
-    # Where keys are written by mistake.
+    # A value here may be a key that was written in place of its variable, so it is not shown.
     instead = "" if written[-1:] == (KEY_VARIABLE,) else _instead(message, found)
     return ConfigError(f"{dotted(written)!r}: {message}{instead}", place=place)
 

@@ -208,7 +208,7 @@ class TraceExportSettings(Value):
 
 
 class TraceSettings(Value):
-    """What becomes of traces beside the events of a turn."""
+    """Where traces are sent, beside the events of a turn."""
 
     export: TraceExportSettings | None = None
 

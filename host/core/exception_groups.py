@@ -28,7 +28,7 @@ def unwrapped() -> Iterator[None]:
         if len(found) > 1 and not all(isinstance(error, HostError) for error in found):
             raise
         if isinstance(found[0], (SystemExit, KeyboardInterrupt)):
-            # asyncio has already seen it and stops its loop; raised a second time, from the task,
-            # it would keep the loop from closing in order
+            # asyncio has already received it and stops its loop; if the task raised it again, the
+            # loop could not close in order
             raise
         raise found[0] from found[0].__cause__

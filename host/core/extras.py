@@ -1,8 +1,8 @@
-"""What a plain install leaves out: the extras of the distribution, which modules each brings, and
-the one error when they are missing.
+"""The optional extras of the distribution: the modules of each, and the error if they are not
+installed.
 
 A module of an extra is imported where it is first used, inside `with extra(…)`; nothing imports one
-before. `docs/installing.md` says what each gives and weighs.
+before. `docs/installing.md` lists the use and the size of each.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ RERANK_PROVIDERS = ("cohere", "voyage", "endpoint", "tei", "onnx")  # of `search
 
 @contextmanager
 def extra(name: Extra, need: str, error: type[HostError] = ConfigError) -> Iterator[None]:
-    """Around an import of what the extra `name` brings. Raises `error` when it is not installed, or
+    """Surround an import from the extra `name`. Raises `error` if the extra is not installed or
     cannot be imported; `need` begins the message: "reading PDF files"."""
     try:
         yield
@@ -86,7 +86,7 @@ def extra(name: Extra, need: str, error: type[HostError] = ConfigError) -> Itera
 
 
 def lacking(name: Extra) -> str:
-    """The first module of an extra that is not installed, or ""; nothing is imported."""
+    """Return the first module of an extra that is not installed, or "". Imports nothing."""
     return next((module for module in MODULES[name] if find_spec(module) is None), "")
 
 
@@ -96,8 +96,8 @@ def install(name: Extra) -> str:
 
 
 def reranker_hint(name: str, nearest: str) -> str:
-    """Return what to do about a reranker that nothing has registered: `nearest` is the hint for its
-    name. Names of providers belong into another setting."""
+    """Return the advice for an unknown reranker; `nearest` is the hint for its name. The name of a
+    provider belongs into another setting."""
     if name not in RERANK_PROVIDERS:
         return f"{nearest}; a plug-in's reranker is known once its package is installed with pip"
     setting = f'set search.rerank to {{"type": "model", "provider": "{name}"}}'

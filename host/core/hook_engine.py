@@ -15,7 +15,7 @@ from groundhook.host.core.settings import HookLimits
 from groundhook.host.core.types.turn import CreateReturn, Message, NextPayload, NextReturn
 
 if TYPE_CHECKING:
-    # What reads packages knows their scripts, and nothing of what hooks call.
+    # Readers of packages import this module, and need none of these types.
     from groundhook.host.core.hook_services import HookServices
 
 
@@ -70,9 +70,9 @@ class ScriptFunction:
 
 @dataclass(frozen=True, kw_only=True)
 class HookTurn:
-    """The hooks of one turn: the script, the scalar fields of `ctx`, the services of the host, and
-    the limits. `now` fixes the clock of JavaScript, `seed` its random numbers. `trace_id` is
-    `ctx.trace.id`."""
+    """The input for the hooks of one turn: the script, the scalar fields of `ctx`, the services of
+    the host, and the limits. `now` fixes the clock of JavaScript, `seed` its random numbers.
+    `trace_id` is `ctx.trace.id`."""
 
     script: HookScript
     context: Mapping[str, Any]

@@ -1,6 +1,6 @@
-"""A model in a folder of the user's: an ONNX graph and the `tokenizer.json` of the package
-`tokenizers`, laid out as sentence-transformers and Optimum write them. One text, or one pair of
-texts, is computed at a time, in the calling thread.
+"""A user's model in a folder: an ONNX graph and the `tokenizer.json` of the package `tokenizers`,
+as sentence-transformers and Optimum write them. One text, or one pair of texts, is computed at a
+time, in the calling thread.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class ModelFolder:
 
     @property
     def most_tokens(self) -> int:
-        """The most tokens that the model reads, with its special tokens."""
+        """The largest number of tokens that the model reads, with its special tokens."""
         places = self.config.get("max_position_embeddings")
         if isinstance(places, int) and "roberta" in str(self.config.get("model_type")):
             places -= 2  # RoBERTa counts positions from 2

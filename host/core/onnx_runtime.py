@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-_ERRORS = (  # of onnxruntime, which have no common base
+_ERRORS = (  # onnxruntime's errors have no common base
     "EPFail",
     "EngineError",
     "Fail",

@@ -111,7 +111,7 @@ class Scope:
 
     `identity` is that of the request, `assistant_id` the assistant ("" outside of one), `settings`
     and `uses` those of the layer that searches, `now` the clock. `warn(code, message)` sends a
-    warning; `delegates` do steps that `uses` gives away."""
+    warning; `delegates` do the steps that `uses` delegates."""
 
     identity: Identity
     assistant_id: str
@@ -146,7 +146,7 @@ class Handler(Protocol):
     """A source of one search type."""
 
     async def search(self, request: SearchRequest, scope: Scope, /) -> Found:
-        """Search and return the items found. Of the request `limit` is always set, for kb also
+        """Search and return the items found. `limit` of the request is always set; for kb also
         `collections`, `threshold` and `graph`, for db `models`. Raises SourceError. The caller
         cancels the search at its deadline."""
         ...
@@ -237,11 +237,11 @@ class ModelCall:
     """One request to a language model.
 
     `messages` are complete: at most one system message, at the beginning, then alternating roles.
-    `sources` is the text at the beginning of the last user message, for a connector that puts it
+    `sources` is the text at the beginning of the last user message, for a connector that moves it
     elsewhere. `question` and `references` are the parts of that message, for a connector without a
-    language model; what the results of tool calls have to cite follows in `references`. `tools`
-    are those of OpenAI's API. `reply` asks endpoints that can enforce it for a JSON answer: any
-    object ("json"), or one of a schema."""
+    language model; citable items of tool results follow in `references`. `tools` are those of
+    OpenAI's API. `reply` asks endpoints that can enforce it for a JSON answer: any object ("json"),
+    or one of a schema."""
 
     messages: Sequence[Message]
     sources: str = ""
@@ -264,7 +264,7 @@ class TextDelta:
 
 @dataclass(frozen=True)
 class ReasoningDelta:
-    """More text of what the model thinks before it answers; not a part of the answer."""
+    """More text of the model's thinking, which is not a part of the answer."""
 
     text: str
 
@@ -308,7 +308,8 @@ class LearnsWindow(Protocol):
 
     @property
     def window(self) -> int | None:
-        """Tokens of the window, with the answer; 0: not reported; None: not asked for of late."""
+        """Tokens of the window, with the answer; 0: the endpoint does not report it; None: not
+        known, or known for too long."""
         ...
 
     async def learn_window(self) -> None:

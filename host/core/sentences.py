@@ -5,10 +5,9 @@ from __future__ import annotations
 
 import re
 
-# A terminator, closing quotes and brackets, then white space; scripts without spaces need none. The
-# possessive quantifiers read a run of terminators once, however long it is. The first character
-# class holds every character a match can begin with: the engine skips all others seven times as
-# fast.
+# A terminator, closing quotes and brackets, then white space, which scripts without spaces do not
+# need. Possessive quantifiers read a long run of terminators only once. The first character class
+# has every character that a match can begin with: the engine skips all others seven times as fast.
 _END = re.compile(
     r"[.!?…؟۔।॥։。！？｡]"
     r"(?:(?<=[.!?…؟۔।॥։])(?<![.!?…؟۔।॥։]{2})[.!?…؟۔।॥։]*+[\"'”’»“)\]}*_`]*(?=\s)|(?<=[。！？｡])[。"

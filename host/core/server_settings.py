@@ -101,7 +101,7 @@ class AllowSettings(Value):
 
 
 class LimitSettings(Value):
-    """Limits of the server. What is above them is refused at once."""
+    """Limits of the server. A request above one is refused at once."""
 
     requests_per_minute: int = Field(default=600, ge=1, description="Of one person")
     turns_per_minute: int = Field(default=30, ge=1, description="Of one person")

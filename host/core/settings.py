@@ -5,8 +5,8 @@ folded as plain data (`host.config.fold`); the result is a `Settings` without ga
 a whole app are in `host.core.app_settings`, those of each source in `host.core.source_settings`;
 no other module has a default.
 
-The first name of a field that has several is the field's own: messages and `host.config.normalise`
-rely on it.
+If a field has several names, the first one is its own: messages and `host.config.normalise` rely on
+it.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from groundhook.host.core.types.servers import parse_listed
 from groundhook.host.core.types.toolkit_listing import parse_listed_toolkits
 from groundhook.host.core.types.turn import ConnectorNames
 
-# Keys that published packages have and Groundhook does not use; `groundhook check` reports them.
+# Keys of published packages that Groundhook does not use; `groundhook check` reports them.
 UNREAD: dict[str, Any] = {"unread": True}
 DISABLED = "disabled"
 BY_CONNECTOR = "connector:"  # a step that a language model does: `connector:<id>`
@@ -166,8 +166,8 @@ class SearchSettings(Sources):
 
 
 class UsesSettings(Value):
-    """What does each step: `builtin`, an assistant's id, or `mcp:<server>[.<tool>]`. `disabled`
-    switches searches off: all of them (`search`) or those of one type."""
+    """The part that does each step: `builtin`, an assistant's id, or `mcp:<server>[.<tool>]`.
+    `disabled` switches searches off: all of them (`search`) or those of one type."""
 
     rewrite: str = Field(
         default="builtin",
@@ -295,7 +295,7 @@ class AvailableServers(Listed):
 
 
 class HistorySettings(Value):
-    """How much of a kept conversation a turn is given: the newest messages within both limits."""
+    """The part of a kept conversation that a turn gets: the newest messages within both limits."""
 
     messages: int = Field(default=40, ge=0, description="Most messages before the question")
     tokens: int = Field(default=16_000, ge=0, description="Most tokens of them, estimated")

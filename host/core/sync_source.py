@@ -45,22 +45,22 @@ class SyncSource(Protocol):
 
     @property
     def name(self) -> str:
-        """The source as messages name it: `the CKAN portal 'data.example'`."""
+        """The name of the source in messages: `the CKAN portal 'data.example'`."""
         ...
 
     @property
     def noun(self) -> str:
-        """Its records, in the plural: `datasets`."""
+        """The noun for its records, in the plural: `datasets`."""
         ...
 
     @property
     def settings(self) -> SyncSettings:
-        """How it is synchronised, from the toolkit's file."""
+        """Its settings of the sync, from the toolkit's file."""
         ...
 
     @property
     def identity(self) -> str:
-        """What tells it from another source: another one is listed from the beginning."""
+        """Identifies the source: another source is listed from the beginning."""
         ...
 
     async def newest(self) -> str:
@@ -80,8 +80,8 @@ class SyncSource(Protocol):
 
 
 class ListedDocuments:
-    """A `SyncSource` over documents that are there at once, such as those of a file: each is a
-    record of its own.
+    """A `SyncSource` over documents that are all available at once, such as those of a file: each
+    is a record of its own.
 
     `documents` returns (collection, document) in the same order each time, and raises SourceError
     or ConfigError. It is called once for each sync."""

@@ -2,7 +2,7 @@
 
 The rates lie between those of today's tokenizers of large models (o200k, DeepSeek, Tekken, XLM-R),
 nearer to the one that makes most tokens: a prompt that is too long is refused as a whole. Older
-tokenizers make two or three times as many of other scripts than Latin.
+tokenizers make two or three times as many for scripts other than Latin.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import re
 
 # Characters of one token.
 LATIN, ALPHABETIC, CJK = 3.5, 2.2, 1.2
-# Tokens that some characters cost beside: é, A, and those of two code units, such as emoji.
+# Additional tokens of some characters: é, A, and those of two code units, such as emoji.
 ACCENT, CAPITAL, WIDE = 1.0, 0.1, 1.0
 _CJK = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\uac00-\ud7af]")
 _NUMBER_OR_SIGN = re.compile(r"\d{1,2}|[^\w\s]")

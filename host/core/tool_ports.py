@@ -1,5 +1,5 @@
-"""The ports of tools: `Toolkit` is the extension point, `Collections`, `Models` and `Progress` are
-what a tool reaches, all of them through the `ToolScope` of a call.
+"""The ports of tools: `Toolkit` is the extension point; `Collections`, `Models` and `Progress` are
+the services that a tool gets, in the `ToolScope` of its call.
 
 They know no engine: built-in toolkits and those of plug-ins use the same ones.
 """
@@ -15,7 +15,7 @@ from groundhook.host.core.types.tools import Tool
 from groundhook.host.core.types.turn import Message, Usage
 from groundhook.host.core.types.uses import JsonReply
 
-if TYPE_CHECKING:  # an app without toolkits needs none of these
+if TYPE_CHECKING:  # not imported at run time: an app without toolkits does not need them
     from groundhook.host.core.sync_source import SyncSource
     from groundhook.host.core.types.collection_queries import (
         CollectionAnswer,
@@ -71,7 +71,7 @@ class Collections(Protocol):
         owner: Owner = "tenant",
     ) -> PutReport:
         """Add documents, each in place of the one with the same id and tenant; unchanged ones cost
-        a hash. What is wrong with single documents is in the report. For a tool `tenant` of the
+        a hash. The report has the problems of single documents. For a tool `tenant` of the
         documents is set by the host; in a sync it is what the documents have."""
         ...
 
@@ -122,7 +122,7 @@ class Models(Protocol):
 
 class Progress(Protocol):
     """Reports how far a call is: an event of the turn, a line of the command line, a notification
-    of MCP. Outside of any door that shows it, nothing happens."""
+    of MCP. If nothing shows progress, the call has no effect."""
 
     async def __call__(self, kind: str = "tool_progress", /, **data: Any) -> None:
         """Send an event. `kind` is the type of the event: `tool_progress` with `done` (a number),

@@ -1,8 +1,8 @@
 """The trace of a turn: `with span("search", label=…) as node:` opens a step under the surrounding
 one; `open_span(…)` opens a step without a block, which `close` ends.
 
-Parents are found through a context variable, which tasks inherit; nothing that the run depends on
-travels in it. Without a recorder a span is not reported and costs almost nothing.
+Parents are found through a context variable, which tasks inherit; the run does not depend on it.
+Without a recorder a span is not reported and costs almost nothing.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ _recorder: ContextVar[Recorder | None] = ContextVar("recorder", default=None)
 _here: ContextVar[str] = ContextVar("here", default="")
 
 
-# Takes the steps of turns and tool calls by their id, beside the events that report them.
+# Receives the steps of turns and tool calls by their id, beside the events that report them.
 Export = Callable[[str], Callable[[TraceNode], None]]
 
 

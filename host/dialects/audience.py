@@ -1,4 +1,5 @@
-"""Who reads a turn, and what of each event they may see. Pure; every dialect uses it."""
+"""The reader of a turn, and the part of each event that they may see. Pure; every dialect uses
+it."""
 
 from __future__ import annotations
 

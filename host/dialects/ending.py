@@ -16,8 +16,8 @@ from groundhook.host.core.types.events import (
 
 
 def ending(events: Iterable[Event], code: str, message: str) -> list[Event]:
-    """Return the `error` and the `stream_end` that complete a log which broke off: the text and
-    the citations that it has are kept. A complete log gets none."""
+    """Return the `error` and the `stream_end` that complete a log which broke off, with its text
+    and citations; nothing for a complete log."""
     text: list[str] = []
     citations: dict[str, Cited] = {}
     last: Event | None = None

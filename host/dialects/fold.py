@@ -1,7 +1,6 @@
-"""Folds: pure functions from the events of a turn to what one kind of client reads.
-
-A fold has a state and no other memory, so a stream that is resumed or read twice has the same
-pieces, whatever the events arrive in.
+"""Folds: pure functions from the events of a turn to the messages for one kind of client. A fold
+depends on its state alone, so a stream that is resumed or read twice has the same pieces, in
+whatever groups the events arrive.
 """
 
 from __future__ import annotations

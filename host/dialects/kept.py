@@ -1,8 +1,7 @@
-"""What is kept of a turn: a fold over its events, and events that show the same again. Pure.
-
-What was kept shows what was shown live: `kept(events_of(kept(log))) == kept(log)` for any log, also
-for one that breaks off. Omitted are the trace, the passages of what was found and not cited, and
-the moment of each event.
+"""The stored form of a turn: a fold over its events, and the events that show it again. Pure. The
+stored turn shows the same as the live one: `kept(events_of(kept(log))) == kept(log)` for any log,
+also for one that breaks off. Omitted are the trace, the passages of what was found and not cited,
+and the moment of each event.
 """
 
 from __future__ import annotations
@@ -55,7 +54,7 @@ class Keeping:
 
 
 def kept(events: Iterable[Event]) -> KeptAnswer:
-    """Return what is kept of a turn."""
+    """Return the stored form of a turn."""
     state = Keeping()
     for event in events:
         state = step(state, event)

@@ -31,7 +31,7 @@ class Numbers:
 
 
 def shown(seen: CitationSeen, number: int, style: CitationStyle, url: str) -> str:
-    """Return what the client reads in the place of a marker."""
+    """Return the text that replaces a marker."""
     if style == "markers":
         return seen.marker
     if style == "none":

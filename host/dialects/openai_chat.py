@@ -47,8 +47,8 @@ TEXTS = frozenset({"text", "markdown"})  # types of messages of hooks that are s
 
 @dataclass(frozen=True)
 class Sent:
-    """What the client has so far. `label` is shown in the place of `marker`, whose text comes
-    next; `open` are searches and tools under way, `finish` is set when the answer is complete."""
+    """The state of the fold. `label` is shown in the place of `marker`, whose text comes next;
+    `open` are searches and tools under way, `finish` is set when the answer is complete."""
 
     length: int = 0
     numbers: Numbers = Numbers()

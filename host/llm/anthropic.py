@@ -239,7 +239,7 @@ class AnthropicConnector:
 
         options = self._spec.options
         return anthropic.AsyncAnthropic(
-            api_key=self._key or NO_KEY,  # which keeps the SDK from reading the environment
+            api_key=self._key or NO_KEY,  # set, so that the SDK does not read the environment
             base_url=options.host or ANTHROPIC,
             timeout=httpx2.Timeout(options.timeout, read=None, pool=None),
             max_retries=0,

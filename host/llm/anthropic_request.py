@@ -16,7 +16,7 @@ from groundhook.host.core.types.turn import Message
 from groundhook.host.llm.layout import SYSTEM, arranged
 from groundhook.host.llm.request import visible
 
-MAX_TOKENS = 4096  # of an answer, where nothing sets them: the API requires a number
+MAX_TOKENS = 4096  # of an answer without a configured limit: the API requires one
 # Tokens of thinking for `reasoning_effort`; the API's least is 1024.
 THINKING = {"minimal": 1024, "low": 2048, "medium": 8192, "high": 16384}
 _DATA = re.compile(r"data:(?P<type>[\w./+-]+);base64,(?P<data>.*)", re.DOTALL)
@@ -133,7 +133,7 @@ def _tool_use(call: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _needs_thought(turns: Blocks) -> bool:
-    """Return whether a call of a tool has no thinking before it, where the API would want some."""
+    """Return whether a tool call lacks the thinking before it that the API requires."""
     return any(
         any(block["type"] == "tool_use" for block in turn["content"])
         and turn["content"][0]["type"] not in ("thinking", "redacted_thinking")

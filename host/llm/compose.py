@@ -1,4 +1,4 @@
-"""Write an answer made of quotations: Markdown, with a citation after every passage. Other modules
+"""Writes an answer of quotations: Markdown, with a citation after every passage. Other modules
 choose the quotations."""
 
 from __future__ import annotations

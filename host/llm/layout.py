@@ -1,9 +1,9 @@
 """Arrange the messages of a call in the order and the roles that chat templates accept. Pure.
 
-Chat templates of self-hosted models raise on a second system message, on a system message that is
-not first, on a conversation that the assistant begins, and on two messages of one role in a row;
-the endpoint then answers 400. Arranged messages have at most one system message, which is the
-first, then begin with the user, and have no two user or assistant messages in a row.
+Chat templates of self-hosted models fail on a second system message, a system message that is not
+first, a conversation that the assistant begins, and two messages of one role in a row; the endpoint
+then answers 400. Arranged messages have at most one system message, which is the first, then begin
+with the user, and have no two user or assistant messages in a row.
 """
 
 from __future__ import annotations

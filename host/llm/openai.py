@@ -79,7 +79,7 @@ class OpenAIConnector:
         self._refused: set[str] = set()  # options that later requests leave out
         self._tls: ssl.SSLContext | None = None
         self._window = 0
-        self._window_until = 0.0  # on the monotonic clock: when to ask for it again
+        self._window_until = 0.0  # when to request it again, on the monotonic clock
 
     @property
     def window(self) -> int | None:
@@ -141,7 +141,8 @@ class OpenAIConnector:
             yield reader.finished()
 
     async def _begin(self, client: AsyncOpenAI, call: ModelCall) -> _Begun:
-        """Try until the first token arrives. Each failed try is a step of the trace."""
+        """Send the request until the first token arrives. Each failed attempt is a step of the
+        trace."""
         tries = self._spec.options.retries + 1
         for number in range(1, tries + 1):
             try:

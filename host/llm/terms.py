@@ -16,8 +16,8 @@ _UNSPACED = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\uac00-\ud7af\u
 _HEBREW = re.compile(r"^[\u05d0-\u05ea\"״׳']+$")
 _ARABIC = re.compile(r"^[\u0621-\u064a]+$")
 
-# Words without a topic. Questions have many of them, and among a few sentences their rarity means
-# nothing.
+# Words without a topic. Questions have many of them, and their rarity among a few sentences is
+# meaningless.
 _STOP = """
 a an the and or but if then than so as of at by for from in into on onto to with without about over
 under between

@@ -1,7 +1,6 @@
-"""The window of a model as its endpoint reports it.
-
-Servers that people run themselves report it, each in its own way: vLLM and several providers in the
-list of models, llama.cpp in `/props`, Ollama in `/api/show`. OpenAI's own endpoint does not.
+"""The window of a model as its endpoint reports it. Self-hosted servers report it, each in its own
+way: vLLM and several providers in the list of models, llama.cpp in `/props`, Ollama in `/api/show`.
+OpenAI's own endpoint does not.
 """
 
 from __future__ import annotations
@@ -42,7 +41,8 @@ async def reported_window(fetch: Fetch, host: str, model: str) -> int:
 
 
 def _entry(models: Any, model: str) -> Mapping[str, Any]:
-    """Return what a list of models has about one; about its only one under another name."""
+    """Return the entry for a model in a list of models, or the only entry, which may have another
+    name."""
     entries = [_mapping(entry) for entry in _list(_mapping(models).get("data"))]
     named = [entry for entry in entries if entry.get("id") in (model, f"{model}:latest")]
     return (named or (entries if len(entries) == 1 else [{}]))[0]

@@ -39,7 +39,7 @@ class Evidence:
 
     @property
     def is_not_mcp(self) -> bool:
-        """Whether the program evidently does not speak the protocol."""
+        """Whether the program evidently does not use the protocol."""
         return not self.connected and self.invalid_lines >= MAX_INVALID_LINES
 
     def details(self) -> str:

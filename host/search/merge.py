@@ -20,7 +20,7 @@ PRIORITY: dict[Source, int] = {"user": 0, "hook": 1, "auto": 2}
 
 
 class Entry(NamedTuple):
-    """An item in the pool with the numbers that rank it, and the reason if it was dropped."""
+    """An item in the pool with the numbers that rank it; a dropped one has the reason."""
 
     item: Item
     source: Source

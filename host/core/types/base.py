@@ -16,7 +16,7 @@ from groundhook.host.core.errors import suggestion
 Model = TypeVar("Model", bound=BaseModel)
 Listed = TypeVar("Listed")
 
-MOST_ENTRIES = 1000  # entries of a list or mapping that hooks fill
+MOST_ENTRIES = 1000  # entries of a list or mapping that a hook may return
 MOST_UNKNOWN = 20  # unknown keys that a report names
 # steps of a path; deeper keys go to pydantic unchecked, which has a limit of its own
 DEEPEST = 60
@@ -36,8 +36,8 @@ class _First(FailFast):
         return hash(self.fail_fast)
 
 
-# For mappings and lists that a script fills: a hundred thousand wrong entries would be as many
-# errors, and block the event loop for seconds.
+# For mappings and lists from scripts: a hundred thousand wrong entries would give as many errors,
+# and block the event loop for seconds.
 FEW = BeforeValidator(_few)
 Few = Annotated[Listed, _First(), FEW]
 
@@ -75,7 +75,7 @@ def unvalidated(model: type[Model], fields: dict[str, Any], fields_set: set[str]
 
 
 _new = object.__new__
-_set = object.__setattr__  # a frozen model refuses its own
+_set = object.__setattr__  # a frozen model refuses to set its attributes
 
 
 def well_formed(value: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Kept conversations: chats, their messages in branches, and what is kept of an answer.
+"""Kept conversations: chats, their messages in branches, and the stored parts of an answer.
 
 Times are whole milliseconds since 1970.
 """
@@ -21,7 +21,7 @@ ENDED: tuple[TurnState, ...] = ("done", "failed", "stopped", "lost")
 
 @dataclass(frozen=True)
 class Owner:
-    """Whom chats belong to. Without a user they belong to all callers of the tenant without a user
+    """The owner of chats. Without a user they belong to all callers of the tenant without a user
     id, who need the chat's id, which cannot be guessed."""
 
     tenant: str = ""
@@ -29,7 +29,7 @@ class Owner:
 
     @classmethod
     def of(cls, identity: Identity) -> Self:
-        """Return the owner of what this identity keeps."""
+        """Return the owner of the chats of this identity."""
         return cls(identity.tenant_id, identity.user_id)
 
 
@@ -47,7 +47,7 @@ class KeptCitation(Value):
 
 
 class KeptSearch(Value):
-    """A search of a turn, and what it found, without the passages."""
+    """A search of a turn with its results, without the passages."""
 
     search_id: str
     source: Source
@@ -111,7 +111,7 @@ class KeptAnswer(Value):
 
 
 class Feedback(Value):
-    """What a reader thinks of an answer."""
+    """A reader's feedback on an answer."""
 
     rating: Literal[-1, 0, 1] = 0
     comment: str = Field(default="", max_length=10_000)

@@ -1,5 +1,5 @@
-"""Questions to collections and their answers, as toolkits put and get them: the values of
-`host.core.ports.Collections`."""
+"""Questions of toolkits to collections, and the answers: the values of
+`host.core.tool_ports.Collections`."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from groundhook.host.core.types.fields import Fields
 from groundhook.host.core.types.search import FacetCount, TotalIs
 from groundhook.host.core.types.turn import Identity
 
-# Whose documents of a collection a request may see. `app`: the collection has no `tenant_field`.
+# The owner of the documents that a request may see. `app`: the collection has no `tenant_field`.
 # The others need one: its values are `partition(identity, owner)`.
 Owner = Literal["app", "tenant", "team", "user"]
 
 
 def partition(identity: Identity, owner: Owner) -> str:
-    """Return the value of a collection's `tenant_field` for the documents of an identity: "" for
-    `app`, the tenant's id for `tenant`, `<tenant>/team/<team>` and `<tenant>/user/<user>` for the
-    others, so that users of two tenants with one id stay apart; the ids are percent-encoded.
-    Returns "" as well if the identity lacks that part: callers refuse it before."""
+    """Return the value of a collection's `tenant_field` for an identity's documents: "" for `app`,
+    the tenant's id for `tenant`, `<tenant>/team/<team>` and `<tenant>/user/<user>` for the others,
+    so that users of two tenants with one id stay apart; the ids are percent-encoded. Returns "" if
+    the identity lacks that part; callers refuse such a request first."""
     match owner:
         case "app":
             return ""
@@ -34,7 +34,7 @@ def partition(identity: Identity, owner: Owner) -> str:
 
 
 def _part(identity: Identity, owner: str, id: str) -> str:
-    """Slashes within ids are escaped, so that no two owners have one value."""
+    """Slashes within ids are escaped, so that two owners never have the same value."""
     return f"{quote(identity.tenant_id, safe='')}/{owner}/{quote(id, safe='')}" if id else ""
 
 
@@ -100,7 +100,7 @@ class CollectionAnswer:
 
 @dataclass(frozen=True, kw_only=True)
 class CollectionDocument:
-    """A document as it is put, and as it is read again: `text` letter for letter.
+    """A document as it is put, and as it is read again with exactly the same `text`.
 
     `fields` are those that the collection declares. `tenant` is the value of the collection's
     `tenant_field` (`partition`), "" for a collection without one; it counts in a sync only: for a
@@ -116,8 +116,8 @@ class CollectionDocument:
 
 @dataclass(frozen=True, kw_only=True)
 class PutReport:
-    """The outcome of putting documents: how many were new, replaced or unchanged, and what was
-    wrong with those that were not stored, by id."""
+    """The outcome of putting documents: how many were new, replaced or unchanged, and the problems
+    of those that were not stored, by id."""
 
     added: int = 0
     replaced: int = 0

@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 
 LONGEST_FORMAT = (
-    80  # characters: so much of an answer can be held back while it may become a marker
+    80  # characters of a marker, and so of the text that is held back while it may become one
 )
 # Invisible characters that `str.isprintable` accepts: joiners, fillers, variation selectors.
 _UNSEEN = re.compile(

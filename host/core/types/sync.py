@@ -1,4 +1,4 @@
-"""Values of a sync: how a toolkit's sync is set, how far one is, and what became of it."""
+"""Values of a sync: its settings, its progress, and its result."""
 
 from __future__ import annotations
 
@@ -48,7 +48,8 @@ class SyncSettings(Value):
 
 @dataclass(frozen=True, kw_only=True)
 class SyncProgress:
-    """How far a sync is: `done` of `total` records were read (`total` is the source's count)."""
+    """The progress of a sync: `done` of `total` records were read (`total` is the source's
+    count)."""
 
     toolkit: str
     mode: SyncMode
@@ -79,7 +80,7 @@ class SyncReport:
 
 @dataclass(frozen=True, kw_only=True)
 class SyncStatus:
-    """What is known of a toolkit's syncs. Moments are ISO 8601 in UTC, "" if there was none.
+    """The state of a toolkit's syncs. Moments are ISO 8601 in UTC, "" if there was none.
     `listed_at` is the last complete listing, `interrupted`: the last sync did not end, and the next
     one continues it; `running` is the process that syncs at this moment, 0 if none does; `every` is
     the time between two syncs of a host that stays open."""

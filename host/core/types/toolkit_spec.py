@@ -1,4 +1,4 @@
-"""The content of `*.toolkit.yao`: a toolkit, and what its type is made from."""
+"""The content of `*.toolkit.yao`: a toolkit and the settings of its type."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Tools: how one is defined, who may use it, and the outcome of a call. Every door (the model of a
-turn, hooks, Python, the command line, MCP, HTTP) offers the same `Tool` and returns the same
-`ToolOutcome`."""
+"""Tools: their definition, the requests that may use them, and the outcome of a call. Every door
+(the model of a turn, hooks, Python, the command line, MCP, HTTP) offers the same `Tool` and returns
+the same `ToolOutcome`."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ IdentityPart = Literal["user", "team", "tenant"]
 @dataclass(frozen=True, kw_only=True)
 class Needs:
     """The requests that may use a tool. It is enforced before `run` is called: a request that lacks
-    something gets NotPermitted, and nothing else happens.
+    a part gets NotPermitted, and nothing else happens.
 
     `identity`: the parts of the identity that must be set, each with the word that messages use for
     it: `{"tenant": "institution"}`, or `("user", "tenant")` for their own names. `scopes`: words of
@@ -86,9 +86,9 @@ class Tool:
 
 @dataclass(frozen=True, kw_only=True)
 class ToolInfo:
-    """A tool as doors describe it. `name` is the offered one, `canonical` is
-    `<toolkit>.<tool>`, or `<tool>` for a tool of the host, or `<server>.<tool>` for one of an MCP
-    server. `parameters` and `output` are JSON Schemas; `output` is None if it is not known."""
+    """The description of a tool, the same for all callers. `name` is the offered one, `canonical`
+    is `<toolkit>.<tool>`, or `<tool>` for a tool of the host, or `<server>.<tool>` for one of an
+    MCP server. `parameters` and `output` are JSON Schemas; `output` is None if it is not known."""
 
     name: str
     canonical: str
@@ -115,7 +115,7 @@ ToolErrorCode = Literal[
     "service",
     "failed",
 ]
-# Errors of these codes are about the request, and say nothing of what is behind the app.
+# Errors of these codes are about the request, and reveal nothing about the services behind the app.
 ABOUT_THE_REQUEST: tuple[ToolErrorCode, ...] = (
     "wrong_arguments",
     "unknown_tool",
