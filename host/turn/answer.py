@@ -38,8 +38,9 @@ from groundhook.host.core.types.search import Item
 from groundhook.host.core.types.tools import ToolOutcome
 from groundhook.host.core.types.turn import Completion, Message, Usage
 from groundhook.host.turn.message_parts import result_part
+from groundhook.host.turn.offers import ScopeOf
 from groundhook.host.turn.tool_text import for_model
-from groundhook.host.turn.tools import ScopeOf, Toolbox, parse_arguments
+from groundhook.host.turn.tools import Toolbox, parse_arguments
 
 LENGTH = "length"  # finish_reason of an answer that reached the token limit
 CUT_WARNING = {

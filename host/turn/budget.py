@@ -1,8 +1,8 @@
 """Fits a prompt into the context of a model. Pure.
 
-The prompts and the question always stay. Sources come next, by rank, then the history, from the
-newest: what does not fit is omitted from the history first, the oldest exchange first; then the
-passages are shortened, and then left out, the last one first.
+The prompts and the question always stay. If the rest does not fit, exchanges of the history are
+omitted first, the oldest one first; then the passages are shortened; then sources are omitted, the
+last one first.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from groundhook.host.core.types.turn import Message
 from groundhook.host.llm.layout import last_user
 from groundhook.host.turn.prompt import Prompt
 
-MESSAGE_TOKENS = 4  # what a message costs beside its text
+MESSAGE_TOKENS = 4  # of a message, beside its text
 ANSWER_TOKENS = 1024  # room for an answer without a limit, at most a quarter of the context
 LENGTHS = (3000, 1500, 750, 400)  # characters of a passage, tried in this order
 SYSTEM = ("system", "developer")
@@ -28,8 +28,8 @@ Build = Callable[[Sequence[Item], Sequence[Message]], Prompt]
 
 @dataclass(frozen=True)
 class Fitted:
-    """A prompt, and what it lacks: the `omitted` messages of the history, sources, and the rest of
-    passages that are longer than `passage_characters` (0: none was shortened)."""
+    """A prompt and its omissions: the `omitted` messages of the history, a number of sources, and
+    the text of passages beyond `passage_characters` (0: none was shortened)."""
 
     prompt: Prompt
     tokens: int
@@ -39,12 +39,12 @@ class Fitted:
 
     @property
     def messages_omitted(self) -> int:
-        """The number of messages of the history that it lacks."""
+        """The number of omitted messages of the history."""
         return len(self.omitted)
 
     @property
-    def lacks(self) -> str:
-        """What was shortened or left out, for people; "" when nothing was."""
+    def omissions(self) -> str:
+        """The omissions in words; "" without any."""
         parts = (
             (self.messages_omitted, f"{self.messages_omitted} messages of the history omitted"),
             (self.passage_characters, f"passages cut to {self.passage_characters} characters"),

@@ -33,8 +33,11 @@ from groundhook.host.turn.summary import with_summary
 
 FITS_ANYWHERE = 4000  # characters of a prompt
 
+# Composes a prompt within so many tokens (None: no limit).
+Compose = Callable[[int | None], Fitted]
 
-def room_for_messages(run: AssistantRun, tooling: Tooling) -> int | None:
+
+def tokens_for_messages(run: AssistantRun, tooling: Tooling) -> int | None:
     """Return the tokens for the messages in the smallest window of the turn's models; None when no
     window is known."""
     app, known = run.runtime.app, []
@@ -57,46 +60,46 @@ def _learned(connector: Connector) -> int:
 
 @asynccontextmanager
 async def learning_windows(run: AssistantRun, prompt: Prompt) -> AsyncIterator[None]:
-    """Ask the endpoints of the turn's models for their windows while the block runs, so that no
-    turn waits for it: what they report holds from the next turn on. A prompt that fits into every
-    window gives no reason to ask."""
-    asked = []
+    """Request the unknown windows of the turn's models from their endpoints while the block runs.
+    No turn waits for the answers, which later turns use. A short prompt fits into every window, so
+    none is requested."""
+    unknown: list[LearnsWindow] = []
     is_long = sum(len(message.text) for message in prompt.messages) > FITS_ANYWHERE
     for id in run.connectors if is_long else ():
         with suppress(HostError):
             connector = run.connector(id)
             if isinstance(connector, LearnsWindow) and connector.window is None:
-                asked.append(connector)
-    if not asked:
+                unknown.append(connector)
+    if not unknown:
         yield
         return
     async with anyio.create_task_group() as tasks:
-        for connector in asked:
-            tasks.start_soon(connector.learn_window)
+        for endpoint in unknown:
+            tasks.start_soon(endpoint.learn_window)
         yield
         tasks.cancel_scope.cancel()
 
 
-async def report_lacks(run: AssistantRun, fitted: Fitted) -> None:
-    """Report what was omitted of a prompt that did not fit: in the trace, and as one warning."""
-    if not fitted.lacks:
+async def report_omissions(run: AssistantRun, fitted: Fitted) -> None:
+    """Report the omissions of a prompt that did not fit, in the trace and as one warning."""
+    if not fitted.omissions:
         return
-    with span("context", fitted.lacks, **fitted.figures()):
+    with span("context", fitted.omissions, **fitted.figures()):
         pass
-    message = f"the prompt was cut to the context of the model: {fitted.lacks}"
+    message = f"the prompt was cut to the context of the model: {fitted.omissions}"
     hint = "options.context_tokens of the connector, history.tokens, search.rerank.top_k"
     await run.channel.send(Warned(code="context_shortened", message=message, hint=hint))
 
 
-def prompts_of(
+def prompt_composer(
     run: AssistantRun,
     created: CreateReturn | None,
     pooled: Pool,
     tooling: Tooling,
     summary: str = "",
-) -> Callable[[int | None], Fitted]:
-    """Return what makes the prompt for the model within a number of tokens: the assistant's
-    prompts, the conversation, with a summary of what was before it, and the sources.
+) -> Compose:
+    """Return a function that composes the prompt within a number of tokens: the assistant's
+    prompts, the conversation, with a summary of the messages before it, and the sources.
 
     Messages that Create returned replace the conversation when a user message is among them, else
     they are context in front of the last user message. A hook that returns messages and turns the
@@ -133,7 +136,7 @@ def prompts_of(
             failed = all(result.error for result in run.results)
             sources = SEARCH_FAILED if failed else NOTHING_FOUND
         how_to_cite = instructions(citation, tools=cites) if sources or cites else ""
-        told = with_summary(conversation, summary)
-        return build_prompt(prompts, told, sources, how_to_cite)
+        summarised = with_summary(conversation, summary)
+        return build_prompt(prompts, summarised, sources, how_to_cite)
 
     return partial(fit, build, items, conversation)

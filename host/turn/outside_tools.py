@@ -20,14 +20,16 @@ from groundhook.host.core.types.events import Event, ToolResult, ToolStart, Warn
 from groundhook.host.core.types.tools import ToolInfo, ToolOutcome
 from groundhook.host.turn.context import Request, RunContext, Runtime, search_scope
 from groundhook.host.turn.grants import Listing
+from groundhook.host.turn.offers import Offer
 from groundhook.host.turn.package_tools import RunOf, package_offers
 from groundhook.host.turn.run import AssistantRun
+from groundhook.host.turn.server_tools import server_tools
 from groundhook.host.turn.services.scripts import call_script
 from groundhook.host.turn.services.tools import outside, process_offers
 from groundhook.host.turn.stream import call_assistant
 from groundhook.host.turn.tool_scopes import ToolScopes
 from groundhook.host.turn.toolkits import Listed
-from groundhook.host.turn.tools import Offer, Toolbox, server_tools
+from groundhook.host.turn.tools import Toolbox
 
 
 @dataclass(frozen=True)

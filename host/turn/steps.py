@@ -12,9 +12,10 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 import anyio
@@ -49,10 +50,11 @@ from groundhook.host.search.merge import Pool
 from groundhook.host.turn.answer import Tooling
 from groundhook.host.turn.budget import prompt_tokens
 from groundhook.host.turn.composing import (
+    Compose,
     learning_windows,
-    prompts_of,
-    report_lacks,
-    room_for_messages,
+    prompt_composer,
+    report_omissions,
+    tokens_for_messages,
 )
 from groundhook.host.turn.content import user_data
 from groundhook.host.turn.prompt import (
@@ -79,12 +81,12 @@ class _Hooks:
 
 
 async def run_steps(run: AssistantRun) -> Delegation | None:
-    """Run the steps of `run.package`. Returns the delegation when a hook delegates the turn, else
-    None. Raises HostError for whatever ends the turn; a failed model does not raise, its error is
-    sent as an event."""
+    """Run the steps of `run.package`. Returns the delegation if a hook delegates the turn, else
+    None. Raises HostError for an error that ends the turn; the error of a failed model does not
+    raise and is sent as an event."""
     await _send_warnings(run)
     if len(run.request.messages) > 1:
-        # Imported here because a question without others before it stands alone.
+        # Imported here because the first question of a conversation is never a follow-up.
         from groundhook.host.turn.rewriting import rewrite_question
 
         await rewrite_question(run)
@@ -94,33 +96,13 @@ async def run_steps(run: AssistantRun) -> Delegation | None:
             return created.delegate
         connector = Fallback(run.connectors, run.connector, run.searcher.scope.warn)
         pooled = await _search_and_start_servers(run, created)
-        options, loop = run.settings.options, run.settings.mcp.options
-        fence = run.runtime.fixed.token(8)
-        tooling = Tooling(
-            toolbox=await tools_of(run),
-            scope_of=scopes_of(run),
-            rounds=options.tool_rounds if loop.max_turn is None else loop.max_turn,
-            loop=loop.tool_loop,
-            result_bytes=options.tool_result_kb * 1024,
-            fence=fence,
-            ask_to_cite=run.settings.search.citation.auto_inject_prompt,
-        )
-        fitted_to = prompts_of(run, created, pooled, tooling)
-        fitted = fitted_to(room := room_for_messages(run, tooling))
-        if summary := await summarised(run, fitted.omitted):
-            fitted_to = prompts_of(run, created, pooled, tooling, summary)
-            fitted = fitted_to(room)
-        await report_lacks(run, fitted)
-        prompt, error = fitted.prompt, None
+        tooling = await _tooling(run)
+        compose, prompt = await _composed(run, created, pooled, tooling)
+        error: HostError | None = None
         if not _is_done_by_hook(run, created):
+            stream = partial(_stream_answer, run, connector, pooled, tooling)
             with _timed(run, "model"):
-                error = await _answer(run, connector, prompt, pooled, tooling)
-                if isinstance(error, ModelContextExceeded) and not run.answer.has_begun:
-                    shorter = fitted_to(prompt_tokens(prompt.messages) // 2)
-                    if shorter.lacks:
-                        await report_lacks(run, shorter)
-                        prompt = shorter.prompt
-                        error = await _answer(run, connector, prompt, pooled, tooling)
+                prompt, error = await _answer(run, compose, prompt, stream)
         try:
             with _timed(run, "next"):
                 run.returned = await _next(run, hooks, prompt.conversation, error)
@@ -131,6 +113,35 @@ async def run_steps(run: AssistantRun) -> Delegation | None:
     if delegation is None:
         await _report_model_error(run, error)
     return delegation
+
+
+async def _tooling(run: AssistantRun) -> Tooling:
+    """Return the tools that the model may call, and the settings of their calls."""
+    options, loop = run.settings.options, run.settings.mcp.options
+    fence = run.runtime.fixed.token(8)
+    return Tooling(
+        toolbox=await tools_of(run),
+        scope_of=scopes_of(run),
+        rounds=options.tool_rounds if loop.max_turn is None else loop.max_turn,
+        loop=loop.tool_loop,
+        result_bytes=options.tool_result_kb * 1024,
+        fence=fence,
+        ask_to_cite=run.settings.search.citation.auto_inject_prompt,
+    )
+
+
+async def _composed(
+    run: AssistantRun, created: CreateReturn | None, pooled: Pool, tooling: Tooling
+) -> tuple[Compose, Prompt]:
+    """Compose the prompt within the model's window. Returns the composer too, for a shorter one."""
+    most_tokens = tokens_for_messages(run, tooling)
+    compose = prompt_composer(run, created, pooled, tooling)
+    fitted = compose(most_tokens)
+    if summary := await summarised(run, fitted.omitted):
+        compose = prompt_composer(run, created, pooled, tooling, summary)
+        fitted = compose(most_tokens)
+    await report_omissions(run, fitted)
+    return compose, fitted.prompt
 
 
 async def _report_model_error(run: AssistantRun, error: HostError | None) -> None:
@@ -159,7 +170,7 @@ async def _send_warnings(run: AssistantRun) -> None:
 
 
 async def _create_and_user_data(run: AssistantRun, hooks: _Hooks | None) -> CreateReturn | None:
-    """Run the Create hook while the user's own data is searched. Raises HookError where
+    """Run the Create hook while the user's own data is searched. Raises HookError if
     `hooks.on_error` is `fail`."""
     data = user_data(run.request.messages, run.question)
     if hooks is None:
@@ -177,6 +188,7 @@ async def _create_and_user_data(run: AssistantRun, hooks: _Hooks | None) -> Crea
 
 
 async def _adopt(run: AssistantRun, created: CreateReturn) -> None:
+    """Apply the settings that Create returned, with a warning for each unknown key."""
     _refuse_unknown_names(run, created)
     reported = run.unknown
     try:
@@ -211,8 +223,8 @@ def _refuse_unknown_names(run: AssistantRun, created: CreateReturn) -> None:
 
 
 def _is_done_by_hook(run: AssistantRun, created: CreateReturn | None) -> bool:
-    """Return whether a delegated step is done by the assistant's hook alone: neither its package
-    nor what Create returned names a model or has anything to say to one."""
+    """Return whether the assistant's hook alone does a delegated step: neither its package nor the
+    result of Create has a connector, a prompt or a message for a model."""
     if run.request.reply is None or run.package.hook is None or run.package.prompts:
         return False
     if created is not None and (
@@ -224,10 +236,28 @@ def _is_done_by_hook(run: AssistantRun, created: CreateReturn | None) -> bool:
 
 
 async def _answer(
-    run: AssistantRun, connector: Connector, prompt: Prompt, pooled: Pool, tooling: Tooling
+    run: AssistantRun,
+    compose: Compose,
+    prompt: Prompt,
+    stream: Callable[[Prompt], Awaitable[HostError | None]],
+) -> tuple[Prompt, HostError | None]:
+    """Stream the model's answer; if the model refuses the prompt as too long, that to a prompt of
+    half the size. Returns the prompt that was sent last, and the error if the model failed."""
+    error = await stream(prompt)
+    if isinstance(error, ModelContextExceeded) and not run.answer.has_begun:
+        shorter = compose(prompt_tokens(prompt.messages) // 2)
+        if shorter.omissions:
+            await report_omissions(run, shorter)
+            prompt = shorter.prompt
+            error = await stream(prompt)
+    return prompt, error
+
+
+async def _stream_answer(
+    run: AssistantRun, connector: Connector, pooled: Pool, tooling: Tooling, prompt: Prompt
 ) -> HostError | None:
-    """Stream the model's answer. Returns the error when the model failed; the text that arrived
-    before is sent and kept."""
+    """Stream the model's answer to a prompt. Returns the error if the model failed; the text that
+    arrived before is sent and kept."""
     options = run.settings.options
     toolbox = tooling.toolbox
     # A Next hook may expect another format than the JSON of a delegated step, and endpoints refuse
@@ -308,6 +338,7 @@ async def _open_hooks(run: AssistantRun) -> AsyncIterator[_Hooks | None]:
 
 @contextmanager
 def _timed(run: AssistantRun, step: str) -> Iterator[None]:
+    """Record the time of the block as that of a step, in milliseconds."""
     began = run.channel.elapsed_ms()
     try:
         yield

@@ -18,7 +18,7 @@ from groundhook.host.core.types.events import (
 )
 from groundhook.host.turn.completions import AppModels
 from groundhook.host.turn.context import Runtime
-from groundhook.host.turn.tools import Offer
+from groundhook.host.turn.offers import Offer
 
 _EVENTS: dict[str, type[ToolProgress | DocumentsSearchStarted | DocumentsSearchCompleted]] = {
     "tool_progress": ToolProgress,
@@ -48,7 +48,7 @@ class CallProgress:
 
 @dataclass(frozen=True)
 class ToolScopes:
-    """Makes the scopes of the calls of one request: `host.turn.tools.ScopeOf`. Warnings of a call
+    """Makes the scopes of the calls of one request: `host.turn.offers.ScopeOf`. Warnings of a call
     go into its outcome and to `scope.warn`."""
 
     runtime: Runtime

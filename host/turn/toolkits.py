@@ -20,7 +20,8 @@ from groundhook.host.core.tool_ports import Toolkit
 from groundhook.host.core.types.toolkit_listing import ListedToolkit, parse_listed_toolkits
 from groundhook.host.core.types.toolkit_spec import ToolkitSpec
 from groundhook.host.core.types.tools import Tool
-from groundhook.host.turn.tools import Offer, offer_of
+from groundhook.host.turn.offers import Offer
+from groundhook.host.turn.python_tools import offer_of
 
 ToolkitOf = Callable[[str], Toolkit]  # by full id; raises ConfigError, PluginError
 

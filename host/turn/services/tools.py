@@ -21,11 +21,13 @@ from groundhook.host.core.types.servers import ListedServer
 from groundhook.host.core.types.tools import ToolOutcome
 from groundhook.host.turn.chosen_tools import ChosenTools, missing_tool
 from groundhook.host.turn.grants import Listing
+from groundhook.host.turn.offers import Offer
 from groundhook.host.turn.package_tools import ProcessServer, RunOf, package_offers
 from groundhook.host.turn.run import AssistantRun
+from groundhook.host.turn.server_tools import server_tools
 from groundhook.host.turn.tool_scopes import ToolScopes
 from groundhook.host.turn.toolkits import Listed
-from groundhook.host.turn.tools import Offer, Toolbox, server_tools
+from groundhook.host.turn.tools import Toolbox
 
 
 async def tools_of(run: AssistantRun, toolkits: Sequence[Any] | None = None) -> Toolbox:
