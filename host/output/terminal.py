@@ -173,7 +173,7 @@ class Terminal:
             self._progress("done", f"{one_line(event.name)} ({took})")
 
     def _rewritten(self, node: TraceNode) -> None:
-        """Write a follow-up as it is searched, where that differs from what the user wrote."""
+        """Write the question that is searched for, if it differs from the user's."""
         searched = node.data.get("searched")
         if node.type == "rewrite" and searched and searched != node.data.get("question"):
             text = f"As a question of its own: {shortened(one_line(searched), SHOWN_QUERY)}"

@@ -1,8 +1,9 @@
 """Sends traces to an OTLP endpoint: one span for each step, with the attributes of OpenTelemetry's
 GenAI conventions, of OpenInference and of LangSmith. The one module that uses OpenTelemetry's SDK.
 
-Spans wait in a bounded queue, which a thread of the SDK sends; a turn never waits for it. What does
-not fit is dropped. Without `content` a span has no texts: no questions, answers, labels or errors.
+Spans wait in a bounded queue, which a thread of the SDK sends; a turn never waits for it. Spans
+beyond its size are dropped. Without `content` a span has no texts: no questions, answers, labels or
+errors.
 """
 
 from __future__ import annotations
@@ -81,7 +82,8 @@ _TOKENS = {
 
 
 class TraceExport:
-    """The export of an open host. Calling it with a turn's id returns what records its steps."""
+    """The export of an open host. Calling it with a turn's id returns a function that records its
+    steps."""
 
     def __init__(
         self, settings: TraceExportSettings, environment: Mapping[str, str], *, service: str
@@ -109,8 +111,8 @@ class TraceExport:
         return changed
 
     def close(self) -> None:
-        """Send what waits, for at most two seconds. Blocks."""
-        # The SDK waits for half a minute where the endpoint does not answer.
+        """Send the waiting spans, for at most two seconds. Blocks."""
+        # The SDK would wait for half a minute if the endpoint does not answer.
         closing = threading.Thread(target=self._provider.shutdown, daemon=True)
         closing.start()
         closing.join(LONGEST_CLOSE_S)

@@ -1,4 +1,4 @@
-"""Opens a storage: PostgreSQL where the app's settings have a URL, else a SQLite file."""
+"""Opens a storage: PostgreSQL if the app's settings have a URL, else a SQLite file."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def open_storage(
     noun: str,
     busy: tuple[str, int] | None = None,
 ) -> Iterator[Storage]:
-    """Open the place of the rows of `parts`; `noun` names it in errors. The first use makes it.
+    """Open the storage of the rows of `parts`; `noun` names it in errors. The first use makes it.
     `busy` is another setting for the wait for a locked file, and its value. Leaving closes every
     connection. Raises ConfigError for a URL that is none."""
     setting, busy_ms = busy or ("store.busy_ms", settings.busy_ms)

@@ -159,7 +159,7 @@ def _lock_id(name: str) -> int:
     return int.from_bytes(digest[:8], "big", signed=True)
 
 
-# A text of PostgreSQL has no NUL: it is kept as a private character and a digit.
+# PostgreSQL's text cannot contain NUL: it is stored as a private character and a digit.
 _ESCAPE = "\ue000"
 
 

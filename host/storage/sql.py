@@ -1,8 +1,8 @@
-"""The port of a place where rows are kept: a SQLite file or a PostgreSQL database.
+"""The port of a storage of rows: a SQLite file or a PostgreSQL database.
 
 Statements are written once, for both: `:name` for a value, `blob` and `bigint` as types, no
 function that only one of them has. A text may be any without half of a surrogate pair. A part of
-the host (the chats, the memory) declares its tables as a `Part`; parts may share a place.
+the host (the chats, the memory) declares its tables as a `Part`; parts may share a storage.
 """
 
 from __future__ import annotations
@@ -58,8 +58,8 @@ class Sql(Protocol):
 
 
 class Storage(Protocol):
-    """A place where rows are kept. Every call blocks, may come from any thread, and raises
-    StorageError. The first use makes the place and its tables."""
+    """A storage of rows. Every call blocks, may come from any thread, and raises StorageError. The
+    first use creates the file and the tables."""
 
     @property
     def writers(self) -> int:

@@ -74,7 +74,7 @@ class _Statements:
         return self._db.execute(sql, values).rowcount
 
     def lock(self, name: str, /) -> None:
-        """Nothing: a transaction that writes is alone."""
+        """Do nothing: a transaction that writes is alone."""
 
     def try_lock(self, name: str, /) -> bool:
         return True

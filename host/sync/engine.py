@@ -1,10 +1,9 @@
-"""Synchronise a toolkit's collections with a source: read its records part by part, put the
-documents of those that are new or changed, remove those that are gone.
-
-A sync that was interrupted anywhere goes on where it stopped. Only changes are read while the
-source proves that it can list them, and everything at least once a day. Records are removed only
-after a complete listing, and never more than a share of them without `force`. Whatever goes wrong,
-the documents of earlier syncs stay searchable.
+"""Synchronises a toolkit's collections with a source: reads its records part by part, puts the
+documents of new and changed ones, and removes those of records that no longer exist. An interrupted
+sync continues where it stopped. Only changes are read while the source proves that it can list
+them, and everything at least once a day. Records are removed only after a complete listing, and
+never more than a share of them without `force`. After any failure the documents of earlier syncs
+stay searchable.
 """
 
 from __future__ import annotations
@@ -56,10 +55,10 @@ class SyncEngine:
     def __init__(self, folder: Path, now: Clock) -> None:
         self._folder = folder
         self.now = now
-        self._read: dict[str, tuple[object, SyncStatus]] = {}  # as the file was then
+        self._read: dict[str, tuple[object, SyncStatus]] = {}  # for that state of the file
 
     async def status(self, toolkit: str) -> SyncStatus:
-        """Return what is known of a toolkit's syncs. Raises StorageError."""
+        """Return the state of a toolkit's syncs. Raises StorageError."""
         stamp = self._stamp()
         if toolkit not in self._read or self._read[toolkit][0] != stamp:
             self._read[toolkit] = stamp, await _in_thread(self._read_status, toolkit)
@@ -70,7 +69,7 @@ class SyncEngine:
             return state.status(toolkit)
 
     def _stamp(self) -> object:
-        """Return what differs after every change of the state."""
+        """Return a value that differs after every change of the state."""
         found = []
         for ending in ("", "-wal"):
             try:
@@ -92,8 +91,8 @@ class SyncEngine:
         progress: Progress | None = None,
     ) -> SyncReport:
         """Synchronise a toolkit. `full`: list everything from the beginning and put all documents
-        again; `force`: remove what is gone, however much it is. Raises SourceError, StorageError
-        (also if a sync of this toolkit is running), UsageError if too much is gone."""
+        again; `force`: remove all documents that no longer exist, however many. Raises SourceError,
+        StorageError (also if a sync of this toolkit is running), UsageError if too much is gone."""
         with alone(self._folder, toolkit), closing(self._state()) as state:
             sync = _Sync(
                 toolkit=toolkit,
@@ -161,7 +160,7 @@ class _Sync:
         )
         return self.report
 
-    # ---- what is read
+    # ---- reading
 
     def _resumable(self, past: Past) -> Run | None:
         run = past.run
@@ -176,7 +175,8 @@ class _Sync:
         return "changes" if await self.source.lists_changes(past.watermark, known) else "full"
 
     async def _begin(self, past: Past, mode: SyncMode) -> Run:
-        # Requested before anything is read: what changes meanwhile is read once more next time.
+        # Requested before the records are read: a record that changes meanwhile is read again next
+        # time.
         newest = await self.source.newest()
         at, identity = _moment(self.now()), self.source.identity
         return await _in_thread(self.state.begin, self.toolkit, identity, mode, newest, at)
@@ -204,7 +204,7 @@ class _Sync:
             if batch.last:
                 return batch.total
 
-    # ---- what is put
+    # ---- putting
 
     async def _put(self, run: Run, batch: SyncBatch) -> None:
         """Put the documents of a part's new and changed records, and enter the part as done."""
@@ -271,7 +271,7 @@ class _Sync:
         }
 
     def _failed(self, id: str, places: Places, reasons: Mapping[tuple[str, str], str]) -> bool:
-        """Note why documents of a record could not be added; return whether any could not."""
+        """Note the problems of a record's documents; return whether there are any."""
         wrong = [
             reasons[collection, document]
             for (collection, _), ids in places.items()
@@ -285,13 +285,13 @@ class _Sync:
             self.report = replace(self.report, failed=self.report.failed + 1, notes=notes)
         return bool(wrong)
 
-    # ---- what is removed
+    # ---- removing
 
     async def _remove_unseen(self, run: Run, total: int) -> None:
         """Remove the records that a complete listing did not have. Raises SourceMalformed for a
         listing that was not complete, UsageError if too many are gone."""
         seen = await _in_thread(self.state.seen, self.toolkit, run)
-        # Where a few are missing, it may be those that the index has and that were overlooked.
+        # The missing records may be ones that the index has and the listing skipped.
         unseen = await _in_thread(self.state.unseen, self.toolkit, run, twice=seen < total)
         if total - seen > max(FEW_MISSING, MISSING * total):
             await _in_thread(

@@ -52,7 +52,7 @@ def holder(folder: Path, toolkit: str) -> int:
     process = _read(path)
     if not process or not psutil.pid_exists(process):
         return 0
-    try:  # a process that was killed left its number, which another one may have by now
+    try:  # the number of a killed process, which another process may have now
         with path.open("r+", encoding="ascii") as file:
             portalocker.lock(file, portalocker.LOCK_SH | portalocker.LOCK_NB)
     except portalocker.LockException:

@@ -1,4 +1,4 @@
-"""Syncs of a host that stays open: each toolkit again when its time has come."""
+"""Scheduled syncs of a host that stays open."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ async def keep_synced(
     failed: Callable[[str], object],
     now: Clock,
 ) -> None:
-    """Sync toolkits, given with the seconds between two syncs (0: never), until it is cancelled. A
-    sync that fails is passed to `failed` and tried again after the same time."""
+    """Sync toolkits, given with the seconds between two syncs (0: never), until it is cancelled.
+    `failed` is called for a failed sync, which is tried again after the same time."""
 
     async def keep(toolkit: str, seconds: int) -> None:
         while True:

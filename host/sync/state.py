@@ -1,9 +1,9 @@
-"""The state of syncs in a SQLite file: what is known of each toolkit, its checkpoint, and its
-records with the documents that were made of them.
+"""The state of syncs in a SQLite file: for each toolkit its last syncs, its checkpoint, and its
+records with the documents made of them.
 
-A record's documents are entered before they are put into the index and removed after they left it,
-so that a process killed in between leaves none that nobody knows of. The file is readable by its
-owner only.
+A record's documents are entered before they are put into the index, and removed after they were
+removed there, so that the file has every document even if the process is killed in between. The
+file is readable by its owner only.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class Run:
 
 @dataclass(frozen=True, kw_only=True)
 class Past:
-    """What earlier syncs of a toolkit left. `run`: one that was interrupted."""
+    """The state that earlier syncs of a toolkit left. `run`: one that was interrupted."""
 
     source: str
     watermark: str
@@ -89,7 +89,7 @@ class SyncState:
             self._db = None
 
     def status(self, toolkit: str) -> SyncStatus:
-        """Return what is known of a toolkit's syncs; `running` is not set."""
+        """Return the state of a toolkit's syncs; `running` is not set."""
         if not self._path.exists():
             return SyncStatus(toolkit=toolkit)
         with self._transaction() as db:
@@ -112,7 +112,7 @@ class SyncState:
             )
 
     def past(self, toolkit: str) -> Past:
-        """Return what the next sync builds on."""
+        """Return the state that the next sync continues from."""
         with self._transaction() as db:
             row = db.execute(
                 "select source, watermark, listed_at, run, mode, position, begun_at,"
@@ -134,7 +134,7 @@ class SyncState:
         )
 
     def begin(self, toolkit: str, source: str, mode: SyncMode, watermark: str, at: str) -> Run:
-        """Enter that a sync begins, in place of an interrupted one."""
+        """Enter the beginning of a sync, in place of an interrupted one."""
         with self._transaction() as db:
             db.execute("insert or ignore into syncs (toolkit) values (?)", [toolkit])
             (number,) = db.execute(
@@ -227,7 +227,7 @@ class SyncState:
             )
 
     def succeed(self, toolkit: str, run: Run, at: str) -> None:
-        """Enter that a sync ended well."""
+        """Enter the successful end of a sync."""
         with self._transaction() as db:
             db.execute(
                 "update syncs set succeeded_at = ?, watermark = next_watermark, error = '',"
@@ -238,7 +238,7 @@ class SyncState:
             )
 
     def fail(self, toolkit: str, error: str, at: str, *, resumable: bool = True) -> None:
-        """Enter why a sync failed; the next one goes on where it stopped, if it can."""
+        """Enter the reason of a failed sync; the next one continues where it stopped, if it can."""
         with self._transaction() as db:
             db.execute("insert or ignore into syncs (toolkit) values (?)", [toolkit])
             db.execute(
@@ -281,7 +281,7 @@ class SyncState:
             (version,) = db.execute("pragma user_version").fetchone()
             if version > VERSION:
                 raise sqlite3.DatabaseError("it was written by a newer version of Groundhook")
-            # A power cut may lose the last entries; what they were about is then read once more.
+            # A power cut may lose the last entries; their records are then read again.
             db.executescript("pragma journal_mode = wal; pragma synchronous = normal;")
             if version < VERSION:
                 db.executescript(_SCHEMA)

@@ -1,5 +1,5 @@
-"""Makes the value that `turn()` returns in a test: a turn's events without values that differ from
-run to run. Pure."""
+"""Makes the value that `turn()` returns in a test: the events of a turn, without values that differ
+from run to run. Pure."""
 
 from __future__ import annotations
 

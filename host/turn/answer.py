@@ -56,7 +56,7 @@ MOST_AT_ONCE = 16  # tool calls that run at the same time
 
 @dataclass(frozen=True)
 class Draft:
-    """The part of the model's answer to one request that has arrived."""
+    """The part of the answer to one model request that has arrived."""
 
     text: str = ""
     calls: tuple[ToolDelta, ...] = ()
@@ -86,10 +86,10 @@ def step(draft: Draft, delta: Delta) -> Draft:
 
 @dataclass(frozen=True, kw_only=True)
 class Tooling:
-    """The tools of a turn, and how their calls run: at most `rounds` times, and without
-    `loop` in one round after which the model does not answer again; the model gets at most
-    `result_bytes` of each result. Results that can be cited stand between lines with `fence`;
-    `ask_to_cite`: the model is instructed to cite them."""
+    """The tools of a turn, and how their calls run: at most `rounds` times, and without `loop` in
+    one round after which the model does not answer again; the model gets at most `result_bytes` of
+    each result. Citable results are put between lines with `fence`; `ask_to_cite`: the model is
+    instructed to cite them."""
 
     toolbox: Toolbox
     scope_of: ScopeOf
@@ -102,9 +102,9 @@ class Tooling:
 
 @dataclass
 class Answer:
-    """The answer of one run as it grows. When the model fails, what arrived before stays here.
+    """The answer of one run as it grows. If the model fails, it keeps the part that arrived before.
 
-    `content` is the model's text, `streamed` the same as it was sent: after the text of another
+    `content` is the model's text. `streamed` is the text that was sent: after the text of another
     assistant it begins with an empty line.
     """
 

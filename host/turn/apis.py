@@ -126,8 +126,8 @@ def _paths(spec: ApiSpec) -> str:
 
 
 def at(value: Any, path: str) -> Any:
-    """Return what is at a path of keys and places, such as `rows.0.name`; _ABSENT where nothing
-    is. The empty path is the value itself."""
+    """Return the value at a path of keys and positions, such as `rows.0.name`; _ABSENT if it does
+    not exist. The empty path is the value itself."""
     for step in path.split(".") if path else ():
         if isinstance(value, Mapping) and step in value:
             value = value[step]

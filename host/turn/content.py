@@ -1,4 +1,4 @@
-"""Data parts of a user's message, which name sources that the user wants searched.
+"""Data parts of a user's message, which name sources to search.
 
 The question is the text of the last user message; each source derives its own query from it.
 """

@@ -40,15 +40,15 @@ from groundhook.host.web_client.clients import WebClients
 if TYPE_CHECKING:
     from groundhook.host.core.types.chats import ChatMessage
 
-# Different warnings from the delegated steps of one turn, or of one search outside of turns.
+# Warnings that are forwarded from the delegated steps of one turn, or of one search outside turns.
 MOST_WARNINGS = 20
 
-# Called with every event of a turn that runs inside another.
+# Receives every event of a turn that runs inside another.
 EventSink = Callable[[Event], Awaitable[None]]
 
 # Runs a turn inside another: the context, the request, the sink for its events, and the outbox for
-# its messages to the client (None: they are dropped). Returns how it ended and its errors as text
-# (empty: none). Raises HostError when the turn cannot begin.
+# its messages to the client (None: they are dropped). Returns its last event, and its errors as
+# text (empty: none). Raises HostError when the turn cannot begin.
 CallAssistant = Callable[
     ["RunContext", "Request", EventSink, Outbox | None], Awaitable[tuple[StreamEnd, str]]
 ]
@@ -56,8 +56,8 @@ CallAssistant = Callable[
 
 @dataclass(frozen=True, kw_only=True)
 class Fixed:
-    """The inputs that are the same on every run, for tests and replays. `clock`: the time does not
-    move; `seed`: random numbers repeat (None: they do not)."""
+    """Fixes the inputs that differ from run to run, for tests and replays. `clock`: the time does
+    not change; `seed`: random numbers repeat (None: they do not)."""
 
     clock: bool = False
     seed: int | None = None
@@ -82,9 +82,9 @@ class Runtime:
     web_clients: WebClients
     connectors: Callable[[str], Connector]
     hooks: HookEngine
-    toolbox: Toolbox  # of the host's own tools
+    toolbox: Toolbox  # with the host's own tools
     toolkits: ToolkitOf
-    collections: Callable[[Scope, str], Collections]  # for one assistant's names
+    collections: Callable[[Scope, str], Collections]  # with the names of one assistant
     servers: ToolServers
     servers_for: Callable[[RunContext, Request, Warn], ToolServers]  # as a request reaches them
     now: Clock
@@ -93,7 +93,7 @@ class Runtime:
     export: Export | None = None  # of traces
 
     def recorded(self, channel: Channel) -> Callable[[TraceNode], None]:
-        """Return what reports the steps of a turn as its events, and exports them."""
+        """Return a function that sends a step of the trace as an event, and exports it."""
         export = self.export(channel.turn_id) if self.export is not None else None
 
         def changed(node: TraceNode) -> None:
@@ -106,9 +106,9 @@ class Runtime:
 
 @dataclass(frozen=True, kw_only=True)
 class Conversation:
-    """The kept conversation that a turn belongs to: the sources that its answers cite, by marker in
-    lower case, its newest messages before the question, at most so many, and those before the
-    messages of the request that may be summarised."""
+    """The kept conversation that a turn belongs to. `sources`: the cited sources of its answers, by
+    marker in lower case; `newest`: returns at most so many messages before the question; `omitted`:
+    the messages before those of the request, which may be summarised."""
 
     sources: Mapping[str, Item]
     newest: Callable[[int], Awaitable[Sequence[ChatMessage]]]
@@ -117,8 +117,8 @@ class Conversation:
 
 @dataclass(frozen=True, kw_only=True)
 class Request:
-    """The request for one turn. `reply` is the schema that the answer must have when the turn is a
-    delegated step, whose answer a program reads. An empty `turn_id` is made up."""
+    """The request for one turn. `reply` is the schema of the answer of a delegated step, which a
+    program reads. An empty `turn_id` is replaced by a new one."""
 
     assistant_id: str
     messages: tuple[Message, ...]
@@ -131,8 +131,8 @@ class Request:
     def for_assistant(
         self, assistant_id: str, messages: tuple[Message, ...], **options: Any
     ) -> Request:
-        """Return a request of the same user, from the same place, to another assistant. Options for
-        the model of this request are not carried over."""
+        """Return a request of the same user and client to another assistant, without the options
+        for the model."""
         carried = ("locale", "theme", "route", "referer", "accept", "chat_id", "client")
         kept = {name: getattr(self.options, name) for name in carried}
         return Request(
@@ -145,8 +145,8 @@ class Request:
 
 @dataclass(frozen=True, kw_only=True)
 class RunContext:
-    """What a turn takes over from the turn, or from the search outside of any turn, that begins
-    it. `chain` lists the assistants in between, outermost first; `ids` numbers searches."""
+    """The values that a turn inherits from the turn, or from the search outside turns, that begins
+    it. `chain` lists the calling assistants, outermost first; `ids` numbers searches."""
 
     runtime: Runtime
     turn_id: str
@@ -161,11 +161,11 @@ def search_scope(
     call_assistant: CallAssistant,
     warn: Warn,
 ) -> Scope:
-    """Return what the searches of a request may depend on.
+    """Return the scope of the searches of a request.
 
-    A step that `uses.*` gives to an assistant is a turn of that assistant under the same identity,
-    over one message and without a search. Each of its warnings reaches `warn` once, however often
-    the step runs.
+    A step that `uses.*` delegates to an assistant is a turn of that assistant under the same
+    identity, with one message and without a search. Each of its warnings reaches `warn` once,
+    however often the step runs.
     """
     warnings: set[str] = set()
 

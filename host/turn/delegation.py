@@ -1,5 +1,5 @@
-"""Delegated steps: an assistant or an MCP tool does a step in the place of the built-in. Send the
-request, validate the answer, and send a wrong one back once.
+"""Delegated steps: an assistant or an MCP tool does a step in place of the built-in code. Sends the
+request, validates the answer, and sends a wrong one back once.
 
     answer = await scope.delegates.ask(
         KEYWORD, "workers.kw", KeywordAsk(query="…"), timeout_ms=3000
@@ -68,9 +68,9 @@ Send = Callable[[dict[str, Any]], Awaitable[RawReply]]
 class DelegateTargets:
     """Reaches the assistants and MCP servers that steps are delegated to.
 
-    `assistant` runs a turn of an assistant over one user message, for an answer of a schema, and
-    returns how it ended and why it failed (empty: it did not). `server` returns the full id of an
-    MCP server; it raises UnknownName and ConfigError. `permit` raises NotPermitted when the target
+    `assistant` runs a turn of an assistant with one user message, for an answer of a schema, and
+    returns its last event and its errors (empty: none). `server` returns the full id of an MCP
+    server; it raises UnknownName and ConfigError. `permit` raises NotPermitted when the target
     (`mcp:…`) must not use that tool of that server.
     """
 

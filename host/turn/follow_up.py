@@ -91,7 +91,7 @@ def _rewritten(question: str, before: str, titles: Sequence[str]) -> StandAlone:
             return StandAlone(replaced, tuple(_content(before, _language_of(before))), reason)
         carried = _carried(question, before, titles)
         if carried:
-            # Measured: without its mark and without brackets a vector search finds most.
+            # By measurement, a vector search finds most without the question mark and brackets.
             return StandAlone(
                 f"{question.strip().rstrip(_MARKS)} {' '.join(carried)}", carried, reason
             )
@@ -210,8 +210,8 @@ def _has_noun(words: Sequence[str], language: _Language) -> bool:
 
 
 def _asked_about(lower: Sequence[str], language: _Language) -> range:
-    """Return the places of the noun that the question asks for: "which database" of "Which database
-    does it use?"."""
+    """Return the positions of the noun that the question asks for: "which database" of "Which
+    database does it use?"."""
     first = 1 if lower and language.has("prepositions", lower[0]) else 0
     if not lower[first:] or not language.has("interrogatives", lower[first]):
         return range(0)
@@ -224,7 +224,7 @@ def _asked_about(lower: Sequence[str], language: _Language) -> range:
 
 
 def _expletive(lower: Sequence[str], language: _Language) -> set[int]:
-    """Return the places of words in phrases such as "is it possible"."""
+    """Return the positions of words in phrases such as "is it possible"."""
     return {
         place
         for phrase in language.expletives

@@ -63,8 +63,8 @@ class Listing:
 
 @dataclass(frozen=True)
 class Grants:
-    """The permissions of an assistant for delegated steps. The empty id is that of the app's owner,
-    who may use everything."""
+    """The permissions of an assistant for delegated steps. The empty id is the app's owner's, who
+    may use everything."""
 
     app: App
     assistant_id: str
@@ -94,7 +94,7 @@ class Grants:
 
 
 def _delegate_targets(settings: Settings) -> Iterator[str]:
-    """Yield what the settings delegate steps to."""
+    """Yield the targets of the delegated steps in the settings."""
     uses = settings.uses
     yield from (uses.rewrite, uses.keyword, uses.query, uses.rerank, uses.web)
     yield settings.search.web.provider

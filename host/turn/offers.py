@@ -17,8 +17,8 @@ _ANYONE = PermissionSpec()
 
 @dataclass(frozen=True, kw_only=True)
 class Answered:
-    """What a tool returned: its answer as JSON, what of it can be cited, and the text for a model
-    ("": the answer's JSON)."""
+    """The result of a tool: its answer as JSON, its citable items, and the text for a model ("":
+    the answer's JSON)."""
 
     result: Any
     items: Sequence[Item] = ()
@@ -28,11 +28,12 @@ class Answered:
 @dataclass(frozen=True, kw_only=True)
 class Offer:
     """A tool as it is offered to models. `schema` is in the format of OpenAI's chat completions
-    API. `check` validates the arguments and returns them as `run` takes them; it raises ValueError
-    with a text for the model. `tool` is the owner's name for it; `server` the MCP server, `toolkit`
-    the full id of the toolkit, `owner` its name among the listed ones, and `assistant` that of the
-    assistant whose toolkit it is (empty: none). `aliases` are further names under which a call is
-    understood. `withheld` says why it is not offered in this turn (empty: it is)."""
+    API. `check` validates the arguments and returns them in the form for `run`; it raises
+    ValueError with a text for the model. `tool` is the owner's name for it; `server` the MCP
+    server, `toolkit` the full id of the toolkit, `owner` its name among the listed ones, and
+    `assistant` that of the assistant whose toolkit it is (empty: none). `aliases` are further names
+    under which a call is understood. `withheld` is the reason why it is not offered in this turn
+    (empty: it is offered)."""
 
     schema: Mapping[str, Any]
     tool: str
@@ -67,7 +68,7 @@ class Offer:
         return f"{owner}.{self.tool}" if owner else self.tool
 
     def info(self) -> ToolInfo:
-        """Return the tool as doors describe it."""
+        """Return the description of the tool."""
         function = self.schema["function"]
         return ToolInfo(
             name=self.name,
@@ -98,7 +99,7 @@ class Offer:
         return ""
 
 
-# Makes the scope of a call: the offer, the id of the call, and the list that warnings join.
+# Makes the scope of a call, given the offer, the id of the call, and the list for its warnings.
 ScopeOf = Callable[[Offer, str, list[str]], ToolScope]
 
 

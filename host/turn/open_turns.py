@@ -69,7 +69,7 @@ class OpenTurns:
         self._all_ended = anyio.Event()
         for scope in self._scopes:
             scope.cancel()
-        # Shielded: closing often happens because the surrounding task was cancelled itself.
+        # Shielded: a host is often closed because the surrounding task was cancelled.
         with anyio.move_on_after(CLOSING_TIME, shield=True):
             while self._scopes:
                 await self._all_ended.wait()

@@ -2,7 +2,7 @@
 and change them.
 
 All assistants of a turn share one outbox; ids are `M1`, `B1`, `T1` in the order of their requests.
-It keeps the ids and not the contents, which `host.core.hook_messages` folds out of the events.
+It keeps the ids but not the contents, which `host.core.hook_messages` computes from the events.
 """
 
 from __future__ import annotations

@@ -34,8 +34,8 @@ from groundhook.host.turn.tools import Toolbox
 
 @dataclass(frozen=True)
 class OutsideTools:
-    """The tools of one request: those that its assistant lists, or all toolkits of the app and the
-    tools of the host where the assistant's id is empty."""
+    """The tools of one request: those that its assistant lists; without an assistant, the tools of
+    all toolkits and of the host."""
 
     runtime: Runtime
     request: Request
@@ -104,7 +104,7 @@ class OutsideTools:
     async def run(
         self, name: str, arguments: Mapping[str, Any], events: Callable[[Event], object] | None
     ) -> ToolOutcome:
-        """Call a tool. `events` is called with what happens, in order."""
+        """Call a tool. `events` is called with each event, in order."""
         channel = Channel("tool")
         outcome: ToolOutcome | None = None
 

@@ -1,7 +1,7 @@
 """The tools that a package brings as functions in its own scripts: `src/tools.ts`, and MCP servers
 with `transport: "process"`, which name functions of any file.
 
-Finds functions and makes offers of them; `host.turn.services.scripts` calls them.
+Finds functions and makes them offers; `host.turn.services.scripts` calls them.
 """
 
 from __future__ import annotations

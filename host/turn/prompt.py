@@ -21,7 +21,7 @@ from groundhook.host.core.types.turn import Message
 from groundhook.host.llm.layout import arranged, last_user, prepend
 
 CONTENT_LIMIT = 6000  # characters of one source in the prompt
-QUOTABLE_LIMIT = 4 * CONTENT_LIMIT  # of one source that is searched for sentences to quote
+QUOTABLE_LIMIT = 4 * CONTENT_LIMIT  # of one source, for a connector that quotes sentences
 
 LINE_LIMIT = 500  # characters of a title or an address
 

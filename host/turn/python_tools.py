@@ -107,7 +107,7 @@ def _as_json(answer: Any) -> Any:
 def _bounded(
     message: str, path: Sequence[str | int], arguments: Any, parameters: Mapping[str, Any]
 ) -> str:
-    """Return the message with both bounds of a number, and the number that is outside of them."""
+    """Return the message, for a number outside its bounds with both bounds and the number."""
     if len(path) != 1 or not message.startswith(("should be greater", "should be less")):
         return message
     schema, given = parameters["properties"].get(path[0], {}), arguments.get(path[0])
@@ -117,7 +117,7 @@ def _bounded(
 
 
 def _close(schema: Any) -> None:
-    """Set, in a schema, that its objects have no other keys than those that it lists."""
+    """Close a schema: its objects may only have the listed keys."""
     if isinstance(schema, dict):
         if "properties" in schema and schema.get("type") == "object":
             schema.setdefault("additionalProperties", False)

@@ -85,7 +85,7 @@ async def ranked_pool(run: AssistantRun) -> Pool:
     if not any(result.items for result in run.results):
         return Pool()
     pooled = await run.searcher.rank(run.question, run.results)
-    # The citation index got each item when it was found. From here on a citation shows the version
+    # The citation index got each item when it was found. From here on, citations show the version
     # that the pool chose among duplicates.
     for entry in (*pooled.dropped, *pooled.entries):
         run.searcher.citation_index.cite(entry.weighed)
@@ -199,7 +199,7 @@ async def _read(
 async def _attempt(
     noun: str, name: str, read: Callable[[], Awaitable[Found]], timeout_ms: int | None
 ) -> tuple[Found, HostError | None]:
-    """Return what `read` returns within the timeout, or nothing and the error."""
+    """Return the items that `read` returns within the timeout, or none and the error."""
     try:
         with anyio.fail_after(None if timeout_ms is None else timeout_ms / 1000):
             return await read(), None

@@ -1,7 +1,7 @@
 """The question that a turn searches for: a follow-up becomes self-contained.
 
-`uses.rewrite` names what does it. Where a language model, an assistant or an MCP tool fails, the
-built-in rules (`host.turn.follow_up`) replace it, with a warning.
+`uses.rewrite` names the part that does it. If a language model, an assistant or an MCP tool fails,
+the built-in rules (`host.turn.follow_up`) replace it, with a warning.
 """
 
 from __future__ import annotations

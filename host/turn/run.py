@@ -37,7 +37,7 @@ from groundhook.host.turn.names import AssistantNames
 from groundhook.host.turn.outbox import Outbox
 from groundhook.host.turn.tools import Toolbox
 
-MOST_ASSISTANTS = 5  # in a row, each called by the one before, or with its turn delegated to it
+MOST_ASSISTANTS = 5  # in a chain of calls and delegations
 
 
 # Calls a function of the package's scripts, with its arguments by name or in order, in an isolate
@@ -49,8 +49,8 @@ CallScript = Callable[
 
 @dataclass
 class AssistantRun:
-    """The state of one assistant's part of a turn. The steps of the turn write into it in order;
-    the values that they put there do not change afterwards."""
+    """The state of one assistant's part of a turn. The steps of the turn write into it in order,
+    and do not change earlier values."""
 
     runtime: Runtime
     request: Request
@@ -59,19 +59,20 @@ class AssistantRun:
     settings: Settings
     searcher: Searcher
     answer: Answer
-    question: str  # as it is searched
+    question: str  # the question that is searched for
     unknown: tuple[UnknownKey, ...]
     outbox: Outbox
     call_assistant: CallAssistant
     call_script: CallScript
-    context: RunContext  # for the turns inside this one
-    returned: NextReturn | None = None  # by the Next hook
+    context: RunContext  # for turns that this one calls
+    returned: NextReturn | None = None  # the result of the Next hook
     model_failure: str = ""  # set once its error event is sent
     results: list[SearchResult] = field(default_factory=list)
     metadata: dict[str, Any] = field(default_factory=dict)
-    changed: dict[str, Any] = field(default_factory=dict)  # theme, route, locale: by Create
+    changed: dict[str, Any] = field(default_factory=dict)  # theme, route, locale of Create
     timings: dict[str, float] = field(default_factory=dict)
-    # Toolboxes with the lists that they are made from, so that servers list their tools once.
+    # Toolboxes with the lists that they were made from: servers list their tools once for each
+    # list.
     toolboxes: list[tuple[tuple[Any, ...], Toolbox]] = field(default_factory=list)
     chosen: ChosenTools | None = None  # what Create returned as `tools`
     open_scripts: int = 0  # functions of the package that are running
@@ -90,8 +91,8 @@ class AssistantRun:
     ) -> AssistantRun:
         """Return a run with the settings that are known before the Create hook.
 
-        `context` and `outbox` are those of the run that calls this assistant or delegates its turn
-        to it; None for the first one. Raises UnknownName and ConfigError, and UsageError when
+        `context` and `outbox` belong to the run that calls this assistant or delegates its turn to
+        it; they are None for the first run. Raises UnknownName and ConfigError, and UsageError when
         assistants call each other in a circle or too deep.
         """
         chain = _extended(context.chain if context else (), request.assistant_id)
@@ -135,8 +136,8 @@ class AssistantRun:
         )
 
     def adopt(self, created: CreateReturn) -> None:
-        """Resolve the settings again, with what the Create hook returned between the assistant's
-        layer and the request's. Raises ConfigError, HookReturnInvalid."""
+        """Resolve the settings again, with the result of the Create hook as a layer between the
+        assistant's and the request's. Raises ConfigError, HookReturnInvalid."""
         app, options = self.runtime.app, self.request.options
         if created.tools is not None:
             self.chosen = ChosenTools.of(app, self.package.id, created.tools)
@@ -169,8 +170,8 @@ class AssistantRun:
 
     @property
     def locale(self) -> str:
-        """The language of the turn: what Create returned, else the request's, else the
-        configured."""
+        """The language of the turn: the one that Create returned, else the request's, else the
+        configured one."""
         return self.changed.get("locale") or self.request.options.locale or self.settings.locale
 
     @property
@@ -205,8 +206,8 @@ class AssistantRun:
 
 
 def _extended(chain: tuple[str, ...], id: str) -> tuple[str, ...]:
-    """Return the chain of assistants with one more. Raises UsageError when it is in the chain
-    already, and when the chain gets too long."""
+    """Return the chain with one more assistant. Raises UsageError if the chain has it already, and
+    if the chain gets too long."""
     longer = (*chain, id)
     path = " → ".join(longer)
     if id in chain:

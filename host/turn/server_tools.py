@@ -38,11 +38,12 @@ def _server_offer(
 
 
 def schema_check(parameters: Mapping[str, Any]) -> Callable[[dict[str, Any]], dict[str, Any]]:
-    """Return what validates arguments against a JSON Schema, for `Offer.check`."""
+    """Return a function that validates arguments against a JSON Schema, for `Offer.check`."""
     validators: list[Any] = []
 
     def check(arguments: dict[str, Any]) -> dict[str, Any]:
-        # Imported here because it takes a tenth of a second, which turns without such tools save.
+        # Imported here because the import takes a tenth of a second, and most turns have no such
+        # tools.
         from groundhook.host.mcp.arguments import problems_of, validator_of
 
         if not validators:

@@ -7,9 +7,9 @@
                              that a hook delegates the turn to, if any
     call_assistant       a turn inside a turn, for `ctx.agent.Call` and for delegated steps
 
-A failed search never ends a turn, and a failed model does not keep the Next hook from running.
-Whatever ends a turn early is an `error` event; `stream_end` always follows, with all that was
-streamed before.
+A failed search never ends a turn, and a failed model does not keep the Next hook from running. If
+something ends a turn early, that is an `error` event; `stream_end` always follows, with everything
+that was streamed before.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ async def open_turn(
     an id that is not text, UnknownName for an unknown assistant, ConfigError for one whose files
     are invalid, and TooManyTurns when the limit of turns at once is reached."""
     turns.refuse_if_closed()
-    assistant_id: object = request.assistant_id  # programs pass on what their own clients sent
+    assistant_id: object = request.assistant_id  # programs may pass on values of their clients
     if not isinstance(assistant_id, str):
         raise UsageError(
             f"the id of an assistant must be text, not {assistant_id.__class__.__name__}"
@@ -160,8 +160,8 @@ async def _run_assistants(runs: TurnRuns) -> None:
 
 
 async def _delegated_request(run: AssistantRun, delegation: Delegation) -> Request:
-    """Return the request for the assistant that a hook delegates the turn to: that of this run,
-    with the messages and options that the hook returned. Raises HookReturnInvalid."""
+    """Return the request for the assistant that a hook delegates the turn to: the request of this
+    run, with the messages and options that the hook returned. Raises HookReturnInvalid."""
     merged = {**run.request.options.model_dump(exclude_unset=True), **delegation.options}
     place = Place(run.package.hook_file)
     try:

@@ -1,6 +1,6 @@
-"""Summarises the messages of a conversation that a prompt has no room for, where
-`history.summarise` is set: one call of the turn's model, with a deadline. Without an answer in time
-the turn goes on as if nothing were summarised, with a warning."""
+"""Summarises the messages of a conversation that do not fit into the prompt, if `history.summarise`
+is set: one call of the turn's model, with a deadline. Without an answer in time the turn continues
+without a summary, with a warning."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from groundhook.host.core.types.turn import Message
 from groundhook.host.turn.completions import AppModels
 from groundhook.host.turn.run import AssistantRun
 
-LONGEST = 60_000  # characters that are summarised: of more, the newest
+LONGEST = 60_000  # characters that are summarised, the newest ones
 LONGEST_MESSAGE = 4_000
 MOST_TOKENS = 500  # of a summary
 
@@ -30,8 +30,8 @@ _NOTE = "[The conversation before this, summarised:]\n"
 
 
 async def summarised(run: AssistantRun, omitted: Sequence[Message]) -> str:
-    """Return a summary of the messages that the prompt omits, with those that the turn was not
-    given; "" where there are none, or no summary is wanted or made."""
+    """Return a summary of the messages that the prompt omits and of those that the turn did not
+    get; "" if there are none, and if no summary is configured or arrives."""
     kept = run.request.conversation
     text = _text([*(kept.omitted if kept else ()), *omitted])
     settings = run.settings.history
@@ -61,8 +61,8 @@ async def summarised(run: AssistantRun, omitted: Sequence[Message]) -> str:
 
 
 def with_summary(conversation: Sequence[Message], summary: str) -> Sequence[Message]:
-    """Return the conversation with a summary of what was before it, as a message of the user: it
-    must not speak with the authority of a prompt."""
+    """Return the conversation with a summary of the messages before it. The summary is a message of
+    the user, so that it does not have the authority of a prompt."""
     if not summary:
         return conversation
     first = next((at for at, each in enumerate(conversation) if each.role == "user"), 0)

@@ -1,5 +1,4 @@
-"""What a tool call may depend on: makes the `ToolScope` of each call, in a turn or outside of
-one."""
+"""Makes the `ToolScope` of each tool call, in a turn or outside of one."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
 """The result of a tool call as the model gets it. Pure.
 
-A result is data, as the sources are: what looks like a marker in it is defused, and the result of a
-tool whose answers can be cited stands in a fence. Beside each entry that can be cited is its
-marker.
+A result is data, as the sources are: text in it that looks like a marker is defused, and a result
+that can be cited is put between fence lines. Each entry that can be cited has its marker beside it.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ class ModelText:
 
     @property
     def cut(self) -> str:
-        """What was cut, for the trace; "" if nothing was."""
+        """The cut, in words for the trace; "" if nothing was cut."""
         if self.size <= self.limit:
             return ""
         return f"the model gets {_kb(self.limit)} of {_kb(self.size)} KB (options.tool_result_kb)"

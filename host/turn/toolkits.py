@@ -1,9 +1,7 @@
 """The toolkits that an assistant lists, and the names under which their tools are offered. Makes
-toolkits, calls none of their tools.
-
-A tool is offered under its own name while no other tool of the list has it, else every one of the
-homonyms as `<toolkit>__<tool>`. What is withheld in a turn counts as well, so a name does not
-depend on the turn.
+toolkits, and calls none of their tools. A tool is offered under its own name if no other tool of
+the list has that name; otherwise all of them are offered as `<toolkit>__<tool>`. Withheld tools
+count too, so a name does not depend on the turn.
 """
 
 from __future__ import annotations
@@ -91,8 +89,7 @@ class Listed:
         return {name: owners for name, owners in named.items() if len(owners) > 1}
 
     def offers(self, metadata: Mapping[str, Any], taken: Iterable[str] = ()) -> Iterator[Offer]:
-        """Yield the tools as they are offered. `taken` are the names of tools that are no
-        toolkit's."""
+        """Yield the tools as they are offered. `taken` are the names of all other tools."""
         names = self._names(taken)
         ids = {entry.spec.id: entry.spec.name for entry in self.entries}
         for entry, name in zip(self.entries, names, strict=True):

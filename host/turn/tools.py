@@ -41,7 +41,7 @@ from groundhook.host.turn.python_tools import offer_of
 
 @dataclass
 class Toolbox:
-    """The tools of a turn, by the name under which they are offered. `problems` are the errors of
+    """The tools of a turn, by the names under which they are offered. `problems` are the errors of
     toolkits that cannot be made, by name."""
 
     offers: dict[str, Offer] = field(default_factory=dict)
@@ -52,7 +52,7 @@ class Toolbox:
     def of(
         tools: Iterable[Tool | Offer] = (), problems: Mapping[str, HostError] | None = None
     ) -> Toolbox:
-        """Raises ValueError for two tools of one name."""
+        """Return a toolbox of these tools. Raises ValueError for two tools of one name."""
         made = Toolbox(problems=problems or {})
         for tool in tools:
             offer = offer_of(tool) if isinstance(tool, Tool) else tool
@@ -74,7 +74,7 @@ class Toolbox:
 
     @property
     def cites(self) -> bool:
-        """Whether results of the tools may have something to cite."""
+        """Whether results of the tools may have items to cite."""
         return any(offer.cites for offer in self.offers.values() if not offer.withheld)
 
     def find(self, name: str) -> Offer | None:
@@ -95,8 +95,8 @@ class Toolbox:
     async def call(
         self, call_id: str, name: str, arguments: str | Mapping[str, Any], scope_of: ScopeOf
     ) -> ToolOutcome:
-        """Run one call and return its outcome. Arguments are JSON text as a model writes it, or an
-        object. A wrong call is an outcome with `error`, from which the model can correct it."""
+        """Run one call and return its outcome. Arguments are an object, or the JSON text of a
+        model. A failed call has `error`, in words from which a model can correct it."""
         began = time.perf_counter()
         offer = self.find(name)
         warnings: list[str] = []
@@ -141,8 +141,8 @@ class _NotOffered(UsageError):
 
 
 async def _run(offer: Offer, arguments: dict[str, Any], scope: ToolScope) -> Answered:
-    """Raises NotPermitted before anything else, ValueError for the arguments, TimeoutError at the
-    tool's deadline, and what the tool raises."""
+    """Check and run a call. Raises NotPermitted first, then ValueError for the arguments,
+    TimeoutError at the tool's deadline, and the tool's own errors."""
     if offer.withheld:
         raise _NotOffered(f"{offer.tool}: {offer.withheld}")
     if refusal := offer.refusal(scope.identity, scope.metadata):
@@ -189,8 +189,8 @@ def text_of(value: Any) -> str:
 
 
 def parse_arguments(text: str) -> dict[str, Any]:
-    """Parse the arguments of a call as a model wrote them. Raises ValueError with a text for the
-    model."""
+    """Parse the arguments of a call, the JSON text of a model. Raises ValueError with a text for
+    the model."""
     try:
         value = parse_json(text or "{}")
     except json.JSONDecodeError as exc:

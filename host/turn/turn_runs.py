@@ -14,7 +14,7 @@ from groundhook.host.turn.run import AssistantRun
 
 @dataclass
 class TurnRuns:
-    """The run under way, which is the last, and the earlier ones that delegated the turn."""
+    """The runs of a turn: the last one is running, the earlier ones delegated the turn."""
 
     runs: list[AssistantRun]
 

@@ -1,5 +1,5 @@
-"""Read the packages of a CKAN portal: page by page without losing one, and only what changed where
-the portal proves that it can list changes.
+"""Reads the packages of a CKAN portal: page by page without losing one, and only the changes if the
+portal proves that it can list them.
 
 Pages are requested in the order of ids, so that a package that is changed meanwhile keeps its
 place, and each page begins with the last package of the one before: if that is missing, packages
@@ -35,7 +35,8 @@ from groundhook.host.core.types.web import WebAnswer
 Package = Mapping[str, Any]
 
 TRIES = 3
-LONGEST_PAUSE_S = 60.0  # a portal that asks for more is left alone until the next sync
+# If a portal requests a longer pause, the sync ends, and the next one tries again.
+LONGEST_PAUSE_S = 60.0
 _TEMPORARY = (429, 500, 502, 503, 504)
 _SORTS = ("id", "name", "")  # fields to sort by, in the order in which they are tried
 _LATE = timedelta(hours=1)  # clocks differ, and an index lags behind its database
@@ -90,7 +91,7 @@ class Portal:
             )
         )
 
-    # ---- what the sync reads
+    # ---- the interface of the sync
 
     async def newest(self) -> str:
         """Return the moment of the latest change, never one in the future; "" if the portal cannot
@@ -158,7 +159,7 @@ class Portal:
         )
         key = place.sort or "id"
         last = str(found.packages[-1].get(key) or "") if found.packages else place.last
-        # A portal that sends a package at a time would send the same one for ever.
+        # With one package per page, the overlap would repeat the same package for ever.
         only_overlap = end == place.start and start < place.start
         return Listing(
             packages=public,

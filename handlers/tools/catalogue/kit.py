@@ -36,7 +36,7 @@ RESOURCES = (
 
 
 class Catalogue:
-    """A catalogue as its file declares it. `synced` returns what is known of its syncs."""
+    """A catalogue as its file declares it. `synced` returns the state of its syncs."""
 
     def __init__(
         self,

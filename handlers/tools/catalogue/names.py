@@ -58,7 +58,7 @@ _BLANKS = re.compile(r"\s+")
 
 
 def key(text: str) -> str:
-    """Return a name as it is compared: without differences of case, blanks and width."""
+    """Return a name for comparison, without differences of case, blanks and width."""
     folded = unicodedata.normalize("NFKC", text).casefold()
     return _BLANKS.sub(" ", folded).strip()
 
@@ -69,8 +69,8 @@ def keys(texts: Iterable[Any]) -> list[str]:
 
 
 def format_key(text: str) -> str:
-    """Return a format as it is compared: `text/csv`, `.csv` and `CSV ` are `csv`, an unknown one is
-    itself."""
+    """Return a format for comparison: `text/csv`, `.csv` and `CSV ` are `csv`; an unknown one stays
+    as it is."""
     plain = key(text).lstrip(".").partition(";")[0].strip()
     plain = plain.removeprefix("https://publications.europa.eu/resource/authority/file-type/")
     plain = plain.removeprefix("http://publications.europa.eu/resource/authority/file-type/")

@@ -31,7 +31,7 @@ from groundhook.host.core.types.collection_queries import (
 from groundhook.host.core.types.sync import SyncStatus
 
 LONGEST_DESCRIPTION = 600  # characters of a description in an answer
-LIFT = 0.2  # of the score, for a resource whose format the question names
+LIFT = 0.2  # of the score of a resource whose format the question names
 WINDOW = 50  # results among which such resources are lifted
 _REFINED = 1000  # results that are counted for refinements
 _MOST_COUNTS = 20
@@ -152,8 +152,8 @@ class CatalogueSearch:
         named: Mapping[str, tuple[str | None, str]],
         answer: CollectionAnswer,
     ) -> str:
-        """Return why nothing was found: a name that the catalogue does not have, with the nearest
-        one that it has; else what did not reach the threshold."""
+        """Return why nothing was found: an unknown name with the nearest known one, or the number
+        of results below the threshold."""
         for noun, (name, field) in named.items():
             if not name:
                 continue

@@ -1,4 +1,4 @@
-"""Pages of summaries that are kept for some seconds, each for the identity that it was read for."""
+"""A cache of pages of summaries, each for one identity."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ MOST = 500  # pages of all identities together; the oldest goes first
 
 
 class PageCache:
-    """Keeps nothing with `seconds` of 0. A key has all of an identity: what one may read is never
-    another's answer."""
+    """Keeps pages for `seconds`; nothing with 0. A key includes the whole identity, so that no
+    identity gets the page of another."""
 
     def __init__(self, seconds: float, clock: Callable[[], float] = time.monotonic) -> None:
         self._seconds = seconds

@@ -152,8 +152,8 @@ class PageRanker:
     async def _without(
         self, query: str, candidates: Sequence[Candidate], suspects: Set[Candidate]
     ) -> Reading:
-        """Return the ranking of a page whose `suspects` speak to the model: the others by the
-        model, which does not see these, and these by the built-in. Raises HostError."""
+        """Return the ranking of a page whose `suspects` address the model: the model ranks the
+        others without seeing these, and the built-in ranks these. Raises HostError."""
         others = [one for one in candidates if one not in suspects]
         reading = await self._request(query, others) if others else Reading(usable=True)
         rated = await rank_by_texts(self.embedder, query, candidates)
@@ -161,7 +161,7 @@ class PageRanker:
         return replace(reading, ranked=(*reading.ranked, *own))
 
     async def _request(self, query: str, candidates: Sequence[Candidate]) -> Reading:
-        """Return what the ranker answered. Raises HostError."""
+        """Return the answer of the ranker. Raises HostError."""
         settings = self.settings
         self.requests += 1
         if not settings.by.startswith("connector:"):
@@ -203,8 +203,8 @@ class PageRanker:
 
 
 def _may_obey(reading: Reading) -> bool:
-    """Return whether an answer is one that a summary may have given orders for: nothing is
-    relevant, or what comes first gives orders."""
+    """Return whether a summary may have influenced an answer: nothing is relevant, or the first
+    document addresses the model."""
     if not reading.ranked:
         return reading.usable
     return gives_orders(max(reading.ranked, key=lambda one: one.score).candidate)

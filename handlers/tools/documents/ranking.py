@@ -1,7 +1,7 @@
 """Candidates, the answers of a ranking model, and the order of all pages together. Pure.
 
-No document is taken from an answer that was not sent: models invent ids, repeat them and number
-documents anew.
+Ids in an answer that were not sent are ignored: models invent ids, repeat them and renumber
+documents.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ _PERCENT = re.compile(r"\s*([0-9]+(?:[.,][0-9]+)?)\s*(%?)\s*")
 _LISTS = ("documents", "rankedDocuments", "results", "ids", "order", "ranking")
 _IDS = ("id", "documentId", "document_id", "summaryId")
 _SCORES = ("relevanceScore", "relevance_score", "relevance", "score")
-# What a summary says that speaks to a ranking model instead of about its document. A false alarm
-# costs one more request, and only where such a summary comes first.
+# Phrases of a summary that address a ranking model. A false alarm costs one more request, and only
+# if such a summary comes first.
 _ORDERS = re.compile(
     r"relevance_?\s?score|\brank(?:ing|ed)?\b.{0,40}\b(?:first|top|highest|1)\b"
     r"|\b(?:ignore|disregard|forget)\b.{0,40}\b(?:instructions?|above|previous|quer(?:y|ies)|prompt)\b"
@@ -40,7 +40,7 @@ class Candidate:
 
     @property
     def key(self) -> str:
-        """The id as text, by which ids are compared."""
+        """The id as text, for comparison."""
         return str(self.id)
 
 
@@ -54,7 +54,7 @@ class Ranked:
 
 @dataclass(frozen=True)
 class Reading:
-    """What an answer says. `ranked` is best first, `invented` the number of ids that were not
+    """The ranking in an answer. `ranked` is best first, `invented` the number of ids that were not
     sent; `usable` is False for an answer that names no candidate and is not an empty list."""
 
     ranked: tuple[Ranked, ...] = ()
@@ -82,7 +82,7 @@ def read_answer(text: str, candidates: Sequence[Candidate]) -> Reading:
 
 
 def gives_orders(candidate: Candidate) -> bool:
-    """Return whether a title or summary speaks to the model that ranks it."""
+    """Return whether a title or summary addresses the model that ranks it."""
     return _ORDERS.search(f"{candidate.title or ''}\n{candidate.preview}") is not None
 
 

@@ -80,7 +80,8 @@ class _Search:
     query: str
     ranker: PageRanker
     cache: PageCache
-    waiting: dict[int, Sequence[Candidate]] = field(default_factory=dict)  # until some are chosen
+    # Pages that wait until the built-in has selected documents of all of them.
+    waiting: dict[int, Sequence[Candidate]] = field(default_factory=dict)
     ranked: dict[int, Sequence[Ranked]] = field(default_factory=dict)
     notices: list[str] = field(default_factory=list)
 
@@ -112,7 +113,7 @@ class _Search:
         return Outcome(documents=best, notices=self.notices)
 
     def _chooses(self, records: int) -> bool:
-        """Return whether the built-in chooses the summaries that the ranker gets."""
+        """Return whether the built-in selects the summaries for the ranker."""
         ranker = self.settings.ranker
         return ranker.by != "builtin" and 0 < ranker.most < records
 
@@ -147,7 +148,7 @@ class _Search:
         return page
 
     async def _arrived(self, index: int, pages: int, page: Page, chosen: bool) -> None:
-        """Rank a page, or keep it until the built-in chooses of all pages."""
+        """Rank a page, or keep it until the built-in selects from all pages."""
         candidates = distinct(
             Candidate(
                 id=summary.id,
@@ -215,13 +216,13 @@ def _collection(metadata: Mapping[str, Any], key: str) -> str:
 
 
 def _reason(exc: HostError) -> str:
-    """Return why a page is missing; other errors name hosts, which a model need not know."""
+    """Return why a page is missing, without the names of hosts, which a model need not know."""
     known = exc.message.startswith("the summaries API ")
     return exc.message if known else "the summaries API could not be reached"
 
 
 def distinct(candidates: Iterable[Candidate]) -> list[Candidate]:
-    """Return the candidates without those whose id came before."""
+    """Return the candidates without repeated ids."""
     found: dict[str, Candidate] = {}
     for candidate in candidates:
         found.setdefault(candidate.key, candidate)

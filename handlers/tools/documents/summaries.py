@@ -101,9 +101,9 @@ class SummariesClient:
         index: int = 1,
         size: int = 10,
     ) -> Page:
-        """Return a page of a member's summaries; what fails for a moment is tried once more.
-        `index` is 1 and higher, `size` 1-100, `partner` is needed without `summary`. Raises
-        ValueError for others before anything is requested, SourceError."""
+        """Return a page of a member's summaries; a temporary failure is retried once. `index` is 1
+        and higher, `size` 1-100, `partner` is required without `summary`. Raises ValueError for
+        invalid arguments before anything is requested, and SourceError."""
         if not member or member in (".", "..") or not (partner or summary):
             raise ValueError("a member, and a partner or a summary, are needed")
         if index < 1 or not 1 <= size <= 100:
@@ -194,9 +194,9 @@ class FileClient:
 
 
 def plain(text: str) -> str:
-    """Return a text as one line, without control characters and others that nobody sees."""
+    """Return a text as one line, without control characters and other invisible ones."""
     line = " ".join(text.split())
-    if line.isprintable():  # as nearly every text is
+    if line.isprintable():  # the usual case
         return line
     return " ".join("".join(c if _is_shown(c) else " " for c in line).split())
 

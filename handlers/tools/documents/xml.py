@@ -1,4 +1,4 @@
-"""The XML that a model is given of a result. Pure."""
+"""Writes a result as XML for a model. Pure."""
 
 from __future__ import annotations
 

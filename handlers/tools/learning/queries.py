@@ -1,6 +1,6 @@
 """Search queries of an intent and its course: by rules, or by a model, an assistant or an MCP tool.
 
-The intent is always the first query; whatever a model adds, comes after it.
+The intent is always the first query; the queries of a model come after it.
 """
 
 from __future__ import annotations
@@ -71,8 +71,8 @@ QUERIES = Use(
 
 @dataclass(frozen=True)
 class Queries:
-    """What is searched for. `texts[0]` is the intent; `by` is what wrote the others, `fallback` why
-    it was not the one that the settings name ("": it was)."""
+    """The queries. `texts[0]` is the intent; `by` is the author of the others, `fallback` the
+    reason if it is not the configured one ("" otherwise)."""
 
     texts: tuple[str, ...]
     by: str

@@ -1,4 +1,4 @@
-"""Joins what several queries found. Pure.
+"""Joins the results of several queries. Pure.
 
 A section's place follows from its similarity to the intent, and by a third as much from its
 similarity to the other queries: a query that a model wrote badly cannot displace what the intent

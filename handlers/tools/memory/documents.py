@@ -1,6 +1,5 @@
-"""Memories as documents of a collection. Pure.
-
-The id of a document is the memory's in decimal digits, its text the content, letter for letter.
+"""Memories as documents of a collection. Pure. The id of a document is that of the memory in
+decimal digits; its text is exactly the content.
 """
 
 from __future__ import annotations
@@ -32,8 +31,7 @@ def preview_of(content: str) -> str:
 
 
 def links_of(content: str) -> list[str]:
-    """Return what a memory's content names as `[[collection:id]]`, each once, as
-    `collection:id`."""
+    """Return the links `[[collection:id]]` in a memory's content, each once, as `collection:id`."""
     found = (f"{name}:{int(id)}" for name, id in _LINK.findall(content) if int(id) <= LARGEST_ID)
     return list(dict.fromkeys(found))
 

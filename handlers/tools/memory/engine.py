@@ -5,7 +5,7 @@
     previews = await engine.search(scope, question)
 
 Every method takes the scope of a tool call, whose identity decides which memories exist for it. The
-memory of another owner is missing in the same words as one that never was.
+memory of another owner is reported in the same words as one that does not exist.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from groundhook.host.core.types.collection_queries import (
     CollectionQuery,
 )
 
-MOST_NAMING = 100  # memories that name or supersede others, of one question
+MOST_NAMING = 100  # memories that name or supersede others, read for one question
 _TRIES = 5  # of finding an id that is free
 
 
@@ -141,7 +141,7 @@ class MemoryEngine:
 
     async def batch_fetch(self, scope: ToolScope, arguments: BatchArguments) -> Memories:
         """Return whole memories in the order of the references, one request for each collection.
-        What does not exist is omitted; above `most_tokens` the content is omitted."""
+        Missing memories are omitted; above `most_tokens` the content is omitted."""
         wanted: dict[str, dict[str, None]] = {}
         for ref in arguments.doc_refs:
             wanted.setdefault(ref.collection, {})[str(ref.doc_id)] = None

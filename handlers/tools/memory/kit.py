@@ -139,7 +139,8 @@ class MemoryToolkit:
         return tools
 
     def _needs(self) -> Needs:
-        """What the owner of the memories is made of (`partition`); the tenant may be empty."""
+        """The parts of the identity that make the owner of the memories (`partition`); the tenant
+        may be empty."""
         parts: dict[str, tuple[IdentityPart, ...]] = {
             "app": (),
             "tenant": ("tenant",),

@@ -116,7 +116,7 @@ class LinkedMemory(BaseModel):
 
 
 class Memory(BaseModel):
-    """A whole memory; `content` letter for letter as it was stored."""
+    """A whole memory; `content` is exactly what was stored."""
 
     id: int
     title: str

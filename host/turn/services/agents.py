@@ -2,7 +2,7 @@
 
 A called assistant runs a turn of its own, with its own isolate, under the identity and in the trace
 of this turn. This is the one place where its failure, or a model's, becomes `error` on an answer.
-For calls with `onChunk`, pieces of text wait here until the hook fetches them.
+In calls with `onChunk`, pieces of text wait here until the hook fetches them.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ TextSink = Callable[[str], Awaitable[None]]
 
 
 class OpenCall:
-    """Requests whose answers the hook reads while they arrive. `finished` has the complete answers,
+    """Requests whose answers a hook reads while they arrive. `finished` has the complete answers,
     `texts` the pieces of each that have arrived."""
 
     def __init__(self, asks: Sequence[Ask], mode: Together) -> None:
@@ -116,8 +116,8 @@ class Calls:
         return call.answers if call.answers is not None else call.stop(problem)
 
     def end(self) -> None:
-        """Forget the calls of a hook that has ended. Its task group, which the services cancel,
-        ends them."""
+        """Drop the calls of a hook that has ended. The services cancel its task group, which ends
+        them."""
         for call in self._open.values():
             call.out.close()
         self._open.clear()

@@ -1,8 +1,8 @@
 """`ctx.mcp` for the hooks of one assistant: `host.core.hook_services.HookServers` over the app's
 MCP servers.
 
-Owns the check of which servers an assistant may use: those that its configuration lists, whatever a
-hook returned.
+Checks which servers an assistant may use: those that its configuration lists, regardless of the
+result of Create.
 """
 
 from __future__ import annotations

@@ -94,7 +94,7 @@ class TurnServices:
 
     @cached_property
     def chat(self) -> TurnChat:
-        # Imported here because few hooks look back.
+        # Imported here because few hooks read the conversation.
         from groundhook.host.turn.services.chat import TurnChat
 
         return TurnChat(self.run.request)
@@ -145,7 +145,7 @@ class TurnServices:
     async def log(self, level: str, message: str, /) -> None:
         with span("log", message, level=level):
             pass
-        # A hook must not fill the host's memory with lines that the reader has not taken yet.
+        # Wait, so that a hook cannot fill the memory with lines that the reader has not read yet.
         await self.run.channel.wait_for_reader()
 
     async def warn(self, code: str, message: str, place: Place | None = None, /) -> None:
