@@ -1,4 +1,4 @@
-"""The memory that JavaScript and its host share: requests one way, answers the other.
+"""The memory that JavaScript and its host share, for requests and their answers.
 
     header, three 32-bit integers
         0  from JavaScript: 1 a piece of a request, more follow; 2 its last piece;
@@ -8,8 +8,8 @@
         2  units still to come
     text    UTF-16, little endian, from byte 12
 
-Owns the layout and the pieces of longer texts. When it is called, and on which thread, is the
-engine's business. `prelude.js` is the other side.
+Defines the layout and the pieces of longer texts. The engine decides when it is called, and on
+which thread. `prelude.js` is the other side.
 """
 
 from __future__ import annotations

@@ -1,7 +1,5 @@
-"""One hook worker process, seen from the host: its leases, its limits, and which run ended it.
-
-It passes code and requests on without reading them. `hooks/pool.py` decides which worker gets which
-run.
+"""One hook worker process, on the host's side: its leases, its limits, and the run that ended it.
+It forwards code and requests without reading them. `hooks/pool.py` assigns runs to workers.
 """
 
 from __future__ import annotations
@@ -40,7 +38,7 @@ class WorkerLease:
         self._events = EventQueue()
         self.allowed = terms.memory_mb * MEGABYTE
         self.baseline = worker.last_resident
-        self.working = False  # in JavaScript, as opposed to waiting for the host
+        self.working = False  # in JavaScript, not waiting for the host
         self.shared = False  # the process has carried other runs during this one
         self._in_call = False
         self._settled_at = 0.0
@@ -86,7 +84,7 @@ class WorkerLease:
 
 
 class Worker:
-    """One process and the runs it carries."""
+    """One process and its runs."""
 
     def __init__(
         self, child_name: str, *, alone: bool, slot: anyio.Semaphore | None = None
@@ -109,7 +107,7 @@ class Worker:
         self._process: psutil.Process | None = None
 
     async def start(self, prelude: Prelude, environment: Mapping[str, str] | None) -> None:
-        """Start the process. Raises HookCrashed when the system refuses."""
+        """Start the process. Raises HookCrashed if the system cannot start it."""
         try:
             self._child = await start_child(
                 self.name, MODULE, incoming=self._incoming, environment=environment
@@ -131,7 +129,7 @@ class Worker:
         return len(self.leases) + len(self.releasing)
 
     def free_slot(self) -> None:
-        """Let the next run that must be alone start."""
+        """Let the next run that must be alone begin."""
         slot, self._slot = self._slot, None
         if slot is not None:
             slot.release()
@@ -181,7 +179,7 @@ class Worker:
                 self.busy = anyio.Event()
 
     def _check_releasing(self) -> None:
-        """Kill the process when an isolate could not be freed: V8 is stuck in it."""
+        """Kill the process if an isolate could not be freed, since V8 is stuck in it."""
         if any(
             time.monotonic() - lease.released_at > RELEASING_SECONDS
             for lease in self.releasing.values()
@@ -212,7 +210,7 @@ class Worker:
             self.child.kill()
 
     def report_death(self, code: int | None) -> None:
-        """Report the end of the process to every run, with the run's part in it."""
+        """Report the end of the process to every run, and whether the run caused it."""
         leases = list(self.leases.values())
         self.leases.clear()
         suspects = [lease for lease in leases if lease.may_run or self.killed_for]
@@ -241,7 +239,7 @@ class Worker:
         if operation == "closed":
             self.releasing.pop(body).gone.set()
             return
-        found = self.leases.get(body[0])  # none: the run was left while this was under way
+        found = self.leases.get(body[0])  # none: the run was released meanwhile
         if found is not None:
             found.put(Called(body[1]) if operation == "call" else Done(body[1], body[2]))
 
@@ -249,9 +247,10 @@ class Worker:
 def too_large(
     now: int, fresh: int, runs: Sequence[tuple[int, int]]
 ) -> Literal["alone", "together"] | None:
-    """Whether a process of `now` bytes has grown by more than one of its runs (size when it began,
-    allowed growth) may make it grow; or, `together`, by more since it was ready (`fresh`) than that
-    and what a worker may keep, as runs that overlap could do without end."""
+    """Return whether a process of `now` bytes has grown by more than one of its runs allows (size
+    when the run began, allowed growth); or, `together`, by more since it was ready (`fresh`) than
+    that growth and the memory that a worker may keep, since overlapping runs could make it grow
+    without end."""
     if any(now - baseline > allowed for baseline, allowed in runs):
         return "alone"
     if runs and now - fresh > KEPT + max(allowed for _, allowed in runs):

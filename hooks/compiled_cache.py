@@ -1,7 +1,5 @@
-"""Compiled files on disk, by the hash of what they were compiled from.
-
-Owns the format of an entry and its digest: an entry that was cut, changed or copied from another
-one is ignored, and its file is compiled again.
+"""Compiled files on disk, by the hash of their source. An entry has a digest: one that was cut,
+changed or copied from another entry is ignored, and its file is compiled again.
 """
 
 from __future__ import annotations
@@ -36,7 +34,7 @@ def cache_key(suffix: str, source: str) -> str:
 
 
 def load(folder: Path, key: str) -> CompiledFile | None:
-    """Return the entry of a key; None when there is none, or it is not what was saved."""
+    """Return the entry of a key; None if there is none, or if it was changed."""
     path = folder / f"{key}.json"
     try:
         if not path.is_file() or path.stat().st_size > LARGEST_ENTRY:
@@ -62,14 +60,14 @@ def save(folder: Path, key: str, compiled: CompiledFile) -> None:
     with suppress(OSError):
         path.parent.mkdir(parents=True, exist_ok=True)
         fresh.unlink(missing_ok=True)
-        # "x": never write through a link that another user of the folder has put there
+        # "x": never write through a link that another user of the folder has created
         with fresh.open("x", encoding="utf-8") as file:
             file.write(json.dumps({**vars(compiled), "digest": _digest(key, compiled)}))
         fresh.replace(path)
 
 
 def _digest(key: str, compiled: CompiledFile) -> str:
-    """Bind a compiled file to its source: an entry that was cut, or copied from another key, has
-    the wrong digest."""
+    """Return the digest that binds a compiled file to its source: an entry that was cut, or copied
+    from another key, has a wrong one."""
     whole = json.dumps([key, *vars(compiled).values()])
     return hashlib.sha256(whole.encode()).hexdigest()

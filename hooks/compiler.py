@@ -1,8 +1,6 @@
-"""The TypeScript compiler, in an isolate of its own.
-
-Owns where its source comes from (the file that `dukpy` ships) and its one call. Loading takes 60 MB
-and a tenth of a second, so a compiler is made when there is something to compile and closed after
-that. `hooks/script.py` decides what may be imported.
+"""The TypeScript compiler, in an isolate of its own. Its source is the file that `dukpy` ships.
+Loading takes 60 MB and a tenth of a second, so a compiler is made when there is something to
+compile and closed after that. `hooks/script.py` decides what may be imported.
 """
 
 from __future__ import annotations
@@ -26,7 +24,7 @@ class Compiler:
     """One compiler in an isolate. Close it."""
 
     def __init__(self) -> None:
-        """Raises HookCrashed when the compiler cannot be found or loaded."""
+        """Load the compiler. Raises HookCrashed if it cannot be found or loaded."""
         package = files("groundhook.hooks")
         scripts = ("signatures.js", "transpile.js")
         wrapper = "\n".join((package / name).read_text(encoding="utf-8") for name in scripts)

@@ -1,7 +1,8 @@
 """Models of `host.core.types` as TypeScript interfaces.
 
-What a hook gives to the host is declared with every spelling that the host reads, and what may be
-left out is optional; what a hook receives has all its fields. Knows nothing of calls.
+A value that a hook passes to the host is declared with every spelling that the host reads, and its
+fields with defaults are optional; a value that a hook receives has all its fields. Knows nothing of
+calls.
 """
 
 from __future__ import annotations

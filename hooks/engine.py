@@ -1,17 +1,17 @@
 """V8 isolates and the synchronous bridge between JavaScript and its host.
 
-The only module that imports `py_mini_racer`; it uses private names of the pinned version. It knows
-nothing of hooks: its callers decide what is evaluated and what a call means.
+The only module that imports `py_mini_racer`; it uses private names of the pinned version. It does
+not know hooks: its callers decide which code is evaluated and what a call means.
 
-The bridge: the script evaluated first makes a `SharedArrayBuffer` (which no script can detach,
-unlike an ArrayBuffer) and hands it over as its value; this module holds its memory, laid out as
-`hooks.bridge` says, and gives the script a native function. The script writes a request into the
-buffer and calls the function; the callback below, on V8's own thread, reads it, hands it to
-`on_call`, waits for `reply` and returns when the answer is in the buffer. Longer texts cross in
-pieces.
+The bridge: the first script creates a `SharedArrayBuffer` (which no script can detach, unlike an
+ArrayBuffer) and returns it. This module keeps its memory, whose layout is in `hooks.bridge`, and
+gives the script a native function. To call the host, JavaScript writes a request into the buffer
+and calls that function. The callback below, on V8's own thread, reads the request, passes it to
+`on_call`, waits for `reply`, and returns when the answer is in the buffer. Longer texts are
+transferred in pieces.
 
-While JavaScript is blocked in the callback its values must not be read: reading waits for V8's
-thread, which is itself waiting.
+While JavaScript is blocked in the callback, its values must not be read: reading waits for V8's
+thread, which is waiting itself.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from groundhook.hooks.bridge import FETCH, MORE, Bridge
 from groundhook.hooks.foreign import ThreadState
 from groundhook.host.core.errors import HookCrashed
 
-_NATIVE, _EVALUATED = 1, 2  # callback ids, ours to choose
+_NATIVE, _EVALUATED = 1, 2  # callback ids, chosen here
 
 OutcomeKind = Literal["value", "error", "syntax", "heap", "stopped"]
 
@@ -68,7 +68,7 @@ class Isolate:
     """
 
     def __init__(self, bridge: str, on_call: Callable[[str], None], *, heap_bytes: int = 0) -> None:
-        """Raises HookCrashed when `bridge` does not evaluate to a buffer."""
+        """Create the isolate. Raises HookCrashed if `bridge` does not evaluate to a buffer."""
         self._dll = load()
         self._on_call = on_call
         self._on_raw: Callable[[Any], None] = self._evaluated
@@ -77,7 +77,8 @@ class Isolate:
         self._lock = threading.Lock()
         self._ended = self._freed = False
         self._waiting = False  # V8's thread waits for an answer
-        # a lock as a semaphore, for speed: `reply` or `stop` releases it once for each wait
+        # A lock used as a semaphore, which is faster: `reply` or `stop` releases it once for each
+        # wait.
         self._answered = threading.Lock()
         self._answered.acquire()
         self._task = 0
@@ -98,7 +99,8 @@ class Isolate:
 
     @classmethod
     def bare(cls) -> Isolate:
-        """Return an isolate with nothing in it, not even the bridge: the least one costs."""
+        """Return an empty isolate without the bridge, for measuring the least cost of an
+        isolate."""
         return cls("", lambda _: None)
 
     @property
@@ -108,8 +110,8 @@ class Isolate:
         return self._clock is not None
 
     def cpu_seconds(self) -> float:
-        """Return the time that V8's thread has worked; it stops while the host works on a call.
-        Where the system has no such clock, it is wall time without the time spent in calls."""
+        """Return the CPU time of V8's thread, without the time of host calls. On a system without
+        such a clock it is wall-clock time without the time of host calls."""
         with self._lock:
             if self._freed:
                 return 0.0
@@ -122,20 +124,21 @@ class Isolate:
                 self._dll.mr_set_hard_memory_limit(self._context, size)
 
     def heap_is_full(self) -> bool:
-        """Whether the heap limit was reached; also in a microtask, which has no outcome."""
+        """Return whether the heap limit was reached, also by a microtask, which has no outcome."""
         with self._lock:
             return not self._freed and bool(self._dll.mr_hard_memory_limit_reached(self._context))
 
     def evaluate(self, code: str, done: Callable[[Outcome], None]) -> None:
         """Start an evaluation and return at once; `done` is called on V8's thread, before the
-        microtasks that the code left. One evaluation at a time; none after `stop`."""
+        microtasks of the code run. Only one evaluation may run at a time; after `stop` nothing is
+        evaluated."""
         with self._lock:
             if not self._ended:
                 self._on_done = done
                 self._task = self._evaluate(code)
 
     def reply(self, text: str) -> None:
-        """Answer the request that `on_call` received last."""
+        """Answer the last request that `on_call` received."""
         with self._lock:
             if self._waiting:
                 self._waiting = False
@@ -144,8 +147,7 @@ class Isolate:
                 self._answered.release()
 
     def stop(self) -> None:
-        """End the evaluation, and a host call in flight with it. Code that runs as a microtask goes
-        on until `close`."""
+        """End the evaluation and its host call. A microtask continues until `close`."""
         with self._lock:
             if self._ended:
                 return
@@ -157,8 +159,8 @@ class Isolate:
                 self._answered.release()
 
     def close(self) -> None:
-        """Stop and free. Waits until V8 has stopped, which takes long only inside a builtin that
-        cannot be interrupted."""
+        """Stop the evaluation and free the isolate. Waits until V8 has stopped, which takes long
+        only inside a builtin that cannot be interrupted."""
         self.stop()
         with self._lock:
             if self._freed:
@@ -187,8 +189,8 @@ class Isolate:
         self._thread.drop()
 
     def _native(self) -> None:
-        # Without `_on_done` the caller is a microtask that outlived its evaluation: `_evaluated`,
-        # which releases the thread state, will not run afterwards, so it must not be kept.
+        # Without `_on_done` the caller is a microtask that outlived its evaluation. `_evaluated`,
+        # which drops the thread state, will not run again, so the state must not be kept.
         if self._on_done is not None:
             self._thread.keep()
         if self._ended:
@@ -201,7 +203,7 @@ class Isolate:
             self._call(self._bridge.take())
 
     def _call(self, request: str) -> None:
-        """Hand a request to the host and wait until it is answered or the run is ended."""
+        """Pass a request to the host and wait until it is answered or the run is stopped."""
         with self._lock:
             if self._ended:
                 self._bridge.stop()
@@ -218,7 +220,7 @@ class Isolate:
 
     def _connect(self, bridge: str) -> None:
         found, ready = self._evaluate_first(bridge)
-        # waits for the evaluation of the bridge as well
+        # this also waits for the evaluation of the bridge
         native = self._dll.mr_make_js_callback(self._context, _NATIVE)
         ready.acquire()
         self._on_raw, raw = self._evaluated, found[0]
@@ -237,7 +239,7 @@ class Isolate:
             self._dll.mr_free_value(self._context, handle)
 
     def _evaluate_first(self, code: str) -> tuple[list[Any], threading.Lock]:
-        """Start an evaluation; its raw value is in the list once the lock is free."""
+        """Start an evaluation. Its raw value is in the list when the lock is released."""
         found: list[Any] = []
         ready = threading.Lock()
         ready.acquire()
@@ -264,7 +266,7 @@ class Isolate:
 
 
 def isolate_count() -> int:
-    """Return how many isolates of this process V8 still holds."""
+    """Return the number of isolates that V8 holds in this process."""
     return int(load().mr_context_count())
 
 
@@ -272,10 +274,10 @@ def isolate_count() -> int:
 def load() -> ctypes.CDLL:
     """Load V8 unless it is loaded, and return its library.
 
-    Where the processor has memory protection keys (pku in /proc/cpuinfo), V8 takes one to guard
-    its code, and threads that began before then may not read that code: an isolate that one of
-    them uses or frees ends the process with signal 11. A host lives among threads that others
-    began, so V8 is loaded while no key is free, and goes without, as on other processors.
+    On a processor with memory protection keys (pku in /proc/cpuinfo), V8 takes one to guard its
+    code, and threads that started earlier cannot read that code: if one of them uses or frees an
+    isolate, the process ends with signal 11. A host has such threads, so V8 is loaded while all
+    keys are taken and then works without one, as on other processors.
     """
     libc = ctypes.CDLL(None)
     taken: list[int] = []

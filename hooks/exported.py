@@ -1,5 +1,5 @@
-"""The functions that the host finds in a script: those at the top level of a file, and those that
-it exports of the files it imports. Pure; executes nothing."""
+"""Finds the functions of a script: those at the top level of its file, and those that it exports
+from imported files. Pure; executes nothing."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ def exported_functions(
     shown: Callable[[Path], str],
     above: tuple[Path, ...] = (),
 ) -> list[ScriptFunction]:
-    """Return the functions of a file and those that it exports of other files, by the names under
-    which it exports them. Its own come first, and hide others of the same name."""
+    """Return the functions of a file and those that it exports from other files, by their exported
+    names. Its own functions replace others of the same name."""
     compiled, targets = files[path]
     found = {each["name"]: function_of(each, shown(path)) for each in compiled.functions}
     for reexport in compiled.reexports:

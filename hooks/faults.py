@@ -1,6 +1,5 @@
-"""Hook errors: what JavaScript reports becomes a HookError with the place in the author's file.
-
-Owns the mapping of stack traces to sources and the wording of the messages; pure.
+"""Makes HookErrors of the reports of JavaScript, each with its place in the author's file: maps
+stack traces to sources, and words the messages. Pure.
 """
 
 from __future__ import annotations
@@ -56,7 +55,7 @@ MEANING = {
 
 
 def over(limit: str, hook: str, limits: HookLimits, file: str) -> HookLimit:
-    """Return the error of a hook that crossed a limit."""
+    """Return the error of a hook that exceeded a limit."""
     return HookLimit(
         limit,
         f"{hook} {MEANING[limit].format(value=getattr(limits, limit))}",
@@ -131,7 +130,7 @@ def warned(request: str, hook: str, text: str, program: Program) -> tuple[str, H
 
 
 def _absent(described: str, program: Program) -> HookError:
-    """Return the error of a part of `ctx` that a hook has read and that is not there."""
+    """Return the error of a hook that read a missing part of `ctx`."""
     error: dict[str, str] = from_v8(described)
     frames = frames_of(error["stack"], program)
     place = frames[0][1] if frames else Place(program.modules[0].file)
@@ -159,7 +158,7 @@ def _became_null(hook: str, report: Mapping[str, Any], program: Program) -> Hook
 
 
 def _list_callers(frames: Sequence[tuple[str, Place]]) -> str:
-    """Return the callers' places; a function that calls itself is listed once."""
+    """Return the places of the callers; a recursive function is listed once."""
     named = dict.fromkeys(
         f"{place} in {where}" if where not in ("", "eval") else str(place)
         for where, place in frames
@@ -176,7 +175,7 @@ def _suggest_name(message: str) -> str:
 
 
 def never(hook: str, file: str) -> HookError:
-    """Return the error of a hook whose promise is pending with nothing left to settle it."""
+    """Return the error of a hook whose promise can never be settled."""
     hint = "no timer is left and no call is under way: something it awaits is never resolved"
     return HookThrew(
         f"{hook} returned a promise that can never be settled", place=Place(file), hint=hint

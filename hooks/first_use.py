@@ -1,7 +1,7 @@
 """A hook engine that is made when the first hook is opened.
 
-What runs JavaScript, and the table of host calls, are a fifth of what a turn imports. An assistant
-without a hook does without them; the first hook of a host imports them in a thread.
+The JavaScript engine and the table of host calls are a fifth of the imports of a turn. Turns
+without a hook do not import them; the first hook of a host imports them in a thread.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Python's state of a thread that it did not start, kept from one callback to the next.
+"""Keeps Python's state of a foreign thread from one callback to the next.
 
-Python makes a state for such a thread whenever the thread calls back, and drops it when the
-callback returns. Each time it allocates memory for a stack, which is more than half of what a host
-call costs on the side of JavaScript.
+Python makes a state for a thread that it did not start whenever the thread calls back, and drops it
+when the callback returns. Each time it allocates memory for a stack, which is more than half of the
+cost of a host call on the side of JavaScript.
 """
 
 from __future__ import annotations

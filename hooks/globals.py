@@ -1,4 +1,5 @@
-"""The handwritten part of `groundhook.d.ts`: what no row and no model describes.
+"""The handwritten part of `groundhook.d.ts`: declarations that neither a row of the table nor a
+model describes.
 
 `GLOBALS` has the declaration of each global; `hooks/api/table.py` decides which globals exist.
 """

@@ -1,7 +1,6 @@
-"""The host calls of one run: each request of the prelude becomes the text of its answer.
-
-Owns the limits on calls (number, time, size of the answer), the replay log, and how an error
-becomes something that JavaScript throws. Which calls exist is in `hooks/api/table.py`.
+"""Answers the host calls of one run. Enforces the limits on calls (number, time, size of the
+answer), keeps the replay log, and turns errors into values that JavaScript throws.
+`hooks/api/table.py` defines the calls.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from groundhook.host.core.errors import HookCrashed, HookLimit, HostError, Place
 from groundhook.host.core.hook_engine import HookTurn
 from groundhook.host.core.hook_services import HookServices
 
-# requests of the prelude itself, which no hook can make and which are not in the table
+# requests of the prelude itself, which are not in the table and which no hook can make
 PRELUDE_REQUESTS = ("!limit", "!late", "!wait", "!uncaught", "!became_null", "!absent")
 
 
@@ -51,7 +50,8 @@ class HostCalls:
         if self._count > self._turn.limits.calls:
             raise self._over("calls")
         call = self._table.get(name)
-        if call is None:  # the prelude sends names of the table only: the script broke out of it
+        if call is None:
+            # The prelude sends only names of the table: the script has broken out of it.
             raise HookCrashed(
                 f"{self.hook} called {name[:80]!r} on the host, which does not exist",
                 place=Place(self._program.modules[0].file),

@@ -1,8 +1,7 @@
 """Isolates in the host's own process, for embedding and debugging.
 
-They are leased as those of worker processes are, without the protection: a script that makes V8
-abort takes the host with it, and `hooks.limits.memory_mb` is not enforced here. Every other limit
-is.
+They are leased like those of worker processes, but without their protection: a script that makes V8
+abort ends the host, and `hooks.limits.memory_mb` is not enforced. All other limits are.
 """
 
 from __future__ import annotations
@@ -65,7 +64,7 @@ class InProcessLease:
             self._loop.call_soon_threadsafe(self._events.put, event)
 
     def _watch(self) -> None:
-        """Look at the clock now and whenever the limit could have been reached."""
+        """Check the CPU clock now, and whenever the limit could have been reached."""
         if self._timer is not None:
             self._timer.cancel()
         wait = self._started.watch()

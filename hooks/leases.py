@@ -1,7 +1,6 @@
-"""Isolate leases: how a session holds the isolate of its turn, wherever that isolate lives.
-
-Owns the contract between a session and the place its isolate lives in (a worker process, or this
-process). Both sides exchange code to evaluate, requests and outcomes, and do not interpret them.
+"""Isolate leases: the contract between a session and the owner of its isolate, which is a worker
+process or this process. Both sides exchange code to evaluate, requests and outcomes, and do not
+interpret them.
 """
 
 from __future__ import annotations
@@ -61,11 +60,11 @@ class Lease(Protocol):
     """One isolate, held by one session until `release`."""
 
     def invoke(self, code: str, /) -> None:
-        """Evaluate code; one `Done` follows, after any number of `Called`."""
+        """Evaluate code. Any number of `Called` events follow, and one `Done`."""
         ...
 
     def reply(self, text: str, /) -> None:
-        """Answer the host call that was reported last."""
+        """Answer the last reported host call."""
         ...
 
     async def event(self) -> LeaseEvent:
@@ -73,12 +72,12 @@ class Lease(Protocol):
         ...
 
     async def release(self) -> None:
-        """Stop and free the isolate. Returns when nothing runs in it any more."""
+        """Stop and free the isolate. Returns when no code runs in it."""
         ...
 
 
 class LeaseSource(Protocol):
-    """Where isolates come from: worker processes, or this process."""
+    """A source of isolates: worker processes, or this process."""
 
     async def lease(self, terms: LeaseTerms, /, *, alone: bool = False) -> Lease:
         """Return a fresh isolate; with `alone`, in a process that carries no other. Raises

@@ -1,6 +1,5 @@
-"""The pool of hook worker processes: started when needed, replaced when they die.
-
-Decides which worker gets which run.
+"""The pool of hook worker processes: starts them when needed, replaces dead ones, and assigns runs
+to them.
 """
 
 from __future__ import annotations

@@ -1,7 +1,5 @@
-"""A linked program: the modules of one hook, compiled, and the way back to their sources.
-
-Owns how modules are wrapped for the isolate and how a place in them becomes a place in the author's
-file; pure. `hooks/script.py` links them.
+"""A linked program: the compiled modules of one hook. Wraps modules for the isolate, and maps their
+places to the author's files. Pure. `hooks/script.py` links them.
 """
 
 from __future__ import annotations
@@ -15,7 +13,7 @@ from groundhook.hooks.sourcemap import original
 from groundhook.host.core.errors import HookSyntaxError, Place
 from groundhook.host.core.hook_engine import ScriptFunction
 
-# What the runtime's own module (`@yao/runtime`) is: the globals under their names.
+# The runtime's own module (`@yao/runtime`) has the globals under their names.
 RUNTIME_MODULE = """module.exports = new Proxy({}, {
   get(_, name) {
     if (name === "default") return module.exports;

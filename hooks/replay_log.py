@@ -1,8 +1,8 @@
 """The host calls of a run and their answers, kept so that the run can be repeated in another
 process without calling the host again.
 
-It pays for its few lines: a run beside one that ends their process (one line of JavaScript can)
-starts again without asking a model or a search source twice.
+The reason: one line of JavaScript can end a worker process, and the other runs in it then start
+again without calling a model or a search source twice.
 """
 
 from __future__ import annotations

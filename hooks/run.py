@@ -1,7 +1,6 @@
-"""One run: an isolate with the prelude in it, the clock of its CPU time, and its reports.
-
-Lives in whichever process the isolate lives in. It evaluates code and reports host calls and
-outcomes to its owner; what they mean is decided on the other side (`hooks/session.py`).
+"""One run: an isolate with the prelude, the limits of its CPU time and heap, and its reports. It is
+in the same process as the isolate. It evaluates code and reports host calls and outcomes to its
+owner; `hooks/session.py`, on the other side, decides what they mean.
 """
 
 from __future__ import annotations
@@ -40,11 +39,11 @@ class Prelude:
 
 
 class HookRun:
-    """An isolate with only the prelude in it, so that it can be made ahead; `begin` makes it the
-    run of a turn."""
+    """An isolate with only the prelude, so that it can be made in advance; `begin` makes it the run
+    of a turn."""
 
     def __init__(self, prelude: Prelude) -> None:
-        """Raises HookCrashed when the engine does not start."""
+        """Start the engine. Raises HookCrashed if it does not start."""
         self._report: Report = _ignore
         self._cpu_seconds = 0.0
         self._setup = ""

@@ -1,7 +1,6 @@
-"""The hook engine as the host sees it: `async with open_engine(…) as engine`.
-
-Two engines behind `host.core.hook_engine.HookEngine`, which differ in where their isolates live:
-`WorkerEngine` in worker processes, `InProcessEngine` in the host's own.
+"""Opens the hook engine of the host: `async with open_engine(…) as engine`. There are two
+implementations of `host.core.hook_engine.HookEngine`: `WorkerEngine` has its isolates in worker
+processes, `InProcessEngine` in the host's own process.
 """
 
 from __future__ import annotations
@@ -66,7 +65,7 @@ class _Engine:
 
     @asynccontextmanager
     async def session(self, turn: HookTurn) -> AsyncIterator[Session]:
-        """Open a session with its whole interface, not only the one of the port."""
+        """Open a session, typed with its whole interface instead of the port's."""
         session = Session(turn, await self._linker.link(turn.script), self._isolates, self._table)
         try:
             yield session
@@ -83,7 +82,7 @@ class WorkerEngine(_Engine):
         self._pool = pool
 
     def close(self) -> None:
-        """Let the processes end; their task group waits for them."""
+        """End the processes; their task group waits for them."""
         self._pool.close()
 
 
@@ -94,7 +93,7 @@ class InProcessEngine(_Engine):
         super().__init__(Linker(cache, isolates.transpiling), isolates, dialect)
 
     def close(self) -> None:
-        """Nothing is left when its sessions are closed."""
+        """Do nothing: closing the sessions has freed everything."""
 
 
 @asynccontextmanager

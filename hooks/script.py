@@ -1,8 +1,7 @@
-"""The linker: from a package's TypeScript files to one program for an isolate.
-
-Owns reading the files and what may be imported: relative paths, and names that the package maps to
-paths, as long as they stay inside the package after symbolic links are followed. `transpiling` is
-the compiler; with a warm cache (`hooks/compiled_cache.py`) none is needed.
+"""The linker: makes one program for an isolate of a package's TypeScript files. Reads the files and
+resolves their imports: relative paths, and names that the package maps to paths. After following
+symbolic links, an import must be inside the package. `transpiling` is the compiler; with a warm
+cache (`hooks/compiled_cache.py`) none is needed.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ Transpiling = Callable[[], AbstractAsyncContextManager[Transpile]]
 
 SUFFIXES = (".ts", ".js", ".json")
 MOST_FILES = 256
-RUNTIME = Path("@yao/runtime")  # every module of the runtime's own name (`@yao/…`)
+RUNTIME = Path("@yao/runtime")  # modules of the runtime itself (`@yao/…`)
 LARGEST_FILE = 8 * 1024 * 1024  # bytes of one file
 
 

@@ -1,9 +1,8 @@
-"""One turn's hooks, seen from the host: Create and Next over one isolate, under limits.
-
-Owns the course of a run, what its outcome means, and what happens when its process dies: a run that
-did not cause that starts again in another process, with the answers it had already received, unless
-one of its calls had an effect outside. A host call (`hooks/host_calls.py`) runs in the task that
-awaits the hook, so it inherits the turn's trace and ends with it.
+"""The hooks of one turn, on the host's side: runs Create and Next in one isolate, under limits, and
+interprets their outcomes. If the process dies, a run that did not cause it starts again in another
+process with the answers that it had already received, unless one of its calls had an effect
+outside. A host call (`hooks/host_calls.py`) runs in the task that awaits the hook, so it inherits
+the turn's trace and ends with it.
 """
 
 from __future__ import annotations
@@ -107,7 +106,7 @@ class Session:
         at = function.context
         if at >= 0:
             given += [_ABSENT] * (at - len(given))
-            # A caller that passes every parameter has passed a copy of its own ctx.
+            # A caller that passes all parameters includes a copy of its own ctx.
             given[at : at + (len(given) == function.takes)] = [None]
         absent = [index for index, value in enumerate(given) if value is _ABSENT]
         sent = [None if value is _ABSENT else value for value in given]
@@ -128,8 +127,8 @@ class Session:
     # ---- a hook from end to end
 
     async def invoke(self, hook: str, arguments: Sequence[Any]) -> Any:
-        """Call a function of the script and return the JSON value it returned, None when there is
-        no such function. Raises HookError."""
+        """Call a function of the script and return its JSON value; None if there is no such
+        function. Raises HookError."""
         self._hook = self._calls.hook = hook
         with anyio.move_on_after(self._limits.wall_ms / 1000) as scope:
             raw = await self._read_outcome(await self._run(hook, to_v8(arguments)))
@@ -174,7 +173,7 @@ class Session:
             await self._recover(ended)
 
     async def _repeat(self, lease: Lease) -> Lost | None:
-        """Run the earlier hooks again, so that a new isolate is where the lost one was."""
+        """Run the earlier hooks again, so that a new isolate has the state of the lost one."""
         for hook, arguments in self._past:
             ended = await self._drive(lease, hook, arguments)
             if isinstance(ended, Lost):
@@ -225,7 +224,7 @@ class Session:
     # ---- when the process is gone
 
     async def _recover(self, lost: Lost) -> None:
-        """Give up the isolate; raise unless the run may start again in another process."""
+        """Drop the isolate; raise unless the run may start again in another process."""
         await self._abandon(keep=True)
         self._restarts += 1
         if lost.role == "culprit" or not self._calls.log.complete or self._restarts > MOST_RESTARTS:
@@ -259,7 +258,7 @@ class Session:
         )
 
     async def _abandon(self, *, keep: bool = False) -> None:
-        """Give up the isolate. `keep`: the run will be repeated, so keep what that needs."""
+        """Drop the isolate. `keep`: keep its replay log, since the run will be repeated."""
         with anyio.CancelScope(shield=True):
             await self.close()
         if not keep:
@@ -319,5 +318,5 @@ class Session:
 
 
 def _milliseconds(moment: datetime | None) -> int | None:
-    """A moment as JavaScript counts time."""
+    """Return a moment in JavaScript's milliseconds."""
     return None if moment is None else round(moment.timestamp() * 1000)

@@ -1,7 +1,6 @@
-"""Test files in V8, with the same compiler, isolates and limits as hooks, and other host calls.
-
-Owns how the tests of a file are listed and run, each in an isolate of its own, and how failures are
-traced to the author's lines. `host/testing` decides what the turns of a test run on.
+"""Runs test files in V8, with the same compiler, isolates and limits as hooks, and other host
+calls. Lists the tests of a file, runs each in an isolate of its own, and maps failures to the
+author's lines. `host/testing` decides what the turns of a test run on.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ from groundhook.host.core.hook_engine import (
 from groundhook.host.core.hook_services import HookServices
 from groundhook.host.core.settings import HookLimits
 
-TURN_MS = 120_000  # a test waits for whole turns, where a hook waits for one call
+TURN_MS = 120_000  # a test waits for whole turns, a hook only for one call
 
 
 @dataclass(frozen=True)
@@ -43,8 +42,8 @@ class Declared:
 
 @dataclass(frozen=True)
 class Fault:
-    """Why a test failed. `expected` and `actual` are text, both empty where nothing was compared;
-    `callers` are the places that lead to `place`."""
+    """The failure of a test. `expected` and `actual` are text, both empty where nothing was
+    compared; `callers` are the places that lead to `place`."""
 
     message: str
     place: Place

@@ -1,10 +1,8 @@
-"""`groundhook.d.ts`: TypeScript declarations of everything a hook may use, for editors and for the
-type check.
-
-Made from the table of host calls and the models of their arguments and results, so that it cannot
-differ from what the host does. `hooks/globals.py` has what no model describes: the globals, the
-fields of `ctx`, the names that packages in the reference's dialect use. The names of an app's
-collections, models and the like are passed in.
+"""Makes `groundhook.d.ts`: TypeScript declarations of everything a hook may use, for editors and
+for the type check. They come from the table of host calls and the models of their arguments and
+results, so that they cannot differ from the host. `hooks/globals.py` has the parts without a model:
+the globals, the fields of `ctx`, the names that packages in the reference's dialect use. The names
+of an app's collections, models and the like are passed in.
 """
 
 from __future__ import annotations
@@ -52,7 +50,7 @@ SPECIAL = {
     ("NextPayload", "messages"): "Message[]",
 }
 
-DOCUMENT = Path("docs/ctx.d.ts")  # what `make docs` writes
+DOCUMENT = Path("docs/ctx.d.ts")  # of the file that `make docs` writes
 _HEAD = """\
 // What a hook of Groundhook may use: {whose}.
 // Written by `groundhook types`; changes to this file are lost. In a hook:
@@ -149,7 +147,7 @@ def _named_models(calls: Sequence[HostCall]) -> Iterator[type[BaseModel]]:
 
 
 def _extra_types(calls: Sequence[HostCall]) -> list[str]:
-    """Return what rows declare beside the models, each text once."""
+    """Return the additional declarations of rows, each text once."""
     texts = dict.fromkeys(call.types.strip("\n") + "\n" for call in calls if call.types)
     return [
         re.sub(r"^(?=interface|type|class)", "export ", text, flags=re.MULTILINE) for text in texts
@@ -200,7 +198,8 @@ def _qualify_types(calls: Sequence[HostCall], inside: str) -> list[HostCall]:
 
 
 def _is_public(call: HostCall) -> bool:
-    """Whether hooks may call it; a row without group and signature serves the prelude only."""
+    """Return whether hooks may call it; a row without group and signature is only for the
+    prelude."""
     return bool(call.group or call.ts)
 
 

@@ -1,8 +1,8 @@
 """A hook worker: a process that holds isolates, so that V8 can abort without ending the host.
 
 `python -m groundhook.hooks.worker FD`: FD is a socket to the host, whose frames are those of
-`host.core.workers`. One thread reads the frames and watches the clocks; each isolate has a thread
-of its own, on which host calls and outcomes are sent. The process ends when the socket closes.
+`host.core.workers`. One thread reads the frames and checks the clocks; each isolate has its own
+thread, which sends host calls and outcomes. The process ends when the socket closes.
 
     from the host   prelude [script, lazy_globals] · open [run, setup, heap_mb, cpu_ms, code] ·
                     invoke [run, code] · reply [run, text] · close run ·
@@ -34,7 +34,7 @@ from groundhook.host.core.workers import ANSWER, HEADER, POST, REFUSAL, describe
 
 
 class Worker:
-    """Reads the host's frames and runs what they order."""
+    """Reads the host's frames and executes them."""
 
     def __init__(self, channel: socket.socket) -> None:
         self._channel = channel
@@ -62,7 +62,7 @@ class Worker:
                 self._watch()
 
     def _dispatch(self, received: bytearray) -> None:
-        """Handle the whole frames that `received` begins with, and take them off."""
+        """Handle the complete frames at the beginning of `received`, and remove them."""
         start = 0
         while len(received) - start >= HEADER.size:
             (length,) = HEADER.unpack_from(received, start)
@@ -158,8 +158,8 @@ class Worker:
 
 
 class Keeper:
-    """A thread for work that no run should wait for: it makes one isolate ahead, with only the
-    prelude in it, and frees those that have ended."""
+    """A thread for work that no run should wait for: it makes one isolate in advance, with only the
+    prelude, and frees those that have ended."""
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
@@ -170,7 +170,7 @@ class Keeper:
         threading.Thread(target=self._work, daemon=True).start()
 
     def make(self, prelude: Prelude) -> None:
-        """Have an isolate made soon, unless one is ready."""
+        """Make an isolate on the thread, unless one is ready."""
         with self._changed:
             if self._made is None and not self._making:
                 self._wanted = prelude

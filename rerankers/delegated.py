@@ -76,8 +76,8 @@ class DelegatedReranker:
 
 
 def ranking(answer: RerankAnswer, items: Sequence[Item]) -> list[Ranked]:
-    """Return the rank scores that an answer gives to `items`. Items that it does not name are left
-    out, and names of unknown items are ignored."""
+    """Return the rank scores of `items` in an answer. Items that it does not name are omitted, and
+    names of unknown items are ignored."""
     positions = _positions(items)
     named = [
         (place, entry.score)

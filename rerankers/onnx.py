@@ -1,4 +1,4 @@
-"""Provider for cross-encoders of one's own, in a folder: `rerank: {type: model, model: onnx, path:
+"""Provider for your own cross-encoders, in a folder: `rerank: {type: model, model: onnx, path:
 models/reranker}`. The folder has an ONNX graph and a tokenizer.json; nothing leaves the machine.
 """
 
@@ -49,7 +49,7 @@ class CrossEncoder:
         return sorted(scores)
 
     def _score(self, query: str, text: str) -> float:
-        """How relevant the text is, 0-1."""
+        """The relevance of the text, 0-1."""
         try:
             made = self._loaded().run(query, text).reshape(-1).tolist()
         except Unusable as exc:

@@ -9,7 +9,7 @@ is
      "as": "total"}], "wheres": [{"field": "price", "op": ">", "value": 100}],
      "orders": [{"field": "total", "order": "desc"}]}
 
-What is not understood stays as it is, for the linter to report.
+Unknown parts stay as they are, for the linter to report.
 """
 
 from __future__ import annotations

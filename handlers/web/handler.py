@@ -57,9 +57,9 @@ def make_web(
     clock: Callable[[], float] = time.monotonic,
 ) -> WebHandler:
     """Return the web source. API keys are read from `environment`; connections are opened by the
-    first search that needs them, and what closes them is passed to `closing`. Pages are fetched
-    through `client_of` and parsed in processes with the environment `readers` (None: this process's
-    own). `clock` returns the seconds by which cached answers expire."""
+    first search that needs them, and the function that closes them is passed to `closing`. Pages
+    are fetched through `client_of` and parsed in processes with the environment `readers` (None:
+    this process's own). `clock` returns the seconds by which cached answers expire."""
     pages = Pages(client_of, readers, clock)
     closing(pages.close)
     return WebHandler(environment, providers, closing, ProviderCalls(clock), pages)
@@ -82,7 +82,8 @@ class WebHandler:
         self._calls = calls
         self._pages = pages
         self._engines: dict[tuple[str, WebAccess], WebEngine] = {}
-        self._choice: tuple[WebSettings, tuple[str, WebAccess]] | None = None  # the last one
+        # The last settings, with the provider chosen for them.
+        self._choice: tuple[WebSettings, tuple[str, WebAccess]] | None = None
 
     @property
     def providers(self) -> list[str]:

@@ -2,7 +2,7 @@
 answer.
 
 With `onChunk`, the JavaScript side (`hooks/objects.js`) opens the answer, fetches the pieces that
-have arrived, and closes it. It does so by calls without a group, which authors do not see.
+have arrived, and closes it. The calls for that have no group, so authors do not see them.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """`http`: requests to the hosts that the assistant's settings declare.
 
-Owns the order of the arguments, which is that of existing packages (`http.Post(url, body, files,
-query, headers)`), and the shape of the answer. The host decides which hosts may be reached, and
-within which limits.
+Defines the order of the arguments, which existing packages use (`http.Post(url, body, files, query,
+headers)`), and the shape of the answer. The host enforces the declared hosts and the limits.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """`ctx.memory`: four namespaces of keys and JSON values, for the user, the team, the chat and the
 turn.
 
-Owns the names and the arguments. The host decides which memory a request reaches, and its limits.
+Defines the names and the arguments. The host decides which memory a request reaches, and enforces
+its limits.
 """
 
 from __future__ import annotations

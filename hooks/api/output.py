@@ -1,6 +1,6 @@
 """`ctx.Send`, `ctx.Append` and the other calls that send messages to the client.
 
-Owns the form of a message and of a path in one; the host makes ids and events.
+Defines the form of messages and of paths in them; the host makes ids and events.
 """
 
 from __future__ import annotations
@@ -136,8 +136,8 @@ def _is_message(value: Any) -> bool:
 
 
 def _data_at(where: str, value: Any, path: str) -> Any:
-    """Return the value for a path of a message. Of a message object it is the value at that path,
-    or else its props."""
+    """Return the value for a path of a message: of a message object the value at that path, or else
+    its props."""
     _check_depth(where, value)
     if not _is_message(value):
         return value

@@ -1,7 +1,5 @@
 """`Process(name, ...)`: a small set of functions that packages call by name. Any other name is an
-error that lists them.
-
-Owns the list. Models are read and never written, under the permissions of the request.
+error that lists them. Models are only read, under the permissions of the request.
 """
 
 from __future__ import annotations

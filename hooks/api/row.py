@@ -1,4 +1,4 @@
-"""A row of the table of host calls, and what rows share: arguments and their names in messages."""
+"""A row of the table of host calls, and helpers for the arguments of all rows."""
 
 from __future__ import annotations
 

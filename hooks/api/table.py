@@ -1,9 +1,7 @@
-"""The table of host calls: everything that a hook can call, one row each.
-
-The prelude, the checks of arguments, `groundhook.d.ts` and the documentation are made from it. Each
-module of `hooks/api/` holds the rows of one group; this one joins them, beside the globals that the
-bare engine lacks and the names that hooks of this kind use but this host does not offer, with what
-to use instead. It knows nothing of isolates.
+"""The table of host calls: one row for everything that a hook can call. The prelude, the checks of
+arguments, `groundhook.d.ts` and the documentation are made from it. Each module of `hooks/api/` has
+the rows of one group; this one joins them, and has the globals that V8 alone lacks, and the names
+that hooks of other hosts use with what to use instead. It knows nothing of isolates.
 """
 
 from __future__ import annotations
@@ -41,7 +39,7 @@ CALLS: tuple[HostCall, ...] = (
     *logs.ROWS,
 )
 
-# Parts that `ctx` has in other hosts of such hooks. A path is undefined here, and a call throws.
+# Parts of `ctx` in other hosts. Here such a path is undefined, and a call throws.
 MISSING_ON_CTX: dict[str, str] = {
     "sandbox": "hooks have no file system and start no programs; use an MCP server",
     "computer": "hooks have no file system and start no programs; use an MCP server",
@@ -96,9 +94,9 @@ FUNCTIONS = ("Process", "$L")  # calls that are globals themselves
 
 @dataclass(frozen=True)
 class Dialect:
-    """What scripts of one kind may call. `script` is JavaScript that is evaluated in every isolate
-    first: a function of the builtins that the prelude took from the language. It returns functions
-    that are called as hooks are."""
+    """The host calls of one kind of script. `script` is JavaScript that is evaluated in every
+    isolate first: a function of the builtins that the prelude took from the language. It returns
+    functions that are called as hooks are."""
 
     calls: tuple[HostCall, ...]
     script: str = ""

@@ -56,7 +56,7 @@ async def _is_complete(_call: HostCall, services: HookServices, arguments: Seque
 
 
 async def _release(_call: HostCall, _services: HookServices, _arguments: Sequence[Any]) -> str:
-    """Do nothing: the host closes what a hook leaves open."""
+    """Do nothing: the host closes the nodes that a hook leaves open."""
     return ""
 
 

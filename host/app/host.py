@@ -119,8 +119,8 @@ class Host:
         chat_id: str | None = None,
         create: bool = False,
     ) -> AsyncIterator[OpenChat]:
-        """Open a conversation that is kept: a new one, or the one with this id. It belongs to the
-        tenant and user of `identity`. `create`: begin one with this id if there is none. Raises
+        """Open a kept conversation: a new one, or the one with this id. It belongs to the tenant
+        and user of `identity`. `create`: begin one with this id if there is none. Raises
         UnknownName, ConfigError, UsageError and StorageError."""
         owner = validated(Identity, identity or {}, "identity")
         yield await self.conversations.opened(assistant_id, owner, chat_id, create=create)

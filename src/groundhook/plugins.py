@@ -1,4 +1,4 @@
-"""What a plug-in is made of: the ports, and the values that pass through them.
+"""The parts of a plug-in: the ports, and the values that pass through them.
 
     from groundhook.plugins import Plugin, PluginContext, Plugins
 

@@ -38,7 +38,7 @@ __all__ = ["Chat", "Host", "open_host"]
 
 
 class Host:
-    """An app that is open. Its methods are those of `groundhook.Host`, and wait."""
+    """An open app. Its methods are those of `groundhook.Host`, and block."""
 
     def __init__(self, host: _Host, portal: BlockingPortal) -> None:
         self._host, self._portal = host, portal
@@ -78,8 +78,8 @@ class Host:
         chat_id: str | None = None,
         create: bool = False,
     ) -> Iterator[Chat]:
-        """Open a conversation that is kept: a new one, or the one with this id. It belongs to the
-        tenant and user of `identity`. `create`: begin one with this id if there is none. Raises
+        """Open a kept conversation: a new one, or the one with this id. It belongs to the tenant
+        and user of `identity`. `create`: begin one with this id if there is none. Raises
         UnknownName, ConfigError, UsageError and StorageError."""
         opening = self._host.chat(assistant_id, identity=identity, chat_id=chat_id, create=create)
         with self._portal.wrap_async_context_manager(opening) as chat:
@@ -113,7 +113,7 @@ class Host:
         metadata: Mapping[str, Any] | None = None,
         locale: str = "",
     ) -> ToolOutcome:
-        """Call a tool outside a turn: `catalogue.searchDatasets`. Whatever fails in the call is
+        """Call a tool outside a turn: `catalogue.searchDatasets`. Every failure of the call is
         `error` of the outcome. Raises UnknownName for the assistant, UsageError."""
 
         async def call() -> ToolOutcome:
@@ -137,8 +137,8 @@ class Host:
         progress: Progress | None = None,
     ) -> AddReport:
         """Add files, and the files in folders, to a collection. `progress` is called in the host's
-        thread. What is wrong with a file is in the report; raises UnknownName for the collection,
-        UsageError, ConfigError, StorageError."""
+        thread. The report has the problems with single files. Raises UnknownName for the
+        collection, UsageError, ConfigError, StorageError."""
 
         async def add() -> AddReport:
             return await self._host.add_documents(
@@ -148,24 +148,23 @@ class Host:
         return self._portal.call(add)
 
     def check(self, assistant: str | None = None) -> list[Problem]:
-        """Everything that is wrong with the app's files, or with one assistant. Raises
-        UnknownName."""
+        """Return the problems with the app's files, or with one assistant. Raises UnknownName."""
         return self._portal.call(self._host.check, assistant)
 
     def reload(self) -> Swap:
-        """Read the app's files again → what has changed and what is wrong with it."""
+        """Read the app's files again, and return the changes and the problems."""
         return self._portal.call(self._host.reload)
 
 
 class Chat:
-    """A kept conversation. Its methods are those of `groundhook.OpenChat`, and wait."""
+    """A kept conversation. Its methods are those of `groundhook.OpenChat`, and block."""
 
     def __init__(self, chat: OpenChat, portal: BlockingPortal) -> None:
         self._chat, self._portal = chat, portal
 
     @property
     def id(self) -> str:
-        """Continues the conversation later: `host.chat(assistant, chat_id=id)`."""
+        """The id for continuing the conversation: `host.chat(assistant, chat_id=id)`."""
         return self._chat.id
 
     def send(
@@ -191,7 +190,7 @@ class Chat:
         connector: str | Sequence[str] | None = None,
         options: TurnOptions | Mapping[str, Any] | None = None,
     ) -> AbstractContextManager[Iterator[Event]]:
-        """Ask a question of the chat in other words: a branch beside it. Otherwise as `send`."""
+        """Ask a question of the chat in other words, in a branch beside it. Otherwise as `send`."""
         turn = self._chat.edit(message, text, search=search, connector=connector, options=options)
         return _entered(self._portal, turn)
 
@@ -213,7 +212,7 @@ class Chat:
         return self._portal.call(self._chat.messages, leaf)
 
     def rate(self, message: ChatMessage | str, feedback: Feedback | Mapping[str, Any]) -> None:
-        """Keep what the reader thinks of an answer. Raises UnknownName, UsageError."""
+        """Store a reader's feedback on an answer. Raises UnknownName, UsageError."""
         self._portal.call(self._chat.rate, message, feedback)
 
     def stop(self) -> bool:
