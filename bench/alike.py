@@ -96,14 +96,14 @@ async def main(folder: Path, most: int, state: Path) -> None:
     async with open_kb(state / "kb", SPECS, embedders, KBStorageSettings(idle_s=20)) as kb:
         for id in SPECS:
             await kb.add(id, [state / id])
-        asked = [
+        answered = [
             (one, {id: await ask_items(kb, one.text, id) for id in SPECS})
             for one in questions(folder, most)
         ]
     for way in WAYS:
         gains: dict[str, list[float]] = {id: [] for id in SPECS}
         among = []
-        for one, found in asked:
+        for one, found in answered:
             wanted = list(one.wanted)
             order = way({id: items for id, items in found.items() if items})
             gains[home[wanted[0]]].append(gain(order, wanted))
@@ -115,7 +115,7 @@ async def main(folder: Path, most: int, state: Path) -> None:
             "among the first three": round(statistics.fmean(among), 3),
         }
         print(
-            json.dumps({"way": way.__name__.replace("_", " "), "questions": len(asked), **line}),
+            json.dumps({"way": way.__name__.replace("_", " "), "questions": len(answered), **line}),
             flush=True,
         )
 

@@ -129,11 +129,11 @@ async def main(*, show: bool) -> None:
             added = await host.kb.add(COLLECTION, [Path(folder, name) for name in DOCUMENTS])
             if added.failed:
                 raise SystemExit(f"some documents could not be added: {added.failed}")
-            asked = {name: questions(file) for name, file in SETS.items()}
-            await ask(host, asked["published"][0], show=False)  # loads the model
+            sets = {name: questions(file) for name, file in SETS.items()}
+            await ask(host, sets["published"][0], show=False)  # loads the model
             answered = {
                 name: [await ask(host, question, show=show) for question in given]
-                for name, given in asked.items()
+                for name, given in sets.items()
             }
     for name, outcomes in answered.items():
         report(name, outcomes)

@@ -60,7 +60,7 @@ async def sample(model: Embedder, folder: Path, most: int) -> Sample:
         for line in (folder / "corpus.jsonl").read_text(encoding="utf-8").splitlines()
     ]
     texts = {row["_id"]: f"{row.get('title', '')}\n{row['text']}".strip() for row in rows}
-    asked = [
+    questions = [
         json.loads(line)
         for line in (folder / "queries.jsonl").read_text(encoding="utf-8").splitlines()
     ]
@@ -71,7 +71,7 @@ async def sample(model: Embedder, folder: Path, most: int) -> Sample:
             related.setdefault(question, set()).add(document)
     chance = random.Random(1)
     questions = chance.sample(
-        [row for row in asked if row["_id"] in related], min(most, len(related))
+        [row for row in questions if row["_id"] in related], min(most, len(related))
     )
     wanted = sorted(
         {document for row in questions for document in related[row["_id"]] if document in texts}

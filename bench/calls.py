@@ -194,7 +194,11 @@ async def groups(host: Host) -> None:
         if name != AT_ONCE:
             figure(f"{name}: p50", value, "us", floor, AT_ONCE)
     figure(
-        "the same MCP tool, asked by the host itself: p50", await mcp_us(host), "us", floor, AT_ONCE
+        "the same MCP tool, called by the host itself: p50",
+        await mcp_us(host),
+        "us",
+        floor,
+        AT_ONCE,
     )
 
 

@@ -125,7 +125,7 @@ BY_BRAND = {
     "postgresql": "lower(brand::text) = 'brand 77'",
     "mariadb": "brand = 'brand 77'",
 }
-ASKED = (
+WORDINGS = (
     "things cheaper than {n}",
     "active things over {n}",
     "how many things under {n}",
@@ -188,7 +188,7 @@ async def queries(engine: Engine) -> None:
     for name, (query, text) in CASES.items():
         hand = text.replace("{brand}", BY_BRAND[engine.dialect])
 
-        async def asked(query: Any = query, *, counted: bool = False) -> Any:
+        async def found(query: Any = query, *, counted: bool = False) -> Any:
             clean = checked(parse({"model": "thing", **query}), store.schemas)
             return (await store.run(clean, {"thing": None}, clean.limit or 0, counted=counted)).rows
 
@@ -203,12 +203,12 @@ async def queries(engine: Engine) -> None:
 
             return await engine.read(work, ["thing"])
 
-        assert len(await asked()) == len(await written()) > 0, name
-        floor, value = await shortest(written, asked)
+        assert len(await found()) == len(await written()) > 0, name
+        floor, value = await shortest(written, found)
         figure(f"{engine.dialect}: {name}", value, "ms", floor, "the statement written by hand")
         if query["limit"] == 20:
             floor, value = await shortest(
-                partial(written, counted=True), partial(asked, counted=True)
+                partial(written, counted=True), partial(found, counted=True)
             )
             figure(
                 f"{engine.dialect}: {name}, and how many",
@@ -243,7 +243,9 @@ async def questions(url: str, dialect: str) -> None:
     async with open_database(url, 20_000, {"thing": MODEL}) as database:
         send, receive = anyio.create_memory_object_stream[str](QUESTIONS)
         for number in range(QUESTIONS):
-            send.send_nowait(ASKED[number % len(ASKED)].replace("{n}", str(number % 400 + 20)))
+            send.send_nowait(
+                WORDINGS[number % len(WORDINGS)].replace("{n}", str(number % 400 + 20))
+            )
         send.close()
 
         async def ask() -> None:

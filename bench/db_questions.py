@@ -78,8 +78,8 @@ class Question:
     @property
     def table(self) -> str:
         """Whose ids the reference has; empty where it has figures."""
-        asked = re.match(r"SELECT (?:\w\.)?id FROM (\w+)", self.sql)
-        return asked[1] if asked else ""
+        table = re.match(r"SELECT (?:\w\.)?id FROM (\w+)", self.sql)
+        return table[1] if table else ""
 
 
 @dataclass
@@ -188,7 +188,7 @@ def scope() -> Scope:
     )
 
 
-async def asked(domain: Domain, question: Question, lexicons: Lexicons) -> Outcome:
+async def outcome_of(domain: Domain, question: Question, lexicons: Lexicons) -> Outcome:
     readings = domain.read(question.question, lexicons)
     times = []
     for _ in range(WARM):
@@ -323,7 +323,7 @@ async def main(*, show: bool, kinds: Sequence[str]) -> None:
             for question in questions(file):
                 if kinds and question.kind not in kinds:
                     continue
-                outcome = await asked(domains[question.domain], question, lexicons)
+                outcome = await outcome_of(domains[question.domain], question, lexicons)
                 tallies.setdefault(question.kind, Tally()).outcomes.append(outcome)
                 times += outcome.milliseconds
                 if show and not outcome.right and "aside" not in name:

@@ -48,8 +48,8 @@ CALLS = 2000  # of the tool, in turns of both ways, so that a busy machine is bu
 BATCH = 50
 ECHO = Path(__file__).with_name("echo_server.py")
 JUDGE = """function Next(ctx, payload) {
-  const asked = JSON.parse(payload.messages[payload.messages.length - 1].content);
-  return { data: { order: asked.items.map((item) => item.citation_id).reverse() } };
+  const request = JSON.parse(payload.messages[payload.messages.length - 1].content);
+  return { data: { order: request.items.map((item) => item.citation_id).reverse() } };
 }"""
 SCORES = [(index, (index * 37 % ITEMS) / ITEMS) for index in range(ITEMS)]
 

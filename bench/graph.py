@@ -159,13 +159,13 @@ def interval(differences: Sequence[float]) -> list[float]:
 async def compare(
     kb: KnowledgeBase,
     name: str,
-    asked: Sequence[Question],
+    given: Sequence[Question],
     grade: int,
     threshold: float | None = 0.0,
 ) -> None:
     """One line for the documents of a grade: what is found of them without and with the graph."""
     rows = []
-    for question in asked:
+    for question in given:
         wanted = [document for document, value in question.wanted.items() if value == grade]
         if wanted:
             rows.append(
@@ -293,17 +293,17 @@ async def main(multi: Path, single: Path, most: int, state: Path, extractor: str
             "seconds": round(time.perf_counter() - began, 1),
         }
         print(json.dumps({"added": added}), flush=True)
-        asked = questions(multi, most)
-        await compare(kb, f"{multi.name}: named in the question", asked, 1)
+        several = questions(multi, most)
+        await compare(kb, f"{multi.name}: named in the question", several, 1)
         for label, part in (
-            ("", asked),
-            (", the first 20", asked[:20]),
-            (", the others", asked[20:]),
+            ("", several),
+            (", the first 20", several[:20]),
+            (", the others", several[20:]),
         ):
             if part:
                 await compare(kb, f"{multi.name}: reached through another{label}", part, 2)
         await compare(
-            kb, f"{multi.name}: reached through another, default threshold", asked, 2, None
+            kb, f"{multi.name}: reached through another, default threshold", several, 2, None
         )
         await compare(kb, f"{single.name}: one document", questions(single, most), 1)
         pages = [HERE.parent / name for name in DOCUMENTS]

@@ -84,7 +84,7 @@ function Create(ctx) {
 
 @dataclass
 class Services:
-    """Searches that answer at once, or after a while when several are asked for."""
+    """Searches that answer at once, or after a while for several at once."""
 
     took: list[float] = field(default_factory=list)
     output: Any = None
@@ -174,13 +174,13 @@ async def bridge_us() -> float:
 
     ended: asyncio.Future[None] = loop.create_future()
 
-    def asked(_: str) -> None:
+    def on_call(_: str) -> None:
         asyncio.run_coroutine_threadsafe(answer(), loop)
 
     def done(_: Outcome) -> None:
         loop.call_soon_threadsafe(ended.set_result, None)
 
-    isolate = await anyio.to_thread.run_sync(Isolate, BRIDGE, asked)
+    isolate = await anyio.to_thread.run_sync(Isolate, BRIDGE, on_call)
     began = time.perf_counter()
     isolate.evaluate(f"ask({CALLS})", done)
     await ended

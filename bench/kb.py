@@ -38,7 +38,7 @@ import qdrant_edge as engine
 
 from bench.figures import figure
 from bench.kb_real import real_passages
-from bench.made_up import DIMENSIONS, TENANTS, Asked, answered, documents, stray
+from bench.made_up import DIMENSIONS, TENANTS, MadeQuestion, answered, documents, stray
 from groundhook.handlers.kb.analyse import Analyser
 from groundhook.handlers.kb.base import KnowledgeBase
 from groundhook.handlers.kb.embed import EmbedderFactory
@@ -157,7 +157,7 @@ async def one_size(state: Path, passages: int) -> Cost:
         questions = [answered(prepared, chance) for _ in range(50)]
         strays = [stray(prepared, chance) for _ in range(50)]
         new = [answered(prepared, chance) for _ in range(WARMING + ROUNDS)]
-        embedder.vectors = {asked.words: asked.vector for asked in [*questions, *strays, *new]}
+        embedder.vectors = {each.words: each.vector for each in [*questions, *strays, *new]}
         bare_added = bare_adding(state, prepared)
         figure(
             f"passages added, embedded before, to {passages}",
@@ -176,7 +176,7 @@ async def one_size(state: Path, passages: int) -> Cost:
         name = f"hybrid search with a filter on {passages} passages"
         again, astray = chosen(questions), chosen(strays)
         p50, p95, bare_p50 = await against(kb, shard, again, name)
-        await against(kb, shard, new, f"{name}, of questions never asked before")
+        await against(kb, shard, new, f"{name}, of new questions")
         await against(kb, shard, astray, f"{name}, of questions that nothing answers")
         shard.close()
         for many in AT_ONCE:
@@ -199,7 +199,9 @@ def _arguments(process: psutil.Process) -> list[str]:
         return []
 
 
-async def while_optimising(kb: KnowledgeBase, state: Path, questions: Sequence[Asked]) -> None:
+async def while_optimising(
+    kb: KnowledgeBase, state: Path, questions: Sequence[MadeQuestion]
+) -> None:
     """A search every 20 ms for as long as the engine is optimised, if it is."""
     lags: list[float] = []
     times: list[float] = []
@@ -236,7 +238,7 @@ def optimises(state: Path) -> bool:
 
 
 async def lag(lags: list[float]) -> None:
-    """How much later than asked for the loop comes back, in ms."""
+    """How much later than requested the loop comes back, in ms."""
     while True:
         began = time.perf_counter()
         await anyio.sleep(0.002)
@@ -318,7 +320,7 @@ def bare_adding(state: Path, prepared: Sequence[Incoming]) -> float:
     return id / took
 
 
-def chosen(questions: Sequence[Asked]) -> list[Asked]:
+def chosen(questions: Sequence[MadeQuestion]) -> list[MadeQuestion]:
     """As many as `against` wants, each of them several times."""
     return random.Random(2).choices(questions, k=WARMING + ROUNDS)
 
@@ -326,29 +328,29 @@ def chosen(questions: Sequence[Asked]) -> list[Asked]:
 async def against(
     kb: KnowledgeBase,
     shard: engine.EdgeShard,
-    questions: Sequence[Asked],
+    questions: Sequence[MadeQuestion],
     name: str,
 ) -> tuple[float, float, float]:
     """Prints what a search costs beside the bare engine: the same questions to both, the first of
-    them to warm up → p50 and p95 through Groundhook, and p50 of the engine, in ms. They are asked
+    them to warm up → p50 and p95 through Groundhook, and p50 of the engine, in ms. They are sent
     in turns, ten questions each: one after the other, each would find the processor's caches full
     of what the other read, as in no app."""
     # The files hold Groundhook's tokens: the engine's own analyser would find none of them, and be
     # quick at it.
     words = {
-        asked.words: engine.SparseVector(*Analyser("english").question(asked.words))
-        for asked in questions
+        each.words: engine.SparseVector(*Analyser("english").question(each.words))
+        for each in questions
     }
     through, bare = list[float](), list[float]()
     for start in range(0, len(questions), IN_TURN):
         some = questions[start : start + IN_TURN]
-        for asked in some:
+        for each in some:
             began = time.perf_counter()
-            await ask(kb, asked)
+            await ask(kb, each)
             through.append((time.perf_counter() - began) * 1000)
-        for asked in some:
+        for each in some:
             began = time.perf_counter()
-            assert bare_ask(shard, words[asked.words], asked)
+            assert bare_ask(shard, words[each.words], each)
             bare.append((time.perf_counter() - began) * 1000)
     through, bare = through[WARMING:], bare[WARMING:]
     p50, p95, bare_p50 = (
@@ -362,24 +364,24 @@ async def against(
     return p50, p95, bare_p50
 
 
-async def ask(kb: KnowledgeBase, asked: Asked) -> None:
+async def ask(kb: KnowledgeBase, each: MadeQuestion) -> None:
     request = SearchRequest(
-        type="kb", query=asked.words, collections=("bench",), threshold=0, limit=10
+        type="kb", query=each.words, collections=("bench",), threshold=0, limit=10
     )
-    found = await kb.search(request, SCOPES[asked.tenant])  # a turn has one at hand
+    found = await kb.search(request, SCOPES[each.tenant])  # a turn has one at hand
     assert len(found.items) == 10
 
 
-def bare_ask(shard: engine.EdgeShard, words: engine.SparseVector, asked: Asked) -> object:
+def bare_ask(shard: engine.EdgeShard, words: engine.SparseVector, each: MadeQuestion) -> object:
     """Prefetch by vector and by words as many as Groundhook does, the engine's fusion, the payload
     of ten."""
     tenants = engine.Filter(
-        must=[engine.FieldCondition("tenant", match=engine.MatchValue(asked.tenant))]
+        must=[engine.FieldCondition("tenant", match=engine.MatchValue(each.tenant))]
     )
     fusion: Any = engine.Fusion.Dbsf()  # the stubs do not know that it is a Fusion
     legs = [
         engine.Prefetch(
-            limit=POOL, query=engine.Query.Nearest(asked.vector, using="dense"), filter=tenants
+            limit=POOL, query=engine.Query.Nearest(each.vector, using="dense"), filter=tenants
         ),
         engine.Prefetch(
             limit=POOL, query=engine.Query.Nearest(words, using="bm25"), filter=tenants
@@ -390,7 +392,9 @@ def bare_ask(shard: engine.EdgeShard, words: engine.SparseVector, asked: Asked) 
     )
 
 
-async def at_once(kb: KnowledgeBase, questions: Sequence[Asked], many: int, name: str) -> None:
+async def at_once(
+    kb: KnowledgeBase, questions: Sequence[MadeQuestion], many: int, name: str
+) -> None:
     times: list[float] = []
     began = time.perf_counter()
 

@@ -35,7 +35,7 @@ from bench.kb import (
     settled,
     worker,
 )
-from bench.made_up import Asked, answered, documents, vector
+from bench.made_up import MadeQuestion, answered, documents, vector
 from groundhook.handlers.kb.embedded.client import KBClient
 
 MILLION, PART, QUESTIONS = 1_000_000, 20_000, 500
@@ -48,11 +48,11 @@ class Known(Prepared):
         return self.vectors.get(text) or vector(random.Random(text))
 
 
-async def added(client: KBClient, passages: int) -> tuple[float, list[Asked]]:
+async def added(client: KBClient, passages: int) -> tuple[float, list[MadeQuestion]]:
     """Seconds of adding alone, without making the passages, and questions that they answer."""
     chance = random.Random(1)
     took = 0.0
-    questions: list[Asked] = []
+    questions: list[MadeQuestion] = []
     for start in range(0, passages, PART):
         size = min(PART, passages - start)
         part = [
@@ -86,12 +86,12 @@ async def main(passages: int) -> None:
                     await anyio.sleep(0.2)
             await settled(state)
             figure(f"{name}, optimised after adding", time.perf_counter() - began, "s")
-            embedder.vectors = {asked.words: asked.vector for asked in questions}
-            asked_in_turn = random.Random(2).choices(questions, k=WARMING + ROUNDS)
+            embedder.vectors = {each.words: each.vector for each in questions}
+            in_turn = random.Random(2).choices(questions, k=WARMING + ROUNDS)
             times = []
-            for asked in asked_in_turn:
+            for each in in_turn:
                 began = time.perf_counter()
-                await ask(kb, asked)
+                await ask(kb, each)
                 times.append((time.perf_counter() - began) * 1000)
             figure(f"{name}, search with a filter, p50", statistics.median(times[WARMING:]), "ms")
             figure(f"{name}, search with a filter, p95", quantile(times[WARMING:], 0.95), "ms")

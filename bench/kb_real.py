@@ -73,7 +73,7 @@ async def compare(
 ) -> None:
     questions = list(collection.questions.values())
     await search(questions[0])  # opens the collection
-    for name, rounds in (("questions never asked before", 1), ("questions asked again", AGAIN)):
+    for name, rounds in (("new questions", 1), ("repeated questions", AGAIN)):
         through, floor = list[float](), list[float]()
         for start in range(0, len(questions) * rounds, IN_TURN):
             texts = [questions[at % len(questions)] for at in range(start, start + IN_TURN)]

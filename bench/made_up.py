@@ -21,7 +21,7 @@ DOCUMENTS = Path(__file__).parents[1] / "docs"
 
 
 @dataclass(frozen=True)
-class Asked:
+class MadeQuestion:
     vector: list[float]
     words: str
     tenant: str
@@ -68,20 +68,20 @@ def documents(passages: int, chance: random.Random) -> list[Incoming]:
     return made
 
 
-def answered(prepared: Sequence[Incoming], chance: random.Random) -> Asked:
+def answered(prepared: Sequence[Incoming], chance: random.Random) -> MadeQuestion:
     """A question that a passage answers: six of its words, and its vector with as much noise (a
     cosine of .71)."""
     document = chance.choice(prepared)
     passage = chance.choice(document.passages)
     near = memoryview(passage.vector).cast("f")
     words = " ".join(chance.sample(sorted(set(passage.text.split())), 6))
-    return Asked(
+    return MadeQuestion(
         [value + noise for value, noise in zip(near, vector(chance), strict=True)],
         words,
         document.tenant,
     )
 
 
-def stray(prepared: Sequence[Incoming], chance: random.Random) -> Asked:
+def stray(prepared: Sequence[Incoming], chance: random.Random) -> MadeQuestion:
     """A question that no passage answers."""
-    return Asked(vector(chance), text(chance, 6), chance.choice(prepared).tenant)
+    return MadeQuestion(vector(chance), text(chance, 6), chance.choice(prepared).tenant)

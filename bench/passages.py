@@ -66,18 +66,16 @@ def from_documents(size: int) -> list[Case]:
         cut = chunks(document, size=size, overlap=0, count=estimated_tokens, by="size")
         every += [(path.name, chunk.content) for chunk in cut]
     cases = []
-    for asked in (question for file in SETS.values() for question in questions(file)):
+    for each in (question for file in SETS.values() for question in questions(file)):
         right = [
             at
             for at, (name, text) in enumerate(every)
-            if name == asked.document and asked.answered(text)
+            if name == each.document and each.answered(text)
         ]
-        headed = [at for at in right if f"# {asked.section}\n" in every[at][1]]
+        headed = [at for at in right if f"# {each.section}\n" in every[at][1]]
         if right:
             cases.append(
-                _case(
-                    asked.question, [text for _, text in every], (headed or right)[0], asked.answer
-                )
+                _case(each.question, [text for _, text in every], (headed or right)[0], each.answer)
             )
     return cases
 
@@ -100,9 +98,9 @@ async def from_set(folder: Path, most: int) -> list[Case]:
             document = collection.documents[id]
             sentences = [document[start:end] for start, end in spans(document)]
             read[id] = sentences, await model.embed_documents(sentences)
-        asked = await model.embed_query(text)
+        query = await model.embed_query(text)
         sentences, vectors = read[id]
-        near = [sum(a * b for a, b in zip(asked, vector, strict=True)) for vector in vectors]
+        near = [sum(a * b for a, b in zip(query, vector, strict=True)) for vector in vectors]
         cases.append(
             _case(text, groups, ids.index(id) // TOGETHER, sentences[near.index(max(near))])
         )
@@ -112,8 +110,8 @@ async def from_set(folder: Path, most: int) -> list[Case]:
 def _case(question: str, texts: Sequence[str], right: int, answer: str) -> Case:
     """With the other texts that have most of the question's words."""
     analyser = Analyser(language_of(texts[right]))
-    asked = frozenset(analyser.question(question).indices)
-    has = [analyser.indices(text) & asked for text in texts]
+    wanted = frozenset(analyser.question(question).indices)
+    has = [analyser.indices(text) & wanted for text in texts]
     seen = Counter(word for words in has for word in words)
     worth = [sum(1 / seen[word] for word in words) for words in has]
     others = sorted((at for at in range(len(texts)) if at != right), key=lambda at: -worth[at])

@@ -132,7 +132,7 @@ async def embedded(collection: Collection, cache: VectorCache) -> Vectors:
 async def product(collection: Collection, vectors: Vectors, state: Path) -> tuple[Ranked, float]:
     """What the product finds, and the median milliseconds of a search."""
     async with opened(collection, vectors, state) as kb:
-        return await asked(collection, kb)
+        return await ranked(collection, kb)
 
 
 @asynccontextmanager
@@ -194,7 +194,7 @@ def scope() -> Scope:
     )
 
 
-async def asked(collection: Collection, kb: KnowledgeBase) -> tuple[Ranked, float]:
+async def ranked(collection: Collection, kb: KnowledgeBase) -> tuple[Ranked, float]:
     within = scope()
     ranked, times = {}, []
     for id, text in collection.questions.items():

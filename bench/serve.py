@@ -207,13 +207,13 @@ def request(method: str, path: str, body: Any = None, accept: str = "application
     return f"{head}\r\n".encode() + content
 
 
-async def answered(port: int, asked: bytes, rounds: int) -> list[float]:
+async def answered(port: int, raw: bytes, rounds: int) -> list[float]:
     """Milliseconds of each request over one connection."""
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     taken = []
     for _ in range(rounds):
         began = time.perf_counter()
-        writer.write(asked)
+        writer.write(raw)
         head = await reader.readuntil(b"\r\n\r\n")
         length = int(head.lower().partition(b"content-length: ")[2].split(b"\r\n")[0])
         await reader.readexactly(length)
@@ -222,10 +222,10 @@ async def answered(port: int, asked: bytes, rounds: int) -> list[float]:
     return taken
 
 
-async def stream(port: int, asked: bytes) -> bytes:
+async def stream(port: int, raw: bytes) -> bytes:
     """The body of a stream, to its end."""
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
-    writer.write(asked)
+    writer.write(raw)
     received = bytearray()
     while not received.endswith(b"0\r\n\r\n") and (part := await reader.read(1 << 18)):
         received += part
@@ -253,12 +253,12 @@ async def p99(port: int, path: str) -> float:
     return statistics.quantiles(late, n=100)[98]
 
 
-async def held(port: int, asked: bytes, count: int) -> list[asyncio.StreamWriter]:
+async def held(port: int, raw: bytes, count: int) -> list[asyncio.StreamWriter]:
     """Connections whose stream has begun."""
     writers = []
     for _ in range(count):
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
-        writer.write(asked)
+        writer.write(raw)
         await reader.readuntil(b"\r\n\r\n")
         writers.append(writer)
     return writers
@@ -310,10 +310,10 @@ async def measure(app: Path, ours: tuple[Any, int], bare: tuple[Any, int]) -> No
         writer.close()
 
 
-async def memory_of_each(process: Any, port: int, asked: bytes) -> float:
+async def memory_of_each(process: Any, port: int, raw: bytes) -> float:
     family = psutil.Process(process.pid)
     before = family.memory_info().rss
-    writers = await held(port, asked, IDLE)
+    writers = await held(port, raw, IDLE)
     each = (family.memory_info().rss - before) / IDLE / 1000
     for writer in writers:
         writer.close()

@@ -73,9 +73,9 @@ def collections(data: Path, only: Sequence[str] = ()) -> Iterator[Collection]:
             yield made()
 
 
-def load(folder: Path, asked: Path | None = None) -> Collection:
+def load(folder: Path, other: Path | None = None) -> Collection:
     """A folder in BEIR's layout; with the questions of another folder where one is given."""
-    questions = asked or folder
+    questions = other or folder
     related: dict[str, dict[str, int]] = {}
     for line in (questions / "qrels/test.tsv").read_text(encoding="utf-8").splitlines()[1:]:
         question, document, grade = line.split("\t")
@@ -83,7 +83,7 @@ def load(folder: Path, asked: Path | None = None) -> Collection:
             related.setdefault(question, {})[document] = int(grade)
     documents = list(_rows(folder / "corpus.jsonl"))
     return Collection(
-        name=folder.name if asked is None else OTHER_NAMES.get(folder.name, f"{folder.name}-other"),
+        name=folder.name if other is None else OTHER_NAMES.get(folder.name, f"{folder.name}-other"),
         documents={
             row["_id"]: f"{row.get('title', '')}\n\n{row['text']}".strip() for row in documents
         },
@@ -120,9 +120,9 @@ def documentation() -> dict[str, tuple[str, str, str]]:
 def _all(data: Path) -> Iterator[tuple[str, Callable[[], Collection]]]:
     for folder in sorted(path.parent for path in data.glob("*/corpus.jsonl")):
         yield folder.name, partial(load, folder)
-        if (asked := OTHER_QUESTIONS / folder.name).is_dir():
+        if (other := OTHER_QUESTIONS / folder.name).is_dir():
             name = OTHER_NAMES.get(folder.name, f"{folder.name}-other")
-            yield name, partial(load, folder, asked)
+            yield name, partial(load, folder, other)
     if all((data / f"xquad-{language}" / "corpus.jsonl").is_file() for language in LANGUAGES):
         yield "mixed", partial(_mixed, data)
         yield "mixed-same", partial(_same, data)
@@ -184,14 +184,14 @@ def _paraphrase() -> Collection:
     """Return the collection of paraphrases; questions about sections that were renamed are left
     out."""
     passages = documentation()
-    asked = {str(number): row for number, row in enumerate(_rows(HERE / "paraphrases.jsonl"))}
+    rows = {str(number): row for number, row in enumerate(_rows(HERE / "paraphrases.jsonl"))}
     related = {
         number: {
             id: 1
             for id, (document, headings, _) in passages.items()
             if document == row["document"] and headings.rpartition(" › ")[2] == row["section"]
         }
-        for number, row in asked.items()
+        for number, row in rows.items()
     }
     return Collection(
         name="paraphrase",
@@ -199,7 +199,7 @@ def _paraphrase() -> Collection:
             id: f"{headings}\n\n{content}" for id, (_, headings, content) in passages.items()
         },
         titles={id: headings for id, (_, headings, _) in passages.items()},
-        questions={number: row["question"] for number, row in asked.items() if related[number]},
+        questions={number: row["question"] for number, row in rows.items() if related[number]},
         related=related,
     )
 

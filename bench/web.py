@@ -46,10 +46,10 @@ head += b"content-length: %d\\r\\n\\r\\n" % len(body)
 async def serve(reader, writer):
     try:
         while True:
-            asked = (await reader.readuntil(b"\\r\\n\\r\\n")).decode("latin-1").lower()
-            size = asked.partition("content-length:")[2].split()
+            request = (await reader.readuntil(b"\\r\\n\\r\\n")).decode("latin-1").lower()
+            size = request.partition("content-length:")[2].split()
             await reader.readexactly(int(size[0]) if size else 0)
-            if "/slow/" in asked.split("\\r\\n")[0]:
+            if "/slow/" in request.split("\\r\\n")[0]:
                 await asyncio.sleep(DELAY)
             writer.write(head + body)
     except (asyncio.IncompleteReadError, ConnectionError):

@@ -6,7 +6,7 @@ stands alone is left alone, by the built-in rules (`host.turn.follow_up`).
 `follow_ups.tsv` and `kept_aside.tsv` have a follow-up on each line: the section that answers it (a
 key of `sections.tsv`, or `shop`), the question before, the follow-up, and the perfect question. The
 rules were tuned with the first file; do not tune them to the second. `independent.txt` has
-questions that only look like follow-ups: each is asked after ten others and must stay as it is.
+questions that only look like follow-ups: each is sent after ten others and must stay as it is.
 
 A follow-up about this repository's documents is right if a passage of its section is among the
 first three; one about the shop if the search finds the records that the perfect question finds.
@@ -68,15 +68,15 @@ async def search(host: Host, place: str, question: str) -> SearchResult:
     return await host.search(request, assistant="docs")
 
 
-async def is_right(host: Host, asked: FollowUp, question: str) -> bool:
-    found = await search(host, asked.place, question)
-    if asked.place == SHOP:
-        wanted = await search(host, SHOP, asked.perfect)
+async def is_right(host: Host, follow_up: FollowUp, question: str) -> bool:
+    found = await search(host, follow_up.place, question)
+    if follow_up.place == SHOP:
+        wanted = await search(host, SHOP, follow_up.perfect)
         records = [item.key for item in wanted.items]
         return bool(records) and records == [item.key for item in found.items]
     places = {key: (document, section) for key, document, section in rows("sections.tsv")}
     return any(
-        (item.document_id, item.title.split(" › ")[-1]) == places[asked.place]
+        (item.document_id, item.title.split(" › ")[-1]) == places[follow_up.place]
         for item in found.items[:FIRST]
     )
 
@@ -85,16 +85,20 @@ async def measure(host: Host, name: str, follow_ups: Sequence[FollowUp], *, show
     right: dict[str, list[bool]] = defaultdict(list)
     languages: dict[str, list[bool]] = defaultdict(list)
     changed = 0
-    for asked in follow_ups:
-        rewritten = stand_alone(asked.question, [asked.before]).question
-        changed += rewritten != asked.question
-        tried = {"written": asked.question, "rewritten": rewritten, "perfect": asked.perfect}
+    for follow_up in follow_ups:
+        rewritten = stand_alone(follow_up.question, [follow_up.before]).question
+        changed += rewritten != follow_up.question
+        tried = {
+            "written": follow_up.question,
+            "rewritten": rewritten,
+            "perfect": follow_up.perfect,
+        }
         for how, question in tried.items():
-            right[how].append(await is_right(host, asked, question))
-        languages[asked.language].append(right["rewritten"][-1])
+            right[how].append(await is_right(host, follow_up, question))
+        languages[follow_up.language].append(right["rewritten"][-1])
         if show and not right["rewritten"][-1]:
             verdict = "perfect finds it" if right["perfect"][-1] else "perfect does not find it"
-            print(f"{asked.place}: {rewritten} [{verdict}]", file=sys.stderr)
+            print(f"{follow_up.place}: {rewritten} [{verdict}]", file=sys.stderr)
     share = {how: 100 * sum(values) / len(values) for how, values in right.items()}
     figure(f"{name}: follow-ups, rewritten", share["rewritten"], "%", share["written"], "unchanged")
     figure(f"{name}: perfect questions", share["perfect"], "%")
@@ -121,7 +125,7 @@ def independent(before: Sequence[str], *, show: bool) -> None:
 
 async def main(*, show: bool) -> None:
     sets = {name: [FollowUp(*row) for row in rows(file)] for name, file in SETS.items()}
-    independent([asked.before for asked in sets["tuned"][:10]], show=show)
+    independent([follow_up.before for follow_up in sets["tuned"][:10]], show=show)
     with tempfile.TemporaryDirectory(prefix="groundhook-bench-") as folder:
         for name in (*APP, "assistants/shop"):
             target = Path(folder, name)

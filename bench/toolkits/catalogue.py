@@ -53,9 +53,9 @@ async def _languages(root: Path) -> None:
     async with open_host(root, environment={}) as host:
         await host.syncs.run("catalogue")
         for kind, name in (("cross", "another language"), ("same", "its own language")):
-            asked = [case for case in cases if case["kind"] == kind]
-            ranks = [_rank(await _by_tool(host, case["question"]), case) for case in asked]
-            plain = [_rank(await _by_search(host, case["question"]), case) for case in asked]
+            of_kind = [case for case in cases if case["kind"] == kind]
+            ranks = [_rank(await _by_tool(host, case["question"]), case) for case in of_kind]
+            plain = [_rank(await _by_search(host, case["question"]), case) for case in of_kind]
             about = f"datasets by questions in {name}"
             by = "host.search with its default threshold"
             figure(f"{about}, MRR", _mrr(ranks), "", _mrr(plain), by)

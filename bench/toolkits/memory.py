@@ -52,8 +52,8 @@ async def _call(host: Host, tool: str, arguments: Mapping[str, Any]) -> Any:
 
 
 async def _previews(host: Host, case: Mapping[str, Any]) -> list[int]:
-    asked = {"query": case["question"], "collection": case["collection"]}
-    return [each["id"] for each in await _call(host, "search", asked)]
+    arguments = {"query": case["question"], "collection": case["collection"]}
+    return [each["id"] for each in await _call(host, "search", arguments)]
 
 
 async def _reads(host: Host) -> tuple[float, float]:

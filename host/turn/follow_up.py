@@ -192,9 +192,9 @@ def _is_object_of_preposition(lower: Sequence[str], at: int, language: _Language
 def _has_noun(words: Sequence[str], language: _Language) -> bool:
     """Return whether a word before the pronoun can be what it stands for."""
     lower = [word.lower() for word in words]
-    asked = _asked_about(lower, language)
+    wanted = _wanted_nouns(lower, language)
     for at, word in enumerate(lower):
-        if at in asked or not language.is_content(word) or language.has("generic", word):
+        if at in wanted or not language.is_content(word) or language.has("generic", word):
             continue
         if language.id == "de" and not (at and words[at][0].isupper()):
             continue
@@ -209,7 +209,7 @@ def _has_noun(words: Sequence[str], language: _Language) -> bool:
     return False
 
 
-def _asked_about(lower: Sequence[str], language: _Language) -> range:
+def _wanted_nouns(lower: Sequence[str], language: _Language) -> range:
     """Return the positions of the noun that the question asks for: "which database" of "Which
     database does it use?"."""
     first = 1 if lower and language.has("prepositions", lower[0]) else 0

@@ -101,7 +101,7 @@ class Arena:
     host: Host
     app: Path
     kb: CannedSource
-    web: CannedSource  # asked by hostile hooks only
+    web: CannedSource  # searched by hostile hooks only
     numbers: count[int] = field(default_factory=count)
     # Seconds of the neighbour's turns under the last attack.
     slow: list[float] = field(default_factory=list)

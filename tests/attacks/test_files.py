@@ -153,20 +153,20 @@ async def test_a_compiled_file_that_was_tampered_with_is_compiled_again(
     arena: Arena, how: str
 ) -> None:
     cache = arena.app / ".groundhook/hooks"
-    arena.write("function Create() { return { metadata: { said: 'forged' } }; }")
+    arena.write("function Create() { return { metadata: { text: 'forged' } }; }")
     known = set(cache.iterdir())
     await arena.turn("hostile", "make the other entry")
     (other,) = (path for path in set(cache.iterdir()) - known if path.suffix == ".json")
     entry, before = (
-        arena.write("function Create() { return { metadata: { said: 'honest' } }; }"),
+        arena.write("function Create() { return { metadata: { text: 'honest' } }; }"),
         set(cache.iterdir()),
     )
-    assert Fate(await arena.turn("hostile", "make the entry"), 0).metadata == {"said": "honest"}
+    assert Fate(await arena.turn("hostile", "make the entry"), 0).metadata == {"text": "honest"}
     (kept,) = (path for path in set(cache.iterdir()) - before if path.suffix == ".json")
     TAMPERED[how](kept, other.read_bytes())
     os.utime(entry, ns=(1, 1))  # looked at again
     fate = Fate(await arena.turn("hostile", "hello"), 0)
-    assert fate.metadata == {"said": "honest"}
+    assert fate.metadata == {"text": "honest"}
     assert SECRET not in "".join(event.model_dump_json() for event in fate.events)
     assert await arena.neighbour() > 0
 
@@ -175,12 +175,12 @@ async def test_the_cache_is_not_written_through_a_link(arena: Arena) -> None:
     cache = arena.app / ".groundhook/hooks"
     victim = arena.app / "victim.txt"
     victim.write_text("untouched", encoding="utf-8")
-    source = "function Create() { return { metadata: { said: 'written' } }; }"
+    source = "function Create() { return { metadata: { text: 'written' } }; }"
     path, known = arena.write(source), set(cache.iterdir())
     await arena.turn("hostile", "make the entry")
     (kept,) = (entry for entry in set(cache.iterdir()) - known if entry.suffix == ".json")
     kept.unlink()
     kept.with_suffix(f".{os.getpid()}").symlink_to(victim)
     os.utime(path, ns=(2, 2))
-    assert Fate(await arena.turn("hostile", "hello"), 0).metadata == {"said": "written"}
+    assert Fate(await arena.turn("hostile", "hello"), 0).metadata == {"text": "written"}
     assert victim.read_text(encoding="utf-8") == "untouched"

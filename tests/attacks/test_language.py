@@ -236,7 +236,7 @@ async def test_entering_the_prelude_again_reaches_nothing_but_the_hook_itself(ar
         let depth = 0;
         function Create(ctx) {
           if (depth++ > 0) return { metadata: { inner: true } };
-          const said = [];
+          const outcomes = [];
           const attempts = [
             () => __groundhook.invoke("Create", "[[], {}]"),
             () => __groundhook.invoke("!limit\\ncpu_ms", "[]"),
@@ -249,10 +249,10 @@ async def test_entering_the_prelude_again_reaches_nothing_but_the_hook_itself(ar
             () => delete globalThis.__groundhook,
             () => { globalThis.__groundhook = 1; return typeof __groundhook; },
           ];
-          for (const attempt of attempts) try { said.push(String(attempt())); } catch (error) { said.push(error.name); }
+          for (const attempt of attempts) try { outcomes.push(String(attempt())); } catch (error) { outcomes.push(error.name); }
           let limited = "";
           try { ctx.search.Web("x".repeat(70000)); } catch (error) { limited = error.message; }
-          return { metadata: { said, limited } };
+          return { metadata: { outcomes, limited } };
         }
     """
     fate = await arena.attack(source)

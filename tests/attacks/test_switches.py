@@ -1,4 +1,5 @@
-"""What an author switches off is not asked, and what the environment holds is never shown."""
+"""Sources that an author switches off are not searched, and values of the environment are never
+shown."""
 
 from __future__ import annotations
 
@@ -39,7 +40,7 @@ KEYS = {
 async def turn(
     make_app: MakeApp, package: object, hook: str, *, forced: bool | None = None
 ) -> tuple[dict[str, list[str]], Sequence[Event]]:
-    """One turn → what each source was asked, and the events."""
+    """Run one turn, and return the requests to each source and the events."""
     sources = {type: CannedSource({"*": [canned_item("x", type=type)]}) for type in ("web", "kb")}
     app = make_app(
         {

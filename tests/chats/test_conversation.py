@@ -333,7 +333,7 @@ async def test_what_the_history_omits_is_summarised_where_that_is_wanted(
     make_app: MakeApp,
 ) -> None:
     package = ASSISTANT.replace("{", '{"history": {"messages": 3, "summarise": true}, ', 1)
-    summary = {"text": "One was asked.", "expect": ["user: One?", "assistant: 1"]}
+    summary = {"text": "The first question was one.", "expect": ["user: One?", "assistant: 1"]}
     model = scripted("1", "2", summary, "3")
     async with (
         opened(app_with(make_app, package), model=model) as host,
@@ -342,7 +342,7 @@ async def test_what_the_history_omits_is_summarised_where_that_is_wanted(
         for question in ("One?", "Two?", "Three?"):
             await read(chat.send(question))
     assert [text for _, text in prompts(model, 3)][:2] == [
-        "[The conversation before this, summarised:]\nOne was asked.\n\nTwo?",
+        "[The conversation before this, summarised:]\nThe first question was one.\n\nTwo?",
         "2",
     ]
 

@@ -79,7 +79,7 @@ class History:
 
     async def _begin(self, owner: Owner, chat: str, message: str, now: int, *, again: bool) -> Any:
         question, answer, turn = f"m{now}q", f"m{now}a", f"t{now}"
-        asked = ChatMessage(
+        sent = ChatMessage(
             id=question,
             chat_id=chat,
             parent="" if message == "m0" else message,
@@ -91,7 +91,7 @@ class History:
             NewTurn(
                 id=turn,
                 chat_id=chat,
-                question=message if again else asked,
+                question=message if again else sent,
                 answer_id=answer,
                 worker="w",
                 at=now,

@@ -61,14 +61,14 @@ def question(chat: str, text: str = "What is it?", parent: str = "") -> ChatMess
 
 
 async def begin(
-    store: ChatStore, chat: str, asked: ChatMessage | str, owner: Owner = ADA, *, lease: int = 100
+    store: ChatStore, chat: str, sent: ChatMessage | str, owner: Owner = ADA, *, lease: int = 100
 ) -> StoredTurn:
     return await store.conversations.begin(
         owner,
         NewTurn(
             id=turn_id(),
             chat_id=chat,
-            question=asked,
+            question=sent,
             answer_id=message_id(),
             worker="w1",
             at=10,
@@ -101,9 +101,9 @@ async def end(
 
 
 async def exchange(
-    store: ChatStore, chat: str, asked: ChatMessage | str, text: str = "It is."
+    store: ChatStore, chat: str, sent: ChatMessage | str, text: str = "It is."
 ) -> StoredTurn:
-    turn = await begin(store, chat, asked)
+    turn = await begin(store, chat, sent)
     assert await end(store, turn, text)
     return turn
 
@@ -125,16 +125,16 @@ async def test_a_chat_holds_its_questions_and_answers_in_order(store: ChatStore)
 
 async def test_an_edit_and_a_regeneration_are_branches(store: ChatStore) -> None:
     kept = await chat(store)
-    asked = question(kept.id, "One?")
-    first = await exchange(store, kept.id, asked, "1")
-    again = await exchange(store, kept.id, asked.id, "1, again")
+    sent = question(kept.id, "One?")
+    first = await exchange(store, kept.id, sent, "1")
+    again = await exchange(store, kept.id, sent.id, "1, again")
     edited = await exchange(store, kept.id, question(kept.id, "Uno?"), "uno")
 
     assert await texts(store, kept.id) == ["Uno?", "uno"]
     assert await texts(store, kept.id, first.answer_id) == ["One?", "1"]
     path = await store.conversations.path(ADA, kept.id, again.answer_id)
     assert [message.siblings for message in path] == [
-        (asked.id, edited.question_id),
+        (sent.id, edited.question_id),
         (first.answer_id, again.answer_id),
     ]
     change = ChatChange(chat_id=kept.id, at=30, leaf=first.answer_id)
@@ -144,9 +144,9 @@ async def test_an_edit_and_a_regeneration_are_branches(store: ChatStore) -> None
 
 async def test_nothing_of_another_owner_exists(store: ChatStore) -> None:
     kept = await chat(store)
-    asked = question(kept.id)
-    turn = await exchange(store, kept.id, asked)
-    running = await begin(store, kept.id, asked.id)
+    sent = question(kept.id)
+    turn = await exchange(store, kept.id, sent)
+    running = await begin(store, kept.id, sent.id)
     await store.logs.append(ADA, running.id, 1, b"{}\n", 200)
 
     for attempt in (
@@ -158,7 +158,7 @@ async def test_nothing_of_another_owner_exists(store: ChatStore) -> None:
         lambda: store.conversations.message(BOB, turn.answer_id),
         lambda: store.conversations.turn(BOB, turn.id),
         lambda: store.conversations.rate(BOB, turn.answer_id, Feedback(rating=1)),
-        lambda: begin(store, kept.id, asked.id, BOB),
+        lambda: begin(store, kept.id, sent.id, BOB),
     ):
         with pytest.raises(UnknownName):
             await attempt()
@@ -247,14 +247,14 @@ async def test_a_turn_that_could_not_be_entered_leaves_nothing(store: ChatStore)
 async def test_a_question_belongs_to_its_chat(store: ChatStore) -> None:
     kept, other = await chat(store), await chat(store)
     turn = await exchange(store, other.id, question(other.id))
-    for asked in (
+    for sent in (
         question(kept.id, parent=turn.answer_id),
         turn.question_id,
         turn.answer_id,
         "m_nothing",
     ):
         with pytest.raises(UnknownName):
-            await begin(store, kept.id, asked)
+            await begin(store, kept.id, sent)
     with pytest.raises(UnknownName, match="question"):
         await begin(store, other.id, turn.answer_id)
     assert await texts(store, kept.id) == []
@@ -395,8 +395,8 @@ async def test_feedback_is_kept_with_the_answer(store: ChatStore) -> None:
 async def test_any_content_can_be_kept(store: ChatStore) -> None:
     kept = await chat(store)
     odd = "\x00 \ud800 \u2028 😀 %s :id"
-    asked = question(kept.id, odd)
-    turn = await begin(store, kept.id, asked)
+    sent = question(kept.id, odd)
+    turn = await begin(store, kept.id, sent)
     deep: list[object] = []
     for _ in range(500):
         deep = [deep]
@@ -404,7 +404,7 @@ async def test_any_content_can_be_kept(store: ChatStore) -> None:
     message = ChatMessage(
         id=turn.answer_id,
         chat_id=kept.id,
-        parent=asked.id,
+        parent=sent.id,
         role="assistant",
         content=odd,
         answer=answer,

@@ -1,4 +1,4 @@
-"""Whatever ends a command is one line and an exit code; only a bug that is asked about shows a
+"""Every end of a command is one line and an exit code; only a bug with `--debug` shows a
 traceback."""
 
 from __future__ import annotations

@@ -123,16 +123,18 @@ def test_questions_of_ones_own_are_measured(groundhook: Groundhook, orchard: Pat
         for thing in THINGS
     ]
     strange = [{"question": "Who won the regatta?"}]
-    (orchard / "asked.jsonl").write_text(
+    (orchard / "questions.jsonl").write_text(
         "\n".join(map(json.dumps, [*requested, *strange])), encoding="utf-8"
     )
-    [found] = groundhook("kb", "calibrate", "notes", "--questions", "asked.jsonl", "--json").lines
+    [found] = groundhook(
+        "kb", "calibrate", "notes", "--questions", "questions.jsonl", "--json"
+    ).lines
     assert (found["questions"], found["made"]) == (12, False)
     assert (found["off_topic"], found["off_topic_built_in"]) == (1, False)
     assert found["unrelated"][0] == found["unrelated"][-1]  # of one question
-    result = groundhook("kb", "calibrate", "notes", "--questions", "asked.jsonl")
+    result = groundhook("kb", "calibrate", "notes", "--questions", "questions.jsonl")
     assert result.out.startswith(
-        "Measured with 12 questions of asked.jsonl, and 1 off-topic of asked.jsonl.\n"
+        "Measured with 12 questions of questions.jsonl, and 1 off-topic of questions.jsonl.\n"
     )
 
 
@@ -145,10 +147,12 @@ def test_without_off_topic_questions_of_ones_own_the_built_in_are_measured(
         {"question": f"When is the {thing} tree pruned?", "document": f"{thing}.md"}
         for thing in THINGS
     ]
-    (orchard / "asked.jsonl").write_text("\n".join(map(json.dumps, requested)), encoding="utf-8")
-    result = groundhook("kb", "calibrate", "notes", "--questions", "asked.jsonl")
+    (orchard / "questions.jsonl").write_text(
+        "\n".join(map(json.dumps, requested)), encoding="utf-8"
+    )
+    result = groundhook("kb", "calibrate", "notes", "--questions", "questions.jsonl")
     assert result.out.startswith(
-        "Measured with 12 questions of asked.jsonl, and 20 off-topic built in.\n"
+        "Measured with 12 questions of questions.jsonl, and 20 off-topic built in.\n"
     )
 
 
@@ -159,10 +163,13 @@ def test_without_off_topic_questions_of_ones_own_the_built_in_are_measured(
             '{"question": "When?", "document": "pare.md"}',
             "no document 'pare.md' (did you mean 'pear.md'",
         ),
-        ('{"question": 7}', "asked.jsonl:1 is not a question with the document that answers it"),
-        ("[]", "asked.jsonl:1 is not a question"),
-        ('{"question": "When?", "documents": "pear.md"}', "asked.jsonl:1 is not a question"),
-        ("", "asked.jsonl is empty: it has no questions (a line for each, such as"),
+        (
+            '{"question": 7}',
+            "questions.jsonl:1 is not a question with the document that answers it",
+        ),
+        ("[]", "questions.jsonl:1 is not a question"),
+        ('{"question": "When?", "documents": "pear.md"}', "questions.jsonl:1 is not a question"),
+        ("", "questions.jsonl is empty: it has no questions (a line for each, such as"),
         (
             '{"question": "Who won?"}\n' * 12,
             "all 12 questions are off-topic, and 10 that name a document which",
@@ -178,8 +185,8 @@ def test_unusable_questions_are_reported(
 ) -> None:
     declare(orchard, provider="hash")
     groundhook("kb", "add", "notes", "docs")
-    (orchard / "asked.jsonl").write_text(line, encoding="utf-8")
-    ran = groundhook("kb", "calibrate", "notes", "--questions", "asked.jsonl")
+    (orchard / "questions.jsonl").write_text(line, encoding="utf-8")
+    ran = groundhook("kb", "calibrate", "notes", "--questions", "questions.jsonl")
     assert ran.code == 1
     assert message in ran.err
 

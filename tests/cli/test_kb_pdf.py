@@ -100,4 +100,4 @@ def test_a_passage_from_a_folder_of_pdfs_is_shown_with_its_page(
     )
     (line,) = result.lines
     assert line["items"][0]["url"].endswith("papers/leave.pdf#page=2")
-    assert ILLNESS in line["items"][0]["content"]  # whole, unless it is asked to be cut
+    assert ILLNESS in line["items"][0]["content"]  # whole, without an option to cut it

@@ -15,10 +15,10 @@ from tests.conftest import MakeApp
 FINDER = """
 function Create(ctx) { return { serch: false }; }
 function Next(ctx, payload) {
-  const asked = JSON.parse(payload.messages[payload.messages.length - 1].content);
-  return { data: asked.retry ? { results: [
-    { url: "https://example.com/a?utm_source=x", title: "About " + asked.query, content: asked.time_range + " " + asked.limit },
-    { url: "https://example.org/b", title: "Elsewhere", content: "not asked for" },
+  const request = JSON.parse(payload.messages[payload.messages.length - 1].content);
+  return { data: request.retry ? { results: [
+    { url: "https://example.com/a?utm_source=x", title: "About " + request.query, content: request.time_range + " " + request.limit },
+    { url: "https://example.org/b", title: "Elsewhere", content: "not requested" },
   ] } : { pages: [] } };
 }
 """
@@ -65,7 +65,7 @@ def test_pages_that_an_assistant_finds_are_shown_like_any_others(app: Path) -> N
     assert "1 result from the web by finder" in ran.out
     assert "About rivers flow through Berlin" in ran.out
     assert "https://example.com/a\n" in ran.out  # canonical
-    assert "week 3" in ran.out  # what was asked for reached the assistant
+    assert "week 3" in ran.out  # the options reached the assistant
     assert "example.org" not in ran.out
 
 

@@ -100,7 +100,7 @@ def steps(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HttpServer]:
 
 
 def requested(model: ScriptedConnector, call: int = 0) -> dict[str, Any]:
-    """What a delegated assistant's model was asked: the one user message, as JSON."""
+    """Return the request to a delegated assistant's model: its one user message, as JSON."""
     (message,) = model.calls[call].messages
     assert message.role == "user"
     wanted: dict[str, Any] = json.loads(message.text)

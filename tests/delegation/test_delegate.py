@@ -1,4 +1,4 @@
-"""Steps that assistants and MCP tools do in the place of the built-in: how they are asked, and
+"""Steps that assistants and MCP tools do in place of the built-in: their requests, and
 which answers count."""
 
 from __future__ import annotations
@@ -53,8 +53,8 @@ async def test_the_json_in_an_assistants_text_is_its_answer(turn: Turn, text: st
 
 async def test_data_of_the_next_hook_is_the_answer_before_the_text(turn: Turn) -> None:
     hook = """function Next(ctx, payload) {
-        const asked = JSON.parse(payload.messages[payload.messages.length - 1].content);
-        return { data: { keywords: asked.query.split(" ").map((k, n) => ({ k, w: n })) } };
+        const request = JSON.parse(payload.messages[payload.messages.length - 1].content);
+        return { data: { keywords: request.query.split(" ").map((k, n) => ({ k, w: n })) } };
     }"""
     turned = await turn("kw", model=['{"keywords": ["not this"]}'], hook=hook)
     assert turned.source.keywords == [("cheap", 0), ("red", 1), ("pens", 2)]

@@ -214,7 +214,7 @@ async def test_runs_that_start_again_alone_do_not_wait_for_each_others_models(
 
         async def innocent() -> None:
             hook = (
-                "function Create(ctx) { return { metadata: { asked: ctx.search.Web('q').query }"
+                "function Create(ctx) { return { metadata: { query: ctx.search.Web('q').query }"
                 " }; }"
             )
             async with engine.open(hooks.turn(hook, Services(answer=before))) as session:

@@ -299,7 +299,7 @@ def test_files_given_to_one_compiler_at_once_get_their_own_answers() -> None:
 
 
 def _no_compiler() -> Any:
-    raise AssertionError("the compiler was asked for")
+    raise AssertionError("the compiler was called")
 
 
 async def test_too_many_files_are_refused(tmp_path: Path) -> None:

@@ -144,8 +144,8 @@ def test_the_arguments_of_a_hook_have_all_their_fields(tmp_path: Path) -> None:
     source = """\
 const result = ctx.search.Web("q");
 const numbers: number[] = [result.total, result.items[0].score, result.duration_ms];
-const said: string | null = result.error;
-export const Next: groundhook.Next = (ctx, payload) => ({ data: { said: payload.completion?.usage.total_tokens } });
+const error: string | null = result.error;
+export const Next: groundhook.Next = (ctx, payload) => ({ data: { tokens: payload.completion?.usage.total_tokens } });
 export const Create: groundhook.Create = async (ctx, messages) => ({ messages: [...messages], search: { types: ["kb"] } });
 const user: string = ctx.authorized.user_id + ctx.client.ip;
 result.items[0].key;

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 from groundhook.handlers.kb.embedded.point_cache import Remembered
 
-ASKED = st.lists(st.lists(st.integers(0, 12), max_size=6, unique=True), max_size=12)
+REQUESTS = st.lists(st.lists(st.integers(0, 12), max_size=6, unique=True), max_size=12)
 
 
-@given(ASKED, st.integers(1, 8))
+@given(REQUESTS, st.integers(1, 8))
 def test_points_come_in_the_requested_order_whatever_was_evicted(
     requested: list[list[int]], most: int
 ) -> None:
@@ -23,7 +23,7 @@ def test_points_come_in_the_requested_order_whatever_was_evicted(
     assert len(remembered) <= max([most, *map(len, requested)])
 
 
-@given(ASKED)
+@given(REQUESTS)
 def test_a_cached_point_is_not_read_again_until_it_is_evicted(
     requested: list[list[int]],
 ) -> None:

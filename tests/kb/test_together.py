@@ -76,12 +76,12 @@ async def test_several_questions_are_embedded_together_and_answered_as_each_alon
     questions = ["green apples", "ripe pears", "plums"]
     alone = [await search(kb, question) for question in questions]
     Together.calls.clear()
-    asked = len(server.requests) if server else 0
+    earlier = len(server.requests) if server else 0
     together = await kb.search_many(questions, options(limit=10), scope())
     assert together == alone
     assert Together.calls == [questions]
     if server:
-        requests = [path.rpartition("/points")[2] for path in server.paths()[asked:]]
+        requests = [path.rpartition("/points")[2] for path in server.paths()[earlier:]]
         assert requests == ["/query/batch", ""]
     assert await kb.search_many([], options(), scope()) == []
 
@@ -119,12 +119,12 @@ async def test_documents_are_counted_and_listed_by_a_filter(kb: KnowledgeBase) -
 
 async def test_documents_are_looked_up_together(kb: KnowledgeBase, server: Qdrant | None) -> None:
     ids = [item.document_id for item in await kb.matching(options(), scope())]
-    asked = len(server.requests) if server else 0
+    earlier = len(server.requests) if server else 0
     found = await kb.fetch_documents("docs", [ids[1], "none", ids[0]], scope())
     assert [found[id].items[0].content for id in ids[:2]] == ["ripe pears", "green apples"]
     assert found.keys() == {ids[0], ids[1]}
     if server:
-        assert len(server.requests) - asked == 2  # records, and passages
+        assert len(server.requests) - earlier == 2  # records, and passages
 
 
 async def test_another_tenants_documents_are_not_counted_listed_or_looked_up(

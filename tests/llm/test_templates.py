@@ -28,7 +28,7 @@ ALTERNATE = """
   {%- set turn.n = turn.n + 1 -%}
 {%- endfor -%}
 """
-SAID = """{%- for m in messages %}<{{ m.role }}>{{ m.content }}
+MESSAGES = """{%- for m in messages %}<{{ m.role }}>{{ m.content }}
 {%- for call in m.tool_calls or [] %}[{{ call.function.name }}]{% endfor %}</{{ m.role }}>
 {%- endfor %}"""
 FIRST_ONLY = """
@@ -56,11 +56,11 @@ ASKS = """
 {%- endif -%}
 """
 STYLES: Mapping[str, tuple[str, dict[str, Any]]] = {
-    "gemma": (NO_SYSTEM + ALTERNATE + TEXT_ONLY + SAID, {"system": "none"}),
-    "mistral": (FIRST_ONLY + ALTERNATE + SAID, {}),
-    "qwen": (FIRST_ONLY + ASKS + SAID, {}),
-    "llama": (FIRST_ONLY + TEXT_ONLY + SAID, {"sources": "system"}),
-    "smollm": (TEXT_ONLY + SAID, {}),
+    "gemma": (NO_SYSTEM + ALTERNATE + TEXT_ONLY + MESSAGES, {"system": "none"}),
+    "mistral": (FIRST_ONLY + ALTERNATE + MESSAGES, {}),
+    "qwen": (FIRST_ONLY + ASKS + MESSAGES, {}),
+    "llama": (FIRST_ONLY + TEXT_ONLY + MESSAGES, {"sources": "system"}),
+    "smollm": (TEXT_ONLY + MESSAGES, {}),
 }
 
 SOURCES = 'BEGIN SOURCES f00d\n<source id="#ref:a1b2">Some text</source>\nEND SOURCES f00d'

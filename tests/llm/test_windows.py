@@ -131,13 +131,13 @@ async def test_prompts_are_cut_to_a_window_from_the_turn_after_it_was_learned(
     async with opened(make_app, server) as host:
         first = await ask(host)
         while host.runtime.connectors("gpt").window is None:  # type: ignore[attr-defined]
-            first = await ask(host)  # its answer was faster than what it asked for
-        asked = len(server.requests)
+            first = await ask(host)  # its answer was faster than what it earlier for
+        earlier = len(server.requests)
         second, third = await ask(host), await ask(host)
     assert [event.code for event in of(first, "warning")] == []
     assert [event.code for event in of(second, "warning")] == ["context_shortened"]
     assert [event.code for event in of(third, "warning")] == ["context_shortened"]
-    assert [request.path for request in server.requests[asked:]] == [PATH, PATH]
+    assert [request.path for request in server.requests[earlier:]] == [PATH, PATH]
 
 
 async def test_no_turn_waits_for_an_endpoint_that_does_not_report(

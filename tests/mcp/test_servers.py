@@ -245,14 +245,14 @@ async def test_invalid_lines_between_messages_are_ignored(servers: Servers) -> N
 BAD_ANSWERS = """
 import json, sys
 for line in sys.stdin:
-    asked = json.loads(line)
+    request = json.loads(line)
     greeting = {"protocolVersion": "2025-06-18", "capabilities": {"tools": {}}, "serverInfo": {"name": "x", "version": "1"}}
     endless = {"prompts": [], "nextCursor": "again"}
     results = {"initialize": greeting, "tools/list": {"tools": [{"name": "x"}]}, "prompts/list": endless}
-    if asked["method"] in results:
-        print(json.dumps({"jsonrpc": "2.0", "id": asked["id"], "result": results[asked["method"]]}), flush=True)
-    elif "id" in asked:
-        print(json.dumps({"jsonrpc": "2.0", "id": asked["id"], "error": {"code": -32601, "message": "what?"}}), flush=True)
+    if request["method"] in results:
+        print(json.dumps({"jsonrpc": "2.0", "id": request["id"], "result": results[request["method"]]}), flush=True)
+    elif "id" in request:
+        print(json.dumps({"jsonrpc": "2.0", "id": request["id"], "error": {"code": -32601, "message": "what?"}}), flush=True)
 """
 
 

@@ -9,7 +9,7 @@ import pytest
 from groundhook.handlers.db.dsl import parse
 from groundhook.host.output.query_words import in_words
 
-SAID: dict[str, dict[str, Any]] = {
+PHRASES: dict[str, dict[str, Any]] = {
     "product where price between 50 and 100 and brand is one of Apple, Sony, price ascending": {
         "wheres": [
             {"field": "price", "op": "between", "value": [50, 100]},
@@ -44,9 +44,9 @@ SAID: dict[str, dict[str, Any]] = {
 }
 
 
-@pytest.mark.parametrize("words", SAID)
+@pytest.mark.parametrize("words", PHRASES)
 def test_a_query_is_shown_in_words(words: str) -> None:
-    assert list(in_words(parse({"model": "product", **SAID[words]}).wire())) == [words]
+    assert list(in_words(parse({"model": "product", **PHRASES[words]}).wire())) == [words]
 
 
 def test_each_of_several_queries_has_a_line() -> None:

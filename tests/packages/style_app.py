@@ -119,8 +119,8 @@ PACKAGES = {
 HOOKS = {
     "workers/keyword/src/index.ts": """
         function Next(ctx: agent.Context, payload: agent.Payload): agent.Next {
-          const asked = JSON.parse(payload.messages[payload.messages.length - 1].content);
-          return { data: { keywords: [{ k: asked.content.split(" ")[0], w: 0.9 }] } };
+          const request = JSON.parse(payload.messages[payload.messages.length - 1].content);
+          return { data: { keywords: [{ k: request.content.split(" ")[0], w: 0.9 }] } };
         }
     """,
     "workers/query/src/index.ts": """
@@ -143,13 +143,13 @@ HOOKS = {
         function Create(ctx: agent.Context, messages: agent.Message[]): agent.Create {
           log.Info("create for %s", ctx.assistant_id);
           const text = messages[messages.length - 1].content.trim();
-          if (text === "") throw new Exception("nothing was asked", 400);
-          return { messages, temperature: 0.2, theme: "dark", metadata: { asked: text.length } };
+          if (text === "") throw new Exception("the question is empty", 400);
+          return { messages, temperature: 0.2, theme: "dark", metadata: { length: text.length } };
         }
         function Next(ctx: agent.Context, payload: agent.Payload): agent.Next {
           const { completion, error } = payload;
           if (error) return { data: { message: $L("failed"), error } };
-          return { data: { text: completion.content, asked: ctx.metadata.asked } };
+          return { data: { text: completion.content, length: ctx.metadata.length } };
         }
     """,
     "tests/hook-files/src/create.ts": """

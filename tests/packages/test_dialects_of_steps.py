@@ -61,8 +61,8 @@ async def test_a_callback_gets_the_chunk_or_the_id_the_index_and_the_chunk(
 
 JUDGE = """
 function Next(ctx, payload) {
-  const asked = JSON.parse(payload.messages[payload.messages.length - 1].content);
-  return { data: { order: asked.items.map((item) => item.citation_id).reverse() } };
+  const request = JSON.parse(payload.messages[payload.messages.length - 1].content);
+  return { data: { order: request.items.map((item) => item.citation_id).reverse() } };
 }
 """
 

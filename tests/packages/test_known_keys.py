@@ -117,8 +117,8 @@ IMAGE = {"type": "image_url", "image_url": "data:image/png;base64,AAAA"}
 )
 def test_images_go_to_models_that_can_see(capabilities: Any, sent: dict[str, Any]) -> None:
     spec = ConnectorSpec.model_validate({"type": "openai", "capabilities": capabilities})
-    asked = Message(role="user", content=[{"type": "text", "text": "What is it?"}, IMAGE])
-    content = request(ModelCall(messages=[asked]), spec)["messages"][0]["content"]
+    message = Message(role="user", content=[{"type": "text", "text": "What is it?"}, IMAGE])
+    content = request(ModelCall(messages=[message]), spec)["messages"][0]["content"]
     if sent["type"] == "text":
         assert content == f"What is it?\n{UNSEEN_IMAGE}"
     else:
@@ -135,11 +135,11 @@ def test_a_model_without_tool_calls_is_offered_no_tools() -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "asked", "rounds"),
+    ("options", "calls", "rounds"),
     [({"tool_loop": False}, 1, 1), ({"max_turn": 2}, 3, 2), ({"max_turn": 0}, 1, 0)],
 )
 async def test_the_loop_of_tools_is_as_long_as_the_package_wants(
-    make_app: MakeApp, options: dict[str, Any], asked: int, rounds: int
+    make_app: MakeApp, options: dict[str, Any], calls: int, rounds: int
 ) -> None:
     async def count(_: Nothing) -> int:
         return 1
@@ -157,7 +157,7 @@ async def test_the_loop_of_tools_is_as_long_as_the_package_wants(
     )
     model = scripted({"tool_calls": [{"name": "count"}], "times": 0})
     events = await run(app, connector=model, tools=[tool])
-    assert (len(model.calls), end(events).data) == (asked, rounds)
+    assert (len(model.calls), end(events).data) == (calls, rounds)
 
 
 async def test_create_and_next_may_be_in_files_that_the_package_names(make_app: MakeApp) -> None:

@@ -34,7 +34,7 @@ async def test_the_check_of_such_an_app_shows_no_error(make_app: MakeApp) -> Non
     ]
 
 
-async def turn(make_app: MakeApp, assistant: str, **asked: Any) -> Sequence[Event]:
+async def turn(make_app: MakeApp, assistant: str, **options: Any) -> Sequence[Event]:
     model = scripted({"text": "Fine.", "times": 0})
     sources: Mapping[Any, Any] = {"web": web(), "kb": kb(), "db": CannedSource({})}
     with anyio.fail_after(60):
@@ -45,7 +45,7 @@ async def turn(make_app: MakeApp, assistant: str, **asked: Any) -> Sequence[Even
                 sources=sources,
                 connectors={"gpt": model, "claude": model},
             ) as host,
-            host.stream(assistant, "question", **asked) as events,
+            host.stream(assistant, "question", **options) as events,
         ):
             return [event async for event in events]
 
@@ -53,7 +53,7 @@ async def turn(make_app: MakeApp, assistant: str, **asked: Any) -> Sequence[Even
 @pytest.mark.parametrize(
     ("assistant", "data"),
     [
-        ("tests.hook-basic", {"text": "Fine.", "asked": 8}),
+        ("tests.hook-basic", {"text": "Fine.", "length": 8}),
         ("tests.hook-files", {"count": 2}),
         ("tests.hook-trace", None),
         ("tests.hook-memory", None),

@@ -25,8 +25,8 @@ FOUND = [
     for name, score in (("a", 0.9), ("b", 0.8), ("c", 0.7), ("d", 0.6))
 ]
 BACKWARDS = """function Next(ctx, payload) {
-    const asked = JSON.parse(payload.messages[0].content);
-    return { data: { order: asked.items.map((item) => item.citation_id).reverse() } };
+    const request = JSON.parse(payload.messages[0].content);
+    return { data: { order: request.items.map((item) => item.citation_id).reverse() } };
 }"""
 
 

@@ -77,7 +77,7 @@ APP = {
         function Create(ctx: any, messages: any[]) {
           ctx.Send({ type: "text", props: { content: "One moment. " } });
           ctx.Send({ type: "card", props: { title: "A card" } });
-          return { metadata: { said: messages, user: ctx.authorized, chat: ctx.chat_id, client: ctx.client } };
+          return { metadata: { received: messages, user: ctx.authorized, chat: ctx.chat_id, client: ctx.client } };
         }
         """
     ),

@@ -1,4 +1,4 @@
-"""Kept chats over HTTP: asked, edited, read again, and whole after a process was killed."""
+"""Kept chats over HTTP: sent, edited, read again, and whole after a process was killed."""
 
 from __future__ import annotations
 
@@ -62,8 +62,8 @@ def test_a_chat_keeps_its_questions_and_answers_and_has_a_title(client: httpx.Cl
 def test_the_next_question_has_the_history_of_the_store(client: httpx.Client) -> None:
     chat = chat_of(client, "talks")
     ask(client, chat, "First")
-    said = ask(client, chat, "Second")["metadata"]["said"]
-    assert [message["content"] for message in said] == ["First", "A title", "Second"]
+    received = ask(client, chat, "Second")["metadata"]["received"]
+    assert [message["content"] for message in received] == ["First", "A title", "Second"]
 
 
 def test_an_edit_and_another_answer_are_branches(client: httpx.Client) -> None:

@@ -15,7 +15,7 @@ from openai import AsyncOpenAI, OpenAI
 from tests.server.conftest import LOCAL, OTHER, Serve, Served
 
 QUESTION: Any = [{"role": "user", "content": "all teas"}]
-SAID = "Two teas [1], ☕ and [2], [1]."
+ANSWER = "Two teas [1], ☕ and [2], [1]."
 
 
 @pytest.fixture
@@ -37,9 +37,12 @@ def test_assistants_are_models(client: OpenAI) -> None:
 def test_an_answer_has_annotations_that_cut_out_its_numbers(client: OpenAI) -> None:
     answer = client.chat.completions.create(model="tea", messages=QUESTION)
     message = answer.choices[0].message
-    assert message.content == SAID
+    assert message.content == ANSWER
     cut = [
-        (SAID[note.url_citation.start_index : note.url_citation.end_index], note.url_citation.title)
+        (
+            ANSWER[note.url_citation.start_index : note.url_citation.end_index],
+            note.url_citation.title,
+        )
         for note in message.annotations or ()
     ]
     assert cut == [("[1]", "Assam"), ("[2]", "Sencha"), ("[1]", "Assam")]
@@ -54,12 +57,12 @@ def test_the_stream_is_the_same_answer(client: OpenAI) -> None:
             model="tea", messages=QUESTION, stream=True, stream_options=usage
         )
     )
-    assert "".join(c.choices[0].delta.content or "" for c in chunks if c.choices) == SAID
+    assert "".join(c.choices[0].delta.content or "" for c in chunks if c.choices) == ANSWER
     assert chunks[-1].usage is not None
     with client.chat.completions.stream(model="tea", messages=QUESTION) as stream:
         final = stream.get_final_completion()
     message = final.choices[0].message
-    assert message.content == SAID
+    assert message.content == ANSWER
     assert [note.url_citation.title for note in message.annotations or ()] == [
         "Assam",
         "Sencha",
@@ -71,7 +74,7 @@ async def test_the_asynchronous_client_reads_it_as_well(served: Served) -> None:
     async with AsyncOpenAI(base_url=f"{served.url}/v1", api_key=LOCAL) as client:
         stream = await client.chat.completions.create(model="tea", messages=QUESTION, stream=True)
         text = "".join([c.choices[0].delta.content or "" async for c in stream if c.choices])
-    assert text == SAID
+    assert text == ANSWER
 
 
 @pytest.mark.parametrize(
@@ -158,8 +161,8 @@ def test_a_clients_system_message_is_no_prompt(serve: Serve, system: str, roles:
     with serve(openai={"system": system}) as served, served.client(OTHER) as client:
         answer = client.post("/v1/chat/completions", json={"model": "talks", "messages": messages})
         turn = answer.headers["x-groundhook-turn"]
-        said = client.get(f"/api/turns/{turn}").json()["metadata"]["said"]
-    assert [message["role"] for message in said] == roles
+        received = client.get(f"/api/turns/{turn}").json()["metadata"]["received"]
+    assert [message["role"] for message in received] == roles
 
 
 def chunks(answer: httpx.Response) -> list[dict[str, Any]]:

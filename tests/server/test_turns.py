@@ -215,7 +215,7 @@ def test_what_a_hook_learns_of_the_client_is_the_servers_word(served: Served) ->
     known = end["metadata"]
     assert known["user"]["user_id"] == "other"
     assert known["client"] == {"type": "http", "user_agent": "a browser", "ip": "127.0.0.1"}
-    (part,) = [part for part in known["said"][-1]["content"] if part["type"] == "data"]
+    (part,) = [part for part in known["received"][-1]["content"] if part["type"] == "data"]
     assert part["data"]["sources"] == [{"type": "model", "name": "tea"}]
 
 

@@ -111,7 +111,7 @@ class Portal:
     proves: bool = True
     counts: int | None = None
     fails_at: int = -1
-    asked: list[tuple[str, str]] = field(default_factory=list)
+    requests: list[tuple[str, str]] = field(default_factory=list)
     made: int = 0
     settings: SyncSettings = SyncSettings()
     identity: str = "portal"
@@ -125,7 +125,7 @@ class Portal:
         return self.proves and len(self.records) >= known
 
     async def read(self, position: str, since: str, /) -> SyncBatch:
-        self.asked.append((position, since))
+        self.requests.append((position, since))
         start = int(position or 0)
         if start == self.fails_at:
             raise SourceError("the portal is down")

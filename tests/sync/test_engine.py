@@ -47,10 +47,10 @@ async def test_only_changes_are_read_within_a_day_of_a_complete_listing(
     clock.move(hours=6)
     portal.records["b003"] = ("2026-02-01T00:00:00Z", ("p3a", "p3c"))
     portal.records["zzz"] = ("2026-02-01T00:00:00Z", ())
-    portal.asked.clear()
+    portal.requests.clear()
     report = await engine.sync("books", portal, shelf)
     assert (report.mode, report.added, report.changed) == ("changes", 1, 1)
-    assert all(since for _, since in portal.asked)
+    assert all(since for _, since in portal.requests)
     assert shelf.kept == portal.documents()  # p3b is gone with its record's change
     clock.move(hours=19)
     assert (await engine.sync("books", portal, shelf)).mode == "full"
@@ -138,10 +138,10 @@ async def test_a_fault_keeps_what_is_there_and_the_next_sync_goes_on(
     assert (status.records, status.interrupted, status.succeeded_at) == (6, True, "")
     assert "down" in status.error
     portal.fails_at = -1
-    portal.asked.clear()
+    portal.requests.clear()
     report = await engine.sync("books", portal, shelf)
     assert report.resumed
-    assert portal.asked[0] == ("6", "")
+    assert portal.requests[0] == ("6", "")
     assert shelf.kept == portal.documents()
     status = await engine.status("books")
     assert (status.interrupted, status.error, status.records) == (False, "", 10)

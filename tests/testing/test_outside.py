@@ -163,8 +163,8 @@ async def test_memory_is_shared_by_the_turns_of_a_test_and_by_no_others(
     ran = await run_tests(
         QUIET
         + """
-        const asked = { ...quiet, identity: { user_id: "ann" } };
-        const count = () => turn("?", asked).metadata.count;
+        const byAnn = { ...quiet, identity: { user_id: "ann" } };
+        const count = () => turn("?", byAnn).metadata.count;
         test("first", () => expect([count(), count()]).toEqual([1, 2]));
         test("second", () => expect(count()).toBe(1));
         """,

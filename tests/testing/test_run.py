@@ -13,7 +13,7 @@ HOOK = """\
       const found = ctx.search.KB("in the hook", { limit: 3 });
       return { metadata: { found: found.items.length, at: new Date().toISOString(), chance: [Math.random(), Math.random()] } };
     }
-    function Next(ctx, payload) { return { data: { said: payload.completion.content } }; }
+    function Next(ctx, payload) { return { data: { text: payload.completion.content } }; }
     """
 
 
@@ -33,7 +33,7 @@ async def test_a_turn_says_what_was_searched_cited_and_returned(run_tests: RunTe
           expect(answer).not.toHaveCited("T2");
           expect(answer.citations.map((each) => each.verdict)).toEqual(["ok", "unknown"]);
           expect(answer.content).toMatch(/^It is this #ref:/);
-          expect(answer).toHaveReturned({ said: answer.content });
+          expect(answer).toHaveReturned({ text: answer.content });
           expect(answer.metadata.found).toBe(2);
           expect(answer.model_calls[0].messages.at(-1).content).toMatch(/END SOURCES[^]*What is it\\?$/);
           expect(answer.events[0]).toMatchObject({ type: "stream_start", assistant_id: "a" });
@@ -64,8 +64,8 @@ async def test_the_clock_and_chance_are_the_same_for_tests_and_hooks_on_every_ru
           expect(turn("?", quiet).metadata.chance).toEqual([first, second]);
         });
         test("prompt", () => {
-          const said = () => turn("?", { searches: { kb: ["T"] }, model: ["x"] }).model_calls;
-          expect(said()).toEqual(said());
+          const calls = () => turn("?", { searches: { kb: ["T"] }, model: ["x"] }).model_calls;
+          expect(calls()).toEqual(calls());
         });
         """,
         index_ts=HOOK,

@@ -270,12 +270,12 @@ function mine(a: number) { return a + 1; }
 export { mine as own };
 """,
     "src/lib/price.ts": """
-interface Asked {
+interface Wanted {
   /** What is bought. */
   name: string;
 }
 /** The price. */
-export function price(asked: Asked, ctx: any) { return `${asked.name} for ${ctx.assistant_id}`; }
+export function price(wanted: Wanted, ctx: any) { return `${wanted.name} for ${ctx.assistant_id}`; }
 /** Doubles. */
 export const secret = (a: number) => a * 2;
 /** Of nobody. */

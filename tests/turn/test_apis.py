@@ -47,7 +47,7 @@ def app(make_app: MakeApp, server: Loopback, *, where: str = "apis", **spec: Any
     return root
 
 
-async def asked(
+async def events_of(
     root: Path, question: str = "Which?", model: ScriptedConnector | None = None, **more: Any
 ) -> Any:
     connector = model or scripted("See {ref:0}.")
@@ -61,7 +61,7 @@ async def test_entries_of_an_answer_are_cited_like_any_other_source(
 ) -> None:
     server.on("/orders", Json(ORDERS))
     root = app(make_app, server)
-    events = await asked(root)
+    events = await events_of(root)
     (start,), (done,) = of(events, "search_start"), of(events, "search_complete")
     assert (start.source, start.query, done.total, done.error) == ("user", "orders", 2, None)
     first, second = (event.item for event in of(events, "search_result"))
@@ -69,7 +69,7 @@ async def test_entries_of_an_answer_are_cited_like_any_other_source(
     assert (second.title, second.content, second.url) == ("Mug", "sold out", "")
     (cited,) = end(events).citations
     assert (cited.title, cited.document_id, cited.verdict) == ("Kettle", "7", "ok")
-    again = await asked(root)
+    again = await events_of(root)
     assert end(again).citations[0].marker == cited.marker
 
 
@@ -88,7 +88,7 @@ async def test_values_are_encoded_for_the_place_where_they_are_sent(
         body={"find": {"text": "{{ question }}", "most": "{{ limit }}", "in": ["{{ locale }}!"]}},
         max_results=2,
     )
-    await asked(root, hostile)
+    await events_of(root, hostile)
     (request,) = server.requests
     parts = urlsplit(request.path)
     assert parts.path.count("/") == 4
@@ -120,7 +120,7 @@ async def test_a_failing_api_is_a_failed_search_and_the_answer_comes_all_the_sam
 ) -> None:
     server.on("/orders", answer)
     root = app(make_app, server, max_kb=2, timeout_ms=300)
-    events = await asked(root, model=scripted("Fine."))
+    events = await events_of(root, model=scripted("Fine."))
     (done,) = of(events, "search_complete")
     (warned,) = of(events, "warning")
     assert message in done.error or message in warned.message
@@ -131,7 +131,7 @@ async def test_an_api_that_names_an_id_is_refused_before_anything_is_sent(
     make_app: MakeApp, server: Loopback
 ) -> None:
     root = app(make_app, server, query={"team": "{{ team_id }}"})
-    events = await asked(root, model=scripted("Fine."))
+    events = await events_of(root, model=scripted("Fine."))
     assert of(events, "search_complete")[0].error == (
         "the request has no team_id, which this API needs"
     )

@@ -43,7 +43,7 @@ HOOK = """
       log.Info("started for %%s", ctx.assistant_id);
       runtime.console.log("again");
       const query = words(messages);
-      if (!query) throw new Exception("nothing was asked", 400);
+      if (!query) throw new Exception("the question is empty", 400);
       const result = ctx.search.Web(query, { limit: 3, time_range: "week", rerank: { type: "score", top_n: 2 } });
       return {
         messages: [{ role: "system", content: shout(result.items[0].title) + config.mark }, ...messages],
@@ -53,7 +53,7 @@ HOOK = """
     }
 
     function Next(ctx: agent.Context, payload: agent.Payload): agent.Next {
-      return { data: { said: payload.completion.content } };
+      return { data: { text: payload.completion.content } };
     }
 """
 
@@ -115,7 +115,7 @@ async def test_a_package_in_the_common_dialect_runs_unchanged(
     assert (source.requests[0].time_range, source.requests[0].limit) == ("week", 3)
     assert source.requests[0].rerank is not None
     assert source.requests[0].rerank.top_k == 2
-    assert end(events).data == {"said": "Fine."}
+    assert end(events).data == {"text": "Fine."}
     assert end(events).metadata == {"seen": 1}
     assert model.calls[0].temperature == 0.5
     assert "started for a" in [event.node.label for event in of(events, "trace")]

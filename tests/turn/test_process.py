@@ -233,7 +233,7 @@ def test_every_listed_process_is_described() -> None:
         ("42", 42),
         ('"text"', "text"),
         (' {"a": 1} ', {"a": 1}),
-        ('As [asked]: {"a": 1} and {"b": 2}', {"a": 1}),
+        ('As [wanted]: {"a": 1} and {"b": 2}', {"a": 1}),
         ('See [1] {"a": 1}', [1]),
         ("{broken, then [1, 2]", [1, 2]),
         ("~~~\n[3]\n~~~", [3]),

@@ -469,7 +469,7 @@ async def test_a_hook_lists_and_calls_the_tools_of_the_turn(served: Served) -> N
       const names = ctx.tools.List().map((tool) => tool.name);
       const wrong = ctx.tools.Call("tests__plain", { text: 1 });
       const right = [ctx.tools.Call("weather", { city: "Haifa" }), ctx.tools.Call("tests__plain", { text: "b" })];
-      return { metadata: { names, said: [...right, wrong] } };
+      return { metadata: { names, answers: [...right, wrong] } };
     }
     """
     events, _ = await turn(served([{"tests": ["plain"]}], hook=hook), tools=[tool])
@@ -477,7 +477,7 @@ async def test_a_hook_lists_and_calls_the_tools_of_the_turn(served: Served) -> N
     assert metadata["names"] == ["weather", "tests__plain"]
     assert [
         (expected_message["result"], expected_message["error"])
-        for expected_message in metadata["said"]
+        for expected_message in metadata["answers"]
     ] == [
         ("clear in Haifa", None),
         ("b", None),

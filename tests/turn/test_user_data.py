@@ -29,8 +29,8 @@ PASSAGES = tuple(
 
 @dataclass
 class Library(CannedSource):
-    """A canned source with one document. With `meet`, whatever is asked waits until all are
-    asked."""
+    """A canned source with one document. With `meet`, every request waits until all have
+    arrived."""
 
     meet: int = 0
     waiting: int = 0

@@ -60,8 +60,8 @@ APP = {
         function Create(ctx: any, messages: any[]) {
           const query = messages[messages.length - 1].content;
           const [notes, teas] = ctx.search.Parallel([{ type: "kb", query }, { type: "db", query: "all teas" }]);
-          const said = ctx.mcp.CallTool("own", "plain", { text: "hello" });
-          return { metadata: { notes: notes.items.length, teas: teas.items.length, said: said.content[0].text } };
+          const plain = ctx.mcp.CallTool("own", "plain", { text: "hello" });
+          return { metadata: { notes: notes.items.length, teas: teas.items.length, text: plain.content[0].text } };
         }
         """
     ),
@@ -125,7 +125,7 @@ def test_the_example_of_the_docs_serves_turns_that_use_every_worker_and_ends_cle
         events = ask(address, "tea")
         end = events[-1]
         assert end["type"] == "stream_end", events
-        assert end["metadata"] == {"notes": 1, "teas": 2, "said": "hello"}
+        assert end["metadata"] == {"notes": 1, "teas": 2, "text": "hello"}
         assert [cited["title"] for cited in end["citations"]] == ["Tea"]
         with httpx.stream(
             "POST", f"{address}/chat", json={**QUESTION, "assistant": "late"}

@@ -25,10 +25,10 @@ class TurnChat:
             return [_earlier(message) for message in await conversation.newest(limit)]
         messages = self.request.messages
         last = max((n for n, one in enumerate(messages) if one.role == "user"), default=0)
-        said = [one for one in messages[:last] if one.role in ("user", "assistant") and one.text]
+        texts = [one for one in messages[:last] if one.role in ("user", "assistant") and one.text]
         return [
             EarlierMessage(role="user" if one.role == "user" else "assistant", content=one.text)
-            for one in said[-limit:]
+            for one in texts[-limit:]
         ]
 
 

@@ -1,5 +1,5 @@
 """The cache of vectors: what was embedded once is not embedded again, by whichever process; and it
-never stands in the way."""
+never fails a request."""
 
 from __future__ import annotations
 

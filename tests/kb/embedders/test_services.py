@@ -1,4 +1,4 @@
-"""Embedding services through their real clients: what they are asked, and what each of their
+"""Embedding services through their real clients: their requests, and what each of their
 failures says."""
 
 from __future__ import annotations
@@ -29,19 +29,19 @@ from tests.loopback.embeddings import SIZE, openai_answer, voyage_answer
 from tests.loopback.server import Answer, Cut, Hang, Html, Json, Loopback, Reads, Reply, Trickle
 
 ANSWERS = {"openai": Reads(openai_answer), "voyage": Reads(voyage_answer)}
-SAID = {
-    "openai": {"error": {"message": "said by the service"}},
-    "voyage": {"detail": "said by the service"},
+REFUSALS = {
+    "openai": {"error": {"message": "a reason of the service"}},
+    "voyage": {"detail": "a reason of the service"},
 }
 
 each = pytest.mark.parametrize("service", SERVICES)
 
 
 def refusal(service: str, status: int, **headers: str) -> Reply:
-    return Json(SAID[service], status, **headers)
+    return Json(REFUSALS[service], status, **headers)
 
 
-# ------------------------------------------------------------------------------------ what is asked
+# ------------------------------------------------------------------------------------ requests
 
 
 @each
@@ -138,17 +138,17 @@ FAILURES: dict[str, tuple[Any, type[HostError], str]] = {
     "key refused": (
         lambda service: refusal(service, 401),
         SourceRefused,
-        r"refused the key \(401\): said by the service",
+        r"refused the key \(401\): a reason of the service",
     ),
     "forbidden": (
         lambda service: refusal(service, 403),
         SourceRefused,
-        r"refused the key \(403\): said by the service",
+        r"refused the key \(403\): a reason of the service",
     ),
     "rate limit": (
         lambda service: refusal(service, 429, retry_after="0"),
         SourceRateLimited,
-        r"too many requests \(429\): said by the service",
+        r"too many requests \(429\): a reason of the service",
     ),
     "no such model": (
         lambda service: refusal(service, 404),
@@ -158,7 +158,7 @@ FAILURES: dict[str, tuple[Any, type[HostError], str]] = {
     "bad request": (
         lambda service: refusal(service, 400),
         SourceRefused,
-        r"refused the request \(400\): said by the service",
+        r"refused the request \(400\): a reason of the service",
     ),
     "failure": (lambda service: Json({}, 503, retry_after="0"), SourceError, r"failed \(503\)"),
     "a page": (lambda service: Html(), SourceMalformed, r"embedders\.\w+\.host is the base URL"),

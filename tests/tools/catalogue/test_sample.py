@@ -137,9 +137,9 @@ async def test_refinements_count_the_whole_result(sample: Host) -> None:
     refinements = result["refinements"]
     assert refinements["organizations"] == [{"value": "city-of-oren", "count": 7}]
     assert {"value": "עירייה", "count": 5} in refinements["tags"]
-    asked = await found(sample, "searchDatasets", query="bus stops", refine=True, limit=1)
-    counted = sum(each["count"] for each in asked["refinements"]["organizations"])
-    assert counted == asked["total"] > 1
+    refined = await found(sample, "searchDatasets", query="bus stops", refine=True, limit=1)
+    counted = sum(each["count"] for each in refined["refinements"]["organizations"])
+    assert counted == refined["total"] > 1
 
 
 async def test_a_dataset_that_should_have_been_updated_is_overdue(sample: Host) -> None:
