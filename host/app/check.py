@@ -121,7 +121,7 @@ class _Check:
         self.found.extend(unread_files(self.app.root, list(self._assistants())))
 
     def _attempt(self, read: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T | None:
-        """Return what `read` returns; None when it raises, with its error among the findings."""
+        """Return the result of `read`; if it raises, report the error and return None."""
         try:
             return read(*args, **kwargs)
         except HostError as exc:
@@ -142,7 +142,7 @@ class _Check:
     def _package(self, place: tree.Found) -> None:
         package = self._attempt(self.app.packages.named, place.id)
         if package is None:
-            with suppress(ConfigError):  # it cannot be read, which is among the findings
+            with suppress(ConfigError):  # `_read` has reported it
                 self._names(
                     file_layer("assistant", check_package(place, self.app.environment)), place.id
                 )
@@ -160,7 +160,7 @@ class _Check:
         self._names(package.layer, package.id)
         self.found.extend(unread_hook(package, self.app.root))
         self._texts(package)
-        with suppress(ConfigError):  # of layers that cannot be folded, each is among the findings
+        with suppress(ConfigError):  # the broken layer is reported by itself
             resolved = self.app.settings_for(package)
             self.found.extend(wrong_together(package, resolved))
             self._web(resolved)
@@ -168,8 +168,8 @@ class _Check:
                 self.found.extend(list_problems(self.app, package, self.toolkits))
 
     def _web(self, resolved: Resolved) -> None:
-        """Warn of a web search that no provider would answer; a key may be set where the app will
-        run."""
+        """Warn of a web search that no provider would answer; its key may be set where the app
+        runs."""
         settings = resolved.settings
         searched = settings.search.web.enabled and settings.uses.search != DISABLED
         if searched and not self.web_configured(settings):
@@ -235,7 +235,7 @@ class _Check:
             )
         done = spec.entities.extractor.partition(":")[0]
         at = checked.place(("entities", "extractor"))
-        # It may be where the app will run.
+        # It may be installed where the app runs.
         if done == SPACY and (missing := not_installed(spec.entities.extractor)) is not None:
             self.found.append(Problem("warning", missing.message, at, missing.hint, missing.code))
         if done == BUILTIN and (unknown := unknown_kinds(spec.entities)):
@@ -258,8 +258,8 @@ class _Check:
                 )
 
     def _connector(self, place: tree.Found, checked: Checked) -> None:
-        """Report what would make every call of a connector fail. Values of unset variables are
-        unknown and are skipped."""
+        """Report mistakes that would make every call of a connector fail. Values of unset variables
+        are unknown and are skipped."""
         options = checked.data.get("options", {})
         if not unset_in(checked.data):
             self._attempt(self.app.connectors.named, place.id)
@@ -280,7 +280,8 @@ class _Check:
             )
 
     def _server(self, place: tree.Found, checked: Checked) -> None:
-        """Warn if a server's program is not installed here; it may be where the app will run."""
+        """Warn if a server's program is not installed here; it may be installed where the app
+        runs."""
         self._extra("mcp", checked.place(()))
         spec = self._attempt(self.app.servers.named, place.id)
         if spec is not None and (
@@ -294,7 +295,7 @@ class _Check:
             )
 
     def _extra(self, name: Extra, place: Place) -> None:
-        """Warn if an extra is not installed here; it may be where the app will run."""
+        """Warn if an extra is not installed here; it may be installed where the app runs."""
         if module := lacking(name):
             message = f"needs {module!r}, which is not installed"
             self.found.append(Problem("warning", message, place, install(name)))
@@ -338,8 +339,8 @@ class _Check:
 
 
 def _schema_problems(checked: Checked) -> Iterator[Problem]:
-    """Return what the published schema of models refuses beyond the reader's own checks: an editor
-    would mark it."""
+    """Return the places of a model that the published schema refuses and the reader accepts: an
+    editor marks them."""
     reported = {error.place for error in checked.errors}
     for path, message in schema_errors(without_unset(checked.data)):
         place = checked.place(path)

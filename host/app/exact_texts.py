@@ -1,9 +1,9 @@
-"""The texts of documents that toolkits put, letter for letter, beside the knowledge base.
+"""The exact texts of the documents of toolkits, stored beside the knowledge base.
 
-The knowledge base keeps passages, from which the blanks at the ends of a text and some of its line
-breaks cannot be known. A text is valid while it has the same letters as the passages: another
-program may have replaced the document meanwhile. On a server that several hosts share, each has the
-texts that it put itself.
+The knowledge base keeps passages, which lack the blanks at the ends of a text and some of its line
+breaks. A text is valid while it has the same letters as the passages: another program may have
+replaced the document meanwhile. On a server that several hosts share, each has the texts that it
+put itself.
 """
 
 from __future__ import annotations
@@ -101,7 +101,8 @@ class ExactTexts:
 
 
 def same_letters(one: str, other: str) -> bool:
-    """Return whether two texts differ in blanks, punctuation and their form in Unicode alone."""
+    """Return whether two texts have the same letters: they may differ in blanks, punctuation and
+    Unicode form."""
     return one == other or _letters(one) == _letters(other)
 
 

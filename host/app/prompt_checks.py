@@ -1,4 +1,4 @@
-"""Checks of the variables in an app's prompts: those that nothing fills, each with its line."""
+"""Finds variables in an app's prompts that have no value, each with its line."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _TEXTS = ("name", "description", "placeholder", "prompts")  # of package.yao
 
 
 def wrong_variables(package: Package, root: Path) -> Iterator[Problem]:
-    """Yield the variables in the prompts and the texts of a package that nothing fills."""
+    """Yield the variables without a value in the prompts and texts of a package."""
     locales = texts_by_locale(package.folder / "locales", package.info.get("locales") or {})
     found = [(package.folder / tree.PACKAGE, f"{package.shown}/{tree.PACKAGE}")]
     found += [(package.folder / tree.PROMPTS, f"{package.shown}/{tree.PROMPTS}")]

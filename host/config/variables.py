@@ -1,8 +1,8 @@
 """Variables in prompts: `$SYS.DATE`, `$CTX.LOCALE`, `{{ name }}` of the locales, `@assets/file.md`.
 
 Assets are read with the prompts. The others are filled in each turn. Values from outside the
-package cannot carry instructions: one that is more than a short name is written as a JSON string
-in one line. What is of this form and has no value stays as it is written; `groundhook check` warns.
+package cannot carry instructions: one that is more than a short name is written as a JSON string in
+one line. A variable without a value stays as written; `groundhook check` warns of it.
 """
 
 from __future__ import annotations
@@ -125,8 +125,8 @@ def unfilled(
     folder: Path,
     locales: Mapping[str, Texts] | None,
 ) -> Iterator[Problem]:
-    """Yield a warning, with its line, for each variable in the texts below `path` of a document
-    that nothing fills. `locales` are the texts by language; None: not known."""
+    """Yield a warning, with its line, for each variable without a value in the texts below `path`
+    of a document. `locales` are the texts by language; None: not known."""
     value = document.at(path)
     if isinstance(value, (dict, list)):
         steps = value if isinstance(value, dict) else range(len(value))

@@ -18,8 +18,10 @@ from groundhook.host.core.hook_engine import HookEngine, HookScript, ScriptFunct
 from groundhook.host.core.tool_ports import ToolScope
 from groundhook.host.core.types.server_spec import ServerSpec
 from groundhook.host.core.types.servers import ServerMethod
+from groundhook.host.turn.offers import Answered, Offer
 from groundhook.host.turn.run import AssistantRun
-from groundhook.host.turn.tools import Answered, Offer, schema_check, text_of
+from groundhook.host.turn.server_tools import schema_check
+from groundhook.host.turn.tools import text_of
 
 RunOf = Callable[[], AssistantRun]  # the run whose services the functions get
 
