@@ -228,9 +228,7 @@ async def test_data_parts_come_first_and_make_automatic_search_needless(make_app
         {"type": "text", "text": "question"},
         {
             "type": "data",
-            "data": {
-                "sources": [{"type": "kb_collection", "name": "docs"}, {"type": "api", "name": "t"}]
-            },
+            "data": {"sources": [{"type": "kb_collection", "name": "docs"}]},
         },
     ]
     many = kb(*(canned_item(f"k{n}") for n in range(5)))
@@ -238,7 +236,6 @@ async def test_data_parts_come_first_and_make_automatic_search_needless(make_app
         app_with(make_app), [{"role": "user", "content": parts}], sources={"kb": many, "web": web()}
     )
     assert [event.source for event in of(events, "search_start")] == ["user"]
-    assert ["not supported yet" in event.message for event in of(events, "warning")] == [True]
     plan = [event.node for event in of(events, "trace") if event.node.type == "plan"][-1]
     assert "5 results" in plan.data["reason"]
 
