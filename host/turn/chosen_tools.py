@@ -12,7 +12,9 @@ from typing import Any
 from groundhook.host.config.packages import App
 from groundhook.host.core.errors import ConfigError, HookReturnInvalid, UnknownName
 from groundhook.host.core.types.tools import TOOL_NAME
-from groundhook.host.turn.tools import Offer, Toolbox, schema_check
+from groundhook.host.turn.offers import Offer
+from groundhook.host.turn.server_tools import schema_check
+from groundhook.host.turn.tools import Toolbox
 
 _KEYS = ("name", "description", "parameters", "strict")
 

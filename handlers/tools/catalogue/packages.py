@@ -15,7 +15,7 @@ from groundhook.handlers.tools.catalogue.settings import CatalogueCollections
 from groundhook.host.core.sync_source import SyncRecord, digest_of
 from groundhook.host.core.types.collection_queries import CollectionDocument
 
-LAYOUT = 4  # raised when documents are made differently: all are then made again
+LAYOUT = 4  # raised when the form of documents changes, so that all are made again
 LONGEST_TEXT = 8_000  # characters of a document: about 2,000 tokens
 _MOST_RESOURCES = 40  # whose names are part of a dataset's text
 _PARENT_NOTES = 400  # characters of a dataset's description in the text of its resources
@@ -93,7 +93,7 @@ class PackageReader:
         return CollectionDocument(
             id=about.id,
             text=text or about.title,
-            title=about.titles[0] if about.titles else "",  # nobody searches for an id
+            title=about.titles[0] if about.titles else "",  # ids are not searched for
             url=self._address(package, about),
             fields={name: value for name, value in fields.items() if value},
             tenant=self.tenant,
@@ -105,7 +105,7 @@ class PackageReader:
         name = _text(resource, "name") or _file_name(resource) or about.title
         description = _text(resource, "description")
         format = format_of(dict(resource))
-        # The parent's words are what "CSV files about education" is about.
+        # "CSV files about education" matches the words of the dataset.
         text = _joined(
             name,
             description,
@@ -144,7 +144,7 @@ class PackageReader:
 
 @dataclass(frozen=True, kw_only=True)
 class _About:
-    """What a dataset's document and those of its resources have in common. `titles` and `notes`
+    """The common content of a dataset's document and those of its resources. `titles` and `notes`
     begin with the package's own and go on with translations."""
 
     id: str
