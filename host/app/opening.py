@@ -83,16 +83,15 @@ async def open_host(
     connectors: Mapping[str, Connector] | None = None,
     tune_gc: bool = False,
 ) -> AsyncIterator[Host]:
-    """Open the app in a folder. Opening starts no process and loads no model: they start when they
-    are first used.
+    """Open the app in a folder. Processes and models start when they are first used.
 
     `now` fixes the clock (a moment, or what returns one), for hooks as well. `seed` makes random
     values repeatable, for tests only: the random numbers of hooks, and the fence around sources,
     which documents must not know. `environment` replaces the process's variables. `plugins`
     register more parts, as the entry point group `groundhook.plugins` does. `sources` replace the
     built-in ones, `connectors` those that the app declares. `tools` are offered to models.
-    `tune_gc` excludes this process's objects from garbage collection while the app is open, which
-    spares turns pauses of 50 ms; it is for processes that only serve one app. Raises ConfigError,
+    `tune_gc` excludes this process's objects from garbage collection while the app is open, for
+    processes that only serve one app: turns then have no pauses of 50 ms. Raises ConfigError,
     PluginError.
     """
     registry = Plugins()
