@@ -577,15 +577,15 @@ declare module "groundhook" {
     /** Send a message that more is appended to, until End or the hook ends; its id. */
     SendStream(message: OutputMessage | string, blockId?: string): string;
     /** Put text behind a message's text, or more behind what is at a path. */
-    Append(id: string, content: any, path?: string): void;
+    Append(id: string, content: any, path?: string): string;
     /** Put another message in a message's place. */
-    Replace(id: string, message: OutputMessage | string): void;
+    Replace(id: string, message: OutputMessage | string): string;
     /** Fold an object into a message's props, or into the object at a path. */
-    Merge(id: string, data: any, path?: string): void;
+    Merge(id: string, data: any, path?: string): string;
     /** Set what is at a path of a message. */
-    Set(id: string, data: any, path: string): void;
+    Set(id: string, data: any, path: string): string;
     /** End a stream; text is appended before, a message takes its place. */
-    End(id: string, final?: OutputMessage | string): void;
+    End(id: string, final?: OutputMessage | string): string;
     /** End a block of messages, and the streams in it. */
     EndBlock(id: string): void;
     /** An id for a message that is sent later: {message_id: id, type, props}. */
@@ -636,6 +636,10 @@ declare module "groundhook" {
       Fail(error?: any): TraceStep;
       /** Begin several nodes under the hook's own. */
       Parallel(inputs: { input?: any; option?: TraceOptions }[]): TraceStep[];
+      /** Begin a node with values under the hook's own. */
+      CreateSpace(options?: TraceOptions): TraceSpace;
+      /** A space of this turn by its id; null where there is none. */
+      GetSpace(id: string): TraceSpace | null;
       /** Whether the node has ended. */
       IsComplete(): boolean;
       /** The same as Complete. */
@@ -929,6 +933,15 @@ declare module "groundhook" {
     IsComplete(): boolean;
     MarkComplete(): TraceStep;
     Release(): void;
+  }
+  /** A node with values, which are in its metadata. */
+  export interface TraceSpace extends TraceStep {
+    Set(key: string, value: any): TraceSpace;
+    Get(key: string): any;
+    Has(key: string): boolean;
+    Delete(key: string): TraceSpace;
+    Clear(): TraceSpace;
+    Keys(): string[];
   }
   export interface TraceOptions {
     label?: string;

@@ -3,7 +3,7 @@
 // its arguments).
 (function (builtins, lazyGlobals, guard) {
   "use strict";
-  const { defineProperty, lastIndexOf, slice, call, groups } = builtins;
+  const { defineProperty, keys, lastIndexOf, slice, call, groups } = builtins;
 
   const put = (list, index, value) =>
     defineProperty(list, index, { __proto__: null, value, enumerable: true, writable: true, configurable: true });
@@ -16,6 +16,7 @@
   // Make a call on a node, whose id goes before the arguments. Calls without an answer return the node, for chains.
   function callOnNode(id, full, args, node) {
     const name = nameOf(full);
+    if (name === "GetSpace") return spaces[args[0]] ?? null;
     const given = [];
     put(given, 0, id);
     for (let i = 0; i < args.length && i < lazyGlobals.most_log; i++) {
@@ -23,6 +24,7 @@
     }
     const answer = call(full, given);
     if (name === "Add") return makeNode(answer, full);
+    if (name === "CreateSpace") return makeSpace(answer, full);
     if (name !== "Parallel") return answer === undefined && name !== "Release" ? node : answer;
     const nodes = [];
     for (let i = 0; i < answer.length; i++) put(nodes, i, makeNode(answer[i], full));
@@ -41,6 +43,30 @@
       }
     }
     return guarded;
+  }
+
+  const spaces = { __proto__: null };
+
+  // Return a node with values; they are kept here, and its metadata has them.
+  function makeSpace(id, full) {
+    const space = makeNode(id, full);
+    let values = { __proto__: null };
+    const changed = () => {
+      call(slice(full, 0, lastIndexOf(full, ".")) + ".SetMetadata", [id, "values", values]);
+      return space;
+    };
+    const methods = {
+      __proto__: null,
+      Set(key, value) { values[key] = value; return changed(); },
+      Get: (key) => values[key] ?? null,
+      Has: (key) => key in values,
+      Delete(key) { delete values[key]; return changed(); },
+      Clear() { values = { __proto__: null }; return changed(); },
+      Keys: () => keys(values),
+    };
+    const names = keys(methods);
+    for (let i = 0; i < names.length; i++) put(space, names[i], methods[names[i]]);
+    return (spaces[id] = space);
   }
 
   // ------------------------------------------------------------------------------------------------ answers as they arrive

@@ -38,21 +38,17 @@ async def _append(call: HostCall, services: HookServices, arguments: Sequence[An
     if content is None:
         raise UsageError(f"{call.js}: there is nothing to append")
     where = _parse_path(call.js, CONTENT if path is None else path)
-    await services.output.change(
-        "append", _check_id(call.js, "message", id), _data_at(call.js, content, where), where
-    )
-    return ""
+    message = _check_id(call.js, "message", id)
+    await services.output.change("append", message, _data_at(call.js, content, where), where)
+    return json.dumps(message)
 
 
 async def _replace(call: HostCall, services: HookServices, arguments: Sequence[Any]) -> str:
-    id, message = padded(arguments, 2)
-    await services.output.change(
-        "replace",
-        _check_id(call.js, "message", id),
-        _drop_ids(_parse_message(call.js, message)),
-        "",
-    )
-    return ""
+    id, given = padded(arguments, 2)
+    message = _check_id(call.js, "message", id)
+    value = _drop_ids(_parse_message(call.js, given))
+    await services.output.change("replace", message, value, "")
+    return json.dumps(message)
 
 
 async def _merge(call: HostCall, services: HookServices, arguments: Sequence[Any]) -> str:
@@ -64,17 +60,17 @@ async def _merge(call: HostCall, services: HookServices, arguments: Sequence[Any
         value = _data_at(call.js, data, where)
     if not isinstance(value, Mapping):
         raise UsageError(f"{call.js}: what is merged must be an object, not {kind_of(value)}")
-    await services.output.change("merge", _check_id(call.js, "message", id), value, where)
-    return ""
+    message = _check_id(call.js, "message", id)
+    await services.output.change("merge", message, value, where)
+    return json.dumps(message)
 
 
 async def _set(call: HostCall, services: HookServices, arguments: Sequence[Any]) -> str:
     id, data, path = padded(arguments, 3)
     where = _parse_path(call.js, path)
-    await services.output.change(
-        "set", _check_id(call.js, "message", id), _data_at(call.js, data, where), where
-    )
-    return ""
+    message = _check_id(call.js, "message", id)
+    await services.output.change("set", message, _data_at(call.js, data, where), where)
+    return json.dumps(message)
 
 
 async def _end(call: HostCall, services: HookServices, arguments: Sequence[Any]) -> str:
@@ -88,7 +84,7 @@ async def _end(call: HostCall, services: HookServices, arguments: Sequence[Any])
             "replace", message, _drop_ids(_parse_message(call.js, final)), ""
         )
     await services.output.change("end", message, None, "")
-    return ""
+    return json.dumps(message)
 
 
 async def _end_block(call: HostCall, services: HookServices, arguments: Sequence[Any]) -> str:
@@ -221,31 +217,31 @@ _CHANGES: tuple[tuple[MessageAction, str, Run, str], ...] = (
         "append",
         "Put text behind a message's text, or more behind what is at a path.",
         _append,
-        "(id: string, content: any, path?: string): void",
+        "(id: string, content: any, path?: string): string",
     ),
     (
         "replace",
         "Put another message in a message's place.",
         _replace,
-        "(id: string, message: OutputMessage | string): void",
+        "(id: string, message: OutputMessage | string): string",
     ),
     (
         "merge",
         "Fold an object into a message's props, or into the object at a path.",
         _merge,
-        "(id: string, data: any, path?: string): void",
+        "(id: string, data: any, path?: string): string",
     ),
     (
         "set",
         "Set what is at a path of a message.",
         _set,
-        "(id: string, data: any, path: string): void",
+        "(id: string, data: any, path: string): string",
     ),
     (
         "end",
         "End a stream; text is appended before, a message takes its place.",
         _end,
-        "(id: string, final?: OutputMessage | string): void",
+        "(id: string, final?: OutputMessage | string): string",
     ),
 )
 

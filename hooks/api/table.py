@@ -57,8 +57,6 @@ MISSING_ON_CTX: dict[str, str] = {
     "trace.Start": "use ctx.trace.Add",
     "trace.End": "use Complete of what ctx.trace.Add returns",
     "trace.Event": "use ctx.trace.Info",
-    "trace.CreateSpace": "use ctx.trace.Add, or ctx.memory.context for values",
-    "trace.GetSpace": "use ctx.trace.Add, or ctx.memory.context for values",
 }
 MISSING_FUNCTIONS = {
     "fetch": "use http.Get(url) and its like, for hosts that the package declares under http.hosts",

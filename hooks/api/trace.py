@@ -51,6 +51,20 @@ async def _parallel(call: HostCall, services: HookServices, arguments: Sequence[
     return json.dumps(ids)
 
 
+async def _create_space(call: HostCall, services: HookServices, arguments: Sequence[Any]) -> str:
+    """Add a node for a space, whose values `hooks/objects.js` keeps and puts into its metadata."""
+    node, option = padded(arguments, 2)
+    named = {"label": option} if isinstance(option, str) else option
+    if not isinstance(named, Mapping | None):
+        raise UsageError(f"{call.js}: give an object such as {{label}}, not {kind_of(option)}")
+    return await _add(call, services, [node, None, {"type": "space", **(named or {})}])
+
+
+async def _get_space(_call: HostCall, _services: HookServices, _arguments: Sequence[Any]) -> str:
+    """Return null: `hooks/objects.js` answers for the spaces that it knows."""
+    return json.dumps(None)
+
+
 async def _is_complete(_call: HostCall, services: HookServices, arguments: Sequence[Any]) -> str:
     return json.dumps(services.trace.is_complete(arguments[0]))
 
@@ -120,6 +134,15 @@ interface TraceStep {
   MarkComplete(): TraceStep;
   Release(): void;
 }
+/** A node with values, which are in its metadata. */
+interface TraceSpace extends TraceStep {
+  Set(key: string, value: any): TraceSpace;
+  Get(key: string): any;
+  Has(key: string): boolean;
+  Delete(key: string): TraceSpace;
+  Clear(): TraceSpace;
+  Keys(): string[];
+}
 export interface TraceOptions {
   label?: string;
   type?: string;
@@ -171,6 +194,18 @@ ROWS: tuple[HostCall, ...] = (
         "Begin several nodes under the hook's own.",
         _parallel,
         "(inputs: { input?: any; option?: TraceOptions }[]): TraceStep[]",
+    ),
+    _row(
+        "CreateSpace",
+        "Begin a node with values under the hook's own.",
+        _create_space,
+        "(options?: TraceOptions): TraceSpace",
+    ),
+    _row(
+        "GetSpace",
+        "A space of this turn by its id; null where there is none.",
+        _get_space,
+        "(id: string): TraceSpace | null",
     ),
     _row("IsComplete", "Whether the node has ended.", _is_complete, "(): boolean"),
     _row("MarkComplete", "The same as Complete.", _complete, f"(): {_SELF}"),

@@ -43,6 +43,7 @@ _CALLS = {
     r"\bnew\s+WebSocket\(": "use http, or an MCP server",
     r"\bStudio\(": "there is no Studio",
 }
+_KEPT_FOR = re.compile(r"\bmemory\.\w+\.Set\([^()\n]*,[^()\n]*,\s*\d+\s*\)")
 _PROCESS = re.compile(r"""\bProcess\(\s*["'`]([\w.\-]+)""")
 _OFFERED = re.compile(
     r"text\.(?:ExtractJSON|HTMLToMarkdown|MarkdownToHTML)|models\..+\.(?:Find|Get)|scripts\..+",
@@ -59,6 +60,9 @@ def yao_notes(root: Path, only: str = "") -> list[Problem]:
     found: list[Problem] = []
     if not only:
         found += _folders(root, root)
+        for path in sorted((root / "scripts").rglob("*.[jt]s")):
+            if "node_modules" not in path.parts:
+                found += _calls(path, tree.shown(path, root))
     for package in tree.assistants(root):
         if only in ("", package.id):
             found += _folders(package.path, root)
@@ -89,12 +93,17 @@ def _keys(package: tree.Found) -> Iterator[Problem]:
             yield _note(file, *_at(text, place.start()), f"{key!r} is not built", hint)
 
 
-def _calls(path: Path, shown: str, id: str) -> Iterator[Problem]:
+def _calls(path: Path, shown: str, id: str = "") -> Iterator[Problem]:
     text = _text(path)
     for pattern, hint in _CALLS.items():
         for place in re.finditer(pattern, text):
             name = place[0].rstrip("(")
             yield _note(shown, *_at(text, place.start()), f"{name} does not exist", hint)
+    for place in _KEPT_FOR.finditer(text):
+        message = "the time to live is in milliseconds"
+        yield _note(
+            shown, *_at(text, place.start()), message, "in seconds it is 1000 times as much"
+        )
     for place in _PROCESS.finditer(text):
         name = place[1]
         if not _OFFERED.fullmatch(name) and not name.startswith(f"agents.{id}."):

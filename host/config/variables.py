@@ -50,10 +50,12 @@ CTX = frozenset(
         "CLIENT_IP",
     )
 )
+OF_BOTH = frozenset(("DATETIME", "DATE", "TIME", "TIMEZONE"))  # $CTX.DATE is $SYS.DATE
 METADATA = "METADATA."  # $CTX.METADATA.<key>: a text or a number of the request's metadata
 
 _VARIABLE = re.compile(
-    r"\$(?P<group>SYS|CTX)\.(?P<name>METADATA\.[\w-]+|[A-Za-z_]\w*)|\{\{\s*(?P<text>[\w.-]+)\s*\}\}"
+    r"(?P<open>\{\{\s*)?\$(?P<group>SYS|CTX)\.(?P<name>(?i:METADATA)\.[\w-]+|[A-Za-z_]\w*)(?(open)\s*\}\})"
+    r"|\{\{\s*(?P<text>[\w.-]+)\s*\}\}"
 )
 _ASSET = re.compile(r"@assets/(?P<path>[\w./-]*\w)")
 _NAME = re.compile(r"[\w.@:/+-]{0,64}")
@@ -80,19 +82,30 @@ class Values:
         if match["text"]:
             found = text_at(self.texts, match["text"])
             return match[0] if found is None else found
-        if match["group"] == "SYS":
-            return _moment(self.now, match["name"]) or match[0]
-        value = self.context.get(match["name"])
+        name = _canonical(match["name"])
+        if match["group"] == "SYS" or name in OF_BOTH:
+            return _moment(self.now, name) or match[0]
+        value = self.context.get(name)
         return match[0] if value is None else as_data(value)
 
 
+def _canonical(name: str) -> str:
+    """Return the name of a variable, which may be written in any case; keys of metadata keep
+    theirs."""
+    group, dot, key = name.partition(".")
+    return f"{group.upper()}{dot}{key}"
+
+
 def text_at(texts: Texts, key: str) -> str | None:
-    """Return the text of a key, which may be dotted (`chat.title`)."""
+    """Return the text of a key, which may be dotted (`chat.title`, `chat.prompts.0`)."""
     value: Any = texts.get(key)
     if value is None:
         value = texts
         for step in key.split("."):
-            value = value.get(step) if isinstance(value, Mapping) else None
+            if isinstance(value, list):
+                value = dict(enumerate(value)).get(int(step)) if step.isdecimal() else None
+            else:
+                value = value.get(step) if isinstance(value, Mapping) else None
     return str(value) if isinstance(value, (str, int, float)) else None
 
 
@@ -148,12 +161,12 @@ def unfilled(
 
 def _missing(match: re.Match[str], locales: Mapping[str, Texts] | None) -> tuple[str, str]:
     """Return where a variable has no value, and a hint; ("", "") if it has one."""
-    name = match["name"] or ""
+    name = _canonical(match["name"] or "")
     if match["group"] == "SYS":
         return "", "" if name in SYS else suggestion(name, sorted(SYS))
     if match["group"] == "CTX":
-        known = name in CTX or name.startswith(METADATA)
-        return "", "" if known else suggestion(name, sorted(CTX))
+        known = name in CTX or name in OF_BOTH or name.startswith(METADATA)
+        return "", "" if known else suggestion(name, sorted(CTX | OF_BOTH))
     lacking = [
         each for each in locales or () if text_at((locales or {})[each], match["text"]) is None
     ]

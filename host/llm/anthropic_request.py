@@ -115,6 +115,8 @@ def _part(part: Mapping[str, Any]) -> dict[str, Any]:
             else {"type": "url", "url": url}
         )
         return {"type": "image", "source": source}
+    if part.get("type") == "image" and isinstance(part.get("source"), Mapping):
+        return {"type": "image", "source": dict(part["source"])}
     return {"type": "text", "text": json.dumps(dict(part), ensure_ascii=False)}
 
 

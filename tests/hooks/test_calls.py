@@ -258,7 +258,7 @@ async def test_a_part_of_ctx_that_is_absent_is_undefined_with_one_warning_for_ea
     hooks: Hooks,
 ) -> None:
     services = Services()
-    looked = "[ctx.sandbox, ctx.sandbox, ctx.trace.CreateSpace, ctx.serch].map((x) => typeof x)"
+    looked = "[ctx.sandbox, ctx.sandbox, ctx.trace.Start, ctx.serch].map((x) => typeof x)"
     assert await hooks.value(looked, services) == ["undefined"] * 4
     assert services.warnings == [
         (
@@ -268,8 +268,7 @@ async def test_a_part_of_ctx_that_is_absent_is_undefined_with_one_warning_for_ea
         ),
         (
             "hook_absent",
-            "ctx.trace.CreateSpace is not offered by this host: use ctx.trace.Add, or"
-            " ctx.memory.context for values; it is undefined",
+            "ctx.trace.Start is not offered by this host: use ctx.trace.Add; it is undefined",
         ),
         ("hook_absent", services.warnings[2][1]),
     ]

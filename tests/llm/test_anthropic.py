@@ -217,6 +217,7 @@ async def test_images_are_sent_as_the_api_takes_them(server: Loopback) -> None:
         {"type": "text", "text": "What is it?"},
         {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}},
         {"type": "image_url", "image_url": "https://example.org/cat.png"},
+        {"type": "image", "source": {"type": "file", "file_id": "f1"}},
         {"type": "data", "data": {"sources": []}},
     ]
     await ask(
@@ -227,6 +228,7 @@ async def test_images_are_sent_as_the_api_takes_them(server: Loopback) -> None:
         {"type": "text", "text": "What is it?"},
         {"type": "image", "source": source},
         {"type": "image", "source": {"type": "url", "url": "https://example.org/cat.png"}},
+        {"type": "image", "source": {"type": "file", "file_id": "f1"}},
     ]
 
 

@@ -15,7 +15,7 @@ def test_folders_keys_and_calls_that_differ_are_named_with_their_places(make_app
     root = make_app(
         {
             "flows/a.flow.yao": "{}",
-            "scripts/a.ts": "",
+            "scripts/a.ts": "new WebSocket('x');",
             "assistants/a/package.yao": '{\n  "sandbox": {}\n}',
             "assistants/a/index.ts": """\
             function Create(ctx, messages) {
@@ -25,6 +25,7 @@ def test_folders_keys_and_calls_that_differ_are_named_with_their_places(make_app
               Process("fs.data.Read", "x");
               ctx.space.Get("x");
               new FS("data");
+              ctx.memory.user.Set("x", { a: 1 }, 300);
               return { messages };
             }
             """,
@@ -42,7 +43,9 @@ def test_folders_keys_and_calls_that_differ_are_named_with_their_places(make_app
         "assistants/a/index.ts:5:3": "the process 'fs.data.Read' does not exist",
         "assistants/a/index.ts:6:3": "ctx.space does not exist",
         "assistants/a/index.ts:7:3": "new FS does not exist",
-        "assistants/a/index.ts:8:3": (
+        "assistants/a/index.ts:8:7": "the time to live is in milliseconds",
+        "scripts/a.ts:1:1": "new WebSocket does not exist",
+        "assistants/a/index.ts:9:3": (
             "a Create that returns messages ends the automatic search of the turn"
         ),
     }

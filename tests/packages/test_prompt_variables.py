@@ -63,6 +63,20 @@ async def test_a_prompt_knows_the_assistant_and_the_request(make_app: MakeApp) -
     assert text.strip() == "Helferin (a) for u-7: gold."
 
 
+async def test_variables_may_be_written_in_small_letters_and_in_braces(make_app: MakeApp) -> None:
+    prompt = (
+        "{{ $CTX.user_id }} $CTX.date {{$SYS.Year}} $CTX.metadata.plan {{ chat.hints.1 }} {{ $CTX.x"
+    )
+    text = await system(
+        make_app,
+        prompt,
+        identity={"user_id": "u-7"},
+        options={"metadata": {"plan": "gold"}},
+        files={"assistants/a/locales/en-us.yml": "title: T\nchat:\n  hints: [One, Two]\n"},
+    )
+    assert text.strip() == f"u-7 {NOW.astimezone():%Y-%m-%d %Y} gold Two {{{{ $CTX.x"
+
+
 async def test_texts_are_those_of_the_language_of_the_turn(make_app: MakeApp) -> None:
     prompt = "{{ chat.hello }}, {{title}}! {{ unknown }}"
     assert (await system(make_app, prompt)).strip() == "Good day, Helper! {{ unknown }}"

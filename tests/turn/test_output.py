@@ -40,12 +40,11 @@ async def test_messages_arrive_in_order_with_ids_counted_in_the_turn(make_app: M
         const first = ctx.Send("Looking");
         const second = ctx.SendStream({ type: "text", props: { content: "" } });
         ctx.Append(second, "a"); ctx.Append(second, "b", "props.content");
-        ctx.End(second, "!");
-        ctx.Replace(first, "Found");
-        return { metadata: { ids: [first, second] } };
+        const ended = ctx.End(second, "!");
+        return { metadata: { ids: [ctx.Replace(first, "Found"), second, ended] } };
         """,
     )
-    assert end(events).metadata == {"ids": ["M1", "M2"]}
+    assert end(events).metadata == {"ids": ["M1", "M2", "M2"]}
     assert actions(events) == [
         ("send", "M1", text("Looking"), ""),
         ("send", "M2", text(""), ""),

@@ -186,3 +186,29 @@ async def test_what_a_node_is_given_may_be_anything(make_app: MakeApp) -> None:
     events = await tracing(make_app, f"const node = ctx.trace.Add(); {calls}")
     assert not of(events, "warning")
     assert len(nodes(events, "log")) == 2 * len(values)
+
+
+async def test_a_space_keeps_values_for_the_turn_and_shows_them_in_its_metadata(
+    make_app: MakeApp,
+) -> None:
+    events = await tracing(
+        make_app,
+        """
+        const space = ctx.trace.CreateSpace({ label: "found", description: "d" });
+        kept = space.id;
+        space.Set("a", 1).Set("__proto__", { n: 2 }).Set("gone", 3).Delete("gone");
+        return { metadata: { first: [space.Get("a"), space.Has("gone"), space.Keys(), ctx.trace.GetSpace("x")] } };
+        """,
+        """
+        const space = ctx.trace.GetSpace(kept);
+        const values = [space.Get("a"), space.Get("none"), space.Info("again").Complete().IsComplete()];
+        return { metadata: { second: values } };
+        """,
+    )
+    assert end(events).metadata == {
+        "first": [1, False, ["a", "__proto__"], None],
+        "second": [1, None, True],
+    }
+    space = by_label(events, "found")
+    assert (space.type, space.data["description"]) == ("space", "d")
+    assert space.data["values"] == {"a": 1, "__proto__": {"n": 2}}
