@@ -115,7 +115,9 @@ def _too_large(limits: LimitSettings) -> Refused:
 def parse(body: bytes) -> Any:
     """Return the JSON value of a body. Raises UsageError."""
     try:
-        value = json.loads(body.decode("utf-8"), parse_constant=_no_number)
+        value = json.loads(
+            body.decode("utf-8"), parse_constant=_no_number, object_pairs_hook=_object
+        )
         deep = is_deeper(value, DEEPEST)
     except UnicodeDecodeError:
         raise UsageError("the body is not UTF-8") from None
@@ -130,6 +132,16 @@ def parse(body: bytes) -> Any:
 
 def _no_number(word: str) -> Any:
     raise ValueError(f"{word} is not a JSON number")
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return an object. A key that is there twice is refused: what checks requests on the way may
+    read the one, and this server the other."""
+    value = dict(pairs)
+    if len(value) < len(pairs):
+        keys = [key for key, _ in pairs]
+        raise ValueError(f"the key {max(keys, key=keys.count)!r} appears twice")
+    return value
 
 
 def _short(text: str) -> str:

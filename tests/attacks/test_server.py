@@ -86,6 +86,7 @@ DEEP = b'{"assistant":' + b"[" * 30_000 + b"]" * 30_000 + b"}"
 NO_REQUESTS: list[tuple[bytes, dict[str, str], int]] = [
     (b"", JSON, 400),
     (b"{", JSON, 400),
+    (b'{"assistant": "tea", "text": "?", "assistant": "talks"}', JSON, 400),
     (b'{"assistant": NaN}', JSON, 400),
     (b'{"assistant": 1e999999}', JSON, 400),
     (b'{"assistant": ' + b"9" * 6000 + b"}", JSON, 400),

@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import anyio
+import anyio.to_thread
 import httpx
 import pytest
 
@@ -97,6 +99,30 @@ def test_one_turn_at_a_time_and_a_second_client_attaches_to_it(client: httpx.Cli
         assert sse(attached)[-1][1] == "stream_end"
     kept = client.get(f"/api/chats/{chat}").json()["messages"]
     assert [error["code"] for error in kept[1]["answer"]["errors"]] == ["stopped"]
+
+
+async def test_of_two_questions_at_once_one_is_taken(served: Served) -> None:
+    with served.client() as client:
+        chat = chat_of(client, "late")
+        path = f"/api/chats/{chat}/turns"
+        statuses: list[int] = []
+
+        def ask_in(text: str) -> None:
+            with (
+                served.client() as own,
+                own.stream("POST", path, json={"text": text}) as answer,
+            ):
+                statuses.append(answer.status_code)
+
+        async with anyio.create_task_group() as tasks:
+            for n in range(6):
+                tasks.start_soon(anyio.to_thread.run_sync, ask_in, f"Question {n}")
+        kept = client.get(f"/api/chats/{chat}").json()["messages"]
+        turn = client.post(path, json={"text": "?"}).json()["turn_id"]
+        client.post(f"/api/turns/{turn}/stop")
+    assert statuses.count(200) == 1
+    assert set(statuses) <= {200, 409, 429}
+    assert [message["role"] for message in kept] == ["user"]
 
 
 def test_chats_are_rated_exported_put_aside_and_deleted(client: httpx.Client) -> None:
