@@ -186,7 +186,8 @@ def schema_of(spec: ModelSpec, known: Collection[str] = ()) -> Schema:
     key = next(column.name for column in spec.columns if column.primary or column.type == "ID")
     own = spec.id.rpartition(".")[2].replace("_", " ")
     name = spec.name or own.capitalize()
-    names = (name, own, spec.table.name.replace("_", " "), *short_pieces(spec.table.comment))
+    table = spec.table.name.replace("_", " ")
+    names = (name, own, *filter(None, [spec.label]), table, *short_pieces(spec.table.comment))
     relations = {
         name: Relation(
             name,

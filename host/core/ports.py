@@ -241,7 +241,7 @@ class ModelCall:
     elsewhere. `question` and `references` are the parts of that message, for a connector without a
     language model; citable items of tool results follow in `references`. `tools` are those of
     OpenAI's API. `reply` asks endpoints that can enforce it for a JSON answer: any object ("json"),
-    or one of a schema."""
+    or one of a schema. `is_step`: an assistant does a step of another's turn."""
 
     messages: Sequence[Message]
     sources: str = ""
@@ -253,6 +253,7 @@ class ModelCall:
     max_completion_tokens: int | None = None
     sampling: Sampling = Sampling()
     reply: JsonReply | Literal["json"] | None = None
+    is_step: bool = False
 
 
 @dataclass(frozen=True)

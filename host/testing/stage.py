@@ -6,8 +6,8 @@ of its own: the same runtime, with recordings in place of sources and models.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
@@ -18,7 +18,16 @@ from groundhook.handlers.canned import ANY, CannedSource
 from groundhook.hooks.faults import UNCAUGHT
 from groundhook.host.app.host import Host
 from groundhook.host.core.errors import ConfigError, Place, SourceError, UsageError
-from groundhook.host.core.ports import Connector, Delta, Found, Handler, ModelCall, Reranker, Scope
+from groundhook.host.core.ports import (
+    Connector,
+    Delta,
+    Finished,
+    Found,
+    Handler,
+    ModelCall,
+    Reranker,
+    Scope,
+)
 from groundhook.host.core.registry import Registry
 from groundhook.host.core.types.base import dotted, problems, read
 from groundhook.host.core.types.connector_spec import (
@@ -27,7 +36,7 @@ from groundhook.host.core.types.connector_spec import (
 )
 from groundhook.host.core.types.events import Event, Failed, Warned
 from groundhook.host.core.types.search import SEARCH_TYPES, Item, SearchRequest, SearchType
-from groundhook.host.core.types.turn import Identity, TurnOptions
+from groundhook.host.core.types.turn import Identity, TurnOptions, Usage
 from groundhook.host.llm.scripted import ScriptedConnector
 from groundhook.host.memory.memory import Memory
 from groundhook.host.output.terminal import problem_line
@@ -148,9 +157,9 @@ class Stage:
         def connector(id: str) -> Connector:
             if id not in real.app.connectors:
                 return real.connectors(id)  # raises UnknownName with the known ids
-            return WatchedModel(
-                id, scripted or TapedModel(tape, id, lambda: real.connectors(id)), requests
-            )
+            taped = TapedModel(tape, id, lambda: real.connectors(id))
+            model = taped if scripted is None else ScriptedTurn(scripted, taped)
+            return WatchedModel(id, model, requests)
 
         def web_configured(settings: Any) -> bool:
             if "web" in wanted.searches or not cassette.recording:
@@ -192,6 +201,30 @@ class WatchedSource:
     async def search(self, request: SearchRequest, scope: Scope, /) -> Found:
         self.requests.searches.append(request)
         return await self.of.search(request, scope)
+
+
+@dataclass(frozen=True)
+class ScriptedTurn:
+    """A `Connector` with the answers that a test gives for its turn. An assistant that does a step
+    of the turn gets its recorded answer; without one its model answers with an empty text, so that
+    a hook that needs no model works and any other step fails, with a warning."""
+
+    script: ScriptedConnector
+    taped: TapedModel
+
+    def stream(self, call: ModelCall, /) -> AbstractAsyncContextManager[AsyncIterator[Delta]]:
+        if not call.is_step:
+            return self.script.stream(call)
+        return self.taped.stream(call) if self.taped.is_recorded(call) else _empty_answer()
+
+
+@asynccontextmanager
+async def _empty_answer() -> AsyncGenerator[AsyncIterator[Delta]]:
+    async def deltas() -> AsyncGenerator[Delta]:
+        yield Finished("stop", "", Usage())
+
+    async with aclosing(deltas()) as empty:
+        yield empty
 
 
 @dataclass(frozen=True)

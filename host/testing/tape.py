@@ -264,6 +264,11 @@ class TapedModel:
                 "model call", request, {**_recorded_deltas(recorder.deltas), **recorder.ended}
             )
 
+    def is_recorded(self, call: ModelCall) -> bool:
+        """Return whether the answer to a call is on the cassette, or will be."""
+        request = self.tape.request(model_call(self.id, call))
+        return self.tape.cassette.recording or self.tape.cassette.has("model call", request)
+
     async def _play(self, request: Mapping[str, Any]) -> AsyncGenerator[Delta]:
         answer = self.tape.cassette.play("model call", request)
         text = joined(answer.get("text", ""))

@@ -274,6 +274,7 @@ async def _stream_answer(
         max_completion_tokens=options.max_completion_tokens,
         sampling=options.sampling(),
         reply=run.request.reply if plain else None,
+        is_step=run.request.reply is not None,
     )
     try:
         with unwrapped():

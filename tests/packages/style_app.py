@@ -3,6 +3,8 @@ written for this host alone."""
 
 from __future__ import annotations
 
+from tests.packages.style_parts import FILES
+
 HOOK_IMPORTS = 'import { agent } from "@yao/runtime";\n'
 
 CONNECTORS = {
@@ -55,7 +57,8 @@ APP = {
           "columns": [
             { "name": "id", "type": "ID" },
             { "name": "status", "type": "enum", "option": ["new", "paid"] },
-            { "name": "total", "type": "float" }
+            { "name": "total", "type": "float" },
+            { "name": "customer_id", "type": "bigInteger", "nullable": true }
           ]
         }
     """,
@@ -96,9 +99,14 @@ PACKAGES = {
           "kb": { "collections": ["docs"] }, "db": { "models": ["order"] }
         }
     """,
-    "kb/guide": '{ "name": "Guide", "connector": "gpt", "kb": ["docs"], "search": { "kb": { "threshold": 0.4 } } }',
+    "kb/guide": """
+        {
+          "name": "{{ name }}", "connector": "gpt", "kb": { "collections": ["docs", "handbook"] },
+          "search": { "web": false, "kb": { "threshold": 0.4 }, "rerank": { "type": "agent", "agent": "workers.rerank", "top_k": 3 } }
+        }
+    """,
     "models/analyst": """
-        { "name": "Analyst", "connector": "gpt", "db": ["order"], "search": { "db": true, "querydsl": { "strict": false } } }
+        { "name": "Analyst", "connector": "gpt", "db": ["order", "shop.customer", "visit"], "search": { "db": true, "querydsl": { "strict": false } } }
     """,
     "prompts/variables": """
         {
@@ -113,7 +121,12 @@ PACKAGES = {
           "modes": ["chat", "task"], "default_mode": "chat", "tags": ["router"], "public": true, "sort": 3
         }
     """,
-    "team/sales/bot": '{ "name": "Sales", "connector": ["claude", "gpt"], "disable_global_prompts": true }',
+    "team/sales/bot": """
+        {
+          "name": "Sales", "connector": ["claude", "gpt"], "disable_global_prompts": true,
+          "mcp": { "servers": ["clock", "shared", { "server_id": "desk", "tools": ["confirm"] }] }
+        }
+    """,
 }
 
 HOOKS = {
@@ -235,4 +248,4 @@ def files() -> dict[str, str]:
         made[f"assistants/{path}"] = imports + hook
     for path, text in TEXTS.items():
         made[f"assistants/{path}"] = text
-    return made
+    return {**made, **FILES}

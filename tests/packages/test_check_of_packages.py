@@ -160,6 +160,30 @@ async def test_an_enum_without_options_is_reported_at_its_column(make_app: MakeA
     ]
 
 
+async def test_encrypted_columns_are_refused_and_other_keys_of_writers_accepted(
+    make_app: MakeApp,
+) -> None:
+    columns = [
+        {"name": "id", "type": "ID", "validations": [{"method": "typeof"}]},
+        {"name": "secret", "type": "string", "crypt": "PASSWORD"},
+    ]
+    model = {"label": "Users", "tags": ["x"], "table": {"name": "m"}, "columns": columns}
+    root = make_app({"agent/agent.yml": "{}", "models/m.mod.yao": json.dumps(model)})
+    [found] = await findings(root)
+    assert "'columns[1].crypt': encrypted columns cannot be read (remove the column" in found
+
+
+@pytest.mark.parametrize(
+    ("written", "wrong"), [("1m30s", False), ("500ms", False), ("0s", True), ("soon", True)]
+)
+async def test_a_servers_times_may_be_written_with_units(
+    make_app: MakeApp, written: str, wrong: bool
+) -> None:
+    server = {"command": "sh", "timeout": written, "name": "T", "version": "1.0"}
+    root = make_app({"agent/agent.yml": "{}", "mcps/t.mcp.yao": json.dumps(server)})
+    assert [line.split(": ")[2] for line in await findings(root)] == (["'timeout'"] * wrong)
+
+
 DIALECT = """
 import { agent, http, Process } from "@yao/runtime";
 

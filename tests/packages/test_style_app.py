@@ -1,5 +1,5 @@
 """An app in the style of published packages: the check finds no error in it, and only warnings that
-are true; its turns run."""
+are true; its turns run, and its tests pass."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ import pytest
 from groundhook import open_host
 from groundhook.handlers.canned import CannedSource
 from groundhook.host.core.types.events import Event
+from groundhook.host.testing.runner import Result, open_runner
+from tests.cli.conftest import run_in
 from tests.conftest import MakeApp
 from tests.packages.style_app import PACKAGES, files
 from tests.turn.test_stream import end, kb, of, scripted, web
@@ -19,19 +21,32 @@ from tests.turn.test_stream import end, kb, of, scripted, web
 KEYS = {"SERPAPI_API_KEY": "k"}
 
 
-async def test_the_check_of_such_an_app_shows_no_error(make_app: MakeApp) -> None:
-    async with open_host(make_app(files()), environment=KEYS) as host:
-        found = await host.check()
+WARNINGS = """\
+agent/agent.yml:3:12: 'uses.default' is accepted, and nothing acts on it
+agent/agent.yml:4:10: 'uses.title' is accepted, and nothing acts on it
+agent/agent.yml:5:11: 'uses.vision' is accepted, and nothing acts on it
+assistants/tests/hook-calls/package.yao:1:40: unknown key 'sandbox', which nothing reads
+connectors/gpt.conn.yao:3:37: unknown key 'version', which nothing reads
+"""
+
+
+def test_the_check_of_such_an_app_shows_no_error(make_app: MakeApp) -> None:
+    ran = run_in(make_app(files()), "check", environment=KEYS)
     assert len(PACKAGES) == 20
-    assert [str(each) for each in found if each.severity == "error"] == []
-    messages = [each.message for each in found]
-    assert messages == [
-        "'uses.default' is accepted, and nothing acts on it",
-        "'uses.title' is accepted, and nothing acts on it",
-        "'uses.vision' is accepted, and nothing acts on it",
-        "unknown key 'sandbox', which nothing reads",
-        "unknown key 'version', which nothing reads",
-    ]
+    found = [line.removeprefix("warning: ").partition(" (known")[0] for line in ran.problems]
+    assert found == WARNINGS.splitlines()
+    assert (ran.code, ran.out) == (0, "no errors, 5 warnings\n")
+
+
+async def test_its_tests_pass_without_recordings(make_app: MakeApp) -> None:
+    results: list[Result] = []
+    with anyio.fail_after(60):
+        async with open_runner(make_app(files()), environment=KEYS) as runner:
+            async for result in runner.run(()):
+                if isinstance(result, Result):
+                    results.append(result)
+    assert [result.name for result in results if result.status != "passed"] == []
+    assert len(results) == 5
 
 
 async def turn(make_app: MakeApp, assistant: str, **options: Any) -> Sequence[Event]:

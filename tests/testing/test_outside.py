@@ -116,6 +116,24 @@ async def test_an_assistant_that_reranks_needs_no_recording(run_tests: RunTests)
     assert not (ran.app / CASSETTE).exists()
 
 
+async def test_a_step_takes_no_answer_from_the_script_of_the_turn(run_tests: RunTests) -> None:
+    create = "function Create(ctx, messages) { return { messages }; }"
+    for hook, warnings in ((f"{create}{RERANKER}", 0), (create, 1)):
+        ran = await run_tests(
+            """
+            test("order", () => {
+              const answer = turn("?", { searches: { kb: ["one", "two"] }, model: ["So {ref:0}."] });
+              expect(answer.error).toBeNull();
+              expect(answer.content).toMatch(/^So /);
+            """
+            f"  expect(answer.warnings).toHaveLength({warnings}); }});",
+            package_yao='{"name": "A", "kb": ["docs"], "search": {"kb": true}, "uses": {"rerank": "a.judge"}}',
+            judge__package_yao='{"name": "Judge", "connector": "parrot"}',
+            judge__index_ts=hook,
+        )
+        assert ran.outcome == {"order": "passed"}, ran.why()
+
+
 async def test_requests_to_the_web_are_played_and_hold_no_header_values(
     run_tests: RunTests,
 ) -> None:

@@ -31,6 +31,9 @@ ColumnType = Literal[
 ]
 
 
+UNREAD = "Accepted, and not read"  # keys of writers and of pages, which do not change who sees what
+
+
 class TableSpec(Value):
     """The table of a model."""
 
@@ -61,6 +64,21 @@ class ColumnSpec(Value):
     nullable: bool = False
     index: bool = False
     unique: bool = False
+    title: str = Field(default="", description=UNREAD)
+    description: str = Field(default="", description=UNREAD)
+    example: Any = Field(default=None, description=UNREAD)
+    validations: tuple[Any, ...] = Field(default=(), description=f"{UNREAD}: rows are not written")
+    crypt: str = Field(default="", description="Refused: values that are encrypted or secret")
+
+    @field_validator("crypt")
+    @classmethod
+    def _is_secret(cls, crypt: str) -> str:
+        if crypt:
+            raise ValueError(
+                "encrypted columns cannot be read (remove the column from the model: the host reads"
+                " no column that a model does not declare)"
+            )
+        return crypt
 
     @model_validator(mode="after")
     def _enum_has_options(self) -> ColumnSpec:
@@ -84,6 +102,7 @@ class IndexSpec(Value):
     name: str
     columns: tuple[str, ...] = Field(min_length=1)
     type: Literal["index", "unique"] = "index"
+    comment: str = Field(default="", description=UNREAD)
 
 
 TIMESTAMPS = ("created_at", "updated_at")
@@ -115,6 +134,7 @@ class ModelSpec(Value):
 
     id: str = ""
     name: str = ""
+    label: str = Field(default="", description="One more name in questions")
     description: str = ""
     table: TableSpec
     columns: tuple[ColumnSpec, ...]
@@ -122,6 +142,10 @@ class ModelSpec(Value):
     indexes: tuple[IndexSpec, ...] = ()
     option: ModelOptions = ModelOptions()
     values: tuple[dict[str, Any], ...] = ()
+    tags: tuple[str, ...] = Field(default=(), description=UNREAD)
+    sort: int = Field(default=0, description=UNREAD)
+    builtin: bool = Field(default=False, description=UNREAD)
+    readonly: bool = Field(default=False, description=UNREAD)
 
     @field_validator("columns")
     @classmethod

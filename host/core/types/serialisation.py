@@ -6,10 +6,10 @@ The annotated types are for fields of models, whose errors have file and line.
 from __future__ import annotations
 
 import re
-from typing import Annotated
+from typing import Annotated, Any
 from urllib.parse import urlsplit
 
-from pydantic import AfterValidator
+from pydantic import AfterValidator, BeforeValidator, WithJsonSchema
 
 from groundhook.host.core.types.hosts import parse_declared
 
@@ -40,6 +40,25 @@ def web_address(text: str) -> str:
     if text and not fits:
         raise ValueError(wanted)
     return text
+
+
+_PART_OF_TIME = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h)")
+_SECONDS = {"ms": 0.001, "s": 1, "m": 60, "h": 3600}
+
+
+def _seconds(value: Any) -> Any:
+    """Return a time such as `30s`, `500ms` or `1m30s` in seconds; anything else as it is."""
+    parts = _PART_OF_TIME.findall(value) if isinstance(value, str) else []
+    if not parts or "".join(map("".join, parts)) != value:
+        return value
+    return sum(float(number) * _SECONDS[unit] for number, unit in parts)
+
+
+Seconds = Annotated[
+    float,
+    BeforeValidator(_seconds),
+    WithJsonSchema({"anyOf": [{"type": "number", "exclusiveMinimum": 0}, {"type": "string"}]}),
+]
 
 
 def is_language_tag(text: str) -> bool:

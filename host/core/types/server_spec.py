@@ -8,7 +8,7 @@ from typing import Literal
 from pydantic import AliasChoices, Field, ValidationInfo, field_validator
 
 from groundhook.host.core.types.base import Value
-from groundhook.host.core.types.serialisation import Headers, Variables, web_address
+from groundhook.host.core.types.serialisation import Headers, Seconds, Variables, web_address
 
 
 class ServerSpec(Value):
@@ -16,6 +16,8 @@ class ServerSpec(Value):
     HTTP), or functions of the package (`process`). `id` follows from the file's path."""
 
     id: str = ""
+    name: str = Field(default="", description="Accepted, and not read")
+    version: str = Field(default="", description="Accepted, and not read")
     label: str = ""
     description: str = ""
     transport: Literal["stdio", "http", "process"] = "stdio"
@@ -41,8 +43,10 @@ class ServerSpec(Value):
         default="",
         description="Sent to an http server as `Authorization: Bearer …`, if `headers` has none",
     )
-    timeout: float = Field(default=30.0, gt=0, description="Seconds for one call")
-    start_timeout: float = Field(
+    timeout: Seconds = Field(
+        default=30.0, gt=0, description="Seconds for one call, or a text such as `1m30s`"
+    )
+    start_timeout: Seconds = Field(
         default=30.0,
         gt=0,
         description="Seconds to start or connect, part of the first call",
