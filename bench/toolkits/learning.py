@@ -2,6 +2,8 @@
 
 The sample's 60 sections in three languages, 33 intents in five; every second one is in another
 language than its section. Half of them are kept aside: what can be chosen is chosen by the others.
+The same again with the intent put into the language of its section: translations of our own stand
+for those of a language model.
 """
 
 from __future__ import annotations
@@ -10,10 +12,15 @@ import json
 import shutil
 import tempfile
 import time
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from bench.figures import figure
 from groundhook import Host, open_host
+from groundhook.plugins import Delta, Finished, ModelCall, TextDelta
 
 REPOSITORY = Path(__file__).parents[2]
 INTENTS = Path(__file__).with_name("learning_intents.jsonl")
@@ -34,16 +41,57 @@ async def measure(_: Path | None) -> None:
             by_tool = [await _by_tool(host, case["intent"]) for case in cases]
             took = time.perf_counter() - began
             alone = [await _by_search(host, case["intent"]) for case in cases]
+        _have_written(root)
+        writer = _Writer({case["intent"]: case.get("translation", "") for case in cases})
+        async with open_host(root, environment={}, connectors={"writer": writer}) as host:
+            translated = [await _by_tool(host, case["intent"]) for case in cases]
+    _show(cases, by_tool, "", alone, "host.search of the intent")
+    _show(cases, translated, ", translated", by_tool, "not translated")
+    figure("searchResources, mean", took / len(cases) * 1000, "ms")
+
+
+def _show(
+    cases: Sequence[Mapping[str, Any]],
+    by_tool: Sequence[Sequence[str]],
+    how: str,
+    floor: Sequence[Sequence[str]],
+    floor_is: str,
+) -> None:
     for aside, about in ((False, ""), (True, " kept aside")):
         some = [place for place, case in enumerate(cases) if case["aside"] is aside]
         for most, name in ((1, "first"), (3, "in the first three")):
-            found, floor = (
+            found, least = (
                 sum(cases[place]["section"] in every[place][:most] for place in some)
-                for every in (by_tool, alone)
+                for every in (by_tool, floor)
             )
-            what = f"right section {name}, of {len(some)} intents{about}"
-            figure(what, found, "", floor, "host.search of the intent")
-    figure("searchResources, mean", took / len(cases) * 1000, "ms")
+            what = f"right section {name}, of {len(some)} intents{about}{how}"
+            figure(what, found, "", least, floor_is)
+
+
+@dataclass(frozen=True)
+class _Writer:
+    """A model that translates the intents that it knows, and writes no other query."""
+
+    translations: Mapping[str, str]
+
+    @asynccontextmanager
+    async def stream(self, call: ModelCall, /) -> AsyncIterator[AsyncIterator[Delta]]:
+        yield self._deltas(json.loads(call.messages[-1].text)["intent"])
+
+    async def _deltas(self, intent: str) -> AsyncIterator[Delta]:
+        # Without a translation the intent itself: the answer must have a query.
+        written = {"queries": [], "translations": [self.translations[intent] or intent]}
+        yield TextDelta(json.dumps(written))
+        yield Finished("stop")
+
+
+def _have_written(root: Path) -> None:
+    """Change the toolkit: its queries are those of the writer."""
+    file = root / "assistants/learning/toolkits/learning.toolkit.yao"
+    settings = '"queries": { "by": "connector:writer", "languages": ["en", "de", "he"] },'
+    text = file.read_text(encoding="utf-8").replace('"queries": { "by": "builtin" },', settings)
+    assert settings in text
+    file.write_text(text, encoding="utf-8")
 
 
 async def _by_tool(host: Host, intent: str) -> list[str]:

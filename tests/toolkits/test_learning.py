@@ -108,7 +108,7 @@ async def test_nothing_was_ever_synchronised(
 
 # Queries by a model
 
-ByModel = Callable[[Answer], AbstractAsyncContextManager[Host]]
+ByModel = Callable[..., AbstractAsyncContextManager[Host]]
 
 
 @pytest.fixture
@@ -120,7 +120,7 @@ def server() -> Iterator[Loopback]:
 @pytest.fixture
 def by_model(server: Loopback, synchronised: Callable[[str], Path], tmp_path: Path) -> ByModel:
     @asynccontextmanager
-    async def opened(reply: Answer) -> AsyncIterator[Host]:
+    async def opened(reply: Answer, **keys: Any) -> AsyncIterator[Host]:
         server.on(PATH, reply)
         app = synchronised("learning")
         package = tmp_path / "assistants/learning"
@@ -133,6 +133,7 @@ def by_model(server: Loopback, synchronised: Callable[[str], Path], tmp_path: Pa
             "type": "learning",
             "collections": ["library", "institution"],
             "queries": {"by": "connector:writer", "timeout_ms": 1000},
+            **keys,
         }
         (package / "toolkits/learning.toolkit.yao").write_text(json.dumps(toolkit))
         (package / "connectors").mkdir()
@@ -197,3 +198,60 @@ async def test_whatever_a_model_writes_the_section_of_a_clear_intent_is_among_th
         outcome, queries = await queries_of(host, "photosynthesis in leaf cells")
     assert queries[0] == "photosynthesis in leaf cells"
     assert "bio-2" in ids(outcome)[:3]
+
+
+async def test_a_model_puts_the_intent_into_the_languages_of_the_sections(
+    by_model: ByModel, server: Loopback
+) -> None:
+    written = {"queries": [], "translations": ["היצע וביקוש מחיר שיווי המשקל", "third language"]}
+    writer = {"by": "connector:writer", "languages": ["he"]}
+    async with by_model(Sse(answer(json.dumps(written))), queries=writer) as host:
+        outcome, queries = await queries_of(host, "supply and demand")
+    assert queries == ["supply and demand", "היצע וביקוש מחיר שיווי המשקל"]
+    assert ids(outcome)[0] == "eco-1"
+    asked = json.loads(server.requests[0].json["messages"][-1]["content"])
+    assert asked["languages"] == ["he"]
+
+
+async def test_a_wrong_translation_leaves_the_section_of_a_clear_intent_among_the_first(
+    by_model: ByModel,
+) -> None:
+    written = {"translations": ["Mittelwert und Median Streuung Stichproben Diagramme"]}
+    writer = {"by": "connector:writer", "languages": ["de"]}
+    async with by_model(Sse(answer(json.dumps(written))), queries=writer) as host:
+        outcome = await search(host, "photosynthesis in leaf cells")
+    assert "bio-2" in ids(outcome)[:3]
+
+
+# The order of a model
+
+JUDGE = {"queries": {"by": "builtin"}, "rerank": {"by": "connector:writer", "most": 4}}
+
+
+async def test_a_model_orders_the_first_sections_and_scores_never_rise(
+    by_model: ByModel, host: Host
+) -> None:
+    before = ids(await search(host, "cells"))
+    order = Sse(answer(json.dumps({"order": ["s3", "s99", "s1", "s3"]})))
+    async with by_model(order, **JUDGE) as judged:
+        outcome = await search(judged, "cells")
+    first, second, third, fourth, *rest = before
+    assert ids(outcome)[:5] == [third, first, second, fourth, *rest[:1]]
+    scores = [one["score"] for one in outcome.result["resources"]]
+    assert scores == sorted(scores, reverse=True)
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [*BAD[:3], *(Sse(answer(text)) for text in ("no", '{"order": ["x"]}', "[]"))],
+    ids=range(6),
+)
+async def test_a_model_that_fails_leaves_the_order_and_a_warning(
+    by_model: ByModel, host: Host, reply: Answer
+) -> None:
+    before = ids(await search(host, "cells"))
+    judge = {**JUDGE, "rerank": {"by": "connector:writer", "timeout_ms": 500}}
+    async with by_model(reply, **judge) as judged:
+        outcome = await search(judged, "cells")
+    assert ids(outcome)[: len(before)] == before[: len(ids(outcome))]
+    assert "judged no sections" in outcome.warnings[0]

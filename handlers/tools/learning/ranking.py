@@ -1,8 +1,8 @@
 """Joins the results of several queries. Pure.
 
-A section's place follows from its similarity to the intent, and by a third as much from its
-similarity to the other queries: a query that a model wrote badly cannot displace what the intent
-finds clearly.
+A section's place follows from its similarity to the intent, or to a translation of it, and by a
+third as much from its similarity to the other queries: a query that a model wrote badly cannot
+displace what the intent finds clearly, and a translation never from the first three.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from groundhook.host.core.types.collection_queries import CollectionMatch
 
 COUNTS = 0.3  # the similarity from which a query beside the intent counts
 OTHERS = 0.3  # weight of the mean similarity to the queries beside the intent
+SURE = 3  # places among which the intent's own first section stays
 
 Key = tuple[str, str]  # collection and id
 
@@ -28,10 +29,12 @@ class Ranked:
     queries: tuple[int, ...]
 
 
-def ranked(found: Sequence[Sequence[CollectionMatch]]) -> list[Ranked]:
-    """Return the sections that any query found, best first. `found[0]` is what the intent found.
+def ranked(found: Sequence[Sequence[CollectionMatch]], translated: int = 0) -> list[Ranked]:
+    """Return the sections that any query found, best first. `found[0]` is what the intent found,
+    and the next `translated` ones what its translations found.
 
-    The order is by `intent + 0.3 × mean(others)`, where a query that did not find a section, or
+    The order is by `intent + 0.3 × mean(others)`, where the best of the translations counts as the
+    intent if it is better, and a query that did not find a section, or
     found it with less than 0.3, has the similarity 0; equal ones by id. The score is the best
     similarity over all queries, lowered where it would rise along the list."""
     scores: defaultdict[Key, dict[int, float]] = defaultdict(dict)
@@ -41,16 +44,23 @@ def ranked(found: Sequence[Sequence[CollectionMatch]]) -> list[Ranked]:
             key = (match.collection, match.id)
             matches.setdefault(key, match)
             scores[key][number] = max(match.score, scores[key].get(number, 0.0))
-    others = max(len(found) - 1, 1)
+    others = max(len(found) - 1 - translated, 1)
 
     def fused(key: Key) -> float:
         own = scores[key]
-        rest = sum(score for number, score in own.items() if number and score >= COUNTS)
-        return own.get(0, 0.0) + OTHERS * rest / others
+        rest = sum(score for n, score in own.items() if n > translated and score >= COUNTS)
+        return max(own.get(n, 0.0) for n in range(translated + 1)) + OTHERS * rest / others
 
+    order = sorted(matches, key=lambda key: (-fused(key), key))
+    if translated and found[0]:
+        first = max(found[0], key=lambda match: match.score)
+        own_first = (first.collection, first.id)
+        if first.score >= COUNTS and order.index(own_first) >= SURE:
+            order.remove(own_first)
+            order.insert(SURE - 1, own_first)
     least = 1.0
     answer = []
-    for key in sorted(matches, key=lambda key: (-fused(key), key)):
+    for key in order:
         least = min(least, max(scores[key].values()))
         answer.append(Ranked(matches[key], least, tuple(sorted(scores[key]))))
     return answer

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from groundhook.handlers.tools.learning.queries import make_queries
 from groundhook.handlers.tools.learning.ranking import COUNTS, Ranked, ranked, spread
+from groundhook.handlers.tools.learning.rerank import reranked
 from groundhook.handlers.tools.learning.settings import LearningSettings
 from groundhook.handlers.tools.learning.values import Resource, Resources, SearchArguments
 from groundhook.host.core.errors import SourceNotConfigured
@@ -38,7 +39,8 @@ async def search_resources(
         )
     hits = [[match for answer in answers for match in answer.matches] for answers in found]
     count = len(queries.texts)
-    sections = ranked(hits[:count])
+    sections = ranked(hits[:count], queries.translated)
+    sections = await reranked(scope, settings.rerank, arguments.user_intent, sections)
     books = {
         (one.match.collection, one.match.id): _text(one.match, settings.fields.book_title)
         for one in sections

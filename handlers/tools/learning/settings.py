@@ -34,6 +34,28 @@ class QueriesSettings(Value):
         default=5, ge=1, le=10, description="Queries of one call, the intent included"
     )
     timeout_ms: int = Field(default=3000, ge=1, description="Deadline of the model's queries")
+    languages: tuple[str, ...] = Field(
+        default=(),
+        max_length=5,
+        description=(
+            "Languages of the sections, such as `en`: the author of the queries translates the"
+            " intent into them. The rules do not translate"
+        ),
+    )
+
+
+class RerankSettings(Value):
+    """A second judgement of the first sections."""
+
+    by: str = Field(
+        default="",
+        description=(
+            "`connector:<id>`, an assistant, or `mcp:<server>[.<tool>]`; empty: off. If it fails,"
+            " the order stays"
+        ),
+    )
+    most: int = Field(default=20, ge=2, le=50, description="Sections that are judged")
+    timeout_ms: int = Field(default=5000, ge=1, description="Deadline of the judgement")
 
 
 class FieldNames(Value):
@@ -53,6 +75,7 @@ class LearningSettings(ToolkitSettings):
     source: LearningSource | None = None
     sync: SyncSettings = SyncSettings()
     queries: QueriesSettings = QueriesSettings()
+    rerank: RerankSettings = RerankSettings()
     fields: FieldNames = FieldNames()
     limit: int = Field(default=10, ge=1, le=50, description="Sections of a result")
     threshold: float = Field(
