@@ -79,19 +79,19 @@ declare module "groundhook" {
     arguments: Record<string, any>;
     /** The tool's answer as JSON; null on an error */
     result: any;
-    /** Why the call failed; null: it did not */
+    /** Reason of a failure; null without one */
     error: string | null;
     /** The name under which the tool was offered */
     name: string;
     /** The toolkit of the tool; empty: none */
     toolkit: string;
-    /** What a model gets of the result, whole; empty in a Next hook */
+    /** Text for a model, uncut; empty in a Next hook */
     text: string;
-    /** What can be cited of the result, with its citation_id in a turn */
+    /** Citable items of the result, with their citation_id in a turn */
     items: Item[];
     warnings: string[];
     duration_ms: number;
-    /** Why it failed, for programs */
+    /** Code of the failure, for programs */
     code: "" | "wrong_arguments" | "unknown_tool" | "not_permitted" | "not_offered" | "not_found" | "timeout" | "rate_limited" | "service" | "failed";
   }
 
@@ -574,23 +574,23 @@ declare module "groundhook" {
     };
     /** Send a whole message to the client; its id. */
     Send(message: OutputMessage | string, blockId?: string): string;
-    /** Send a message that more is appended to, until End or the hook ends; its id. */
+    /** Send a message that may grow until End, or until the hook ends; its id. */
     SendStream(message: OutputMessage | string, blockId?: string): string;
-    /** Put text behind a message's text, or more behind what is at a path. */
+    /** Append text to a message's text, or a value to the one at a path. */
     Append(id: string, content: any, path?: string): string;
-    /** Put another message in a message's place. */
+    /** Replace a message by another one. */
     Replace(id: string, message: OutputMessage | string): string;
-    /** Fold an object into a message's props, or into the object at a path. */
+    /** Merge an object into a message's props, or into the object at a path. */
     Merge(id: string, data: any, path?: string): string;
-    /** Set what is at a path of a message. */
+    /** Set the value at a path of a message. */
     Set(id: string, data: any, path: string): string;
-    /** End a stream; text is appended before, a message takes its place. */
+    /** End a stream; a final text is appended, a final message replaces it. */
     End(id: string, final?: OutputMessage | string): string;
     /** End a block of messages, and the streams in it. */
     EndBlock(id: string): void;
     /** An id for a message that is sent later: {message_id: id, type, props}. */
     MessageID(): string;
-    /** An id for a block, to be given to Send. */
+    /** An id for a block, for Send. */
     BlockID(): string;
     /** An id for a thread: {thread_id: id, type, props}. */
     ThreadID(): string;
@@ -644,10 +644,10 @@ declare module "groundhook" {
       IsComplete(): boolean;
       /** The same as Complete. */
       MarkComplete(): TraceStep;
-      /** Nothing: nodes that are left open end with the hook. */
+      /** Does nothing: open nodes end with the hook. */
       Release(): void;
     };
-    /** Nothing: what a hook leaves open ends with it. */
+    /** Does nothing: open nodes end with the hook. */
     Release(): void;
     readonly mcp: {
       /** The tools of a server. */
@@ -681,187 +681,187 @@ declare module "groundhook" {
     };
     readonly memory: {
       readonly user: {
-        /** The value of a key, null where there is none: what is kept for the user. */
+        /** The value of a key, null without one: values of the user. */
         Get(key: string): any;
-        /** Keep a value, for milliseconds or for good: what is kept for the user. */
+        /** Set a value, for milliseconds or without limit: values of the user. */
         Set(key: string, value: any, ttlMs?: number | null): void;
-        /** Remove a key; whether it was there: what is kept for the user. */
+        /** Remove a key; whether it existed: values of the user. */
         Del(key: string): boolean;
-        /** The same as Del: what is kept for the user. */
+        /** The same as Del: values of the user. */
         Delete(key: string): boolean;
-        /** Whether a key is there: what is kept for the user. */
+        /** Whether a key exists: values of the user. */
         Has(key: string): boolean;
-        /** All keys, sorted: what is kept for the user. */
+        /** All keys, sorted: values of the user. */
         Keys(): string[];
-        /** How many keys there are: what is kept for the user. */
+        /** The number of keys: values of the user. */
         Len(): number;
-        /** Remove everything; how many keys there were: what is kept for the user. */
+        /** Remove all keys; their number: values of the user. */
         Clear(): number;
-        /** Add to a number, from 0; the sum: what is kept for the user. */
+        /** Add to a number, 0 without one; the sum: values of the user. */
         Incr(key: string, by?: number): number;
-        /** Take from a number, from 0; what is left: what is kept for the user. */
+        /** Subtract from a number, 0 without one; the difference: values of the user. */
         Decr(key: string, by?: number): number;
-        /** Append values to a list; its new length: what is kept for the user. */
+        /** Append values to a list; its new length: values of the user. */
         Push(key: string, values: any[]): number;
-        /** Remove and return a list's last element: what is kept for the user. */
+        /** Remove and return a list's last element: values of the user. */
         Pop(key: string): any;
-        /** Remove and return a list's last elements: what is kept for the user. */
+        /** Remove and return a list's last elements: values of the user. */
         Pull(key: string, count: number): any[];
-        /** Empty a list and return it: what is kept for the user. */
+        /** Empty a list and return it: values of the user. */
         PullAll(key: string): any[];
-        /** Append the values that a list does not have; its new length: what is kept for the user. */
+        /** Append the values that a list does not have; its new length: values of the user. */
         AddToSet(key: string, values: any[]): number;
-        /** The length of a list: what is kept for the user. */
+        /** The length of a list: values of the user. */
         ArrayLen(key: string): number;
-        /** An element of a list, null beyond it: what is kept for the user. */
+        /** An element of a list, null beyond it: values of the user. */
         ArrayGet(key: string, index: number): any;
-        /** Replace an element of a list: what is kept for the user. */
+        /** Replace an element of a list: values of the user. */
         ArraySet(key: string, index: number, value: any): void;
-        /** A part of a list: what is kept for the user. */
+        /** A part of a list: values of the user. */
         ArraySlice(key: string, start: number, end?: number): any[];
-        /** A page of a list, from 1: what is kept for the user. */
+        /** A page of a list, from 1: values of the user. */
         ArrayPage(key: string, page: number, size: number): any[];
-        /** A list, empty where there is none: what is kept for the user. */
+        /** A list, empty without one: values of the user. */
         ArrayAll(key: string): any[];
-        /** Remove a key; the value it had: what is kept for the user. */
+        /** Remove a key; its value: values of the user. */
         GetDel(key: string): any;
       };
       readonly team: {
-        /** The value of a key, null where there is none: what is kept for the team. */
+        /** The value of a key, null without one: values of the team. */
         Get(key: string): any;
-        /** Keep a value, for milliseconds or for good: what is kept for the team. */
+        /** Set a value, for milliseconds or without limit: values of the team. */
         Set(key: string, value: any, ttlMs?: number | null): void;
-        /** Remove a key; whether it was there: what is kept for the team. */
+        /** Remove a key; whether it existed: values of the team. */
         Del(key: string): boolean;
-        /** The same as Del: what is kept for the team. */
+        /** The same as Del: values of the team. */
         Delete(key: string): boolean;
-        /** Whether a key is there: what is kept for the team. */
+        /** Whether a key exists: values of the team. */
         Has(key: string): boolean;
-        /** All keys, sorted: what is kept for the team. */
+        /** All keys, sorted: values of the team. */
         Keys(): string[];
-        /** How many keys there are: what is kept for the team. */
+        /** The number of keys: values of the team. */
         Len(): number;
-        /** Remove everything; how many keys there were: what is kept for the team. */
+        /** Remove all keys; their number: values of the team. */
         Clear(): number;
-        /** Add to a number, from 0; the sum: what is kept for the team. */
+        /** Add to a number, 0 without one; the sum: values of the team. */
         Incr(key: string, by?: number): number;
-        /** Take from a number, from 0; what is left: what is kept for the team. */
+        /** Subtract from a number, 0 without one; the difference: values of the team. */
         Decr(key: string, by?: number): number;
-        /** Append values to a list; its new length: what is kept for the team. */
+        /** Append values to a list; its new length: values of the team. */
         Push(key: string, values: any[]): number;
-        /** Remove and return a list's last element: what is kept for the team. */
+        /** Remove and return a list's last element: values of the team. */
         Pop(key: string): any;
-        /** Remove and return a list's last elements: what is kept for the team. */
+        /** Remove and return a list's last elements: values of the team. */
         Pull(key: string, count: number): any[];
-        /** Empty a list and return it: what is kept for the team. */
+        /** Empty a list and return it: values of the team. */
         PullAll(key: string): any[];
-        /** Append the values that a list does not have; its new length: what is kept for the team. */
+        /** Append the values that a list does not have; its new length: values of the team. */
         AddToSet(key: string, values: any[]): number;
-        /** The length of a list: what is kept for the team. */
+        /** The length of a list: values of the team. */
         ArrayLen(key: string): number;
-        /** An element of a list, null beyond it: what is kept for the team. */
+        /** An element of a list, null beyond it: values of the team. */
         ArrayGet(key: string, index: number): any;
-        /** Replace an element of a list: what is kept for the team. */
+        /** Replace an element of a list: values of the team. */
         ArraySet(key: string, index: number, value: any): void;
-        /** A part of a list: what is kept for the team. */
+        /** A part of a list: values of the team. */
         ArraySlice(key: string, start: number, end?: number): any[];
-        /** A page of a list, from 1: what is kept for the team. */
+        /** A page of a list, from 1: values of the team. */
         ArrayPage(key: string, page: number, size: number): any[];
-        /** A list, empty where there is none: what is kept for the team. */
+        /** A list, empty without one: values of the team. */
         ArrayAll(key: string): any[];
-        /** Remove a key; the value it had: what is kept for the team. */
+        /** Remove a key; its value: values of the team. */
         GetDel(key: string): any;
       };
       readonly chat: {
-        /** The value of a key, null where there is none: what is kept for this chat of the user. */
+        /** The value of a key, null without one: values of this chat of the user. */
         Get(key: string): any;
-        /** Keep a value, for milliseconds or for good: what is kept for this chat of the user. */
+        /** Set a value, for milliseconds or without limit: values of this chat of the user. */
         Set(key: string, value: any, ttlMs?: number | null): void;
-        /** Remove a key; whether it was there: what is kept for this chat of the user. */
+        /** Remove a key; whether it existed: values of this chat of the user. */
         Del(key: string): boolean;
-        /** The same as Del: what is kept for this chat of the user. */
+        /** The same as Del: values of this chat of the user. */
         Delete(key: string): boolean;
-        /** Whether a key is there: what is kept for this chat of the user. */
+        /** Whether a key exists: values of this chat of the user. */
         Has(key: string): boolean;
-        /** All keys, sorted: what is kept for this chat of the user. */
+        /** All keys, sorted: values of this chat of the user. */
         Keys(): string[];
-        /** How many keys there are: what is kept for this chat of the user. */
+        /** The number of keys: values of this chat of the user. */
         Len(): number;
-        /** Remove everything; how many keys there were: what is kept for this chat of the user. */
+        /** Remove all keys; their number: values of this chat of the user. */
         Clear(): number;
-        /** Add to a number, from 0; the sum: what is kept for this chat of the user. */
+        /** Add to a number, 0 without one; the sum: values of this chat of the user. */
         Incr(key: string, by?: number): number;
-        /** Take from a number, from 0; what is left: what is kept for this chat of the user. */
+        /** Subtract from a number, 0 without one; the difference: values of this chat of the user. */
         Decr(key: string, by?: number): number;
-        /** Append values to a list; its new length: what is kept for this chat of the user. */
+        /** Append values to a list; its new length: values of this chat of the user. */
         Push(key: string, values: any[]): number;
-        /** Remove and return a list's last element: what is kept for this chat of the user. */
+        /** Remove and return a list's last element: values of this chat of the user. */
         Pop(key: string): any;
-        /** Remove and return a list's last elements: what is kept for this chat of the user. */
+        /** Remove and return a list's last elements: values of this chat of the user. */
         Pull(key: string, count: number): any[];
-        /** Empty a list and return it: what is kept for this chat of the user. */
+        /** Empty a list and return it: values of this chat of the user. */
         PullAll(key: string): any[];
-        /** Append the values that a list does not have; its new length: what is kept for this chat of the user. */
+        /** Append the values that a list does not have; its new length: values of this chat of the user. */
         AddToSet(key: string, values: any[]): number;
-        /** The length of a list: what is kept for this chat of the user. */
+        /** The length of a list: values of this chat of the user. */
         ArrayLen(key: string): number;
-        /** An element of a list, null beyond it: what is kept for this chat of the user. */
+        /** An element of a list, null beyond it: values of this chat of the user. */
         ArrayGet(key: string, index: number): any;
-        /** Replace an element of a list: what is kept for this chat of the user. */
+        /** Replace an element of a list: values of this chat of the user. */
         ArraySet(key: string, index: number, value: any): void;
-        /** A part of a list: what is kept for this chat of the user. */
+        /** A part of a list: values of this chat of the user. */
         ArraySlice(key: string, start: number, end?: number): any[];
-        /** A page of a list, from 1: what is kept for this chat of the user. */
+        /** A page of a list, from 1: values of this chat of the user. */
         ArrayPage(key: string, page: number, size: number): any[];
-        /** A list, empty where there is none: what is kept for this chat of the user. */
+        /** A list, empty without one: values of this chat of the user. */
         ArrayAll(key: string): any[];
-        /** Remove a key; the value it had: what is kept for this chat of the user. */
+        /** Remove a key; its value: values of this chat of the user. */
         GetDel(key: string): any;
       };
       readonly context: {
-        /** The value of a key, null where there is none: what lasts for the turn. */
+        /** The value of a key, null without one: values that last for the turn. */
         Get(key: string): any;
-        /** Keep a value, for milliseconds or for good: what lasts for the turn. */
+        /** Set a value, for milliseconds or without limit: values that last for the turn. */
         Set(key: string, value: any, ttlMs?: number | null): void;
-        /** Remove a key; whether it was there: what lasts for the turn. */
+        /** Remove a key; whether it existed: values that last for the turn. */
         Del(key: string): boolean;
-        /** The same as Del: what lasts for the turn. */
+        /** The same as Del: values that last for the turn. */
         Delete(key: string): boolean;
-        /** Whether a key is there: what lasts for the turn. */
+        /** Whether a key exists: values that last for the turn. */
         Has(key: string): boolean;
-        /** All keys, sorted: what lasts for the turn. */
+        /** All keys, sorted: values that last for the turn. */
         Keys(): string[];
-        /** How many keys there are: what lasts for the turn. */
+        /** The number of keys: values that last for the turn. */
         Len(): number;
-        /** Remove everything; how many keys there were: what lasts for the turn. */
+        /** Remove all keys; their number: values that last for the turn. */
         Clear(): number;
-        /** Add to a number, from 0; the sum: what lasts for the turn. */
+        /** Add to a number, 0 without one; the sum: values that last for the turn. */
         Incr(key: string, by?: number): number;
-        /** Take from a number, from 0; what is left: what lasts for the turn. */
+        /** Subtract from a number, 0 without one; the difference: values that last for the turn. */
         Decr(key: string, by?: number): number;
-        /** Append values to a list; its new length: what lasts for the turn. */
+        /** Append values to a list; its new length: values that last for the turn. */
         Push(key: string, values: any[]): number;
-        /** Remove and return a list's last element: what lasts for the turn. */
+        /** Remove and return a list's last element: values that last for the turn. */
         Pop(key: string): any;
-        /** Remove and return a list's last elements: what lasts for the turn. */
+        /** Remove and return a list's last elements: values that last for the turn. */
         Pull(key: string, count: number): any[];
-        /** Empty a list and return it: what lasts for the turn. */
+        /** Empty a list and return it: values that last for the turn. */
         PullAll(key: string): any[];
-        /** Append the values that a list does not have; its new length: what lasts for the turn. */
+        /** Append the values that a list does not have; its new length: values that last for the turn. */
         AddToSet(key: string, values: any[]): number;
-        /** The length of a list: what lasts for the turn. */
+        /** The length of a list: values that last for the turn. */
         ArrayLen(key: string): number;
-        /** An element of a list, null beyond it: what lasts for the turn. */
+        /** An element of a list, null beyond it: values that last for the turn. */
         ArrayGet(key: string, index: number): any;
-        /** Replace an element of a list: what lasts for the turn. */
+        /** Replace an element of a list: values that last for the turn. */
         ArraySet(key: string, index: number, value: any): void;
-        /** A part of a list: what lasts for the turn. */
+        /** A part of a list: values that last for the turn. */
         ArraySlice(key: string, start: number, end?: number): any[];
-        /** A page of a list, from 1: what lasts for the turn. */
+        /** A page of a list, from 1: values that last for the turn. */
         ArrayPage(key: string, page: number, size: number): any[];
-        /** A list, empty where there is none: what lasts for the turn. */
+        /** A list, empty without one: values that last for the turn. */
         ArrayAll(key: string): any[];
-        /** Remove a key; the value it had: what lasts for the turn. */
+        /** Remove a key; its value: values that last for the turn. */
         GetDel(key: string): any;
       };
     };
@@ -1012,7 +1012,7 @@ declare module "groundhook" {
     name: ToolName;
     result: any;
     error: string | null;
-    /** What of the result can be cited, each with its `citation_id`. */
+    /** The citable items of the result, each with its `citation_id`. */
     items: Item[];
   }
   /** Options of `ctx.tools.Call`. */

@@ -303,7 +303,10 @@ ROWS: tuple[HostCall, ...] = (
         effect=True,
     ),
     HostCall(
-        js="answer:next", doc="The pieces that have arrived since.", run=_next, late=_late_next
+        js="answer:next",
+        doc="The pieces that have arrived since the last call.",
+        run=_next,
+        late=_late_next,
     ),
     HostCall(js="answer:close", doc="The answer; a request under way is stopped.", run=_close),
 )

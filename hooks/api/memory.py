@@ -17,10 +17,10 @@ from groundhook.host.core.errors import UsageError
 from groundhook.host.core.hook_services import HookServices, MemoryOperation
 
 NAMESPACES = {
-    "user": "what is kept for the user",
-    "team": "what is kept for the team",
-    "chat": "what is kept for this chat of the user",
-    "context": "what lasts for the turn",
+    "user": "values of the user",
+    "team": "values of the team",
+    "chat": "values of this chat of the user",
+    "context": "values that last for the turn",
 }
 Argument = Literal[
     "key", "value", "ttlMs?", "by?", "values", "count", "index", "start", "end?", "page", "size"
@@ -51,32 +51,35 @@ class _Operation:
 
 
 OPERATIONS = (
-    _Operation("Get", "get", "The value of a key, null where there is none", ("key",), "any"),
+    _Operation("Get", "get", "The value of a key, null without one", ("key",), "any"),
     _Operation(
         "Set",
         "set",
-        "Keep a value, for milliseconds or for good",
+        "Set a value, for milliseconds or without limit",
         ("key", "value", "ttlMs?"),
         "void",
         effect=True,
     ),
     _Operation(
-        "Del", "delete", "Remove a key; whether it was there", ("key",), "boolean", effect=True
+        "Del", "delete", "Remove a key; whether it existed", ("key",), "boolean", effect=True
     ),
     _Operation("Delete", "delete", "The same as Del", ("key",), "boolean", effect=True),
-    _Operation("Has", "has", "Whether a key is there", ("key",), "boolean"),
+    _Operation("Has", "has", "Whether a key exists", ("key",), "boolean"),
     _Operation("Keys", "keys", "All keys, sorted", (), "string[]"),
-    _Operation("Len", "length", "How many keys there are", (), "number"),
+    _Operation("Len", "length", "The number of keys", (), "number"),
+    _Operation("Clear", "clear", "Remove all keys; their number", (), "number", effect=True),
     _Operation(
-        "Clear", "clear", "Remove everything; how many keys there were", (), "number", effect=True
-    ),
-    _Operation(
-        "Incr", "incr", "Add to a number, from 0; the sum", ("key", "by?"), "number", effect=True
+        "Incr",
+        "incr",
+        "Add to a number, 0 without one; the sum",
+        ("key", "by?"),
+        "number",
+        effect=True,
     ),
     _Operation(
         "Decr",
         "decr",
-        "Take from a number, from 0; what is left",
+        "Subtract from a number, 0 without one; the difference",
         ("key", "by?"),
         "number",
         effect=True,
@@ -125,8 +128,8 @@ OPERATIONS = (
     _Operation(
         "ArrayPage", "array_page", "A page of a list, from 1", ("key", "page", "size"), "any[]"
     ),
-    _Operation("ArrayAll", "array_all", "A list, empty where there is none", ("key",), "any[]"),
-    _Operation("GetDel", "get_del", "Remove a key; the value it had", ("key",), "any", effect=True),
+    _Operation("ArrayAll", "array_all", "A list, empty without one", ("key",), "any[]"),
+    _Operation("GetDel", "get_del", "Remove a key; its value", ("key",), "any", effect=True),
 )
 
 

@@ -215,31 +215,31 @@ def _row(name: str, doc: str, run: Run, ts: str, *, effect: bool = True) -> Host
 _CHANGES: tuple[tuple[MessageAction, str, Run, str], ...] = (
     (
         "append",
-        "Put text behind a message's text, or more behind what is at a path.",
+        "Append text to a message's text, or a value to the one at a path.",
         _append,
         "(id: string, content: any, path?: string): string",
     ),
     (
         "replace",
-        "Put another message in a message's place.",
+        "Replace a message by another one.",
         _replace,
         "(id: string, message: OutputMessage | string): string",
     ),
     (
         "merge",
-        "Fold an object into a message's props, or into the object at a path.",
+        "Merge an object into a message's props, or into the object at a path.",
         _merge,
         "(id: string, data: any, path?: string): string",
     ),
     (
         "set",
-        "Set what is at a path of a message.",
+        "Set the value at a path of a message.",
         _set,
         "(id: string, data: any, path: string): string",
     ),
     (
         "end",
-        "End a stream; text is appended before, a message takes its place.",
+        "End a stream; a final text is appended, a final message replaces it.",
         _end,
         "(id: string, final?: OutputMessage | string): string",
     ),
@@ -254,7 +254,7 @@ ROWS: tuple[HostCall, ...] = (
     ),
     _row(
         "SendStream",
-        "Send a message that more is appended to, until End or the hook ends; its id.",
+        "Send a message that may grow until End, or until the hook ends; its id.",
         _send(streaming=True),
         "(message: OutputMessage | string, blockId?: string): string",
     ),
@@ -274,7 +274,7 @@ ROWS: tuple[HostCall, ...] = (
     ),
     _row(
         "BlockID",
-        "An id for a block, to be given to Send.",
+        "An id for a block, for Send.",
         _new_id("block"),
         "(): string",
         effect=False,

@@ -22,11 +22,11 @@ from groundhook.host.readers.json_in_text import extract_json
 PROCESSES = {
     "text.ExtractJSON": (
         "The first JSON value of a text, in a fenced block or anywhere, repaired where its form is"
-        " slightly wrong; null where there is none, and for one that is cut."
+        " slightly wrong; null without one, and for one that is cut."
     ),
     "text.HTMLToMarkdown": "HTML as Markdown, without scripts, styles, images and hidden text.",
-    "text.MarkdownToHTML": "Markdown as HTML; HTML in it is shown, not kept.",
-    "models.<id>.Find": "One record of a model by its primary key; null where there is none.",
+    "text.MarkdownToHTML": "Markdown as HTML; HTML in it is shown as text.",
+    "models.<id>.Find": "One record of a model by its primary key; null without one.",
     "models.<id>.Get": "Records of a model.",
     "scripts.<file>.<function>": "A function of the package's own file.",
     "agents.<assistant>.<file>.<function>": "The same, with the package's id.",

@@ -60,7 +60,7 @@ export interface ToolReturn {
   name: ToolName;
   result: any;
   error: string | null;
-  /** What of the result can be cited, each with its `citation_id`. */
+  /** The citable items of the result, each with its `citation_id`. */
   items: Item[];
 }
 /** Options of `ctx.tools.Call`. */

@@ -209,10 +209,10 @@ ROWS: tuple[HostCall, ...] = (
     ),
     _row("IsComplete", "Whether the node has ended.", _is_complete, "(): boolean"),
     _row("MarkComplete", "The same as Complete.", _complete, f"(): {_SELF}"),
-    _row("Release", "Nothing: nodes that are left open end with the hook.", _release, "(): void"),
+    _row("Release", "Does nothing: open nodes end with the hook.", _release, "(): void"),
     HostCall(
         js="ctx.Release",
-        doc="Nothing: what a hook leaves open ends with it.",
+        doc="Does nothing: open nodes end with the hook.",
         run=_release,
         ts="(): void",
     ),

@@ -243,7 +243,7 @@ class _Check:
                 f"the rules know {', '.join(KINDS)}; name others in 'entities.dictionary', or have"
                 " an assistant find them"
             )
-            message = f"'entities.types': nothing is found to be {' or '.join(map(repr, unknown))}"
+            message = f"'entities.types': the rules find no {' or '.join(map(repr, unknown))}"
             self.found.append(
                 Problem("warning", message, checked.place(("entities", "types")), hint)
             )

@@ -28,7 +28,7 @@ from groundhook.host.core.types.events import Event
     "--search/--no-search",
     "search",
     default=None,
-    help="Force a search, or forbid it, whatever assistant and hook choose.",
+    help="Force a search, or forbid it; overrides assistant and hook.",
 )
 @click.option(
     "--connector",

@@ -166,7 +166,7 @@ def _show_swap(swap: Swap, files: list[str], report: Report) -> None:
     for problem in swap.problems:
         report_problem(report, problem)
     if swap.problems:
-        report.show(Text("what was good last stays", "yellow"))
+        report.show(Text("the last good version stays in use", "yellow"))
     for name in swap.repaired:
         report.show(Text(f"{name}: repaired", "green"))
     named = ", ".join(files[:3]) + (f" and {len(files) - 3} more" if len(files) > 3 else "")
@@ -176,9 +176,9 @@ def _show_swap(swap: Swap, files: list[str], report: Report) -> None:
     for id in swap.removed:
         report.show(f"{id}: removed")
     if not swap.assistants and not swap.removed and not swap.problems:
-        report.show(f"taken over in {took} ({named})")
+        report.show(f"reloaded in {took} ({named})")
     for key in swap.restart:
-        report.show(Text(f"{key!r} was changed, which holds when this is started again", "yellow"))
+        report.show(Text(f"{key!r} was changed; restart this command to apply it", "yellow"))
     if report.json:
         report.line({"type": "swap", "files": files, **_as_json(swap)})
 

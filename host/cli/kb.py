@@ -66,7 +66,7 @@ for other in (kb_move.rebuild, kb_move.export, kb_move.import_, kb_calibrate.cal
 @click.option(
     "--prune/--no-prune",
     default=None,
-    help="Remove documents that are gone from PATH (default: unless all of them are).",
+    help="Remove documents that PATH no longer has (default: unless it has none of them).",
 )
 def add(
     collection: str,
@@ -113,7 +113,7 @@ def add(
         report.show(summary(added, (time.monotonic() - began) * 1000))
         return FAILED if added.failed else 0
 
-    after = "what was added stays, and the same command goes on with the rest"
+    after = "added documents stay; the same command continues with the rest"
     return execute(partial(stoppable, work, report, after), report, debug=debug)
 
 

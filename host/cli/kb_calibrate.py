@@ -58,7 +58,7 @@ class Calibrated(Protocol):
     def curve(self) -> Curve | None: ...
 
 
-@click.command("calibrate", short_help="Measure what an embedding's similarities are worth.")
+@click.command("calibrate", short_help="Measure the similarity curve of an embedding model.")
 @click.argument("collection")
 @click.option(
     "--questions",

@@ -56,7 +56,7 @@ def rebuild(collection: str, app: Path, as_json: bool, debug: bool) -> int:
         report.show("Chunks have not changed: after a change of `chunk`, add the documents again.")
         return 0
 
-    after = "the collection is as it was, and the same command goes on where it was"
+    after = "the collection has not changed; the same command continues the rebuild"
     return execute(partial(stoppable, work, report, after), report, debug=debug)
 
 
@@ -99,9 +99,7 @@ def export(
         return 0
 
     after = (
-        f"nothing was written to {str(file)!r}"
-        if file != STANDARD
-        else "what was written is not whole"
+        f"nothing was written to {str(file)!r}" if file != STANDARD else "the file is incomplete"
     )
     return execute(partial(stoppable, work, report, after), report, debug=debug)
 
@@ -142,7 +140,7 @@ def import_(collection: str, file: Path, app: Path, as_json: bool, debug: bool, 
         )
         return 0
 
-    after = "what was imported stays, and the same command goes on with the rest"
+    after = "imported documents stay; the same command continues with the rest"
     return execute(partial(stoppable, work, report, after), report, debug=debug)
 
 

@@ -33,7 +33,9 @@ from groundhook.host.output.tree import duration
 @options.common
 @options.clock
 @click.option("--full", is_flag=True, help="List everything, and put every document again.")
-@click.option("--force", is_flag=True, help="Remove what is gone, however much it is.")
+@click.option(
+    "--force", is_flag=True, help="Remove all records that no longer exist, however many."
+)
 @click.option("--events", is_flag=True, help="With --json, print the progress as well.")
 def sync(
     toolkits: Sequence[str],
@@ -64,7 +66,7 @@ def sync(
             ]
         return max(codes, default=0)
 
-    after = "what was read stays, and the same command goes on from there"
+    after = "records that were read stay; the same command continues from there"
     return execute(partial(stoppable, work, report, after), report, debug=debug)
 
 

@@ -69,7 +69,7 @@ def stopped(request: pytest.FixtureRequest, shop: Path, service: Loopback) -> St
             _, err = child.communicate(timeout=60)
         if request.param == signal.SIGINT:
             assert child.returncode == 130
-            assert "the same command goes on with the rest" in err
+            assert "the same command continues with the rest" in err
         service.on(PATH, Reads(openai_answer))
         embedded = [received.json["input"] for received in service.requests[:answers]]
         service.requests.clear()
@@ -157,7 +157,7 @@ def test_ctrl_c_is_heard_while_the_feed_pauses(
         child.send_signal(signal.SIGINT)
         assert child.wait(20) == 130
         assert child.stderr is not None
-        assert "the same command goes on with the rest" in child.stderr.read()
+        assert "the same command continues with the rest" in child.stderr.read()
     assert 0 < len(there) < 100
     again = groundhook(
         "kb", command, "copy", "-", stdin=rows + ('{"end": 100}\n' if command == "import" else "")

@@ -65,7 +65,7 @@ async def test_the_example_answers_by_model_and_hook(app: Path) -> None:
     assert [event.result for event in of(seen, "tool_result")] == [
         {"number": 8, "state": "packing"}
     ]
-    assert end(seen).data == {"asked": ["orders.status"]}
+    assert end(seen).data == {"called": ["orders.status"]}
 
 
 def test_a_tool_can_be_called_from_the_shell(app: Path) -> None:

@@ -457,6 +457,6 @@ def test_an_entity_type_that_no_rule_finds_is_reported(make_app: MakeApp) -> Non
     )
     (found,) = findings(root)
     assert found.startswith(
-        "kb/a.kb.yao:1:39: warning: 'entities.types': nothing is found to be 'gadget' (the rules"
+        "kb/a.kb.yao:1:39: warning: 'entities.types': the rules find no 'gadget' (the rules"
         " know person, "
     )

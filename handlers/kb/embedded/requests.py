@@ -139,7 +139,7 @@ class Requests:
         async with self._locks[other]:
             building, collection = self._collection(other), self._collection(name)
             if building is None:
-                raise StorageError(f"there is nothing to put in the place of collection {name!r}")
+                raise StorageError(f"collection {name!r} has no rebuilt version to replace it")
             if collection is None:
                 return False
             try:

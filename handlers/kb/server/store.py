@@ -313,7 +313,7 @@ class ServerStore:
     async def swap(self, building: str, collection: str, /) -> bool:
         new, old = await self._held(building), await self._held(collection)
         if new is None:
-            raise StorageError(f"there is nothing to put in the place of collection {collection!r}")
+            raise StorageError(f"collection {collection!r} has no rebuilt version to replace it")
         if new != old:
             return False
         await self._collections.swap(building, collection)

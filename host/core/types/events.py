@@ -168,19 +168,19 @@ class ToolResult(_Event):
     result: Any = None
     error: str | None = Field(default=None, description="Reason of a failure")
     items: tuple[Item, ...] = Field(
-        default=(), description="What of the result can be cited, each with its marker"
+        default=(), description="Citable items of the result, each with its marker"
     )
     duration_ms: int = 0
 
 
 class ToolProgress(_Event):
-    """How far a tool call is; between its `tool_start` and its `tool_result`."""
+    """The progress of a tool call, between its `tool_start` and its `tool_result`."""
 
     type: Literal["tool_progress"] = "tool_progress"
     call_id: str = ""
     name: str = Field(default="", description="As in `tool_start`")
-    done: float = Field(default=0, description="What is done so far")
-    total: float | None = Field(default=None, description="Of how much; null: not known")
+    done: float = Field(default=0, description="Amount done so far")
+    total: float | None = Field(default=None, description="Total amount; null: not known")
     message: str = ""
 
 

@@ -138,18 +138,16 @@ class ToolOutcome(Value):
     tool: str = Field(description="The owner's name of the tool: `<tool>`")
     arguments: dict[str, Any] = {}
     result: Any = Field(default=None, description="The tool's answer as JSON; null on an error")
-    error: str | None = Field(default=None, description="Why the call failed; null: it did not")
+    error: str | None = Field(default=None, description="Reason of a failure; null without one")
     name: str = Field(default="", description="The name under which the tool was offered")
     toolkit: str = Field(default="", description="The toolkit of the tool; empty: none")
-    text: str = Field(
-        default="", description="What a model gets of the result, whole; empty in a Next hook"
-    )
+    text: str = Field(default="", description="Text for a model, uncut; empty in a Next hook")
     items: tuple[Item, ...] = Field(
-        default=(), description="What can be cited of the result, with its citation_id in a turn"
+        default=(), description="Citable items of the result, with their citation_id in a turn"
     )
     warnings: tuple[str, ...] = ()
     duration_ms: int = 0
-    code: ToolErrorCode = Field(default="", description="Why it failed, for programs")
+    code: ToolErrorCode = Field(default="", description="Code of the failure, for programs")
 
     def answer(self) -> dict[str, Any]:
         """Return the keys of doors outside a turn: name, result, text, error, items, warnings,
