@@ -71,7 +71,7 @@ DOORS = {
     "prometheus_client": ("host.server.metrics",),
     "click": ("host.cli",),
     "prompt_toolkit": ("host.cli.prompt",),
-    "rich": ("host.cli", "host.output.terminal", "host.output.tree"),
+    "rich": ("host.cli", "host.output.terminal", "host.output.single_lines", "host.output.tree"),
 }
 
 

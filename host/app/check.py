@@ -30,11 +30,8 @@ from groundhook.host.config.documents import Document, read_document
 from groundhook.host.config.environment import unset_in, without_unset
 from groundhook.host.config.layers import Layer, file_layer
 from groundhook.host.config.locations import Path
-from groundhook.host.config.packages import (
-    App,
-    Package,
-    check_package,
-)
+from groundhook.host.config.package import Package, check_package
+from groundhook.host.config.packages import App
 from groundhook.host.config.resolve import Resolved
 from groundhook.host.config.validate import Checked, check_document
 from groundhook.host.core.errors import ConfigError, HostError, Place, UnknownName

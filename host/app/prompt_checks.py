@@ -7,7 +7,8 @@ from pathlib import Path
 
 from groundhook.host.config import tree
 from groundhook.host.config.documents import read_document
-from groundhook.host.config.packages import PROMPTS_FILE, App, Package
+from groundhook.host.config.package import Package
+from groundhook.host.config.packages import PROMPTS_FILE, App
 from groundhook.host.config.variables import Texts, texts_by_locale, unfilled
 from groundhook.host.core.errors import ConfigError
 from groundhook.host.core.problems import Problem

@@ -14,7 +14,8 @@ from typing import TypeVar
 
 from groundhook.host.config import tree
 from groundhook.host.config.catalogue import Catalogue
-from groundhook.host.config.packages import App, Package, load_app
+from groundhook.host.config.package import Package
+from groundhook.host.config.packages import App, load_app
 from groundhook.host.core.errors import ConfigError, HostError
 from groundhook.host.core.hook_engine import HookEngine, HookScript
 from groundhook.host.core.problems import Problem, problems_of

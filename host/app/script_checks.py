@@ -5,7 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from groundhook.host.config.packages import App, Package
+from groundhook.host.config.package import Package
+from groundhook.host.config.packages import App
 from groundhook.host.core.errors import ConfigError, HostError
 from groundhook.host.core.hook_engine import HookEngine, ScriptFunction
 from groundhook.host.core.problems import Problem, problems_of

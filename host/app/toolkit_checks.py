@@ -9,7 +9,8 @@ from typing import Any
 from groundhook.host.config import tree
 from groundhook.host.config.documents import Document, read_document
 from groundhook.host.config.locations import Path
-from groundhook.host.config.packages import App, Package
+from groundhook.host.config.package import Package
+from groundhook.host.config.packages import App
 from groundhook.host.core.errors import ConfigError, HostError, UnknownName
 from groundhook.host.core.problems import Problem, problems_of
 from groundhook.host.core.types.collection_spec import CollectionSpec

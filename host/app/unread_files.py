@@ -8,7 +8,8 @@ from pathlib import Path
 
 from groundhook.host.config import tree
 from groundhook.host.config.agent_file import AGENT_FILE
-from groundhook.host.config.packages import PROMPTS_FILE, SEARCH_FILE, Package
+from groundhook.host.config.package import Package
+from groundhook.host.config.packages import PROMPTS_FILE, SEARCH_FILE
 from groundhook.host.core.errors import Place
 from groundhook.host.core.problems import Problem
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from groundhook.host.config.layers import Layer
 from groundhook.host.config.locations import Path
-from groundhook.host.config.packages import Package
+from groundhook.host.config.package import Package
 from groundhook.host.config.resolve import Resolved
 from groundhook.host.config.validate import Checked
 from groundhook.host.core.errors import ConfigError, UnknownName, suggestion

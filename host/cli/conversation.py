@@ -201,7 +201,7 @@ class Conversation:
     def _show_source(self, citation: KeptCitation) -> None:
         # Imported here because JSON lines need no terminal.
         from groundhook.host.output.flow import visible
-        from groundhook.host.output.terminal import marker_style, place_of, title_of
+        from groundhook.host.output.single_lines import marker_style, place_of, title_of
 
         item = citation.item
         assert item is not None

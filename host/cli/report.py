@@ -76,7 +76,7 @@ class Report:
     def _complain(
         self, kind: Literal["error", "warning"], event: Failed | Warned, style: str
     ) -> None:
-        from groundhook.host.output.terminal import problem_line
+        from groundhook.host.output.single_lines import problem_line
 
         self.err.print(problem_line(kind, event, style), soft_wrap=True)
 

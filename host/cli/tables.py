@@ -13,7 +13,7 @@ from rich.text import Text
 from groundhook.host.core.types.search import Item, SearchResult
 from groundhook.host.output.flow import compact, one_line
 from groundhook.host.output.query_words import in_words
-from groundhook.host.output.terminal import SOURCES, marker_style, place_of, title_of
+from groundhook.host.output.single_lines import SOURCES, marker_style, place_of, title_of
 from groundhook.host.output.tree import duration
 
 SNIPPET = 320  # characters of an item's content

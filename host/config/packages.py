@@ -8,32 +8,29 @@ and raises its errors where it is used.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from groundhook.host.config import declarations, tree
 from groundhook.host.config.agent_file import AGENT_FILE, read_agent_file
 from groundhook.host.config.catalogue import Catalogue
 from groundhook.host.config.documents import read_document
 from groundhook.host.config.environment import Environment, need, without_unset
-from groundhook.host.config.hook_files import SCRIPTS, TOOLS, hook_script, script_file
+from groundhook.host.config.hook_files import SCRIPTS, hook_script, script_file
 from groundhook.host.config.layers import Layer, file_layer, hook_layer, request_layer
-from groundhook.host.config.locales import read_locales
-from groundhook.host.config.prompts import Prompts, inline_prompts, read_prompts
+from groundhook.host.config.package import Package, check_package, load_package
+from groundhook.host.config.prompts import Prompts, read_prompts
 from groundhook.host.config.resolve import Explained, Resolved, explain, explain_app, resolve
 from groundhook.host.config.validate import Checked, check_document
 from groundhook.host.core.app_settings import AppSettings
-from groundhook.host.core.errors import ConfigError, ConfigErrors, Place, UnknownName
+from groundhook.host.core.errors import ConfigError, Place, UnknownName
 from groundhook.host.core.hook_engine import HookScript
-from groundhook.host.core.problems import Problem, raise_all
+from groundhook.host.core.problems import raise_all
 from groundhook.host.core.settings import (
     SearchSettings,
-    Settings,
 )
-from groundhook.host.core.settings_files import PackageFile
 from groundhook.host.core.types.api_spec import ApiSpec
 from groundhook.host.core.types.base import Value
 from groundhook.host.core.types.collection_spec import CollectionSpec
@@ -49,42 +46,6 @@ Spec = TypeVar("Spec", bound=Value)
 SEARCH_FILE = "agent/search.yao"
 PROMPTS_FILE = "agent/prompts.yml"
 _ID = re.compile(r"[\w-]{1,64}(\.[\w-]{1,64}){0,15}")
-
-
-@dataclass(frozen=True, kw_only=True)
-class Package:
-    """An assistant. `info` holds texts for clients (avatar, tags, placeholder, …), `locales` texts
-    by language. `tools` is the script whose functions are tools, `src/tools.ts`."""
-
-    id: str
-    folder: Path
-    shown: str
-    name: str
-    description: str
-    layer: Layer
-    prompts: Prompts
-    presets: Catalogue[Prompts]
-    locales: Catalogue[Mapping[str, Any]]
-    hook: HookScript | None
-    info: Mapping[str, Any]
-    warnings: tuple[Problem, ...] = ()
-    tools: HookScript | None = None
-
-    def script(self, name: str) -> HookScript | None:
-        """Return a script of the package whose functions are called by name; None when there is no
-        such file. Raises ConfigError."""
-        return script_file(self.folder, self.shown, name)
-
-    @property
-    def hook_file(self) -> str:
-        """Return the path of the hook's file in messages; the package's folder where there is
-        none."""
-        return self.hook.shown_entry if self.hook else self.shown
-
-    def prompts_for(self, preset: str, *, place: Place | None = None) -> Prompts:
-        """Return the prompts of a preset; "" is the preset without a name. Raises UnknownName,
-        ConfigError."""
-        return self.presets.named(preset, place=place) if preset else self.prompts
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -348,56 +309,6 @@ def load_app(
     )
 
 
-def check_package(found: tree.Found, environment: Environment) -> Checked:
-    """Validate an assistant's `package.yao`. Raises ConfigError when it cannot be read."""
-    document = read_document(found.path / tree.PACKAGE, f"{found.shown}/{tree.PACKAGE}")
-    return check_document(PackageFile, document, environment, switch_on=True, lenient=True)
-
-
-def load_package(found: tree.Found, root: Path, environment: Environment) -> Package:
-    """Return the assistant in a folder. Raises ConfigError with everything that is wrong with
-    it."""
-    checked = check_package(found, environment)
-    document = checked.document
-    errors = list(checked.errors)
-    prompts: Mapping[str, Prompts] = _collecting(
-        errors, lambda: inline_prompts(document, environment, found.path), {}
-    )
-    own = found.path / tree.PROMPTS
-    if own.is_file() and "default" not in prompts:
-        plain: Prompts = _collecting(
-            errors,
-            lambda: read_prompts(own, f"{found.shown}/{tree.PROMPTS}", environment, found.path),
-            (),
-        )
-        prompts = {**prompts, "default": plain}
-    hook = _collecting(errors, lambda: hook_script(found, checked), None)
-    tools = _collecting(errors, lambda: script_file(found.path, found.shown, TOOLS), None)
-    raise_all(errors)
-    extra = {
-        key: value
-        for key, value in checked.data.items()
-        if key not in Settings.model_fields and key != "prompts"
-    }
-    need(extra)
-    name, description = extra.pop("name", found.id), extra.pop("description", "")
-    return Package(
-        id=found.id,
-        folder=found.path,
-        shown=found.shown,
-        name=name,
-        description=description,
-        layer=file_layer("assistant", checked),
-        prompts=prompts.get("default", ()),
-        presets=_presets(prompts, found, root, environment),
-        locales=read_locales(found.path / "locales", root),
-        hook=hook,
-        info=extra,
-        warnings=(*document.warnings, *_doubled(found, document.data)),
-        tools=tools,
-    )
-
-
 def _why_missing(root: Path, id: str) -> str:
     """Return why the folder of an unknown id is not an assistant; "" if there is no such folder."""
     folder = f"assistants/{id.replace('.', '/')}"
@@ -413,38 +324,3 @@ def _why_missing(root: Path, id: str) -> str:
 def _resolved(catalogue: Catalogue[T], assistant_id: str, name: str, place: Place | None) -> T:
     own = f"agents.{assistant_id}.{name}"
     return catalogue[own] if own in catalogue else catalogue.named(name, place=place)
-
-
-def _collecting(errors: list[ConfigError], read: Callable[[], T], otherwise: T) -> T:
-    try:
-        return read()
-    except ConfigErrors as exc:
-        errors.extend(exc.errors)
-    except ConfigError as exc:
-        errors.append(exc)
-    return otherwise
-
-
-def _presets(
-    inline: Mapping[str, Prompts], found: tree.Found, root: Path, environment: Environment
-) -> Catalogue[Prompts]:
-    loaders: dict[str, Callable[[], Prompts]] = {
-        each.id: partial(read_prompts, each.path, each.shown, environment, found.path)
-        for each in tree.presets(found.path, root)
-    }
-    loaders.update({name: partial(inline.__getitem__, name) for name in inline})
-    return Catalogue("prompt preset", loaders)
-
-
-def _doubled(found: tree.Found, values: Mapping[str, Any]) -> Iterable[Problem]:
-    """Warn of two files of which only one is used."""
-    entries = [tree.shown(path, found.path) for path in tree.hooks(found.path)]
-    if len(entries) > 1:
-        message = f"two hooks, {entries[0]!r} and {entries[1]!r}; {entries[0]!r} runs"
-        yield Problem("warning", message, Place(f"{found.shown}/{entries[1]}"))
-    if isinstance(values.get("prompts"), (list, str)) and (found.path / tree.PROMPTS).is_file():
-        yield Problem(
-            "warning",
-            f"'prompts' in {tree.PACKAGE} replaces this file",
-            Place(f"{found.shown}/{tree.PROMPTS}"),
-        )

@@ -8,7 +8,6 @@ of models, hooks and documents always passes through `visible`.
 from __future__ import annotations
 
 import json
-import re
 from collections import deque
 from collections.abc import Iterable
 from typing import IO, Any, Literal, assert_never, get_args
@@ -45,16 +44,22 @@ from groundhook.host.core.types.events import (
 )
 from groundhook.host.core.types.search import Item, SearchType
 from groundhook.host.output.flow import Flow, Isolates, one_line, shortened, visible
+from groundhook.host.output.single_lines import (
+    SOURCES,
+    marker_style,
+    place_of,
+    problem_line,
+    safe_link,
+    title_of,
+)
 from groundhook.host.output.tree import duration, trace_tree
 
 Section = Literal["progress", "answer", "message", "sources", "trace"]
 
 SHOWN_RESULTS = 5
 SHOWN_QUERY, SHOWN_ARGUMENTS = 200, 100  # characters of a question, and of a tool call's arguments
-_PAGE = re.compile(r"#page=(\d+)$")
 UNCUT = 10_000  # width of a console that is not a terminal
 
-SOURCES: dict[SearchType, str] = {"web": "web", "kb": "knowledge base", "db": "database"}
 SYMBOLS = {"search": "🔍", "found": "📄", "done": "✅", "failed": "⚠", "stopped": "⏹", "tool": "🔧"}
 PLAIN_SYMBOLS = {
     "search": ">",
@@ -360,69 +365,6 @@ class Terminal:
 
 
 _VERDICTS: dict[str, Verdict] = {verdict: verdict for verdict in get_args(Verdict)}
-
-
-# ------------------------------------------------------------------------------------------- pieces
-
-
-def problem_line(kind: str, event: Warned | Failed, style: str) -> Styled:
-    """Return a warning or an error as one line: `error: file:line:column: message (hint)`."""
-    parts = [event.file] + [str(number) for number in (event.line, event.column) if number]
-    where = f"{':'.join(parts)}: " if event.file else ""
-    hint = f" ({event.hint})" if event.hint else ""
-    return Styled.assemble((f"{kind}:", style), " " + one_line(f"{where}{event.message}{hint}"))
-
-
-def title_of(item: Item) -> str:
-    """Return the title of an item, or the beginning of its content."""
-    return one_line(item.title or item.content[:200]) or "(untitled)"
-
-
-def place_of(source: Item | Cited) -> str:
-    """Return the place of a source: its address on the web, `collection / document` with its page
-    and the sentences of a long passage, or `model / record`."""
-    if source.url.startswith(("http://", "https://")):
-        return one_line(source.url)
-    parts = (
-        (source.collection, source.document_id)
-        if source.type == "kb"
-        else (source.model, source.record_id)
-    )
-    place = one_line(
-        " / ".join(str(part) for part in parts if part not in ("", None)) or source.url
-    )
-    if page := _PAGE.search(source.url):
-        place += f", page {page.group(1)}"
-    part = source.extent.sentences if source.extent else None
-    if part is None:
-        return place
-    which = (
-        f"sentence {part.first}"
-        if part.first == part.last
-        else f"sentences {part.first}-{part.last}"
-    )
-    return f"{place} ({which} of {part.of})".lstrip()
-
-
-def marker_style(verdict: Verdict, url: str) -> Style:
-    """Return the style of a marker: `ok` as a link, `earlier` as a dim one, `unknown` struck
-    through."""
-    if verdict != "unknown":
-        return Style(color="cyan", dim=verdict == "earlier" or None, link=safe_link(url))
-    return Style(color="red", strike=True)
-
-
-def safe_link(url: str) -> str | None:
-    """Return an address that is safe as a link in a terminal, or None: only http(s), and no
-    character that would end the escape sequence."""
-    return (
-        url
-        if url.startswith(("http://", "https://"))
-        and url.isascii()
-        and url.isprintable()
-        and " " not in url
-        else None
-    )
 
 
 def _overlap(text: str, marker: str) -> int:

@@ -13,7 +13,7 @@ from starlette.requests import Request
 from starlette.types import ASGIApp
 
 from groundhook.host.app.host import Host
-from groundhook.host.config.packages import Package
+from groundhook.host.config.package import Package
 from groundhook.host.core.errors import HostError, UnknownName
 from groundhook.host.core.ports import ModelCall, TextDelta
 from groundhook.host.core.server_settings import ServerScope, ServerSettings

@@ -21,7 +21,7 @@ from groundhook.hooks.testing import Declared, Fault, Suite, open_suites
 from groundhook.host.app.host import Host
 from groundhook.host.app.opening import open_host
 from groundhook.host.config.environment import child_environment
-from groundhook.host.config.packages import Package
+from groundhook.host.config.package import Package
 from groundhook.host.core.errors import ConfigErrors, HostError, Place, UnknownName, UsageError
 from groundhook.host.core.hook_engine import HookScript
 from groundhook.host.memory.memory import open_memory

@@ -39,7 +39,7 @@ from groundhook.host.core.types.search import SEARCH_TYPES, Item, SearchRequest,
 from groundhook.host.core.types.turn import Identity, TurnOptions, Usage
 from groundhook.host.llm.scripted import ScriptedConnector
 from groundhook.host.memory.memory import Memory
-from groundhook.host.output.terminal import problem_line
+from groundhook.host.output.single_lines import problem_line
 from groundhook.host.search.searcher import SearchPlugins
 from groundhook.host.testing.answer import Requests, answer_of
 from groundhook.host.testing.cassette import Cassette, NotRecorded

@@ -10,7 +10,7 @@ from typing import Any
 import anyio
 
 from groundhook.host.citations.index import CitationIndex
-from groundhook.host.config.packages import Package
+from groundhook.host.config.package import Package
 from groundhook.host.core.channel import Channel
 from groundhook.host.core.error_events import warning
 from groundhook.host.core.errors import HostError

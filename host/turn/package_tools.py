@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from groundhook.host.config.documents import read_document
-from groundhook.host.config.packages import App, Package
+from groundhook.host.config.package import Package
+from groundhook.host.config.packages import App
 from groundhook.host.core.errors import HookError, NotSupported, UnknownName, UsageError
 from groundhook.host.core.hook_engine import HookEngine, HookScript, ScriptFunction
 from groundhook.host.core.tool_ports import ToolScope

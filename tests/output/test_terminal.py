@@ -35,7 +35,8 @@ from groundhook.host.core.types.events import (
     Warned,
 )
 from groundhook.host.core.types.search import Extent, Item, Sentences
-from groundhook.host.output.terminal import Terminal, console, safe_link
+from groundhook.host.output.single_lines import safe_link
+from groundhook.host.output.terminal import Terminal, console
 
 HOOKS = Item(
     citation_id="#ref:k3vd", type="kb", title="Hooks", collection="docs", document_id="hooks.md"

@@ -11,7 +11,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from groundhook.host.config.packages import App, Package
+from groundhook.host.config.package import Package
+from groundhook.host.config.packages import App
 from groundhook.host.core.errors import HostError, UnknownName
 from groundhook.host.core.hook_engine import HookEngine
 from groundhook.host.core.trace import span
