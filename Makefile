@@ -21,8 +21,8 @@ help:
 
 install: .venv/.installed
 
-# Everything is said on standard error, so that `make bench` has only figures on standard output.
-.venv/.installed: pyproject.toml constraints.txt
+# Progress is written to standard error, so that `make bench` has only figures on standard output.
+define installed
 	@python='$(PYTHON)'; \
 	if ! "$$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1; then \
 		found=$$("$${python:-python3}" --version 2>&1) || found="no $${python:-python3}"; \
@@ -30,10 +30,19 @@ install: .venv/.installed
 		echo "Install one, or name it: make PYTHON=/path/to/python3.12 $(MAKECMDGOALS)" >&2; \
 		exit 1; \
 	fi;
-	@'$(PYTHON)' .ci/install.py
+	@'$(PYTHON)' .ci/install.py $(1)
 	@touch $@
+endef
 
-demo: install
+.venv/.installed: pyproject.toml constraints.txt
+	$(call installed,'.[dev]')
+
+# What a plain installation has is enough for the demo, and a third of the packages.
+.venv/.plain: pyproject.toml constraints.txt
+	$(call installed,.)
+
+demo: $(if $(wildcard .venv/.installed),install,.venv/.plain)
+	@echo "Adding the documentation to the sample's knowledge base, then one question." >&2
 	@$(BIN)/groundhook kb add agents.docs.docs README.md ARCHITECTURE.md docs/*.md
 	@$(BIN)/groundhook chat docs "What is a hook and how is it kept from harming the host?"
 

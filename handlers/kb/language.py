@@ -115,7 +115,7 @@ _ASKING = {  # words that are frequent in questions and rare in answers
     ),
     "german": (
         "was wer wen wem welche welcher welches wann wo warum wie kann können soll muss gibt ich"
-        " mein meine man wir es"
+        " mein meine man wir es er sie hat viel viele"
     ),
     "french": (
         "quel quelle quels quelles quand où pourquoi comment quoi peut je mon ma mes on nous il"
@@ -135,6 +135,10 @@ _ASKING = {  # words that are frequent in questions and rare in answers
     "arabic": "ما ماذا من أي متى أين لماذا كيف هل في على إلى عن هذا هذه هو هي التي الذي كم",
 }
 _MARKS = {language: frozenset(words.split()) for language, words in _COMMON.items()}
+_MARKS_OF_QUESTIONS = {
+    language: marks | frozenset(_ASKING.get(language, "").split())
+    for language, marks in _MARKS.items()
+}
 _SAMPLE = 20_000  # characters of a document that decide
 
 
@@ -165,8 +169,9 @@ def scripts(text: str) -> Counter[str]:
     )
 
 
-def language_of(text: str) -> str:
-    """The language of a text; `plain` when none is recognised."""
+def language_of(text: str, *, question: bool = False) -> str:
+    """Return the language of a text, or of a question, whose words are others; `plain` when none is
+    recognised."""
     text = text[:_SAMPLE]
     counted = scripts(text)
     if not counted:
@@ -177,8 +182,9 @@ def language_of(text: str) -> str:
     if script != "latin":
         return _BY_SCRIPT.get(script, PLAIN)
     words = Counter(re.findall(r"[^\W\d_]+", text.lower()))
-    marks = {language: sum(words[word] for word in common) for language, common in _MARKS.items()}
-    best = max(marks, key=lambda language: (marks[language], language))
+    known = _MARKS_OF_QUESTIONS if question else _MARKS
+    marks = {language: sum(words[word] for word in common) for language, common in known.items()}
+    best = max(marks, key=lambda language: (marks[language], language == _USUAL[script], language))
     return best if marks[best] * 20 >= words.total() else PLAIN
 
 

@@ -4,6 +4,7 @@ model is opened.
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -43,6 +44,9 @@ class OnnxModel:
         """`weights` are the external initialisers of the graph, by name. Raises Unusable, also if
         onnxruntime itself cannot be loaded."""
         with _speaking(model if isinstance(model, Path) else None):
+            # It would keep an identifier of the machine in the home folder and report its use to
+            # its maker. It reads the variable while it is imported.
+            os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")  # noqa: TID251 (set, not read)
             import onnxruntime
 
             options = onnxruntime.SessionOptions()

@@ -13,6 +13,7 @@ from groundhook.handlers.kb.language import (
     language_of,
     normalised,
 )
+from groundhook.handlers.kb.ranking.across import language_of_question
 
 
 @pytest.mark.parametrize(
@@ -39,6 +40,28 @@ from groundhook.handlers.kb.language import (
 )
 def test_a_language_is_recognised(text: str, language: str) -> None:
     assert language_of(text) == language
+
+
+@pytest.mark.parametrize(
+    ("question", "language"),
+    [
+        ("How do I add documents?", "english"),
+        ("How do I find the best pizza in Rome?", "english"),
+        ("What did he do?", "english"),
+        ("What year did it die?", "english"),
+        ("Reset the password", "english"),
+        ("Como posso instalar isto?", "portuguese"),
+        ("O que é um gancho?", "portuguese"),
+        ("Wie viele Bälle hat er gefangen?", "german"),
+        ("Wo unterrichtete dieser Lehrer?", "german"),
+        ("¿Cuántas naciones hay en total?", "spanish"),
+        ("Hoe doe ik dat?", "dutch"),
+    ],
+)
+def test_a_short_question_is_recognised_by_the_words_that_questions_have(
+    question: str, language: str
+) -> None:
+    assert language_of_question(question) == language
 
 
 @given(st.text())

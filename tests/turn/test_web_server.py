@@ -125,6 +125,7 @@ def test_the_example_of_the_docs_serves_turns_that_use_every_worker_and_ends_cle
         events = ask(address, "tea")
         end = events[-1]
         assert end["type"] == "stream_end", events
+        assert "trace" not in {event["type"] for event in events}
         assert end["metadata"] == {"notes": 1, "teas": 2, "text": "hello"}
         assert [cited["title"] for cited in end["citations"]] == ["Tea"]
         with httpx.stream(

@@ -124,7 +124,7 @@ class Across:
 def language_of_question(text: str) -> str:
     """The language of a question by its words, else the most usual one of its script; "" where it
     is not known."""
-    language = language_of(text)
+    language = language_of(text, question=True)
     if language in _EVERYDAY:
         return language
     return _OF_SCRIPT.get(main_script(scripts(text)), "")

@@ -113,6 +113,22 @@ def test_a_file_that_is_something_else_is_refused(tmp_path: Path) -> None:
         opened(other)
 
 
+QUIET = """
+import anyio
+from groundhook.handlers.kb.embedders.builtin import BuiltinEmbedder
+
+anyio.run(BuiltinEmbedder().embed_query, "pear")
+"""
+
+
+def test_the_runtime_keeps_no_identifier_of_the_machine_and_writes_nothing_at_home(
+    tmp_path: Path,
+) -> None:
+    environment = {"PATH": "/usr/bin:/bin", "HOME": str(tmp_path), "PYTHONDONTWRITEBYTECODE": "1"}
+    subprocess.run([sys.executable, "-c", QUIET], env=environment, check=True, cwd=ROOT)
+    assert list(tmp_path.iterdir()) == []
+
+
 WITHOUT = """
 import sys
 sys.modules["onnxruntime"] = None
