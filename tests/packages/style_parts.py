@@ -32,8 +32,12 @@ MODELS = {
             { "name": "id", "type": "ID" },
             { "name": "customer_id", "type": "bigInteger" },
             { "name": "visited_at", "type": "timestamp", "label": "Visited" },
-            { "name": "minutes", "type": "smallInteger" }, // of the visit
+            { "name": "minutes", "type": "unsignedSmallInteger" }, // of the visit
+            { "name": "stars", "type": "tinyInteger", "nullable": true },
+            { "name": "notes", "type": "mediumText", "nullable": true },
+            { "name": "left_at", "type": "timestampTz", "nullable": true },
           ],
+          "option": { "timestamps": true, "trackings": false, "logging": true },
           "relations": {
             "customer": { "type": "hasOne", "model": "shop.customer", "key": "id", "foreign": "customer_id" },
           },
@@ -57,6 +61,7 @@ SERVERS = {
     "assistants/team/sales/bot/mcps/desk.mcp.yao": """
         {
           "label": "Desk", "description": "Orders of customers", "transport": "process",
+          "capabilities": { "tools": { "listChanged": false } },
           "tools": { "confirm": "agents.team.sales.bot.tools.Confirm", "find": "scripts.lib.find.Find" }
         }
     """,

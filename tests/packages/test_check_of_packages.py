@@ -164,13 +164,14 @@ async def test_encrypted_columns_are_refused_and_other_keys_of_writers_accepted(
     make_app: MakeApp,
 ) -> None:
     columns = [
-        {"name": "id", "type": "ID", "validations": [{"method": "typeof"}]},
+        {"name": "id", "type": "increments", "validations": [{"method": "typeof"}]},
+        {"name": "data", "type": "jsonb", "title": "Data", "example": {"a": 1}},
         {"name": "secret", "type": "string", "crypt": "PASSWORD"},
     ]
     model = {"label": "Users", "tags": ["x"], "table": {"name": "m"}, "columns": columns}
     root = make_app({"agent/agent.yml": "{}", "models/m.mod.yao": json.dumps(model)})
     [found] = await findings(root)
-    assert "'columns[1].crypt': encrypted columns cannot be read (remove the column" in found
+    assert "'columns[2].crypt': encrypted columns cannot be read (remove the column" in found
 
 
 @pytest.mark.parametrize(

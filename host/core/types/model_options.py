@@ -40,3 +40,6 @@ class ModelOptions(Value):
             "Only its owners find a row; columns __yao_*, or those named here, hold the owners"
         ),
     )
+    trackings: bool = Field(default=False, description="Accepted, and not read")
+    logging: bool = Field(default=False, description="Accepted, and not read")
+    readonly: bool = Field(default=False, description="Accepted, and not read")

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import BeforeValidator, Field, WithJsonSchema, field_validator, model_validator
 
 from groundhook.host.core.types.base import Value
 from groundhook.host.core.types.model_options import ModelOptions, PermissionColumns
 
-ColumnType = Literal[
+_Type = Literal[
     "ID",
     "string",
     "char",
@@ -28,6 +28,37 @@ ColumnType = Literal[
     "timestamp",
     "enum",
     "json",
+]
+# Further names of types; unsigned integers are as wide as all of their values need.
+_SAME: dict[str, str] = {
+    "id": "ID",
+    "increments": "ID",
+    "bigIncrements": "ID",
+    "tinyInteger": "smallInteger",
+    "unsignedTinyInteger": "smallInteger",
+    "unsignedSmallInteger": "integer",
+    "mediumInteger": "integer",
+    "unsignedInteger": "bigInteger",
+    "unsignedBigInteger": "bigInteger",
+    "year": "smallInteger",
+    "unsignedFloat": "float",
+    "unsignedDouble": "double",
+    "unsignedDecimal": "decimal",
+    "mediumText": "longText",
+    "dateTime": "datetime",
+    "datetimeTz": "datetime",
+    "dateTimeTz": "datetime",
+    "timestampTz": "timestamp",
+    "ipAddress": "string",
+    "macAddress": "string",
+    "JSON": "json",
+    "jsonb": "json",
+    "JSONB": "json",
+}
+ColumnType = Annotated[
+    _Type,
+    BeforeValidator(lambda name: _SAME.get(name, name) if isinstance(name, str) else name),
+    WithJsonSchema({"type": "string", "enum": [*get_args(_Type), *_SAME]}),
 ]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import AliasChoices, Field, ValidationInfo, field_validator
 
@@ -18,6 +18,7 @@ class ServerSpec(Value):
     id: str = ""
     name: str = Field(default="", description="Accepted, and not read")
     version: str = Field(default="", description="Accepted, and not read")
+    capabilities: Mapping[str, Any] = Field(default={}, description="Accepted, and not read")
     label: str = ""
     description: str = ""
     transport: Literal["stdio", "http", "process"] = "stdio"
