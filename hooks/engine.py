@@ -25,7 +25,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, Literal
 
-from py_mini_racer._dll import init_mini_racer, mr_callback_func
+from py_mini_racer._dll import DEFAULT_V8_FLAGS, init_mini_racer, mr_callback_func
 from py_mini_racer._objects import _MiniRacerTypes as Kind
 
 from groundhook.hooks.bridge import FETCH, MORE, Bridge
@@ -274,21 +274,13 @@ def isolate_count() -> int:
 def load() -> ctypes.CDLL:
     """Load V8 unless it is loaded, and return its library.
 
-    On a processor with memory protection keys (pku in /proc/cpuinfo), V8 takes one to guard its
-    code, and threads that started earlier cannot read that code: if one of them uses or frees an
-    isolate, the process ends with signal 11. A host has such threads, so V8 is loaded while all
-    keys are taken and then works without one, as on other processors.
+    Where the processor has memory protection keys (pku in /proc/cpuinfo), V8 guards its code with
+    one, which threads that began before V8 was loaded may not pass: an isolate that one of them
+    makes or frees ends the process with signal 11. A host lives among threads that others began,
+    so V8 goes without, as it does on other processors.
     """
-    libc = ctypes.CDLL(None)
-    taken: list[int] = []
-    if hasattr(libc, "pkey_alloc"):
-        while (key := libc.pkey_alloc(0, 0)) >= 0:
-            taken.append(key)
-    try:
-        return init_mini_racer(ignore_duplicate_init=True)
-    finally:
-        for key in taken:
-            libc.pkey_free(key)
+    flags = (*DEFAULT_V8_FLAGS, "--no-memory-protection-keys")
+    return init_mini_racer(flags=flags, ignore_duplicate_init=True)
 
 
 def close_all() -> None:
