@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from groundhook.host.core.types.web_providers import WebQuery
+from collections.abc import Mapping
+from typing import Any
+
+from groundhook.handlers.web.answers import objects_of, text_of
+from groundhook.host.core.types.web_providers import WebHit, WebQuery
 
 MAX_BYTES = 4 * 1024 * 1024  # bytes of an answer, decompressed
 
@@ -17,3 +21,16 @@ def with_operators(ask: WebQuery) -> str:
         ask.query,
     ]
     return " ".join(part for part in parts if part)
+
+
+def google_pages(name: str, answer: Mapping[str, Any], key: str) -> list[WebHit]:
+    """Return Google's results, which a provider lists under `key`. Raises SourceMalformed."""
+    return [
+        WebHit(
+            url=text_of(entry, "link"),
+            title=text_of(entry, "title"),
+            content=text_of(entry, "snippet"),
+            published=text_of(entry, "date"),
+        )
+        for entry in objects_of(name, answer, key)
+    ]

@@ -12,9 +12,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from groundhook.handlers.web.answers import objects_of, parse_answer, text_of
+from groundhook.handlers.web.answers import parse_answer, text_of
 from groundhook.handlers.web.provider_client import ProviderClient
-from groundhook.handlers.web.providers import with_operators
+from groundhook.handlers.web.providers import google_pages, with_operators
 from groundhook.handlers.web.serper import AGES, ANSWER_SCORE
 from groundhook.host.core.errors import SourceError
 from groundhook.host.core.types.web_providers import WebAccess, WebHit, WebProvider, WebQuery
@@ -62,15 +62,7 @@ def hits(answer: Mapping[str, Any]) -> list[WebHit]:
     )
     if nothing or (status == "Success" and "error" in answer and "organic_results" not in answer):
         return []
-    pages = [
-        WebHit(
-            url=text_of(entry, "link"),
-            title=text_of(entry, "title"),
-            content=text_of(entry, "snippet"),
-            published=text_of(entry, "date"),
-        )
-        for entry in objects_of(NAME, answer, "organic_results")
-    ]
+    pages = google_pages(NAME, answer, "organic_results")
     boxes = [_box(answer.get("answer_box")), _graph(answer.get("knowledge_graph"))]
     return [box for box in boxes if box is not None] + pages
 

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from groundhook.handlers.web.answers import objects_of, parse_answer, text_of
+from groundhook.handlers.web.answers import parse_answer, text_of
 from groundhook.handlers.web.provider_client import ProviderClient
-from groundhook.handlers.web.providers import with_operators
+from groundhook.handlers.web.providers import google_pages, with_operators
 from groundhook.host.core.types.web_providers import WebAccess, WebHit, WebProvider, WebQuery
 
 NAME = "serper"
@@ -46,15 +46,7 @@ def request(ask: WebQuery) -> dict[str, Any]:
 def hits(answer: Mapping[str, Any]) -> list[WebHit]:
     """Return the pages of an answer, after its answer box and knowledge graph if it has them.
     Raises SourceMalformed."""
-    pages = [
-        WebHit(
-            url=text_of(entry, "link"),
-            title=text_of(entry, "title"),
-            content=text_of(entry, "snippet"),
-            published=text_of(entry, "date"),
-        )
-        for entry in objects_of(NAME, answer, "organic")
-    ]
+    pages = google_pages(NAME, answer, "organic")
     boxes = [
         _box(answer.get("answerBox"), "link", "answer", "snippet"),
         _box(answer.get("knowledgeGraph"), "descriptionLink", "description", "description"),

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import re
-import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
@@ -17,6 +16,7 @@ from urllib.parse import urlsplit
 
 from groundhook.host.core.errors import ConfigError, HostError, StorageError
 from groundhook.host.core.extras import extra
+from groundhook.host.storage.idle import IdleConnections
 from groundhook.host.storage.sql import Part, Row, migrate
 
 if TYPE_CHECKING:
@@ -37,18 +37,12 @@ class PostgresqlStorage:
         self._url, place = _parsed(url)
         self._name = f"{noun} in the database {place!r}"
         self._parts = tuple(parts)
-        self._idle: list[psycopg.Connection[Row]] = []
-        self._lock = threading.Lock()
-        self._closed = False
+        self._idle = IdleConnections["psycopg.Connection[Row]"](f"{self._name} are closed")
         self._ready = False
 
     def close(self) -> None:
         """Close the idle connections; those in use are closed when they are returned."""
-        with self._lock:
-            self._closed = True
-            idle, self._idle = self._idle, []
-        for connection in idle:
-            connection.close()
+        self._idle.close()
 
     @contextmanager
     def reading(self) -> Iterator[_Statements]:
@@ -76,13 +70,13 @@ class PostgresqlStorage:
                 reusable = True
                 raise
             finally:
-                self._give_back(db, reusable)
+                self._idle.give_back(db, reusable=reusable and not db.closed)
 
     def _begun(self, begin: str) -> psycopg.Connection[Row]:
         """A connection with a transaction begun; the server may have closed an idle one."""
         import psycopg
 
-        while (db := self._borrow()) is not None:
+        while (db := self._idle.take()) is not None:
             try:
                 db.execute(begin.encode())
                 return db
@@ -91,19 +85,6 @@ class PostgresqlStorage:
         db = self._open()
         db.execute(begin.encode())
         return db
-
-    def _borrow(self) -> psycopg.Connection[Row] | None:
-        with self._lock:
-            if self._closed:
-                raise StorageError(f"{self._name} are closed")
-            return self._idle.pop() if self._idle else None
-
-    def _give_back(self, db: psycopg.Connection[Row], reusable: bool) -> None:
-        with self._lock:
-            if reusable and not self._closed and not db.closed:
-                self._idle.append(db)
-                return
-        db.close()
 
     def _open(self) -> psycopg.Connection[Row]:
         with extra("postgresql", "keeping rows in PostgreSQL"):

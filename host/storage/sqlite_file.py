@@ -16,6 +16,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from groundhook.host.core.errors import HostError, StorageError
+from groundhook.host.storage.idle import IdleConnections
 
 _HINTS = {
     sqlite3.SQLITE_FULL: "free disk space",
@@ -48,24 +49,18 @@ class SqliteFile:
         self._prepare = prepare
         self._busy_s = busy_ms / 1000
         self._hints = {**_HINTS, **({sqlite3.SQLITE_BUSY: hint_busy} if hint_busy else {})}
-        self._idle: list[sqlite3.Connection] = []
-        self._lock = threading.Lock()
+        self._idle = IdleConnections[sqlite3.Connection](f"{self._name} is closed")
         self._writing = threading.Lock()
-        self._closed = False
 
     def close(self) -> None:
         """Close the idle connections; those in use are closed when they are returned."""
-        with self._lock:
-            self._closed = True
-            idle, self._idle = self._idle, []
-        for connection in idle:
-            connection.close()
+        self._idle.close()
 
     @contextmanager
     def connection(self) -> Iterator[sqlite3.Connection]:
         """A connection for the block. After a failure it is closed and not reused."""
         with self._translated_errors():
-            db = self._borrow() or self._open()
+            db = self._idle.take() or self._open()
             reusable = False
             try:
                 yield db
@@ -74,7 +69,7 @@ class SqliteFile:
                 reusable = True
                 raise
             finally:
-                self._give_back(db, reusable)
+                self._idle.give_back(db, reusable=reusable)
 
     @contextmanager
     def writing(self) -> Iterator[sqlite3.Connection]:
@@ -97,19 +92,6 @@ class SqliteFile:
                 if _primary_code(exc) != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
                     raise
             time.sleep(0.005)
-
-    def _borrow(self) -> sqlite3.Connection | None:
-        with self._lock:
-            if self._closed:
-                raise StorageError(f"{self._name} is closed")
-            return self._idle.pop() if self._idle else None
-
-    def _give_back(self, db: sqlite3.Connection, reusable: bool) -> None:
-        with self._lock:
-            if reusable and not self._closed:
-                self._idle.append(db)
-                return
-        db.close()
 
     def _open(self) -> sqlite3.Connection:
         self._path.parent.mkdir(parents=True, exist_ok=True)

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from groundhook.host.core.types.listed_entries import named_entries, names_in
 from groundhook.host.core.types.tools import TOOL_NAME
 
 KEYS = ("toolkit", "tools", "scopes", "when", "as")
@@ -39,39 +40,21 @@ class ListedToolkit:
 def parse_listed_toolkits(entry: Any) -> tuple[ListedToolkit, ...]:
     """Return the toolkits of an entry of `tools`: "id", {id: [tools]}, {id: {tools, scopes, when,
     as}} or {toolkit, tools, scopes, when, as}. Raises ValueError."""
-    if isinstance(entry, str):
-        return (_listed(entry, {}),)
-    if not isinstance(entry, Mapping):
+    if not isinstance(entry, (str, Mapping)):
         raise ValueError(
             "should be the id of a toolkit, {id: [tools]}, or {toolkit, tools, scopes, when, as}"
         )
-    if "toolkit" in entry:
-        name = entry["toolkit"]
-        if not isinstance(name, str):
-            raise ValueError("'toolkit' must be text")
-        return (_listed(name, {key: value for key, value in entry.items() if key != "toolkit"}),)
-    if not entry:
-        raise ValueError("names no toolkit")
-    return tuple(
-        _listed(name, {"tools": keys} if isinstance(keys, (list, tuple)) else keys)
-        for name, keys in entry.items()
-    )
+    named = named_entries(entry, "toolkit", "toolkit", KEYS, ", ".join(KEYS))
+    return tuple(_listed(name, keys) for name, keys in named)
 
 
-def _listed(name: str, keys: Any) -> ListedToolkit:
-    if not name.strip():
-        raise ValueError("names no toolkit")
-    if not isinstance(keys, Mapping):
-        raise ValueError(f"{name!r} must be followed by a list of tools")
-    unknown = sorted(set(keys) - set(KEYS))
-    if unknown:
-        raise ValueError(f"{unknown[0]!r} is not a key of a toolkit (known: {', '.join(KEYS)})")
+def _listed(name: str, keys: Mapping[str, Any]) -> ListedToolkit:
     when = keys.get("when") or ""
     if not isinstance(when, str):
         raise ValueError(f"'when' of {name!r} must be a key of the request's metadata")
-    tools = _texts(name, "tools", keys)
+    tools = names_in(name, "tools", keys)
     return ListedToolkit(
-        name, tools, _texts(name, "scopes", keys), when, _names(name, tools, keys.get("as"))
+        name, tools, names_in(name, "scopes", keys), when, _names(name, tools, keys.get("as"))
     )
 
 
@@ -89,14 +72,3 @@ def _names(name: str, tools: Sequence[str], given: Any) -> Mapping[str, str]:
                 " digits, - and _"
             )
     return dict(given)
-
-
-def _texts(name: str, key: str, keys: Mapping[str, Any]) -> tuple[str, ...]:
-    values = keys.get(key) or ()
-    if (
-        isinstance(values, str)
-        or not isinstance(values, Sequence)
-        or not all(isinstance(value, str) for value in values)
-    ):
-        raise ValueError(f"'{key}' of {name!r} must be a list of names")
-    return tuple(values)
