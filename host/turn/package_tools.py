@@ -14,12 +14,20 @@ from typing import Any
 from groundhook.host.config.documents import read_document
 from groundhook.host.config.package import Package
 from groundhook.host.config.packages import App
-from groundhook.host.core.errors import HookError, NotSupported, UnknownName, UsageError
+from groundhook.host.core.errors import (
+    HookError,
+    NotPermitted,
+    NotSupported,
+    SourceError,
+    UnknownName,
+    UsageError,
+)
 from groundhook.host.core.hook_engine import HookEngine, HookScript, ScriptFunction
 from groundhook.host.core.tool_ports import ToolScope
 from groundhook.host.core.types.server_spec import ServerSpec
 from groundhook.host.core.types.servers import ServerMethod
 from groundhook.host.turn.offers import Answered, Offer
+from groundhook.host.turn.record_tools import RecordProcess
 from groundhook.host.turn.run import AssistantRun
 from groundhook.host.turn.server_tools import schema_check
 from groundhook.host.turn.tools import text_of
@@ -43,7 +51,7 @@ async def package_offers(engine: HookEngine, package: Package, run: RunOf) -> li
     if script is None:
         return []
     return [
-        _Function(script, function).offer(run, function.name)
+        _Callable(function, script).offer(run, function.name)
         for function in await engine.functions(script)
         if is_tool(function)
     ]
@@ -100,9 +108,8 @@ class FunctionNames:
             return self.app.package(owner)
         if name.startswith(own):
             return self.package
-        if name.startswith(("models.", "text.")):
-            message = f"{name!r} is no function of a script"
-            raise UsageError(message, hint=f"write one that calls Process({name!r}, …)")
+        if name.startswith("models."):
+            raise UsageError(f"{name!r} is not offered", hint="models are read only: Find and Get")
         raise UsageError(
             f"Process: {name!r} is not a function of the package {self.package.id!r}",
             hint=f"scripts.<file>.<function>, {own}<file>.<function>; ctx.agent.Call calls others",
@@ -134,34 +141,38 @@ def run_of(run: AssistantRun, owner: str) -> AssistantRun:
 
 
 @dataclass(frozen=True)
-class _Function:
-    """A function as a tool. `schema` is that of the tool's file; None: the function's own."""
+class _Callable:
+    """A function, or a read of records, as a tool. `schema` is that of the tool's file; None: its
+    own. `owner` is the assistant whose file has the function; "": that of the run."""
 
-    script: HookScript
-    function: ScriptFunction
+    of: ScriptFunction | RecordProcess
+    script: HookScript | None = None
     schema: Mapping[str, Any] | None = None
-    owner: str = ""  # the assistant whose file has it; "": that of the run
+    owner: str = ""
 
     @property
     def parameters(self) -> dict[str, Any]:
-        written = self.function.parameters if self.schema is None else self.schema
+        written = self.of.parameters if self.schema is None else self.schema
         return {key: written[key] for key in written if key not in (MAPPING, "description")}
 
     @property
     def description(self) -> str:
         return (self.schema or {}).get("description") or (
-            self.function.description or self.function.parameters.get("description", "")
+            self.of.description or self.of.parameters.get("description", "")
         )
 
     async def call(self, run: AssistantRun, arguments: Mapping[str, Any]) -> Any:
-        """Return the value. Raises ValueError for wrong arguments, HookError."""
+        """Return the value. Raises ValueError for wrong arguments, HookError, SourceError."""
         checked = schema_check(self.parameters)(dict(arguments))
         order = (self.schema or {}).get(MAPPING)
         given = checked if order is None else list(_mapped(order, checked))
+        if isinstance(self.of, RecordProcess):
+            return await self.of.call(run, given)
         if self.schema is not None and order is None:
             given = [checked]
+        assert self.script is not None
         under = run_of(run, self.owner)
-        return await run.call_script(under, self.script, self.function, given)
+        return await run.call_script(under, self.script, self.of, given)
 
     def offer(self, run: RunOf, name: str, **more: Any) -> Offer:
         async def call(arguments: dict[str, Any], _: ToolScope) -> Answered:
@@ -176,14 +187,14 @@ class _Function:
             schema={"type": "function", "function": about},
             check=lambda arguments: arguments,  # `call` validates them
             run=call,
-            **{"tool": self.function.name, **more},
+            **{"tool": name, **more},
         )
 
 
 @dataclass(frozen=True)
 class ProcessServer:
-    """An MCP server whose tools are functions: of the package that declares it, or of the app.
-    `package` is that of the run, and `name` the server's in messages."""
+    """An MCP server whose tools are functions, of the package that declares it or of the app, and
+    reads of records. `package` is that of the run, and `name` the server's in messages."""
 
     spec: ServerSpec
     app: App
@@ -240,21 +251,24 @@ class ProcessServer:
         found = await self._tool(tool)
         try:
             value = await found.call(run, arguments)
-        except (HookError, ValueError) as exc:
+        except (HookError, NotPermitted, SourceError, ValueError) as exc:
             content = [{"type": "text", "text": str(exc)}]
             return {"content": content, "isError": True, "error": str(exc)}
         answer: dict[str, Any] = {"content": [{"type": "text", "text": text_of(value)}]}
         return {**answer, "structuredContent": value} if isinstance(value, dict) else answer
 
-    async def _tool(self, tool: str) -> _Function:
+    async def _tool(self, tool: str) -> _Callable:
         assert isinstance(self.spec.tools, Mapping)
         owner = self.app.owner_of(self.spec.id)
         package = self.app.package(owner) if owner not in ("", self.package.id) else self.package
+        schema, name = self._schema(tool, owner, package), self.spec.tools[tool]
+        records = RecordProcess.of(name)
+        if records is not None:
+            self.app.resolve_model(package.id, records.model)
+            return _Callable(records, schema=schema)
         names = FunctionNames(self.app, package, self.engine, shared=not owner)
-        found = await names.find(self.spec.tools[tool])
-        return _Function(
-            found.script, found.function, self._schema(tool, owner, package), found.owner
-        )
+        found = await names.find(name)
+        return _Callable(found.function, found.script, schema, found.owner)
 
     def _schema(self, tool: str, owner: str, package: Package) -> Mapping[str, Any] | None:
         """Return the schema in `mcps/mapping/<server>/schemes/<tool>.in.yao` beside the server's

@@ -177,7 +177,7 @@ def test_the_command_line_calls_functions_with_an_identity(make_app: MakeApp) ->
 async def test_check_reads_schemas_of_tools_and_names_what_a_server_cannot_call(
     make_app: MakeApp,
 ) -> None:
-    wrong = {"transport": "process", "tools": {"x": "models.pen.Find"}}
+    wrong = {"transport": "process", "tools": {"x": "models.pen.Save"}}
     root = app_with(
         make_app,
         **{
@@ -189,4 +189,56 @@ async def test_check_reads_schemas_of_tools_and_names_what_a_server_cannot_call(
         found = [str(problem) for problem in await host.check()]
 
     assert not [problem for problem in found if "nothing reads this file" in problem]
-    assert any("calls Process('models.pen.Find', …)" in problem for problem in found)
+    assert any("models are read only: Find and Get" in problem for problem in found)
+
+
+PENS = {
+    "name": "Pens",
+    "table": {"name": "pen"},
+    "columns": [
+        {"name": "id", "type": "ID"},
+        {"name": "colour", "type": "string"},
+    ],
+    "option": {"permission": True},
+    "values": [
+        {"id": 1, "colour": "red", "__yao_created_by": "ann"},
+        {"id": 2, "colour": "blue", "__yao_created_by": "bob"},
+        {"id": 3, "colour": "red", "__yao_created_by": "ann"},
+    ],
+}
+
+
+async def test_tools_that_read_records_see_those_of_the_identity(make_app: MakeApp) -> None:
+    server = {
+        "transport": "process",
+        "tools": {"one": "models.pen.Find", "some": "models.pen.Get", "red": "models.pen.Get"},
+    }
+    scheme = {
+        "type": "object",
+        "properties": {"most": {"type": "integer"}},
+        "x-process-args": [{"wheres": [{"field": "colour", "value": "red"}], "select": ["id"]}],
+    }
+    calls = (
+        'ctx.mcp.CallTool("pens", "one", { id: 1 }).structuredContent.colour',
+        'ctx.mcp.CallTool("pens", "one", { id: 2 }).result',
+        'ctx.mcp.CallTool("pens", "some", { wheres: [{ field: "id", op: ">", value: 1 }] }).result.length',
+        'ctx.mcp.CallTool("pens", "red").result.map((row) => row.id)',
+        'ctx.mcp.CallTool("pens", "some", { wheres: [{ field: "weight", value: 1 }] }).error',
+    )
+    root = app_with(
+        make_app,
+        **{
+            "models/pen.mod.yao": PENS,
+            "assistants/pens/package.yao": {"connector": "script", "mcp": {"servers": ["pens"]}},
+            "assistants/pens/mcps/pens.mcp.yao": server,
+            "assistants/pens/mcps/mapping/pens/schemes/red.in.yao": scheme,
+            **{f"assistants/pens/{name}": text for name, text in hook(*calls).items()},
+        },
+    )
+    loaded = run_in(root, "db", "load")
+    assert loaded.code == 0, loaded.err
+
+    values = end(await turn(root, "pens")).metadata["values"]
+
+    assert values[:4] == ["red", None, 1, [1, 3]]
+    assert "weight" in values[4]

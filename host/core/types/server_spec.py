@@ -58,7 +58,7 @@ class ServerSpec(Value):
         validate_default=True,
         description=(
             "Tools that may be used; empty: all. Of a process server: the function of each,"
-            " `scripts.<file>.<function>`"
+            " `scripts.<file>.<function>`, or `models.<id>.Find`, `models.<id>.Get`"
         ),
     )
     read_only: tuple[str, ...] = Field(
