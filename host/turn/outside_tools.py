@@ -104,14 +104,16 @@ class OutsideTools:
     async def run(
         self, name: str, arguments: Mapping[str, Any], events: Callable[[Event], object] | None
     ) -> ToolOutcome:
-        """Call a tool. `events` is called with each event, in order."""
+        """Call a tool. `events` is called with each event, in order; if the call is cancelled, also
+        with those by which its steps report their end."""
         channel = Channel("tool")
         outcome: ToolOutcome | None = None
 
         async def forward() -> None:
-            async for event in channel:
-                if events is not None:
-                    events(event)
+            with anyio.CancelScope(shield=True):  # it ends when the channel is closed, below
+                async for event in channel:
+                    if events is not None:
+                        events(event)
 
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(forward)

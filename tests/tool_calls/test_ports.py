@@ -195,7 +195,6 @@ async def test_cancelling_a_turn_ends_the_requests_of_its_tools(
             "connectors/slow.conn.yao": json.dumps(connector),
         }
     )
-    server.on(PATH, Hang())
     stopped: list[float] = []
 
     async def work(_: Nothing, scope: ToolScope) -> Any:
@@ -204,13 +203,18 @@ async def test_cancelling_a_turn_ends_the_requests_of_its_tools(
         finally:
             stopped.append(anyio.current_time())
 
+    took: list[float] = []
     async with open_host(app, environment={}, tools=[tool(work)]) as host:
-        cancelled = 0.0
-        with anyio.fail_after(20):
-            async with anyio.create_task_group() as tasks:
-                tasks.start_soon(host.tool, "work")
-                while not server.requests:
-                    await anyio.lowlevel.checkpoint()
-                cancelled = anyio.current_time()
-                tasks.cancel_scope.cancel()
-    assert stopped[0] - cancelled < 0.5  # 100 ms on a machine that has nothing else to do
+        # Within 100 ms, once in a few attempts: other programs may hold a core.
+        while len(took) < 5 and min(took, default=1) >= 0.1:
+            server.on(PATH, Hang())
+            before = len(server.requests)
+            with anyio.fail_after(20):
+                async with anyio.create_task_group() as tasks:
+                    tasks.start_soon(host.tool, "work")
+                    while len(server.requests) == before:
+                        await anyio.lowlevel.checkpoint()
+                    cancelled = anyio.current_time()
+                    tasks.cancel_scope.cancel()
+            took.append(stopped[-1] - cancelled)
+    assert min(took) < 0.1
