@@ -32,7 +32,10 @@ MakeApp = Callable[[Mapping[str, str]], Path]
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
-        "--kills", type=int, default=3, help="how often a sync is killed in the test of that"
+        "--kills",
+        type=int,
+        default=3,
+        help="how often a sync, a chat and a server are killed in the tests of that",
     )
 
 

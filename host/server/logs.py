@@ -16,6 +16,8 @@ from groundhook.host.server.turns import Running, failure
 
 log = logging.getLogger("groundhook.server")
 
+METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
+
 
 class Logs:
     """Writes the lines."""
@@ -27,10 +29,11 @@ class Logs:
     def request(self, scope: Scope, status: int, ms: float) -> None:
         """A request was answered; status 0: its client left before."""
         route = scope.get("groundhook.endpoint", "-")
-        self.metrics.request(route, scope["method"] if route != "-" else "-", status)
+        method = scope["method"] if scope["method"] in METHODS else "-"  # clients may make them up
+        self.metrics.request(route, method if route != "-" else "-", status)
         fields = {
             "id": scope["groundhook.request"],
-            "method": scope["method"],
+            "method": method,
             "route": route,
             "status": status,
             "ms": round(ms, 1),

@@ -8,6 +8,7 @@ import random
 import secrets
 import socket
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack
 from typing import Any
@@ -264,3 +265,47 @@ def test_a_title_of_a_chat_is_no_header_and_no_page(served: Served) -> None:
             assert answer.headers["content-type"].startswith(kind)
             assert answer.headers["content-disposition"].startswith("attachment; filename=")
             assert "script" not in answer.headers["content-disposition"]
+
+
+def test_a_turn_that_prints_without_end_to_nobody_ends_as_well(served: Served) -> None:
+    ask = {"assistant": "prints", "text": "?", "leaving": "continue"}
+    with served.client() as client:
+        with client.stream("POST", "/api/turns", json=ask) as answer:
+            turn = answer.headers["x-groundhook-turn"]
+        began = time.monotonic()
+        while (state := client.get(f"/api/turns/{turn}").json())["state"] == "running":
+            assert time.monotonic() - began < 20
+    assert state["error"]["code"] in ("turn_log_full", "hook_timeout")
+
+
+def test_guesses_at_keys_by_signing_in_are_counted(served: Served) -> None:
+    with served.client("") as client:
+        statuses = [
+            client.post("/api/session", json={"key": f"gh_{n}"}).status_code for n in range(12)
+        ]
+    assert statuses[0] in (401, 429)
+    assert statuses[-1] == 429
+
+
+def test_no_line_of_the_log_has_a_question_an_answer_a_key_or_a_path(
+    served: Served, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO", "groundhook.server")
+    hidden = f"hidden{secrets.token_hex(8)}"
+    with served.client(OTHER) as client:
+        chat = client.post("/api/chats", json={"assistant": "talks", "title": hidden}).json()["id"]
+        client.post(f"/api/chats/{chat}/turns", json={"text": hidden}, headers=JSON)
+        client.get("/api/chats", params={"q": hidden})
+        client.get(f"/{hidden}")
+        client.get(f"/api/turns/{hidden}")
+        client.post("/api/turns", json={"assistant": hidden, "text": hidden})
+        client.post("/api/turns", json={"assistant": "fails", "text": hidden})
+        client.request(hidden.upper()[:12], "/api/me")
+        client.get("/api/me", headers={"x-request-id": f"{hidden} x", "user-agent": hidden})
+        client.get("/api/me", headers={"authorization": f"Bearer {hidden}"})
+        metrics = client.get("/metrics").text
+    text = "\n".join(record.getMessage() for record in caplog.records)
+    assert "route=/api/chats/{chat}/turns" in text
+    for secret in (hidden, hidden.upper()[:12], OTHER, OTHER[12:], chat, "A title"):
+        assert secret not in text
+        assert secret not in metrics

@@ -6,6 +6,8 @@ from __future__ import annotations
 import io
 import os
 import re
+import shutil
+import socket
 import subprocess
 import sys
 import tomllib
@@ -13,6 +15,7 @@ from collections.abc import Iterator
 from contextlib import redirect_stdout
 from pathlib import Path
 
+import httpx
 import pytest
 
 from groundhook.host.app.opening import open_host
@@ -23,7 +26,7 @@ from groundhook.host.server.asgi import check_settings
 from groundhook.host.server.http_doc import DOCUMENT, document
 from tests.docs.test_tutorial import BLOCK
 from tests.loops import run as run_apart
-from tests.server.conftest import LOCAL, Served, serving, settings, write
+from tests.server.conftest import APP, LOCAL, Served, serving, settings, write
 
 ROOT = Path(__file__).parents[2]
 
@@ -46,6 +49,8 @@ def docs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
                 '{ "name": "Docs", "connector": "extractive", "kb": { "collections": ["docs"] },'
                 ' "search": { "kb": true } }'
             ),
+            "connectors/slow.conn.yao": APP["connectors/slow.conn.yao"],
+            "assistants/late/package.yao": APP["assistants/late/package.yao"],
             "files/hooks.md": "# Hooks\n\nA hook is a script that runs before and after a turn.\n",
         },
     )
@@ -128,6 +133,60 @@ def test_commands_in_units_and_images_are_those_of_the_command_line() -> None:
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     for names in re.findall(r"groundhook\[([\w,]+)\]", text):
         assert set(names.split(",")) <= set(extras["project"]["optional-dependencies"])
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as sock:
+        return int(sock.getsockname()[1])
+
+
+@pytest.mark.skipif(shutil.which("nginx") is None, reason="nginx is not installed")
+def test_the_proxy_of_the_page_hands_events_on_as_they_are_made(
+    docs: Served, tmp_path: Path
+) -> None:
+    [location] = blocks("docs/production.md", "nginx")
+    port = free_port()
+    paths = "".join(
+        f"{kind}_temp_path {tmp_path}/{kind}; "
+        for kind in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
+    )
+    written = location.replace("http://127.0.0.1:8420", docs.url)
+    (tmp_path / "nginx.conf").write_text(
+        f"daemon off; pid {tmp_path}/pid; error_log stderr; events {{}}\n"
+        f"http {{ access_log off; {paths} server {{ listen 127.0.0.1:{port};\n{written} }} }}"
+    )
+    with subprocess.Popen(
+        ["nginx", "-p", str(tmp_path), "-c", str(tmp_path / "nginx.conf")], stderr=subprocess.PIPE
+    ) as nginx:
+        try:
+            with httpx.Client(
+                base_url=f"http://127.0.0.1:{port}",
+                headers={"authorization": f"Bearer {LOCAL}"},
+                transport=httpx.HTTPTransport(retries=5),
+                timeout=20,
+            ) as client:
+                ask = {"assistant": "late", "text": "?"}
+                with client.stream("POST", "/api/turns", json=ask) as answer:
+                    lines = answer.iter_lines()
+                    assert "event: stream_start" in (next(lines) for _ in range(10))
+                    turn = answer.headers["x-groundhook-turn"]  # it is still under way
+                    assert client.post(f"/api/turns/{turn}/stop").status_code == 202
+        finally:
+            nginx.terminate()
+
+
+@pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="systemd is not installed")
+def test_the_unit_of_the_page_is_one_that_systemd_takes(tmp_path: Path) -> None:
+    [unit] = blocks("docs/production.md", "ini")
+    command = Path(sys.executable).with_name("groundhook")
+    started = f"{command} serve"
+    assert "ExecStart=/srv/groundhook/venv/bin/groundhook serve" in unit
+    file = tmp_path / "groundhook.service"
+    file.write_text(unit.replace("/srv/groundhook/venv/bin/groundhook serve", started))
+    verified = subprocess.run(
+        ["systemd-analyze", "verify", file], capture_output=True, text=True, check=False
+    )
+    assert (verified.returncode, verified.stderr) == (0, "")
 
 
 def test_a_backup_brings_chats_back(tmp_path: Path) -> None:
