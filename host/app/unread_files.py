@@ -14,9 +14,9 @@ from groundhook.host.core.errors import Place
 from groundhook.host.core.problems import Problem
 
 _NEAR_NAMES = {"create", "hook", "hooks", "index", "main", "next"}  # of a hook, in any case
+# With a context: functions of the same names may create records.
 _HOOK = re.compile(
-    r"^\s*(?:export\s+)?(?:default\s+)?(?:async\s+)?(?:function|const|let)\s+(?:Create|Next)\b",
-    re.MULTILINE,
+    r"^.*\b(?:function|const|let)\s+(?:Create|Next)\b.*\(\s*_?(?:ctx|context)\b", re.M
 )
 
 

@@ -73,13 +73,16 @@ async def test_a_hook_under_another_name_is_a_warning(make_app: MakeApp) -> None
         ("src/assistant.ts", True),
         ("assistant.js", True),
         ("src/helpers.ts", False),
+        ("src/orders.ts", False),
         ("src/index.test.ts", False),
     ],
 )
 async def test_a_script_that_is_meant_to_be_a_hook_is_a_warning(
     make_app: MakeApp, path: str, is_hook: bool
 ) -> None:
-    code = "export const x = 1;" if "helpers" in path else "export function Next(ctx) {}"
+    code = "export function Next(ctx) {}"
+    if not is_hook:
+        code = "export function Create(order: { id: number }) { return order; }"
     root = make_app({"assistants/a/package.yao": "{}", f"assistants/a/{path}": code})
     found = [line.partition(" (")[0] for line in await findings(root)]
     expected = [f"assistants/a/{path}: warning: nothing reads this file"]
