@@ -47,12 +47,12 @@ def sync(
     as_json: bool,
     debug: bool,
 ) -> int:
-    """Read what is new or changed at the source of each TOOLKIT (default: all of them), and put it
-    into its collections.
+    """Read new and changed records from the source of each TOOLKIT (default: all of them), and put
+    them into its collections.
 
-    An interrupted sync goes on where it stopped. What the source no longer has is removed after a
-    complete listing, unless it is suspiciously much. The exit code is 1 if a sync failed; what was
-    there stays searchable.
+    An interrupted sync continues where it stopped. Records that the source no longer has are
+    removed after a complete listing, unless they are suspiciously many. The exit code is 1 if a
+    sync failed; earlier records stay searchable.
     """
     report = Report(json=as_json)
 
@@ -144,7 +144,7 @@ def _state(status: SyncStatus) -> str:
     if status.error:
         return f"failed {status.failed_at}: {status.error}"
     if status.interrupted:
-        return "interrupted: the next sync goes on"
+        return "interrupted: the next sync continues"
     return "ok" if status.succeeded_at else "not synced yet"
 
 

@@ -34,7 +34,7 @@ def alone(folder: Path, toolkit: str) -> Iterator[None]:
             by = f" in process {holder}" if holder else ""
             raise StorageError(
                 f"a sync of {toolkit!r} is already running{by}",
-                hint="wait for it, or end that process: the next sync goes on where it stopped",
+                hint="wait for it, or end that process: the next sync continues where it stopped",
             ) from exc
         path.chmod(0o600)
         file.truncate(0)

@@ -228,7 +228,7 @@ async def test_a_broken_file_of_tools_is_a_warning_and_the_turn_goes_on(shop: Sh
 
     found = [event for event in of(events, "warning") if event.file == "assistants/a/src/tools.ts"]
     assert found
-    assert "goes on without its tools" in found[0].message
+    assert "continues without its tools" in found[0].message
     assert end(events).content == "Done."
 
 

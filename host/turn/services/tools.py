@@ -2,7 +2,7 @@
 and of the MCP servers that the assistant lists, as one toolbox; and `ctx.tools`.
 
 Servers list their tools when the turn first needs them, once for the same list of servers. A server
-or a toolkit that fails is a warning, and the turn goes on without its tools.
+or a toolkit that fails is a warning, and the turn continues without its tools.
 """
 
 from __future__ import annotations
@@ -174,7 +174,7 @@ async def _of_servers(run: AssistantRun, own: Toolbox) -> Sequence[Offer]:
 def _as_warning(error: HostError) -> Warned:
     return Warned(
         code=error.code,
-        message=f"{error.message}; the turn goes on without its tools",
+        message=f"{error.message}; the turn continues without its tools",
         hint=error.hint,
         file=error.place.file if error.place else "",
         line=error.place.line if error.place else 0,
