@@ -341,7 +341,8 @@ def _schema_problems(checked: Checked) -> Iterator[Problem]:
     reported = {error.place for error in checked.errors}
     for path, message in schema_errors(without_unset(checked.data)):
         place = checked.place(path)
-        if place not in reported:
+        # The reader reports a null at its key: a value that is empty may be in the next line.
+        if reported.isdisjoint((place, checked.document.place(path, of="key"))):
             yield Problem(
                 "warning",
                 f"{dotted(path)!r}: {message}",

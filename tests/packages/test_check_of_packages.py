@@ -146,21 +146,33 @@ async def test_a_wrong_quote_is_reported_where_it_began(
     assert await findings(make_app(files)) == [f"assistants/a/prompts.yml:{expected}"]
 
 
-async def test_an_enum_without_options_is_reported_at_its_column(make_app: MakeApp) -> None:
+@pytest.mark.parametrize(
+    ("option", "expected"),
+    [
+        ("", "3:3: error: 'columns[1]': the enum column 'kind' has no 'option' with its values"),
+        (
+            ', "option": []',
+            "3:3: error: 'columns[1]': the enum column 'kind' has no 'option' with its values",
+        ),
+        (
+            ', "option": null',
+            "3:36: error: 'columns[1].option': should be a list, and it is empty",
+        ),
+    ],
+)
+async def test_an_enum_without_options_is_reported_at_its_column(
+    make_app: MakeApp, option: str, expected: str
+) -> None:
     root = make_app(
         {
             "assistants/a/package.yao": "{}",
             "models/m.mod.yao": (
                 '{"table": {"name": "m"}, "columns": [\n  {"name": "id", "type": "ID"},\n'
-                '  {"name": "kind", "type": "enum"}\n]}'
+                f'  {{"name": "kind", "type": "enum"{option}}}\n]}}'
             ),
         }
     )
-    found = [each for each in await findings(root) if "error" in each]
-    assert found == [
-        "models/m.mod.yao:3:3: error: 'columns[1]': the enum column 'kind' has no 'option' with its"
-        " values"
-    ]
+    assert await findings(root) == [f"models/m.mod.yao:{expected}"]
 
 
 async def test_encrypted_columns_are_refused_and_other_keys_of_writers_accepted(
