@@ -39,6 +39,8 @@ const functionsIn = (() => {
   const bare = (node) => (node && (ts.isAsExpression(node) || ts.isSatisfiesExpression(node) || ts.isParenthesizedExpression(node)) ? bare(node.expression) : node);
   const nameOf = (name) => (ts.isIdentifier(name) || ts.isStringLiteral(name) || ts.isNumericLiteral(name) ? name.text : "");
 
+  const PLAIN = { __proto__: null, Array: "array", Boolean: "boolean", Number: "number", Object: "object", String: "string" };
+
   // The value of a literal; undefined for anything that would have to be executed.
   function valueOf(written) {
     const node = bare(written);
@@ -93,6 +95,7 @@ const functionsIn = (() => {
       if (name === "Record" && given.length === 2) return { type: "object", additionalProperties: schemaOf(given[1], seen) };
       if (name === "Readonly" && given.length === 1) return schemaOf(given[0], seen);
       if (name === "Partial" && given.length === 1) return { ...schemaOf(given[0], seen), required: [] };
+      if (name in PLAIN && given.length === 0) return { type: PLAIN[name] };
       const found = declared[name];
       if (found === undefined || seen.includes(name)) {
         unread(type, name ?? type.getText());
@@ -109,7 +112,11 @@ const functionsIn = (() => {
         case SyntaxKind.NumberKeyword: return { type: "number" };
         case SyntaxKind.BooleanKeyword: return { type: "boolean" };
         case SyntaxKind.ObjectKeyword: return { type: "object" };
-        case SyntaxKind.AnyKeyword: case SyntaxKind.UnknownKeyword: return {};
+        case SyntaxKind.AnyKeyword: case SyntaxKind.UnknownKeyword: case SyntaxKind.JSDocAllType: return {};
+        case SyntaxKind.JSDocOptionalType: case SyntaxKind.JSDocNonNullableType: return schemaOf(type.type, seen);
+        case SyntaxKind.JSDocNullableType: return { anyOf: [schemaOf(type.type, seen), { type: "null" }] };
+        case SyntaxKind.JSDocTypeExpression: return schemaOf(type.type, seen);
+        case SyntaxKind.JSDocTypeLiteral: return { type: "object" };
         case SyntaxKind.ParenthesizedType: return schemaOf(type.type, seen);
         case SyntaxKind.TypeOperator: return schemaOf(type.type, seen);
         case SyntaxKind.ArrayType: return { type: "array", items: schemaOf(type.elementType, seen) };
@@ -130,9 +137,11 @@ const functionsIn = (() => {
     return schemaOf;
   }
 
+  // The type of a parameter: as written, else that of its comment, as in JavaScript.
+  const typeOf = (parameter) => parameter.type ?? ts.getJSDocType(parameter);
   const isContext = (parameter) =>
     ["ctx", "context"].includes(parameter.name.text) || /(^|\.)Context$/.test(parameter.type?.typeName?.getText() ?? "");
-  const isOpen = (type) => !type || [SyntaxKind.AnyKeyword, SyntaxKind.UnknownKeyword].includes(type.kind);
+  const isOpen = (type) => !type || [SyntaxKind.AnyKeyword, SyntaxKind.UnknownKeyword, SyntaxKind.JSDocAllType].includes(type.kind);
   const WHOLE = ["args", "arguments", "params", "input", "payload"];
 
   function signature(made, name, doc, given, declared, at) {
@@ -140,21 +149,25 @@ const functionsIn = (() => {
     const schemaOf = reader(declared, (node, type) => missing.push({ type, ...at(node) }));
     const context = made.parameters.findIndex(isContext);
     const own = made.parameters.filter((_, index) => index !== context);
-    const about = new Map((doc?.tags ?? []).filter(ts.isJSDocParameterTag).map((tag) => [tag.name.getText(), textOf(tag.comment).replace(/^-\s*/, "")]));
+    const tags = (doc?.tags ?? []).filter(ts.isJSDocParameterTag);
+    const about = new Map(tags.map((tag) => [tag.name.getText(), textOf(tag.comment).replace(/^-\s*/, "")]));
+    const bracketed = new Set(tags.filter((tag) => tag.isBracketed).map((tag) => tag.name.getText()));
     const properties = {}, required = [];
     for (const parameter of own) {
       const key = nameOf(parameter.name);
-      const assumed = parameter.initializer && !parameter.type ? typeof valueOf(parameter.initializer) : "";
-      const type = ["string", "number", "boolean"].includes(assumed) ? { type: assumed } : schemaOf(parameter.type);
+      const written = typeOf(parameter);
+      const assumed = parameter.initializer && !written ? typeof valueOf(parameter.initializer) : "";
+      const type = ["string", "number", "boolean"].includes(assumed) ? { type: assumed } : schemaOf(written);
       properties[key] = described(type, about.get(key));
-      if (!parameter.questionToken && !parameter.initializer && !parameter.dotDotDotToken) required.push(key);
+      const optional = parameter.questionToken || parameter.initializer || parameter.dotDotDotToken || bracketed.has(key);
+      if (!optional && written?.kind !== SyntaxKind.JSDocOptionalType) required.push(key);
     }
     const only = own.length === 1 ? own[0] : undefined;
     const shape = only && (Object.values(properties)[0] ?? {});
-    const whole = only && (!ts.isIdentifier(only.name) || shape.type === "object" || (isOpen(only.type) && WHOLE.includes(only.name.text)));
+    const whole = only && (!ts.isIdentifier(only.name) || shape.type === "object" || (isOpen(typeOf(only)) && WHOLE.includes(only.name.text)));
     const order = whole ? null : own.map((parameter) => nameOf(parameter.name));
     const { description, ...alone } = shape ?? {};
-    const typed = whole ? { type: "object", ...alone } : { type: "object", properties, required, additionalProperties: false };
+    const typed = whole ? { type: "object", properties: {}, ...alone } : { type: "object", properties, required, additionalProperties: false };
     const byName = given && own.every((parameter) => nameOf(parameter.name) in (given.properties ?? {}));
     return {
       parameters: given ?? typed, order: given ? (byName && !whole ? order : null) : order,

@@ -384,3 +384,47 @@ async def test_a_wrong_entry_of_tools_is_an_error_with_its_path(shop: Shop) -> N
 
     [failed] = of(events, "error")
     assert "tools[1].function.name" in failed.message
+
+
+async def test_types_in_comments_are_those_of_tools_in_javascript(shop: Shop) -> None:
+    source = """
+    /**
+     * Finds.
+     * @param {string} name what
+     * @param {number} [most] how many
+     * @param {?Array<string>} tags
+     */
+    export function find(name, most, tags) { return [name, most, tags]; }
+    /** Takes all. @param {any} args */
+    export const all = (args, ctx) => ({ ...args, by: ctx.assistant_id });
+    """
+    app = shop(**{"src/tools.js": source})
+    (app / "assistants/a/src/tools.ts").unlink()
+    model = scripted(called(("find", {"name": "x", "tags": None}), ("all", {"n": 1})), "Done.")
+
+    events = await run(app, connector=model)
+
+    find, whole = [each["function"]["parameters"] for each in model.calls[0].tools[:2]]
+    assert find["properties"] == {
+        "name": {"type": "string", "description": "what"},
+        "most": {"type": "number", "description": "how many"},
+        "tags": {"anyOf": [{"type": "array", "items": {"type": "string"}}, {"type": "null"}]},
+    }
+    assert find["required"] == ["name", "tags"]
+    assert whole == {"type": "object", "properties": {}}
+    results = {event.name: event.result for event in of(events, "tool_result")}
+    assert results == {"find": ["x", None, None], "all": {"n": 1, "by": "a"}}
+
+
+async def test_functions_see_the_language_and_theme_that_create_set(shop: Shop) -> None:
+    hook = "const Create = () => ({ locale: 'de', theme: 'dark', route: '/x' });"
+    source = """
+    /** Where it runs. */
+    export function where(ctx: any) { return [ctx.locale, ctx.theme, ctx.route]; }
+    """
+    app = shop(hook, **{"src/tools.ts": source})
+
+    events = await run(app, connector=scripted(called(("where", {})), "Done."))
+
+    [result] = of(events, "tool_result")
+    assert result.result == ["de", "dark", "/x"]
