@@ -8,6 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from groundhook.handlers.kb.reading.readers import READERS
+from groundhook.host.app.parts import EMBEDDER, made, made_provider, named_reader
 from groundhook.host.app.plugins import PORT_VERSION, Plugin, PluginContext, Plugins, Source
 from groundhook.host.core.app_settings import (
     AppSettings,
@@ -90,11 +91,15 @@ def declared(settings: AppSettings) -> Plugin:
 def _web(context: PluginContext) -> Handler:
     from groundhook.handlers.web.handler import make_web
 
+    providers = context.plugins.web_providers
     return make_web(
         context.environment,
         Deferred(
             "web search provider",
-            {name: partial(make, context) for name, make in context.plugins.web_providers.items()},
+            {
+                name: partial(made_provider, providers.part(name), partial(make, context))
+                for name, make in providers.items()
+            },
         ),
         client_of=context.client_of,
         readers=context.child_environment,
@@ -107,14 +112,16 @@ def _kb(context: PluginContext) -> Handler:
 
     embedders = Registry[Callable[[EmbeddingSpec], Embedder]]("embedding provider")
     for name, make in context.plugins.embedders.items():
-        embedders.add(name, partial(_embedder, make, context))
+        part = context.plugins.embedders.part(name)
+        embedders.add(name, partial(_embedder, part, make, context))
+    readers = context.plugins.readers
     kb = make_kb(
         context.state,
         context.collections,
         embedders,
         context.settings.kb_storage,
         context.settings.qdrant,
-        readers=dict(context.plugins.readers.items()),
+        readers={name: named_reader(readers.part(name), read) for name, read in readers.items()},
     )
     context.closing(kb.aclose)
     return kb
@@ -225,11 +232,12 @@ def _scripted(spec: ConnectorSpec, _: PluginContext) -> Connector:
 
 
 def _embedder(
+    part: str,
     make: Callable[[EmbeddingSpec, PluginContext], Embedder],
     context: PluginContext,
     spec: EmbeddingSpec,
 ) -> Embedder:
-    return make(spec, context)
+    return made(part, EMBEDDER, partial(make, spec, context))
 
 
 def _documents(spec: ToolkitSpec, context: PluginContext) -> Toolkit:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 
+from groundhook.host.app.parts import CONNECTOR, made
 from groundhook.host.app.plugins import PluginContext
 from groundhook.host.config.packages import App
 from groundhook.host.core.ports import Connector
@@ -21,9 +23,10 @@ class Connectors:
 
     def __call__(self, id: str) -> Connector:
         """Raises UnknownName; ConfigError when its file is broken or needs a variable that is not
-        set."""
+        set, PluginError when its type cannot be made."""
         if id not in self._made:
             spec = self._app.connector(id)
-            make = self._context.plugins.connectors[spec.type]
-            self._made[id] = make(spec, self._context)
+            types = self._context.plugins.connectors
+            make = partial(types[spec.type], spec, self._context)
+            self._made[id] = made(types.part(spec.type), CONNECTOR, make)
         return self._made[id]

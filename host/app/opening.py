@@ -21,6 +21,7 @@ from groundhook.host.app.builtins import BUILTIN, declared
 from groundhook.host.app.connectors import Connectors
 from groundhook.host.app.gc_tuning import frozen_heap
 from groundhook.host.app.host import Host
+from groundhook.host.app.parts import RERANKER, made
 from groundhook.host.app.plugins import (
     HOST,
     PORT_VERSION,
@@ -119,17 +120,17 @@ async def open_host(
         closing = await stack.enter_async_context(AsyncExitStack())
 
         def embedder(spec: EmbeddingSpec) -> Embedder:
-            return made.knowledge_base.embedder(spec)
+            return opened.knowledge_base.embedder(spec)
 
         context = _context(app, registry, clock, web_clients.of, embedder, closing)
-        made = Sources(context)
+        opened = Sources(context)
         runtime = Runtime(
             app=app,
             plugins=SearchPlugins(
-                handlers=made.handlers, rerankers=_rerankers(context), imported=made.imported
+                handlers=opened.handlers, rerankers=_rerankers(context), imported=opened.imported
             ),
-            documents=made,
-            records=made,
+            documents=opened,
+            records=opened,
             markdown=_markdown,
             memory=memory,
             web_clients=web_clients,
@@ -137,11 +138,11 @@ async def open_host(
             hooks=engine,
             toolbox=Toolbox.of(tool for _, tool in registry.tools.items()),
             toolkits=Toolkits(app, context),
-            collections=partial(made.collections, app),
+            collections=partial(opened.collections, app),
             servers=servers,
             servers_for=RequestServers,
             now=clock,
-            web_configured=made.web_configured,
+            web_configured=opened.web_configured,
             fixed=Fixed(clock=now is not None, seed=seed),
             export=await stack.enter_async_context(_trace_export(app)),
         )
@@ -150,7 +151,7 @@ async def open_host(
         stack.push_async_callback(turns.close)
         if tune_gc:
             stack.enter_context(frozen_heap())
-        yield Host(runtime=runtime, sources=made, plugins=registry, turns=turns, open_chats=chats)
+        yield Host(runtime=runtime, sources=opened, plugins=registry, turns=turns, open_chats=chats)
 
 
 def _load(path: Path, environment: Mapping[str, str] | None, registry: Plugins) -> App:
@@ -240,8 +241,12 @@ def _synced(folder: Path, now: Clock) -> Callable[[str], Awaitable[SyncStatus]]:
 
 
 def _rerankers(context: PluginContext) -> Registry[Reranker]:
-    made = {name: partial(make, context) for name, make in context.plugins.rerankers.items()}
-    return Deferred("reranker", made)
+    entries = context.plugins.rerankers
+    makers = {
+        name: partial(made, entries.part(name), RERANKER, partial(make, context))
+        for name, make in entries.items()
+    }
+    return Deferred("reranker", makers)
 
 
 def _instances(sources: Mapping[SearchType, Handler], tools: Iterable[Tool]) -> Plugin:

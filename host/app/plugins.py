@@ -108,15 +108,22 @@ class Source:
 class Entries(Generic[T]):
     """The registered parts of one kind, by name."""
 
-    def __init__(self, noun: str) -> None:
+    def __init__(self, noun: str, misfit: Callable[[str, object], str] | None = None) -> None:
+        """`misfit` returns what is wrong with a name or an item; "": nothing."""
         self.noun = noun
+        self._misfit = misfit or _not_callable
         self._items: dict[str, T] = {}
         self._replacing: set[str] = set()
         self._owners: dict[str, Owner] = {}
         self._replaced: dict[str, T] = {}
 
     def add(self, name: str, item: T) -> None:
-        """Register under a new name. Raises PluginError if this plug-in has used it already."""
+        """Register under a new name. Raises PluginError if this plug-in has used it already, or
+        if the name or the item is of the wrong kind."""
+        if not isinstance(name, str) or not name or name != name.strip():
+            raise PluginError(f"{name!r} cannot be the name of a {self.noun}")
+        if problem := self._misfit(name, item):
+            raise PluginError(f"the {self.noun} {name!r} {problem}")
         if name in self._items:
             raise PluginError(f"the {self.noun} {name!r} is registered twice")
         self._items[name] = item
@@ -129,6 +136,11 @@ class Entries(Generic[T]):
     def owner(self, name: str) -> str:
         """Return the plug-in that registered the name, as messages name it."""
         return str(self._owners.get(name, ""))
+
+    def part(self, name: str) -> str:
+        """Return the words for the part of a plug-in, as messages name it; "" for a built-in."""
+        owner = self._owners.get(name, HOST)
+        return "" if owner == HOST else f"the {self.noun} {name!r} of {owner}"
 
     def take(self, other: Entries[T], owner: Owner) -> None:
         """Add what one plug-in has registered. Raises PluginError if a name is taken, or if a
@@ -174,8 +186,26 @@ class Entries(Generic[T]):
         return self._items[name]
 
 
-def _entries(noun: str) -> Any:
-    return field(default_factory=lambda: Entries(noun))
+def _not_callable(_: str, item: object) -> str:
+    return "" if callable(item) else f"is not a function that makes it, but {_kind(item)}"
+
+
+def _no_source(_: str, item: object) -> str:
+    return "" if isinstance(item, Source) else f"is not a `Source(…)`, but {_kind(item)}"
+
+
+def _no_tool(_: str, item: object) -> str:
+    return "" if isinstance(item, Tool) else f"is not a `Tool(…)`, but {_kind(item)}"
+
+
+def _no_reader(name: str, item: object) -> str:
+    if name == "." or not name.startswith(".") or name != name.lower():
+        return "needs the ending of a file as its name, with its dot and in lower case, like '.log'"
+    return "" if callable(item) else f"is not a function, but {_kind(item)}"
+
+
+def _entries(noun: str, misfit: Callable[[str, object], str] | None = None) -> Any:
+    return field(default_factory=lambda: Entries(noun, misfit))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -189,7 +219,7 @@ class Plugins:
     `embedders` as `embedding.provider` of a collection; `readers` by the ending of a file, with its
     dot."""
 
-    sources: Entries[Source] = _entries("search source")
+    sources: Entries[Source] = _entries("search source", _no_source)
     web_providers: Entries[Callable[[PluginContext], WebProvider]] = _entries("web search provider")
     rerankers: Entries[Callable[[PluginContext], Reranker]] = _entries("reranker")
     connectors: Entries[Callable[[ConnectorSpec, PluginContext], Connector]] = _entries(
@@ -198,8 +228,8 @@ class Plugins:
     embedders: Entries[Callable[[EmbeddingSpec, PluginContext], Embedder]] = _entries(
         "embedding provider"
     )
-    readers: Entries[Reader] = _entries("document reader")
-    tools: Entries[Tool] = _entries("tool")
+    readers: Entries[Reader] = _entries("document reader", _no_reader)
+    tools: Entries[Tool] = _entries("tool", _no_tool)
     toolkits: Entries[Callable[[ToolkitSpec, PluginContext], Toolkit]] = _entries("toolkit type")
 
 

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any, cast
 
 import anyio.to_thread
 
+from groundhook.host.app.parts import SOURCE, cannot_be_made, following, made
 from groundhook.host.app.plugins import PluginContext, Source
 from groundhook.host.config.packages import App
-from groundhook.host.core.errors import HostError, NotPermitted, PluginError, SourceError
+from groundhook.host.core.errors import NotPermitted, SourceError
 from groundhook.host.core.ports import (
     Documents,
     FollowsDeclarations,
@@ -60,7 +61,8 @@ class Sources:
                 try:
                     await anyio.to_thread.run_sync(import_module, source.module)
                 except Exception as exc:  # importing code of others may raise anything
-                    raise self._cannot_be_made(name, exc) from exc
+                    part = self._context.plugins.sources.part(name) or f"the search source {name!r}"
+                    raise cannot_be_made(part, exc) from exc
 
     @property
     def knowledge_base(self) -> KnowledgeBase:
@@ -84,12 +86,15 @@ class Sources:
         cannot be made."""
         sources = self._context.plugins.sources
         source = sources.built_in(name) if built_in else sources[name]
+        part = "" if built_in else sources.part(name)
         if source not in self._current:
             if source not in self._made:
-                self._made[source] = self._make(name, source)
+                self._made[source] = made(part, SOURCE, partial(source.make, self._context))
             handler = self._made[source]
             if isinstance(handler, FollowsDeclarations):
-                handler = handler.with_declarations(self._context.collections, self._context.models)
+                handler = following(
+                    handler.with_declarations(self._context.collections, self._context.models), part
+                )
             self._current[source] = handler
         return self._current[source]
 
@@ -135,17 +140,3 @@ class Sources:
     def _names(self, type: SearchType) -> list[str]:
         sources = self._context.plugins.sources
         return [name for name, source in sources.items() if source.type == type]
-
-    def _make(self, name: str, source: Source) -> Handler:
-        try:
-            return source.make(self._context)
-        except HostError:
-            raise
-        except Exception as exc:  # a plug-in's code, which may raise anything
-            raise self._cannot_be_made(name, exc) from exc
-
-    def _cannot_be_made(self, name: str, exc: Exception) -> PluginError:
-        owner = self._context.plugins.sources.owner(name)
-        return PluginError(
-            f"the search source {name!r} of {owner} cannot be made: {exc.__class__.__name__}: {exc}"
-        )

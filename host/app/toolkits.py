@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from functools import partial
+
+from groundhook.host.app.parts import TOOLKIT, made
 from groundhook.host.app.plugins import PluginContext
 from groundhook.host.config.packages import App
-from groundhook.host.core.errors import HostError, PluginError
 from groundhook.host.core.tool_ports import Toolkit
 from groundhook.host.core.types.toolkit_spec import ToolkitSpec
 
@@ -35,12 +37,6 @@ class Toolkits:
 
     def _make(self, spec: ToolkitSpec) -> Toolkit:
         types = self._context.plugins.toolkits
-        try:
-            return types[spec.common.type](spec, self._context)
-        except HostError:
-            raise
-        except Exception as exc:  # third-party code, which may raise anything
-            raise PluginError(
-                f"the toolkit {spec.id!r} of {types.owner(spec.common.type)} cannot be made:"
-                f" {exc.__class__.__name__}: {exc}"
-            ) from exc
+        part = types.part(spec.common.type)
+        make = partial(types[spec.common.type], spec, self._context)
+        return made(part and f"the toolkit {spec.id!r}, {part},", TOOLKIT, make)

@@ -14,6 +14,7 @@ from groundhook.host.core.errors import (
     ConfigError,
     HostError,
     ModelError,
+    PluginError,
 )
 from groundhook.host.core.exception_groups import unwrapped
 from groundhook.host.core.ports import Connector, Delta, ModelCall, Warn
@@ -23,8 +24,9 @@ class Fallback:
     """A `host.core.ports.Connector` for one turn. The model that answered first serves the later
     rounds of the turn as well.
 
-    Making one raises UnknownName for an unknown id, and ConfigError when the file of the only
-    connector is wrong, so that such a turn fails before it searches.
+    Making one raises UnknownName for an unknown id, ConfigError when the file of the only connector
+    is wrong, and PluginError when its plug-in cannot make it, so that such a turn fails before it
+    searches.
     """
 
     def __init__(
@@ -35,7 +37,7 @@ class Fallback:
         for id in ids:
             try:
                 made = connectors(id)
-            except ConfigError as exc:
+            except (ConfigError, PluginError) as exc:
                 if len(ids) == 1:
                     raise
                 self._left.append((id, _raise_later(exc)))
@@ -53,7 +55,7 @@ class Fallback:
                     with unwrapped():
                         deltas = await stack.enter_async_context(make().stream(call))
                         first = [delta async for delta in _first_of(deltas)]
-                except (ModelError, ConfigError) as exc:
+                except (ModelError, ConfigError, PluginError) as exc:
                     if len(self._left) == 1:
                         raise
                     problem: HostError = exc
@@ -71,7 +73,7 @@ def _return_connector(connector: Connector) -> Connector:
     return connector
 
 
-def _raise_later(error: ConfigError) -> Callable[[], Connector]:
+def _raise_later(error: HostError) -> Callable[[], Connector]:
     def make() -> Connector:
         raise error
 

@@ -3,8 +3,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Container
+from collections.abc import Container, Sequence
 
+from groundhook.host.core.ports import Ranked
 from groundhook.host.core.settings import RerankSettings, Settings
 from groundhook.host.core.types.search import RerankOptions, rerank_type
 
@@ -42,3 +43,18 @@ def choose(
     if kind == "mcp" and not options.mcp and uses.startswith("mcp:"):
         return kind, options.model_copy(update={"mcp": uses.removeprefix("mcp:")})
     return kind, options
+
+
+def misfit(ranked: Sequence[Ranked], count: int) -> str:
+    """Return what is wrong with a reranker's judgement of `count` items; "": nothing."""
+    if not isinstance(ranked, Sequence):
+        return f"a value of {ranked.__class__.__name__}, not a sequence of Ranked"
+    for one in ranked:
+        if not isinstance(one, Ranked):
+            return f"a value of {one.__class__.__name__}, not a Ranked"
+        if not isinstance(one.index, int) or not 0 <= one.index < count:
+            return f"the index {one.index!r} for {count} items"
+        # NaN is in no range.
+        if not isinstance(one.score, int | float) or not 0 <= one.score <= 1:
+            return f"the score {one.score!r}, which is not between 0 and 1"
+    return ""

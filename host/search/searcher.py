@@ -33,7 +33,7 @@ from groundhook.host.core.types.events import STOPPED, SearchComplete, SearchFou
 from groundhook.host.core.types.search import Item, SearchRequest, SearchResult, SearchType, Source
 from groundhook.host.search import plan
 from groundhook.host.search.merge import Pool, apply_ranking, cut, pool
-from groundhook.host.search.reranking import choose, options_of
+from groundhook.host.search.reranking import choose, misfit, options_of
 
 Mode = Literal["all", "any", "race"]
 T = TypeVar("T")
@@ -255,14 +255,17 @@ class Searcher:
             try:
                 reranker = self.plugins.rerankers.get(name)
                 with unwrapped(), anyio.move_on_after(options.timeout_ms / 1000):
-                    return await reranker.rerank(query, judged, options, self.scope)
+                    ranked = await reranker.rerank(query, judged, options, self.scope)
+                    if problem := misfit(ranked, len(judged)):
+                        raise RerankError(f"the reranker {name!r} returned {problem}")
+                    return ranked
                 raise RerankError(
                     f"the reranker {name!r} did not answer in time", hint="search.rerank.timeout_ms"
                 )
             except HostError as exc:
-                problem = exc
-            node.fail(str(problem))
-        await self.scope.warn(problem.code, f"{problem}; the merged order stays")
+                failure = exc
+            node.fail(str(failure))
+        await self.scope.warn(failure.code, f"{failure}; the merged order stays")
         return None
 
 
