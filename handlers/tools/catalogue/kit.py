@@ -15,7 +15,8 @@ from groundhook.handlers.tools.catalogue.ckan import Portal
 from groundhook.handlers.tools.catalogue.columns import ColumnReader
 from groundhook.handlers.tools.catalogue.packages import PackageReader
 from groundhook.handlers.tools.catalogue.search import CatalogueSearch
-from groundhook.handlers.tools.catalogue.settings import CatalogueSettings
+from groundhook.handlers.tools.catalogue.settings import CatalogueSettings, CatalogueSource
+from groundhook.handlers.tools.catalogue.several import SeveralSources
 from groundhook.handlers.tools.catalogue.source import FileSource, PortalSource
 from groundhook.host.core.ports import ClientOf, Clock
 from groundhook.host.core.sync_source import SyncSource
@@ -75,9 +76,12 @@ class Catalogue:
         return self._tools
 
     def sync(self) -> SyncSource:
-        """Return the portal, or the file."""
-        source, settings = self._settings.source, self._settings.sync
-        collections = self._settings.collections
+        """Return the portal, the file, or all of them as one source."""
+        found = [self._source(source) for source in self._settings.sources]
+        return found[0] if len(found) == 1 else SeveralSources(found, self._settings.sync)
+
+    def _source(self, source: CatalogueSource) -> SyncSource:
+        settings, collections = self._settings.sync, self._settings.collections
         if source.file:
             reader = PackageReader(collections=collections, tenant=source.tenant)
             return FileSource(self._spec.folder / source.file, source.file, reader, settings)

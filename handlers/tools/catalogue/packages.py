@@ -12,7 +12,8 @@ from groundhook.handlers.tools.catalogue.columns import declared, words
 from groundhook.handlers.tools.catalogue.freshness import frequency_of
 from groundhook.handlers.tools.catalogue.names import format_key, format_of, keys
 from groundhook.handlers.tools.catalogue.settings import CatalogueCollections
-from groundhook.host.core.sync_source import SyncRecord, digest_of
+from groundhook.handlers.tools.catalogue.several import PackageRecord, keys_of
+from groundhook.host.core.sync_source import digest_of
 from groundhook.host.core.types.collection_queries import CollectionDocument
 
 LAYOUT = 4  # raised when the form of documents changes, so that all are made again
@@ -34,7 +35,7 @@ class PackageReader:
     tenant: str = ""
     columns: Callable[[Mapping[str, Any]], Awaitable[Mapping[str, Sequence[str]]]] | None = None
 
-    def record(self, package: Mapping[str, Any]) -> SyncRecord:
+    def record(self, package: Mapping[str, Any]) -> PackageRecord:
         """Return a package as a record of a sync."""
         stable = {name: value for name, value in package.items() if name not in _UNSTABLE}
         columns: dict[str, Sequence[str]] = {}
@@ -44,11 +45,12 @@ class PackageReader:
                 columns.update(await self.columns(package))
 
         made_by = [LAYOUT, self.portal, self.tenant, self.columns is not None]
-        return SyncRecord(
+        return PackageRecord(
             id=str(package["id"]),
             digest=digest_of([*made_by, stable]),
             make=lambda: self.documents(package, columns),
             prepare=prepare if self.columns is not None else None,
+            same=keys_of(package),
         )
 
     def documents(

@@ -58,8 +58,23 @@ class CatalogueSettings(ToolkitSettings):
     """The file of a toolkit of type `catalogue`."""
 
     collections: CatalogueCollections = CatalogueCollections()
-    source: CatalogueSource
+    source: CatalogueSource | tuple[CatalogueSource, ...] = Field(
+        description=(
+            "A portal or a file; a list of them makes one catalogue, in which a dataset of several"
+            " portals is that of the first"
+        )
+    )
     sync: SyncSettings = SyncSettings()
     limit: int = Field(
         default=10, ge=1, le=100, description="Results of a call that names no limit"
     )
+
+    @property
+    def sources(self) -> tuple[CatalogueSource, ...]:
+        return self.source if isinstance(self.source, tuple) else (self.source,)
+
+    @model_validator(mode="after")
+    def _some(self) -> CatalogueSettings:
+        if not self.sources:
+            raise ValueError("source: should name a portal or a file")
+        return self

@@ -21,7 +21,9 @@ NOW = datetime(2026, 3, 1, tzinfo=UTC)
 class MakeCatalogue(Protocol):
     """Makes an app with a catalogue of a source."""
 
-    def __call__(self, source: Mapping[str, Any], /, *, tenant_field: str = "") -> Path: ...
+    def __call__(
+        self, source: Mapping[str, Any] | Sequence[Mapping[str, Any]], /, *, tenant_field: str = ""
+    ) -> Path: ...
 
 
 @pytest.fixture(scope="module")
@@ -43,7 +45,9 @@ async def sample(sample_app: Path) -> AsyncIterator[Host]:
 def make_catalogue(make_app: MakeApp) -> MakeCatalogue:
     """Words are hashed to vectors, which is quick."""
 
-    def make(source: Mapping[str, Any], /, *, tenant_field: str = "") -> Path:
+    def make(
+        source: Mapping[str, Any] | Sequence[Mapping[str, Any]], /, *, tenant_field: str = ""
+    ) -> Path:
         files = {}
         for name in ("datasets", "resources"):
             path = REPOSITORY / f"assistants/catalogue/kb/{name}.kb.yao"
