@@ -56,8 +56,11 @@ def wrong_values(layer: Layer) -> Iterator[Problem]:
                 layer.place((*path, number)),
                 "write example.com, or example.com/docs",
             )
-    language = _at(layer, path := ("search", "query", "language"))
-    if isinstance(language, str) and language not in ("auto", *readable()):
+    given = _at(layer, path := ("search", "query", "language"))
+    among = _list(layer, path) or (given,)
+    for language in among:
+        if not isinstance(language, str) or language in ("auto", *readable()):
+            continue
         hint = suggestion(language, ["auto", *readable()])
         yield Problem(
             "error",

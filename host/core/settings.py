@@ -53,8 +53,9 @@ class KeywordSettings(Value):
 class QuerySettings(Value):
     """Reading of questions to databases."""
 
-    language: str = Field(
-        default="auto", description="Language of questions: `en`, `de`, `he`, or `auto`"
+    language: str | tuple[str, ...] = Field(
+        default="auto",
+        description="Language of questions: `en`, `de`, `he`, a list of those in use, or `auto`",
     )
     strict: bool = Field(
         default=False,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TypeVar
 
@@ -24,12 +24,14 @@ from groundhook.handlers.db.question.meanings import (
     Filler,
     LeadIn,
     Link,
+    LinkingVerb,
     Meaning,
     Measure,
     Multiplier,
     Not,
     Numeral,
     Or,
+    Per,
     Period,
     Preposition,
     RelationRef,
@@ -48,12 +50,14 @@ M = TypeVar("M", bound=Meaning)
 
 @dataclass(frozen=True)
 class Amount:
-    """A number with its unit's kind ("" without a unit) and, for a unit of measure, its `scale`."""
+    """A number with its unit's kind ("" without a unit) and, for a unit of measure, its `scale`.
+    `factor` is that of a word such as "million", which `value` includes."""
 
     value: int | float
     kind: str
     end: int
     scale: float = 0.0
+    factor: int = 1
 
 
 class Cursor:
@@ -78,7 +82,10 @@ class Cursor:
                 meaning
                 for meaning in meanings
                 if _relation_of(meaning) not in self._unnamed
-                and (not isinstance(meaning, (LeadIn, Request)) or self._idle(meaning, i, end))
+                and (
+                    not isinstance(meaning, (LeadIn, LinkingVerb, Request))
+                    or self._idle(meaning, i, end)
+                )
             )
             found = self._memo[i] = (meant, end if meant else i)
         return found
@@ -87,12 +94,16 @@ class Cursor:
         """Return whether a word that may be content carries no condition at its place."""
         if isinstance(word, Request):
             return self._begins(i)
+        if isinstance(word, LeadIn) and self._may_be(i, FieldRef, ValueRef):
+            return False
+        if isinstance(word, LinkingVerb):
+            return self._may_be(end, ValueRef, FieldRef)
         # The meanings of neighbours are looked up without their places, which would not end.
         governing = (Preposition, DateRelation, Compare)
         if end >= len(self.tokens) or self.tokens[end].kind == "mark" or self._may_be(end, And, Or):
             return not self._may_be(i - 1, *governing)
         return self.tokens[end].kind == "number" or self._may_be(
-            end, *governing, Between, Period, Not, Link, Filler
+            end, *governing, Between, Period, Per, Not, Link, Filler
         )
 
     def _may_be(self, i: int, *kinds: type[Meaning]) -> bool:
@@ -301,7 +312,13 @@ class Cursor:
         whole = int(value) if value == int(value) else value
         if measure is not None:
             return Amount(whole, measure[0].kind, measure[1], measure[0].scale)
-        return Amount(whole, kind, end)
+        return Amount(whole, kind, end, factor=factor[0].factor if factor else 1)
+
+    def range_of(self, lower: Amount, upper: Amount) -> tuple[Amount, Amount]:
+        """Return both ends of a range: in "10 to 20 million" the word belongs to both."""
+        if lower.factor == 1 < upper.factor and lower.value < 1000:
+            return replace(lower, value=lower.value * upper.factor), upper
+        return lower, upper
 
     def _measure(self, i: int) -> tuple[Measure, int] | None:
         """Return the unit here if some field of the model has, or may have, that unit."""
@@ -318,7 +335,8 @@ class Cursor:
         population."""
         field = self.number_named(i)
         own = self.field_of_kind(unit.kind)
-        return field is not None and own is None and unit.kind in ("capacity", "quantity")
+        counted = unit.kind in ("capacity", "quantity")
+        return field is not None and (field != own if own and not counted else counted)
 
     def in_unit_of(self, field: Field, amount: Amount) -> int | float:
         """Return the amount in the unit of a field: 1.5 kg are 1500 for a field in grams."""

@@ -17,11 +17,13 @@ LONGEST = 10_000  # units; further back there is nothing to find, and dates end
 @dataclass(frozen=True)
 class Span:
     """From `start` (included) to `end` (not included), both with the time zone of `now`.
-    `yearless`: the question named no year, and the latest span that has begun is used."""
+    `yearless`: the question named no year, and the latest span that has begun is used; `weekday`:
+    it named the day of a week alone, and the latest one is used."""
 
     start: datetime
     end: datetime
     yearless: bool = False
+    weekday: bool = False
 
 
 def midnight(moment: datetime) -> datetime:
@@ -147,6 +149,12 @@ def weekday(now: datetime, number: int, *, before_today: bool) -> Span:
     """The latest such day; today counts unless `before_today`."""
     back = (now.weekday() - number) % 7
     return day(now - timedelta(days=back or (7 if before_today else 0)))
+
+
+def weekend(now: datetime, weeks: int) -> Span:
+    """The Saturday and Sunday of this week, or of one some weeks later."""
+    monday = shifted(current(now, "week").start, "week", weeks)
+    return Span(monday + timedelta(days=5), monday + timedelta(days=7))
 
 
 def coming_weekday(now: datetime, number: int) -> Span:

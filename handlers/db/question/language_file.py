@@ -44,6 +44,8 @@ class DateWords(Value):
     old: Words
     after_date: dict[Literal["since", "until"], Words] = {}
     falls: Words = ()
+    weekend: Words = ()
+    decade_words: dict[int, Words] = {}
     lengths: dict[Literal["hour", "day", "week", "month", "year"], dict[int, Words]] = {}
     verb_endings: Words = ()
     verb_beginnings: Words = ()
@@ -122,4 +124,6 @@ class LanguageFile(Value):
     requests: Words = ()
     question_words: Words = ()
     lead_ins: Words = ()
+    made_verbs: Words = ()
+    linking_verbs: Words = ()
     auxiliaries: Words = ()

@@ -16,25 +16,28 @@ AUTO = "auto"
 
 
 @lru_cache(maxsize=1024)
-def language_of(question: str) -> str:
-    """Return the language whose words occur most often in the question; with equal counts the first
-    one, and English is the first of all. An alphabet that belongs to one language decides at
-    once."""
-    signs = set(question)
-    possible = [one for one in languages() if not (own := alphabet(one)) or own & signs]
-    counts = {language: _known(question, vocabulary(language)) for language in possible}
+def language_of(question: str, among: tuple[str, ...] = ()) -> str:
+    """Return the language whose words occur most often in the question, `among` these or all; with
+    equal counts the first one, and English is the first of all. An alphabet that belongs to one
+    language decides at once."""
+    among, letters = tuple(among) or languages(), [sign for sign in question if sign.isalpha()]
+    without = [one for one in among if not alphabet(one)]
+    for one in among:
+        if 2 * sum(sign in alphabet(one) for sign in letters) > len(letters):
+            return one
+    if len(without) < 2:
+        return next(iter(without or among))
+    counts = {language: _known(question, vocabulary(language)) for language in without}
     return max(counts, key=lambda language: counts[language])
 
 
-def words_for(language: str, question: str) -> Vocabulary:
-    """Return the vocabulary for a question; `language` may be `auto`. Raises SourceNotConfigured
-    for a language without a file."""
-    return vocabulary(language_of(question) if language == AUTO else language)
+def words_for(language: str | tuple[str, ...], question: str) -> Vocabulary:
+    """Return the vocabulary for a question. `language` may be `auto` or several; words of others
+    are not loaded. Raises SourceNotConfigured for a language without a file."""
+    if language == AUTO:
+        return vocabulary(language_of(question))
+    return vocabulary(language if isinstance(language, str) else language_of(question, language))
 
 
 def _known(question: str, words: Vocabulary) -> int:
-    letters = [sign for sign in question if sign.isalpha()]
-    own = sum(sign in words.letters for sign in letters)
-    if words.letters:
-        return 100 if own * 2 > len(letters) else 0
-    return sum(token.norm in words.single for token in tokens_of(question))
+    return sum(token.norm in words.spoken for token in tokens_of(question))

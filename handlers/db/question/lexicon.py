@@ -162,6 +162,12 @@ class Lexicon:
         return next(iter(begun or own or made), None)
 
     @property
+    def made_field(self) -> Field | None:
+        """Return the date on which somebody made the record."""
+        dated = [one for one in self.schema.visible if one.kind in ("date", "moment")]
+        return next((one for one in dated if self.is_kind(one, "made")), None)
+
+    @property
     def birth_field(self) -> Field | None:
         """Return the field with the date of birth of a person."""
         dated = [one for one in self.schema.visible if one.kind in ("date", "moment")]
@@ -192,6 +198,9 @@ class Lexicon:
             return
         stem = tuple(map(self.vocabulary.stem, phrase))
         keys = [(self.exact, phrase), (self.stems if plural else self.exact, stem)]
+        if plural:  # "movies" has another stem than "movie"
+            many = (*stem[:-1], self.vocabulary.stem(f"{phrase[-1]}s"))
+            keys.append((self.stems, many))
         if forms and all(len(word) > 2 or len(phrase) > 1 for word in phrase):
             keys.append((self.roots, tuple(map(self.vocabulary.root, phrase))))
         for table, key in keys:

@@ -78,12 +78,15 @@ def build_lexicon(offer: Offer, words: Vocabulary, others: Iterable[Schema]) -> 
 
 def _add_model(made: Lexicon, offer: Offer, path: str) -> None:
     schema = offer.schema
+    relation = made.schema.relations.get(path.removesuffix("."))
+    back = relation.key if relation and relation.many else ""  # it is called like this model
     for candidate in schema.fields.values():
         if path and (candidate.hidden or candidate.name == schema.key):
             continue
         here = replace(candidate, name=path + candidate.name)
         made.fields[here.name] = here
-        _add_field(made, here)
+        if candidate.name != back:
+            _add_field(made, here)
     # Titles last: where a brand and a product share their name, the brand is meant.
     for name in sorted(offer.samples, key=lambda name: name == schema.title):
         if path + name in made.fields:

@@ -218,6 +218,14 @@ class DayWord(Meaning):
     days: int
 
 
+class Weekend(Meaning): ...
+
+
+@dataclass(frozen=True)
+class Decade(Meaning):
+    year: int
+
+
 class Between(Meaning): ...
 
 
@@ -304,6 +312,14 @@ class Auxiliary(Filler):
 class LeadIn(Filler):
     """A verb or noun without a condition before a preposition or a number ("living in", "records
     with"); elsewhere it has a meaning of its own ("living authors")."""
+
+
+class MadeVerb(LeadIn):
+    """A verb for making a record: "placed", "created"."""
+
+
+class LinkingVerb(Filler):
+    """A verb without a condition before a value or a field: "that need full sun"."""
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from groundhook.handlers.db.question.cursor import Cursor
+from groundhook.handlers.db.question.cursor import NUMBERS, Cursor
 from groundhook.handlers.db.question.draft import (
     About,
     Draft,
@@ -15,6 +15,7 @@ from groundhook.handlers.db.question.draft import (
     constraint,
 )
 from groundhook.handlers.db.question.meanings import (
+    Adjective,
     And,
     Called,
     Compare,
@@ -25,9 +26,12 @@ from groundhook.handlers.db.question.meanings import (
     Having,
     HowMuch,
     Link,
+    ModelRef,
+    Not,
     Or,
     Person,
     Postfix,
+    Preposition,
     RelationRef,
     ValueRef,
 )
@@ -174,6 +178,8 @@ def mentioned(cursor: Cursor, _: Draft, i: int) -> Parsed | None:
     if field is None or corrected(cursor, i, field[1]):
         return None
     mention = field[0].field
+    if mention.kind in NUMBERS and cursor.is_(i, Adjective) and cursor.is_(field[1], ModelRef):
+        return None  # "lange Flüsse", whose length is called "Länge"
     there = happened(cursor, mention, i, field[1])
     wheres = (Where(field=mention.name, op="not null"),) if there else ()
     relation = cursor.take(i, RelationRef)
@@ -185,6 +191,8 @@ def nothing(cursor: Cursor, draft: Draft, i: int) -> Parsed | None:
     """Words without a condition, and punctuation."""
     if cursor.tokens[i].kind == "mark":
         return Parsed(i + 1)
+    if cursor.is_(i, Preposition) and cursor.is_(cursor.at(i)[1], Not):
+        return Parsed(cursor.at(i)[1])  # "speak neither English nor French"
     alternative = cursor.is_(i, Or) and bool(draft.wheres)
     found = Parsed(
         cursor.at(i)[1],

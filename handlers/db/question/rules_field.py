@@ -8,6 +8,7 @@ from groundhook.handlers.db.question.draft import Draft, Parsed, constraint, neg
 from groundhook.handlers.db.question.meanings import (
     And,
     Between,
+    BetweenAnd,
     But,
     Compare,
     Contains,
@@ -17,6 +18,7 @@ from groundhook.handlers.db.question.meanings import (
     Falls,
     FieldRef,
     Filler,
+    Having,
     Link,
     ModelRef,
     Not,
@@ -26,9 +28,9 @@ from groundhook.handlers.db.question.meanings import (
     Truth,
 )
 from groundhook.handlers.db.question.rules_list import equal_to, postfixed
-from groundhook.handlers.db.question.rules_number import between, compare
+from groundhook.handlers.db.question.rules_number import between, compare, range_on
 from groundhook.handlers.db.question.rules_time import TIMES, compared_date, date_led
-from groundhook.handlers.db.question.rules_value import values
+from groundhook.handlers.db.question.rules_value import prepositioned, values
 from groundhook.handlers.db.question.tokens import phrase_of
 from groundhook.handlers.db.schema import Field
 from groundhook.host.core.types.query_language import Order
@@ -136,10 +138,17 @@ def _alone(
     if (
         negated
         and field.kind == "integer"
+        and not _is_key(cursor, field)
         and not cursor.is_(after, Link, Equals, Compare, Between)
     ):
         return constraint(after, field.name, "=", 0)  # "no renewals"
     return None
+
+
+def _is_key(cursor: Cursor, field: Field) -> bool:
+    schema = cursor.lexicon.schema
+    keys = {schema.key, *(relation.foreign for relation in schema.relations.values())}
+    return field.name in keys or cursor.lexicon.is_kind(field, "year")
 
 
 def happened(cursor: Cursor, field: Field, i: int, end: int) -> bool:
@@ -151,7 +160,11 @@ def happened(cursor: Cursor, field: Field, i: int, end: int) -> bool:
     at = i
     while at > 0 and cursor.is_(at - 1, Filler, Link) and not cursor.is_(at - 1, ModelRef):
         at -= 1
-    return cursor.is_(at - 1, ModelRef) and (cursor.ended(end) or cursor.is_(end, And, Or))
+    return cursor.is_(at - 1, ModelRef) and (
+        cursor.ended(end)
+        or cursor.is_(end, And, Or, Having)
+        or prepositioned(cursor, end) is not None
+    )
 
 
 def lacking(cursor: Cursor, field: Field) -> str | None:
@@ -175,6 +188,9 @@ def _number(cursor: Cursor, field: Field, at: int) -> Parsed | None:
         )
     ):
         return None  # "sick days in 2026"
+    until = cursor.take(amount.end, BetweenAnd)
+    if until and not cursor.is_(amount.end, And) and (upper := cursor.amount(until[1])):
+        return range_on(cursor, field, amount, upper)  # "a runtime of 90 to 120 minutes"
     postfix = postfixed(cursor, amount.end)
     if postfix is None:
         return equal_to(cursor, field, amount)

@@ -17,6 +17,7 @@ from groundhook.handlers.db.question.meanings import (
     Filler,
     Link,
     ModelRef,
+    NumberVerb,
     OrderWord,
     Per,
     RelationRef,
@@ -165,6 +166,8 @@ def grouped(cursor: Cursor, draft: Draft, i: int) -> Parsed | None:
     if not cursor.is_(i, Per, SortBy) or not (requested or clear):
         return None
     at = cursor.at(i)[1]
+    if not requested and cursor.is_(i - 1, NumberVerb):
+        return Parsed(cursor.at(at)[1])  # "cost per night" is the name of a price
     at = at if cursor.is_(at, FieldRef) else cursor.past(at, Filler, most=1)
     names = _grouping(cursor, at)
     if not names:
@@ -190,7 +193,10 @@ def _counted_or_earned(cursor: Cursor, mention: Field | None) -> Aggregate:
 def _grouping(cursor: Cursor, at: int) -> list[str]:
     """Return the groups that the words here name: a field, or related records; empty for other
     words."""
+    keys = {relation.foreign for relation in cursor.lexicon.schema.relations.values()}
     fields = [one.field for one in cursor.all(at, FieldRef) if one.field.kind != "number"]
+    if cursor.is_(at, RelationRef):  # "per hotel" is not the key of the hotel
+        fields = [field for field in fields if field.name not in keys]
     named = [field for field in fields if not field.long and not cursor.many(field)]
     related = [
         one.title

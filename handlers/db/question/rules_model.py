@@ -82,5 +82,8 @@ def related(cursor: Cursor, _: Draft, i: int) -> Parsed | None:
 def corrected(cursor: Cursor, start: int, end: int) -> bool:
     """Return whether a misspelt word was corrected to one that changes nothing: it is searched for
     instead. The name of a model does change something."""
-    wrong = any(cursor.tokens[i].norm != cursor.typed[i].norm for i in range(start, end))
+    root = cursor.lexicon.vocabulary.root
+    wrong = any(
+        root(cursor.tokens[i].norm) != root(cursor.typed[i].norm) for i in range(start, end)
+    )
     return wrong and not cursor.is_(start, ModelRef)

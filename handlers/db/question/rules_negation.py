@@ -187,8 +187,8 @@ def _negated_behind(cursor: Cursor, i: int, end: int) -> tuple[int, int] | None:
     subject = cursor.is_(i - 1, Auxiliary) or cursor.lexicon.vocabulary.file.dates.verbs_behind
     if verb == end or not subject:
         return None
-    known = cursor.is_(verb, Filler)
-    last = cursor.past(verb if known else verb + 1, Filler)
+    known = cursor.is_(verb, Filler, Preposition)
+    last = cursor.past(verb if known else verb + 1, Filler, Preposition)
     if not (known or cursor.unknown(verb)) or not cursor.ended(last):
         return None
     return (last if known else verb, last)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
+from groundhook.handlers.db.question import dates
 from groundhook.handlers.db.question.cursor import NUMBERS, Amount, Cursor
 from groundhook.handlers.db.question.draft import OPPOSITE, Draft, Parsed, constraint
 from groundhook.handlers.db.question.meanings import (
@@ -27,12 +28,16 @@ from groundhook.handlers.db.question.meanings import (
     Superlative,
     Than,
     Unit,
+    ValueRef,
 )
 from groundhook.handlers.db.question.rules_age import COUNTED, aged
 from groundhook.handlers.db.question.rules_list import equal_to, postfixed
 from groundhook.handlers.db.question.rules_time import between_dates, field_before, lasting
 from groundhook.handlers.db.schema import Field
 
+Rate = tuple[
+    Callable[[Field], bool], int
+]  # whether a field is such a rate, and the end of its words
 ABOUT, ROUGHLY = "~", 0.1  # how far from a number "about" reaches
 SAYS_MORE: tuple[type[Meaning], ...] = (
     Compare,
@@ -110,7 +115,7 @@ def amount_led(cursor: Cursor, draft: Draft, i: int) -> Parsed | None:
         field = (
             cursor.field_of_kind(amount.kind or upper.kind) if amount.kind or upper.kind else named
         )
-        return _range(field, amount, upper, upper.end) if field else None
+        return _range(field, *cursor.range_of(amount, upper), upper.end) if field else None
     if (named := cursor.number_named(amount.end)) and (
         not amount.kind or amount.kind == "duration"
     ):
@@ -118,6 +123,8 @@ def amount_led(cursor: Cursor, draft: Draft, i: int) -> Parsed | None:
         more = postfixed(cursor, after)
         op, end = more or ("=", after)
         return constraint(_past_adjective(cursor, end), named.name, op, amount.value)
+    if (year := _of_year(cursor, amount)) is not None:
+        return constraint(amount.end, year.name, "=", amount.value)
     if postfix := postfixed(cursor, amount.end):
         return _with_postfix(cursor, amount, postfix, field_before(cursor, draft, i))
     field = cursor.field_of_kind(amount.kind) if amount.kind in ("money", "rating") else None
@@ -126,6 +133,14 @@ def amount_led(cursor: Cursor, draft: Draft, i: int) -> Parsed | None:
     if amount.kind == "money":
         return equal_to(cursor, field, amount)
     return constraint(amount.end, field.name, ">=", amount.value)
+
+
+def _of_year(cursor: Cursor, amount: Amount) -> Field | None:
+    """ "2019 Ford Focus": return the field of a year before what it describes."""
+    alone = cursor.tokens[amount.end - 1].norm.isdecimal() and not amount.kind
+    year = alone and dates.FIRST_YEAR <= amount.value <= dates.LAST_YEAR
+    describes = cursor.is_(amount.end, ModelRef, ValueRef)
+    return cursor.lexicon.of_kind("year") if year and describes else None
 
 
 def of_age(cursor: Cursor, draft: Draft, i: int) -> Parsed | None:
@@ -139,6 +154,9 @@ def of_age(cursor: Cursor, draft: Draft, i: int) -> Parsed | None:
         at = word[1]
         found = compare(cursor, draft, at, False, own) or between(cursor, draft, at, own)
         amount = cursor.amount(at)
+        until = cursor.take(amount.end, BetweenAnd) if amount else None
+        if found is None and until and cursor.amount(until[1]):  # "im Alter von 30 bis 40"
+            return _between_numbers(cursor, draft, at, own)
         if found is not None or amount is None:
             return found
         op, end = postfixed(cursor, amount.end) or ("=", amount.end)
@@ -234,27 +252,36 @@ def number_field(
     if found is None:
         return None
     rated = _rated(cursor, found[1])
-    field = next(
-        (
-            one
-            for one in [found[0], *cursor.lexicon.numbers_of_kind("money")]
-            if rated and rated[0](one)
-        ),
-        None,
-    )
+    prices = [found[0], *cursor.lexicon.numbers_of_kind("money")]
+    field = next((one for one in prices if rated and _fits(cursor, rated, one)), None)
     return (field, rated[1]) if rated and field is not None else found
 
 
-def _rated(cursor: Cursor, i: int) -> tuple[Callable[[Field], bool], int] | None:
+def _fits(cursor: Cursor, rated: Rate, field: Field) -> bool:
+    """Return whether a field is an amount for that time; salaries are those of a year."""
+    yearly = any(unit.unit == "year" for unit in cursor.all(rated[1] - 1, DateUnit))
+    return rated[0](field) or (yearly and cursor.lexicon.is_kind(field, "earnings"))
+
+
+def _rated(cursor: Cursor, i: int) -> Rate | None:
     """ "a day", "per month": return whether a field is an amount for that time, and the position
     after it."""
     word = i if cursor.is_(i, Per, Single) else None
     unit = cursor.take(cursor.at(i)[1], DateUnit) if word is not None else None
     if unit is None:
-        return None
+        return _rated_by_name(cursor, cursor.at(i)[1]) if word is not None else None
     dates_file = cursor.lexicon.vocabulary.file.dates
     words = {*dates_file.units[unit[0].unit], *dates_file.rates.get(unit[0].unit, ())}
     return (lambda field: cursor.lexicon.mentions(field, words)), unit[1]
+
+
+def _rated_by_name(cursor: Cursor, i: int) -> Rate | None:
+    """ "a night" of a "Price per night": the word is one of the name of a price."""
+    prices = cursor.lexicon.numbers_of_kind("money")
+    word = cursor.tokens[i].norm if i < len(cursor.tokens) else ""
+    if not word or not any(cursor.lexicon.mentions(field, [word]) for field in prices):
+        return None
+    return (lambda field: cursor.lexicon.mentions(field, [word])), i + 1
 
 
 def _number_field(
@@ -274,6 +301,9 @@ def _number_field(
     if amount.kind or kind:
         field = cursor.field_of_kind(amount.kind or kind)
         return (field, end) if field else None
+    for verb in cursor.all(end, NumberVerb):  # "die mehr als 50000 verdienen"
+        if (field := cursor.field_of_kind(verb.kind)) is not None:
+            return field, cursor.at(end)[1]
     if before is not None and before.kind in NUMBERS:
         return before, end
     if cursor.unknown(end) or cursor.is_(end, *COUNTED) or cursor.is_(end, ModelRef):
@@ -297,7 +327,7 @@ def _past_unit(cursor: Cursor, field: Field, i: int) -> int:
     named = any(reference.field.name == field.name for reference in cursor.all(i, FieldRef))
     end = cursor.at(i)[1] if named or cursor.is_(i, Unit) else i
     rated = _rated(cursor, end)
-    return rated[1] if rated and rated[0](field) else end
+    return rated[1] if rated and _fits(cursor, rated, field) else end
 
 
 def _says_more(cursor: Cursor, i: int) -> bool:
@@ -310,6 +340,7 @@ def _between_numbers(cursor: Cursor, draft: Draft, i: int, of: Field | None) -> 
     upper = cursor.amount(until[1]) if until else None
     if lower is None or upper is None:
         return None
+    lower, upper = cursor.range_of(lower, upper)
     found = (
         (of, upper.end)
         if of
@@ -333,6 +364,13 @@ def _between_numbers(cursor: Cursor, draft: Draft, i: int, of: Field | None) -> 
         if found and found[0] and found[0].kind in NUMBERS
         else None
     )
+
+
+def range_on(cursor: Cursor, field: Field, lower: Amount, upper: Amount) -> Parsed:
+    """Return the range of a field that was named before it."""
+    lower, upper = cursor.range_of(lower, upper)
+    lower, upper = (replace(one, value=cursor.in_unit_of(field, one)) for one in (lower, upper))
+    return _range(field, lower, upper, _past_unit(cursor, field, upper.end))
 
 
 def _range(field: Field, one: Amount, other: Amount, end: int) -> Parsed:

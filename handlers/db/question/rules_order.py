@@ -9,6 +9,7 @@ from groundhook.handlers.db.question.cursor import NUMBERS, Cursor
 from groundhook.handlers.db.question.draft import Draft, Parsed
 from groundhook.handlers.db.question.meanings import (
     And,
+    Definite,
     Direction,
     FieldRef,
     Filler,
@@ -137,7 +138,7 @@ def _names_text(cursor: Cursor, i: int) -> bool:
 def _one(cursor: Cursor, i: int) -> bool:
     """Return whether the words here name one record, with words before it that narrow the choice:
     "laptop", "flight"."""
-    stem = cursor.lexicon.vocabulary.stem
+    stem, before = cursor.lexicon.vocabulary.stem, cursor.back(i) - 1
     while i < len(cursor.tokens) and cursor.is_(
         i, ValueRef, ModelRef, OrderWord, Not
     ):  # "unpaid invoice"
@@ -148,7 +149,8 @@ def _one(cursor: Cursor, i: int) -> bool:
             plural = any(
                 phrase_of(value.value)[-1:] != (last,) for value in cursor.all(i, ValueRef)
             )
-            return (cursor.is_(i, ModelRef) or plural) and stem(last) == last
+            the = cursor.is_(before, Definite)
+            return (cursor.is_(i, ModelRef) or plural or the) and stem(last) == last
         i = end
     return False
 
@@ -202,6 +204,8 @@ def _usual(cursor: Cursor, field: Field) -> str:
     "top"."""
     best_first = [cursor.field_of_kind("rating"), cursor.field_of_kind("popularity")]
     top = field.kind in NUMBERS and any(cursor.is_(i, Top) for i in range(len(cursor.tokens)))
+    if cursor.lexicon.is_kind(field, "ahead"):
+        return "asc"
     return "desc" if top or field.kind in ("date", "moment") or field in best_first else "asc"
 
 

@@ -19,6 +19,7 @@ from groundhook.handlers.db.question.meanings import (
     FieldRef,
     Filler,
     Link,
+    MadeVerb,
     ModelRef,
     Month,
     Old,
@@ -63,9 +64,11 @@ def date_led(cursor: Cursor, draft: Draft, i: int, of: Field | None = None) -> P
         of, end = behind[0], cursor.at(end)[1]
     if of is None and earlier is None and of_unknown_verb(cursor, i, end):
         return _of_no_field(i, end)
-    field = of or earlier or _year_field(cursor, end) or cursor.lexicon.day_field
+    field = of or earlier or _year_field(cursor, end) or main_date(cursor, i)
     if field is None:
         return None
+    if span.yearless and field == cursor.lexicon.birth_field:
+        return _of_no_field(i, end)  # "born in May" is about no year
     more = cursor.take(end, DatePostfix) if relation == "during" else None
     if more is not None:
         relation, end = more[0].relation, more[1]
@@ -84,6 +87,11 @@ def compared_date(cursor: Cursor, draft: Draft, i: int, of: Field | None = None)
         return _of_no_field(i, cursor.past(end, Old, Ago, most=1))
     if of is None and born and unit == "year" and not cursor.is_(end, Ago):
         return aged(cursor, Amount(count, "", end), word[0], False)
+    years = cursor.lexicon.of_kind("year") if of is None and unit == "year" else None
+    if years is not None and word[0].kind == "date":  # of a building with a year of construction
+        return constraint(end, years.name, word[0].op, cursor.now.year - count)
+    if of is None and cursor.lexicon.is_kind(field, "ahead"):
+        return None
     old = cursor.is_(end, Old, Ago)
     if word[0].kind != "date" and not old:
         return None
@@ -124,6 +132,13 @@ def _of_no_field(start: int, end: int) -> Parsed:
     """A time that is reported: no field is known to be meant."""
     places = tuple(range(start, end))
     return Parsed(end, unplaced=places, idle=places)
+
+
+def main_date(cursor: Cursor, i: int) -> Field | None:
+    """Return the date of a time that no field is named for; behind a verb such as "placed" the one
+    on which the record was made."""
+    made = cursor.lexicon.made_field if cursor.is_(i - 1, MadeVerb) else None
+    return made or cursor.lexicon.day_field
 
 
 def _year_field(cursor: Cursor, end: int) -> Field | None:
@@ -176,7 +191,11 @@ def _near(cursor: Cursor, draft: Draft, field: Field, span: Span) -> Span:
     year = year_of(cursor, draft, field) if span.yearless else None
     if year is not None:
         return dates.earlier(span, "year", span.start.year - year)
-    return dates.nearest(cursor.now, span) if cursor.lexicon.is_kind(field, "ahead") else span
+    if not cursor.lexicon.is_kind(field, "ahead"):
+        return span
+    if span.weekday and span.end <= cursor.now:
+        return dates.earlier(span, "week", -1)  # "arriving on Friday"
+    return dates.nearest(cursor.now, span)
 
 
 def _tells_time(cursor: Cursor, field: Field) -> bool:
@@ -187,7 +206,7 @@ def _tells_time(cursor: Cursor, field: Field) -> bool:
 
 
 def between_dates(cursor: Cursor, draft: Draft, i: int, of: Field | None) -> Parsed | None:
-    field = of or cursor.lexicon.day_field
+    field = of or main_date(cursor, i - 1)
     if field and field.kind in TIMES and (found := days(cursor, i)):
         if of is None and of_unknown_verb(cursor, i - 1, found[1]):
             return _of_no_field(i - 1, found[1])
@@ -199,6 +218,8 @@ def between_dates(cursor: Cursor, draft: Draft, i: int, of: Field | None) -> Par
         return None
     if of is None and of_unknown_verb(cursor, i - 1, last[1]):
         return _of_no_field(i - 1, last[1])
+    years = of is None and _year_field(cursor, first[1]) and _year_field(cursor, last[1])
+    field = years or field
     start, end = (_near(cursor, draft, field, span[0]) for span in (first, last))
     if start.start > end.start:
         # "from November to February" began a year earlier, "from Friday to Monday" a

@@ -41,6 +41,7 @@ def values(cursor: Cursor, i: int, negated: bool, of: Field | None = None) -> Pa
         end = more[1]
     if any(reference.field.name == chosen.field.name for reference in cursor.all(end, FieldRef)):
         end = cursor.at(end)[1]
+    end = _past_verb(cursor, chosen.field, end)
     either = len(listed) > 1 and any(cursor.is_(at, Or) for at in range(i, end))
     first = _has(cursor, chosen.field, listed, either=either, negated=negated)
     if of is not None or not also:
@@ -58,6 +59,14 @@ def values(cursor: Cursor, i: int, negated: bool, of: Field | None = None) -> Pa
     wheres = tuple(where for one in each for where in one)
     note = f"{typed} was looked for in {names}"
     return Parsed(end, wheres if negated else (Where(any_of=wheres),), notes=(note,))
+
+
+def _past_verb(cursor: Cursor, field: Field, i: int) -> int:
+    """ "English speaking", "die Englisch sprechen": the position after a verb of the field."""
+    verbs = [] if cursor.is_(i, Filler) else cursor.all(i, Preposition)
+    of_field = any(field in cursor.lexicon.texts_of_kind(verb.kind) for verb in verbs)
+    end = cursor.at(i)[1]
+    return end if of_field and (cursor.ended(end) or cursor.is_(end, ModelRef)) else i
 
 
 def _has(

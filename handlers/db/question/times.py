@@ -20,6 +20,7 @@ from groundhook.handlers.db.question.meanings import (
     DateUnit,
     DateUnitName,
     DayWord,
+    Decade,
     Definite,
     FieldRef,
     Filler,
@@ -32,6 +33,7 @@ from groundhook.handlers.db.question.meanings import (
     Single,
     Unit,
     Weekday,
+    Weekend,
 )
 from groundhook.handlers.db.schema import Field
 
@@ -81,7 +83,8 @@ def span(cursor: Cursor, i: int, *, announced: bool, year: bool) -> tuple[Span, 
     if word := cursor.take(i, DayWord):
         return dates.day(dates.shifted(now, "day", word[0].days)), word[1]
     found = (
-        _period(cursor, i)
+        _weekend(cursor, i)
+        or _period(cursor, i)
         or _period_behind(cursor, i)
         or _ago(cursor, i)
         or _quarter(cursor, i)
@@ -91,11 +94,24 @@ def span(cursor: Cursor, i: int, *, announced: bool, year: bool) -> tuple[Span, 
     if found is not None:
         return found
     if announced and not cursor.is_(i - 1, Single) and (weekday := cursor.take(i, Weekday)):
-        return dates.weekday(now, weekday[0].number, before_today=False), weekday[1]
-    number = _year(cursor, i) if year or _decade(cursor, i) else None
-    if number and _decade(cursor, i):
-        return dates.years(now, number, 10), i + 2
+        latest = dates.weekday(now, weekday[0].number, before_today=False)
+        return replace(latest, weekday=True), weekday[1]
+    number = _year(cursor, i) if year else None
+    if (decade := _decade_of(cursor, i)) is not None:
+        return dates.years(now, decade[0], 10), decade[1]
     return (dates.year(now, number), i + 1) if number else None
+
+
+def _decade_of(cursor: Cursor, i: int) -> tuple[int, int] | None:
+    """ "1990s", "90s", "nineties": return the first year and the position after it."""
+    if word := cursor.take(i, Decade):
+        return word[0].year, word[1]
+    if not _decade(cursor, i):
+        return None
+    number = int(cursor.tokens[i].number)
+    if number < 100:
+        number += 1900 if number > cursor.now.year % 100 else 2000
+    return (number, i + 2) if dates.FIRST_YEAR <= number <= dates.LAST_YEAR else None
 
 
 def _decade(cursor: Cursor, i: int) -> bool:
@@ -120,6 +136,16 @@ def _year(cursor: Cursor, i: int) -> int | None:
         return None
     number = int(cursor.tokens[i].norm)
     return number if dates.FIRST_YEAR <= number <= dates.LAST_YEAR else None
+
+
+def _weekend(cursor: Cursor, i: int) -> tuple[Span, int] | None:
+    """ "this weekend", "last weekend", "next weekend", "the weekend"."""
+    which = {period.which for period in cursor.all(i, Period)}
+    weekend = cursor.take(cursor.at(i)[1] if which else i, Weekend)
+    if weekend is None:
+        return None
+    weeks = 1 if "next" in which else -1 if which and "this" not in which else 0
+    return dates.weekend(cursor.now, weeks), weekend[1]
 
 
 def _period(cursor: Cursor, i: int) -> tuple[Span, int] | None:

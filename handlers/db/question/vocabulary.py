@@ -33,6 +33,7 @@ from groundhook.handlers.db.question.meanings import (
     DateRelation,
     DateUnit,
     DayWord,
+    Decade,
     Definite,
     Different,
     Direction,
@@ -48,6 +49,8 @@ from groundhook.handlers.db.question.meanings import (
     LeadIn,
     Length,
     Link,
+    LinkingVerb,
+    MadeVerb,
     Meaning,
     Measure,
     Month,
@@ -76,6 +79,7 @@ from groundhook.handlers.db.question.meanings import (
     Truth,
     Unit,
     Weekday,
+    Weekend,
 )
 from groundhook.handlers.db.question.tokens import phrase_of
 from groundhook.host.core.errors import ConfigError, SourceNotConfigured, suggestion
@@ -94,8 +98,7 @@ class Vocabulary:
     phrases: Mapping[Phrase, tuple[Meaning, ...]]
     function_words: frozenset[str]
     adjectives: frozenset[str]
-    single: frozenset[str]
-    letters: frozenset[str]
+    spoken: frozenset[str]
     kinds: Mapping[str, Words]
     persons: frozenset[str]
 
@@ -143,6 +146,8 @@ def languages() -> tuple[str, ...]:
 def alphabet(language: str) -> frozenset[str]:
     """Return the letters of a language with an alphabet of its own, without reading the rest of its
     file."""
+    if language not in languages():
+        return frozenset()
     text = (FOLDER / f"{language}.yml").read_text(encoding="utf-8")
     letters = re.search(r"^letters: *(\S+)", text, re.MULTILINE)
     return frozenset(letters[1].strip("\"'")) if letters else frozenset()
@@ -177,7 +182,7 @@ def made(language: str, raw: Mapping[str, Any]) -> Vocabulary:
         for phrase in group
         for word in phrase_of(phrase)
     }
-    single = frozenset(key[0] for key in phrases if len(key) == 1 and len(key[0]) > 1)
+    spoken = frozenset(word for key in phrases for word in key if len(word) > 1)
     made_of = {key: tuple(value) for key, value in phrases.items()}
     kinds = {
         kind: tuple(" ".join(phrase_of(word)) for word in words)
@@ -190,8 +195,7 @@ def made(language: str, raw: Mapping[str, Any]) -> Vocabulary:
         made_of,
         frozenset(function),
         frozenset(word for phrase in file.adjectives.values() for word in phrase),
-        single,
-        frozenset(file.letters),
+        spoken,
         kinds,
         persons,
     )
@@ -260,6 +264,8 @@ def _entries(
     yield file.requests, Request()
     yield file.question_words, QuestionWord()
     yield file.lead_ins, LeadIn()
+    yield file.made_verbs, MadeVerb()
+    yield file.linking_verbs, LinkingVerb()
     yield file.auxiliaries, Auxiliary()
     yield from ((words, NumberVerb(kind)) for kind, words in file.number_verbs.items())
 
@@ -286,6 +292,8 @@ def _dates(dates: DateWords) -> Iterator[tuple[Iterable[str], Meaning]]:
     yield dates.yesterday, DayWord(-1)
     yield dates.tomorrow, DayWord(1)
     yield from ((words, DateUnit(unit)) for unit, words in dates.units.items())
+    yield dates.weekend, Weekend()
+    yield from ((words, Decade(year)) for year, words in dates.decade_words.items())
     for unit, lengths in dates.lengths.items():
         yield from ((words, Length(unit, count)) for count, words in lengths.items())
     for number, words in enumerate(dates.months, 1):
