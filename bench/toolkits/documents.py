@@ -47,7 +47,7 @@ async def measure(_: Path | None) -> None:
     words = [_by_words(case["question"], lines) for case in cases]
     for aside, about in ((False, ""), (True, " kept aside")):
         some = [place for place, case in enumerate(cases) if case["aside"] is aside]
-        asked = [cases[place] for place in some]
+        chosen = [cases[place] for place in some]
         by_tool, by_words = ([each[place] for place in some] for each in (found, words))
         for most, name in (
             (1, "first"),
@@ -55,10 +55,10 @@ async def measure(_: Path | None) -> None:
             (CHOSEN, f"in the first {CHOSEN}"),
         ):
             figure(
-                f"right document {name}, of {len(asked)} questions{about}",
-                _hits(asked, by_tool, most),
+                f"right document {name}, of {len(chosen)} questions{about}",
+                _hits(chosen, by_tool, most),
                 "",
-                _hits(asked, by_words, most),
+                _hits(chosen, by_words, most),
                 "words alone",
             )
     figure("300 summaries, built-in, embedded before, p50", own * 1000, "ms")

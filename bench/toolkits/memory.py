@@ -36,12 +36,12 @@ async def measure(_: Path | None) -> None:
             found = [await _previews(host, case) for case in cases]
             batch, single = await _reads(host)
     for aside, about in ((False, ""), (True, " kept aside")):
-        asked = [
+        answered = [
             (case, ids) for case, ids in zip(cases, found, strict=True) if case["aside"] is aside
         ]
         for most, place in ((1, "first"), (3, "in the first three")):
-            right = sum(case["id"] in ids[:most] for case, ids in asked)
-            figure(f"right preview {place}, of {len(asked)} questions{about}", right, "")
+            right = sum(case["id"] in ids[:most] for case, ids in answered)
+            figure(f"right preview {place}, of {len(answered)} questions{about}", right, "")
     figure("batch_fetch of 100 references, p50", batch, "ms", single * 100, "100 × fetch")
 
 

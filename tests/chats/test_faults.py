@@ -1,5 +1,5 @@
-"""What happens to a chat when its process is killed, its disk is full, or its file is locked: what
-was asked and said is kept, and no turn runs for ever. `--kills N` kills N times."""
+"""Chats whose process is killed, whose disk is full, or whose file is locked: questions and answers
+are kept, and no turn runs for ever. `--kills N` kills N times."""
 
 from __future__ import annotations
 

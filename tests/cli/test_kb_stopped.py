@@ -49,13 +49,13 @@ def shop(shop: Path, service: Loopback) -> Path:
 
 @pytest.fixture(params=[signal.SIGINT, signal.SIGKILL], ids=["Ctrl-C", "kill -9"])
 def stopped(request: pytest.FixtureRequest, shop: Path, service: Loopback) -> Stop:
-    """Starts an add and stops it when the service was asked for more than it answers; the texts of
+    """Starts an add and stops it when the service gets more requests than it answers; the texts of
     each answered call."""
 
     def stop(answers: int) -> list[list[str]]:
         reached = threading.Event()
 
-        def hang(_asked: Received) -> Fixed:
+        def hang(_: Received) -> Fixed:
             reached.set()
             return Hang()
 

@@ -12,7 +12,7 @@ import pytest
 
 from tests.cli.conftest import COMMAND, ENVIRONMENT, Groundhook, Ran
 
-# Root may read what nobody may; without these capabilities it is asked like everybody else.
+# Root may read all files; without these capabilities permissions apply to it too.
 PLAIN = [
     "setpriv",
     "--bounding-set=-dac_override,-dac_read_search",

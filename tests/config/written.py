@@ -1,5 +1,5 @@
-"""Random documents written out with random comments, spaces and line ends, and where each key and
-value then stands."""
+"""Random documents written out with random comments, spaces and line ends, and the place of each
+key and value in them."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""No query sees a row that its identity may not see: whatever is asked, the answer is the one of a
-database in which the rows of everybody else do not exist. Random queries, with groups of
+"""No query sees a row that its identity may not see: every answer is that of a database in which the
+rows of all others do not exist. Random queries, with groups of
 alternatives, relations and figures, on every engine."""
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""Engines, packages written into a temporary folder, and the services of a turn that remember what
-they were asked."""
+"""Engines, packages written into a temporary folder, and the services of a turn, which record
+their calls."""
 
 from __future__ import annotations
 

@@ -18,8 +18,7 @@ from tests.hooks.conftest import Hooks, Services
 
 @dataclass
 class Servers:
-    """Answers with what it was asked; the server "gone" cannot be reached, and "slow" never
-    answers."""
+    """Answers with the request; the server "gone" cannot be reached, and "slow" never answers."""
 
     requests: list[tuple[str, str, Mapping[str, Any]]] = field(default_factory=list)
     calls: list[tuple[str, list[ToolAsk]]] = field(default_factory=list)

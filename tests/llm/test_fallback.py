@@ -1,4 +1,4 @@
-"""Several connectors: the next is asked when one cannot answer at all, never after a first word;
+"""Several connectors: the next one is called if one cannot answer at all, never after a first word;
 names are checked first."""
 
 from __future__ import annotations

@@ -41,7 +41,7 @@ def openai_answer(received: Received) -> Reply:
 
 
 def voyage_answer(received: Received) -> Reply:
-    """As Voyage's, in base64 where it is asked for, which its client does."""
+    """Return vectors as Voyage does, in base64 on request, which its client sends."""
     body = received.json
     rows = _voyage_rows(body["input"], body)
     return Json(

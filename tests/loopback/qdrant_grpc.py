@@ -1,8 +1,8 @@
-"""The other door of the loopback Qdrant server: its gRPC calls, as far as Groundhook makes them.
+"""The gRPC calls of the loopback Qdrant server, as far as Groundhook makes them.
 
-Each call is answered as the REST call that says the same, by the same `answer`: what is scripted to
-fail fails here too, with the code that Qdrant uses for it, and `asked` lists it by the REST path.
-Needs the key as the other door does, except for the question whether it is there.
+Each call is answered like the REST call of the same meaning, by the same `answer`: a scripted
+failure applies here too, with the code that Qdrant uses for it, and the requests list the call by
+its REST path. Calls need the key as over REST, except for the health check.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 `with serving() as server:` runs it on a thread of its own, so that async tests, sync tests and
 child processes can all talk to it. Script what it answers with `server.on("/search", Json({...}))`:
 replies to a path are given in order and the last one stays. `server.requests` holds the requests;
-`asked.left` is set once the client has closed its connection.
+`left` of a request is set once the client has closed its connection.
 """
 
 from __future__ import annotations

@@ -90,8 +90,8 @@ async def test_a_server_that_does_a_step_must_be_recorded(run_tests: RunTests) -
 
 RERANKER = """
     function Next(ctx, payload) {
-      const asked = JSON.parse(payload.messages[payload.messages.length - 1].content);
-      return { data: { order: asked.items.map((item) => item.citation_id).reverse() } };
+      const request = JSON.parse(payload.messages[payload.messages.length - 1].content);
+      return { data: { order: request.items.map((item) => item.citation_id).reverse() } };
     }
     """
 RERANKED = """

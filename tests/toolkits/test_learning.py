@@ -209,8 +209,8 @@ async def test_a_model_puts_the_intent_into_the_languages_of_the_sections(
         outcome, queries = await queries_of(host, "supply and demand")
     assert queries == ["supply and demand", "היצע וביקוש מחיר שיווי המשקל"]
     assert ids(outcome)[0] == "eco-1"
-    asked = json.loads(server.requests[0].json["messages"][-1]["content"])
-    assert asked["languages"] == ["he"]
+    sent = json.loads(server.requests[0].json["messages"][-1]["content"])
+    assert sent["languages"] == ["he"]
 
 
 async def test_a_wrong_translation_leaves_the_section_of_a_clear_intent_among_the_first(

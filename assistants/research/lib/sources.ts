@@ -14,7 +14,7 @@ export function choose(query: string): SearchRequest[] {
   return requests;
 }
 
-/** The questions that one message asks; tables are asked only what is meant for them, since a word that they lack finds nothing. */
+/** The questions of one message. Tables get only the questions for them: with a word that they lack they find nothing. */
 function clauses(query: string): string[] {
   return query.split(/[?!;.]\s+|,?\s+and\s+(?=(?:how|what|when|where|which|who|why)\s)/i);
 }

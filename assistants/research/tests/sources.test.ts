@@ -3,7 +3,7 @@ import { choose } from "../lib/sources";
 const NEWS = [{ title: "Search engines in March", url: "https://example.org/march", content: "Engines were merged in March." }];
 const PAGES = [{ title: "Turns", document_id: "turns.md", content: "Duplicates keep the version with the highest priority." }];
 
-describe("which sources are asked", () => {
+describe("which sources are searched", () => {
   test("documents always", () => {
     expect(choose("What is a hook?").map((request) => request.type)).toEqual(["kb"]);
   });

@@ -28,8 +28,7 @@ SPEC = EmbeddingSpec(provider="words", dimensions=64)
 
 
 class Words:
-    """The hash embedding as if it were a model that is worth caching; remembers what it was asked
-    for."""
+    """The hash embedding as a model that is worth caching; it records the texts that it embeds."""
 
     provider, model, dimensions = "words", "words", 64
 
