@@ -1,5 +1,5 @@
-"""Measure whether a follow-up finds the passage that answers it, and whether a question that
-stands alone is left alone, by the built-in rules (`host.turn.follow_up`).
+"""Measure whether a follow-up finds the passage that answers it, and whether a self-contained
+question is not changed, by the built-in rules (`host.turn.follow_up`).
 
     python -m bench.conversations [--show]
 
