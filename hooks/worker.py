@@ -30,7 +30,16 @@ from groundhook.hooks.compiler import Compiler
 from groundhook.hooks.engine import Outcome
 from groundhook.hooks.run import HookRun, Prelude
 from groundhook.host.core.errors import HookCrashed, HostError
-from groundhook.host.core.workers import ANSWER, HEADER, POST, REFUSAL, describe, pack, unpack
+from groundhook.host.core.workers import (
+    ANSWER,
+    HEADER,
+    POST,
+    REFUSAL,
+    describe,
+    link_of_child,
+    pack,
+    unpack,
+)
 
 
 class Worker:
@@ -216,9 +225,10 @@ def main() -> None:
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     # Ctrl-C reaches the whole process group; the host decides what ends.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    link = link_of_child(sys.argv[1])
     _silence_v8()
     engine.load()  # now, so that the first isolate does not wait for it
-    Worker(socket.socket(fileno=int(sys.argv[1]))).serve()
+    Worker(link).serve()
     os._exit(0)  # a script that V8 cannot interrupt must not keep the process
 
 

@@ -21,7 +21,15 @@ from groundhook.handlers.web.extract import extract_page, warm
 from groundhook.handlers.web.passages import best_passage
 from groundhook.host.core.errors import HostError, IngestError
 from groundhook.host.core.extras import extra
-from groundhook.host.core.workers import ANSWER, HEADER, REFUSAL, describe, pack, unpack
+from groundhook.host.core.workers import (
+    ANSWER,
+    HEADER,
+    REFUSAL,
+    describe,
+    link_of_child,
+    pack,
+    unpack,
+)
 
 MEMORY = 2 * 1024**3  # bytes of address space; a page that needs more fails
 
@@ -63,5 +71,5 @@ def serve(channel: socket.socket) -> None:
 
 if __name__ == "__main__":
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
-    with socket.socket(fileno=int(sys.argv[1])) as link:
+    with link_of_child(sys.argv[1]) as link:
         serve(link)

@@ -20,6 +20,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, cast
 
 import msgpack
@@ -211,6 +212,21 @@ async def start_child(
         ours.close()
         raise
     return Child(process, link)
+
+
+def link_of_child(descriptor: str) -> socket.socket:
+    """Return a child's end of the socket pair, given its argument FD, and close every other
+    descriptor but the standard streams.
+
+    uvloop starts processes without closing what they inherit, and servers make the sockets on which
+    they listen inheritable.
+    """
+    link = int(descriptor)
+    for other in [int(file.name) for file in Path("/dev/fd").iterdir()]:
+        if other > 2 and other != link:
+            with suppress(OSError):  # the descriptor by which the list was read
+                os.close(other)
+    return socket.socket(fileno=link)
 
 
 def describe(error: HostError) -> dict[str, Any]:

@@ -47,5 +47,5 @@ async def test_a_missing_file_of_the_folder_is_named_without_its_path(tmp_path: 
 
 async def test_a_model_that_gives_no_relevance_is_refused(tmp_path: Path) -> None:
     cross_encoder(tmp_path / "tiny", values=3)
-    with pytest.raises(RerankError, match="no cross-encoder"):
+    with pytest.raises(RerankError, match="not a cross-encoder"):
         await ranked(tmp_path)
