@@ -31,6 +31,7 @@ from tests.server.conftest import (
     settings,
     sse,
     started,
+    until_limited,
     write,
 )
 
@@ -215,14 +216,13 @@ def test_a_clock_that_is_set_back_locks_nobody_out(
         chat = new_chat(client)
         for _ in range(2):
             assert client.post("/api/turns", json=ask, headers=JSON).status_code == 200
-        assert client.post("/api/turns", json=ask, headers=JSON).status_code == 429
+        until_limited(lambda: client.post("/api/turns", json=ask, headers=JSON))
         real = time.time
         monkeypatch.setattr(time, "time", lambda: real() - 7200)
         answer = client.post(f"/api/chats/{chat}/turns", json={"text": "?"}, headers=JSON)
         assert answer.status_code == 200
         assert client.post("/api/turns", json=ask, headers=JSON).status_code == 200
-        late = client.post("/api/turns", json=ask, headers=JSON)
-        assert late.status_code == 429
+        late = until_limited(lambda: client.post("/api/turns", json=ask, headers=JSON))
         assert int(late.headers["retry-after"]) <= 61
 
 

@@ -231,13 +231,14 @@ def store(request: pytest.FixtureRequest) -> Iterator[dict[str, str]]:
         yield settings
 
 
-@pytest.fixture(scope="session", params=["one process", "two and postgresql"])
-def served(request: pytest.FixtureRequest, filled: Path) -> Iterator[Served]:
-    """One server for all tests that change nothing of it."""
-    if request.param == "one process":
-        with serving(filled) as server:
-            yield server
-        return
+@pytest.fixture(scope="session")
+def one_process(filled: Path) -> Iterator[Served]:
+    with serving(filled) as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def two_on_postgresql(request: pytest.FixtureRequest, filled: Path) -> Iterator[Served]:
     with store_of("postgresql", request) as store:
         app = shutil.copytree(filled, filled.parent / "shared")
         local = {"name": "local", "key": LOCAL, "user": "local", "scopes": list(ALL_SCOPES)}
@@ -246,6 +247,13 @@ def served(request: pytest.FixtureRequest, filled: Path) -> Iterator[Served]:
         write(app, {"agent/agent.yml": json.dumps(written)})
         with two_processes(app) as server:
             yield server
+
+
+@pytest.fixture(params=["one_process", "two_on_postgresql"])
+def served(request: pytest.FixtureRequest) -> Served:
+    """One server for all tests that change nothing of it."""
+    found: Served = request.getfixturevalue(request.param)
+    return found
 
 
 @pytest.fixture
@@ -269,6 +277,12 @@ def end_leases(app: Path, store: dict[str, str]) -> None:
         rows.writing() as sql,
     ):
         sql.change("update turns set lease_until = 1 where state = 'running'")
+
+
+def until_limited(send: Callable[[], httpx.Response]) -> httpx.Response:
+    """The first answer that is 429: a request more may pass where a minute of the counter ends."""
+    answers = (send() for _ in range(4))
+    return next(answer for answer in answers if answer.status_code == 429)
 
 
 def lines(answer: httpx.Response) -> list[dict[str, Any]]:
