@@ -41,6 +41,9 @@ _NOT_OFFERED = re.compile(
 )
 
 LONGEST_LINE = 1000  # characters
+MOST_WRONG = 5  # wrong values that one error lists
+
+Steps = tuple[str | int, ...]  # from a value to one inside
 
 MEANING = {
     "cpu_ms": "computed for more than {value} ms",
@@ -216,20 +219,28 @@ def _first_line(message: str) -> str:
 def wrong_return(
     hook: str, raw: Any, model: type[BaseModel], error: ValidationError, program: Program
 ) -> HookReturnInvalid:
-    """Return the error of a return value that has a wrong type somewhere."""
-    found = [(_path_through(path, raw), message) for path, message in problems(error)]
-    path, message = max(found, key=lambda entry: len(entry[0]))
-    known = ", ".join(model.model_fields) if not path else ""
-    where = (
-        f"what {hook} returned is wrong at {dotted(path)}"
-        if path
-        else f"what {hook} returned is wrong"
-    )
+    """Return the error of a return value that has wrong types, with each of their paths."""
+    wrong = _by_path([(_path_through(path, raw), message) for path, message in problems(error)])
+    shown = [f" at {dotted(path)}: {why}" if path else f": {why}" for path, why in wrong.items()]
+    more = len(shown) - MOST_WRONG
     return HookReturnInvalid(
-        f"{where}: {message}",
+        f"what {hook} returned is wrong{';'.join(shown[:MOST_WRONG])}"
+        + (f"; and {more} more" if more > 0 else ""),
         place=Place(program.modules[0].file),
-        hint=f"known: {known}" if known else "",
+        hint=f"known: {', '.join(model.model_fields)}" if () in wrong else "",
     )
+
+
+def _by_path(found: Sequence[tuple[Steps, str]]) -> dict[Steps, str]:
+    """Return the problems by path. Of the members of a union, which each have a problem, the one
+    whose problem is deepest was meant; those with the same path are alternatives."""
+    above = {path[:length] for path, _ in found for length in range(len(path))}
+    wrong: dict[Steps, str] = {}
+    for path, message in found:
+        if path not in above:
+            also = f"{wrong[path]}, or {message.removeprefix('should ')}" if path in wrong else ""
+            wrong[path] = also or message
+    return wrong
 
 
 def mapped(text: str, program: Program) -> str:
@@ -259,7 +270,7 @@ def frames_of(stack: str, program: Program) -> list[tuple[str, Place]]:
     return frames
 
 
-def _path_through(path: tuple[str | int, ...], raw: Any) -> tuple[str | int, ...]:
+def _path_through(path: Steps, raw: Any) -> Steps:
     """Return the steps of a validator's path that lead through `raw`, without the names of union
     members that the validator adds."""
     steps: list[str | int] = []

@@ -105,6 +105,14 @@ async def test_numbers_that_json_lacks_arrive_as_null(hooks: Hooks) -> None:
         ("{ search: { search_types: ['web', 'cd'] } }", "search.search_types[1]"),
         ("{ citation: { format: 1 } }", "citation.format"),
         ("{ delegate: { messages: [] } }", "delegate.agent_id"),
+        ("{ search: 'yes' }", "search"),
+        ("{ search: 1 }", "search"),
+        ("{ search: { need_search: 'no' } }", "search.need_search"),
+        ("{ citation: { autoInjectPrompt: 'no' } }", "citation.autoInjectPrompt"),
+        ("{ disable_global_prompts: 'no' }", "disable_global_prompts"),
+        ("{ temperature: '0.5' }", "temperature"),
+        ("{ max_tokens: '5' }", "max_tokens"),
+        ("{ max_tokens: true }", "max_tokens"),
     ],
 )
 async def test_a_wrong_type_is_named_with_its_path_and_file(
@@ -114,6 +122,23 @@ async def test_a_wrong_type_is_named_with_its_path_and_file(
         await hooks.create(f"function Create() {{ return {returned}; }}")
     assert f"at {path}: " in caught.value.message
     assert str(caught.value).startswith("assistants/x/index.ts: what Create returned is wrong")
+
+
+async def test_all_wrong_types_are_in_one_error(hooks: Hooks) -> None:
+    returned = "{ search: 3, messages: 'x', uses: { web: 1 }, theme: 'dark' }"
+    with pytest.raises(HookReturnInvalid) as caught:
+        await hooks.create(f"function Create() {{ return {returned}; }}")
+    assert caught.value.message == (
+        "what Create returned is wrong at messages: should be a list;"
+        " at search: should be true or false, or be an object; at uses.web: should be text"
+    )
+
+
+async def test_very_many_wrong_types_are_counted(hooks: Hooks) -> None:
+    with pytest.raises(
+        HookReturnInvalid, match=r"wrong at uses\.0: .*; at uses\.4: .*; and 95 more"
+    ):
+        await hooks.create("const Create = () => ({ uses: { ...Array(100).fill(1) } });")
 
 
 @pytest.mark.parametrize(

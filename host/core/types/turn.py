@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import AliasChoices, BeforeValidator, ConfigDict, Field
+from pydantic import AliasChoices, BeforeValidator, ConfigDict, Field, StrictBool
 
 from groundhook.host.core.types.base import FEW, Few, Value
 from groundhook.host.core.types.search import SearchType
@@ -124,7 +124,7 @@ class TurnOptions(Value):
 class SearchChoice(Value):
     """Create's `search` in its long form: whether to search automatically, and which types."""
 
-    need_search: bool = True
+    need_search: StrictBool = True
     search_types: Few[tuple[SearchType, ...]] | None = Field(
         default=None, validation_alias=AliasChoices("search_types", "types", "searchTypes")
     )
@@ -134,7 +134,7 @@ class CitationOverride(Value):
     """Create's `citation`: values for this turn in place of the configuration."""
 
     format: str | None = None
-    auto_inject_prompt: bool | None = Field(
+    auto_inject_prompt: StrictBool | None = Field(
         default=None, validation_alias=AliasChoices("auto_inject_prompt", "autoInjectPrompt")
     )
     custom_prompt: str | None = Field(
@@ -151,17 +151,18 @@ class Delegation(Value):
 
 
 class CreateReturn(Value):
-    """The result of a Create hook."""
+    """The result of a Create hook. Text is no number and no choice here: `"no"` would be true for
+    JavaScript, and false for the host."""
 
     messages: Few[tuple[Message, ...]] | None = None
-    search: bool | SearchChoice | None = None
+    search: StrictBool | SearchChoice | None = None
     citation: CitationOverride | None = None
-    temperature: float | None = Field(default=None, ge=0, le=2)
-    max_tokens: int | None = Field(default=None, ge=0)
-    max_completion_tokens: int | None = Field(default=None, ge=0)
+    temperature: float | None = Field(default=None, ge=0, le=2, strict=True)
+    max_tokens: int | None = Field(default=None, ge=0, strict=True)
+    max_completion_tokens: int | None = Field(default=None, ge=0, strict=True)
     connector: ConnectorNames | None = None
     prompt_preset: str | None = None
-    disable_global_prompts: bool | None = None
+    disable_global_prompts: StrictBool | None = None
     mcp_servers: list[Any] | None = None
     tools: list[Any] | None = None
     uses: Annotated[dict[str, str], FEW] | None = None
