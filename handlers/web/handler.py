@@ -92,15 +92,20 @@ class WebHandler:
 
     def configured(self, settings: WebSettings, uses: str = "builtin") -> bool:
         """Return whether a search has a provider under these settings and this `uses.web`."""
+        return self.problem(settings, uses) is None
+
+    def problem(self, settings: WebSettings, uses: str = "builtin") -> HostError | None:
+        """Return why a search has no provider under these settings and this `uses.web`; None if it
+        has one."""
         if uses != "builtin" or (
             settings.provider != "auto" and settings.provider not in self._providers
         ):
-            return True
+            return None
         try:
             self._provider_access(settings)
-        except HostError:
-            return False
-        return True
+        except HostError as exc:
+            return exc
+        return None
 
     def _provider_access(self, settings: WebSettings) -> tuple[str, WebAccess]:
         """Return the provider's name and access under these settings. The last result is kept,

@@ -65,6 +65,8 @@ _SPECS: dict[str, type[Value]] = {
     "apis": ApiSpec,
 }
 
+_ANY_PROVIDER = "set the key of a provider, such as TAVILY_API_KEY; docs/web-search.md has all"
+
 
 def check(
     app: App,
@@ -74,13 +76,13 @@ def check(
     rerankers: Collection[str] = (),
     collection: Callable[[CollectionSpec], tuple[Path, HostError] | None] = lambda _: None,
     toolkits: ToolkitOf | None = None,
-    web_configured: Callable[[Settings], bool] = lambda _: True,
+    web_problem: Callable[[Settings], HostError | None] = lambda _: None,
 ) -> list[Problem]:
     """Return the problems found, each once, in the order of reading. With an assistant: those of
     the app's own files and of that assistant. `providers` are the names of web search providers
     (empty: they are not checked), `rerankers` those of rerankers; `collection` returns a further
     problem with a collection, and its path in the file. `toolkits` makes a toolkit (None: they are
-    not checked); `web_configured` returns whether a web search has a provider. Raises
+    not checked); `web_problem` returns why a web search has no provider. Raises
     UnknownName."""
     if assistant_id and assistant_id not in app.packages:
         raise UnknownName("assistant", assistant_id, app.packages)
@@ -91,7 +93,7 @@ def check(
         frozenset(rerankers),
         collection,
         toolkits,
-        web_configured,
+        web_problem,
     )
     checking.run()
     return list(dict.fromkeys(checking.found))
@@ -105,7 +107,7 @@ class _Check:
     rerankers: frozenset[str]
     collection: Callable[[CollectionSpec], tuple[Path, HostError] | None]
     toolkits: ToolkitOf | None
-    web_configured: Callable[[Settings], bool]
+    web_problem: Callable[[Settings], HostError | None]
     found: list[Problem] = field(default_factory=list)
 
     def run(self) -> None:
@@ -169,15 +171,18 @@ class _Check:
         runs."""
         settings = resolved.settings
         searched = settings.search.web.enabled and settings.uses.search != DISABLED
-        if searched and not self.web_configured(settings):
-            self.found.append(
-                Problem(
-                    "warning",
-                    "'search.web' is on, and no web search provider is configured",
-                    resolved.place("search", "web", "enabled"),
-                    "set the key of a provider, such as TAVILY_API_KEY; docs/web-search.md has all",
-                )
+        problem = self.web_problem(settings) if searched else None
+        if problem is None:
+            return
+        named = settings.search.web.provider != "auto"
+        self.found.append(
+            Problem(
+                "warning",
+                f"'search.web' is on, and {problem.message}",
+                resolved.place("search", "web", "enabled"),
+                problem.hint if named else _ANY_PROVIDER,
             )
+        )
 
     def _texts(self, package: Package) -> None:
         for name in package.presets:

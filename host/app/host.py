@@ -365,7 +365,7 @@ class Host:
             providers=self.plugins.web_providers.names(),
             rerankers=self.plugins.rerankers.names(),
             collection=self.kb.wrong,
-            web_configured=self.runtime.web_configured,
+            web_problem=self.sources.web_problem,
             toolkits=self.runtime.toolkits,
         )
         ids = [assistant] if assistant else sorted(self.app.packages)

@@ -14,7 +14,7 @@ import anyio.to_thread
 from groundhook.host.app.parts import SOURCE, cannot_be_made, following, made
 from groundhook.host.app.plugins import PluginContext, Source
 from groundhook.host.config.packages import App
-from groundhook.host.core.errors import NotPermitted, SourceError
+from groundhook.host.core.errors import HostError, NotPermitted, SourceError, SourceNotConfigured
 from groundhook.host.core.ports import (
     Documents,
     FollowsDeclarations,
@@ -106,6 +106,17 @@ class Sources:
             if (configured := getattr(source, "configured", None)) is not None
             else True
             for source in self._all("web")
+        )
+
+    def web_problem(self, settings: Settings) -> HostError | None:
+        """Return why a web search has no provider under these settings; None if it has one."""
+        if self.web_configured(settings):
+            return None
+        asked = [getattr(source, "problem", None) for source in self._all("web")]
+        problems = [ask(settings.search.web, settings.uses.web) for ask in asked if ask is not None]
+        return next(
+            (problem for problem in problems if problem is not None),
+            SourceNotConfigured("no web search provider is configured"),
         )
 
     async def fetch_document(self, collection: str, document_id: str, scope: Scope, /) -> Found:

@@ -340,3 +340,16 @@ async def test_the_modules_of_a_source_are_imported_beside_the_event_loop(
                 found.error
             )
     assert importlib.import_module("heavy_source").BESIDE
+
+
+async def test_a_check_names_the_variable_of_a_plug_ins_web_provider(
+    make_app: MakeApp, examples: list[Plugin]
+) -> None:
+    package = json.dumps({"search": {"web": {"provider": "pages"}}})
+    app = make_app({"assistants/a/package.yao": package})
+    async with open_host(app, environment={}, plugins=examples) as host:
+        (problem,) = await host.check()
+        found = await host.search({"type": "web", "query": "pears"}, assistant="a")
+    assert problem.message == ("'search.web' is on, and the web search provider 'pages' has no key")
+    assert problem.hint == "set the environment variable PAGES_API_KEY"
+    assert problem.hint in str(found.error)
