@@ -14,7 +14,7 @@ from groundhook.host.llm.passages import Quote, near
 MOST_ROWS = 8
 
 NOTHING = (
-    "No language model is configured, and the search found no source to quote.\n\nFor an answer in"
+    "No language model is configured: answers quote sources, and there is none.\n\nFor an answer in"
     ' free words, describe a language model in `connectors/<name>.conn.yao` (`"type":'
     ' "openai"` for any OpenAI-compatible endpoint, with `model`, `host` and `key` under `options`)'
     " and name it as the assistant's `connector`."
