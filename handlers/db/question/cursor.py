@@ -12,40 +12,15 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TypeVar
 
+from groundhook.handlers.db.question import sense
 from groundhook.handlers.db.question.draft import About
 from groundhook.handlers.db.question.lexicon import Lexicon
-from groundhook.handlers.db.question.meanings import (
-    And,
-    Between,
-    Compare,
-    DateRelation,
-    DateUnit,
-    FieldRef,
-    Filler,
-    LeadIn,
-    Link,
-    LinkingVerb,
-    Meaning,
-    Measure,
-    Multiplier,
-    Not,
-    Numeral,
-    Or,
-    Per,
-    Period,
-    Preposition,
-    RelationRef,
-    Request,
-    Single,
-    Unit,
-    ValueRef,
-)
 from groundhook.handlers.db.question.tokens import CURRENCY, Token
 from groundhook.handlers.db.schema import Field
 
 NUMBERS = ("integer", "number")
 _PARTED = re.compile(r"[1-9]\d{0,2}\.\d{3}")
-M = TypeVar("M", bound=Meaning)
+M = TypeVar("M", bound=sense.Sense)
 
 
 @dataclass(frozen=True)
@@ -68,11 +43,11 @@ class Cursor:
         self.typed, self.tokens = [typed for typed, _ in pieces], [read for _, read in pieces]
         self.lexicon, self.now = lexicon, now
         self.about = About("")  # the topic of the next words: the last one mentioned
-        self._memo: dict[int, tuple[tuple[Meaning, ...], int]] = {}
-        self._raw: dict[int, tuple[tuple[Meaning, ...], int]] = {}
+        self._memo: dict[int, tuple[tuple[sense.Sense, ...], int]] = {}
+        self._raw: dict[int, tuple[tuple[sense.Sense, ...], int]] = {}
         self._unnamed = self._relations_unnamed()
 
-    def at(self, i: int) -> tuple[tuple[Meaning, ...], int]:
+    def at(self, i: int) -> tuple[tuple[sense.Sense, ...], int]:
         """Return all meanings of the longest phrase at a position, and the position after it.
         Meanings of related records whose model the question does not name are omitted."""
         found = self._memo.get(i)
@@ -83,40 +58,51 @@ class Cursor:
                 for meaning in meanings
                 if _relation_of(meaning) not in self._unnamed
                 and (
-                    not isinstance(meaning, (LeadIn, LinkingVerb, Request))
+                    not isinstance(meaning, (sense.LeadIn, sense.LinkingVerb, sense.Request))
                     or self._idle(meaning, i, end)
                 )
             )
             found = self._memo[i] = (meant, end if meant else i)
         return found
 
-    def _idle(self, word: Filler, i: int, end: int) -> bool:
+    def _idle(self, word: sense.Filler, i: int, end: int) -> bool:
         """Return whether a word that may be content carries no condition at its place."""
-        if isinstance(word, Request):
+        if isinstance(word, sense.Request):
             return self._begins(i)
-        if isinstance(word, LeadIn) and self._may_be(i, FieldRef, ValueRef):
+        if isinstance(word, sense.LeadIn) and self._may_be(i, sense.FieldRef, sense.ValueRef):
             return False
-        if isinstance(word, LinkingVerb):
-            return self._may_be(end, ValueRef, FieldRef)
+        if isinstance(word, sense.LinkingVerb):
+            return self._may_be(end, sense.ValueRef, sense.FieldRef)
         # The meanings of neighbours are looked up without their places, which would not end.
-        governing = (Preposition, DateRelation, Compare)
-        if end >= len(self.tokens) or self.tokens[end].kind == "mark" or self._may_be(end, And, Or):
+        governing = (sense.Preposition, sense.DateRelation, sense.Compare)
+        if (
+            end >= len(self.tokens)
+            or self.tokens[end].kind == "mark"
+            or self._may_be(end, sense.And, sense.Or)
+        ):
             return not self._may_be(i - 1, *governing)
         return self.tokens[end].kind == "number" or self._may_be(
-            end, *governing, Between, Period, Per, Not, Link, Filler
+            end,
+            *governing,
+            sense.Between,
+            sense.Period,
+            sense.Per,
+            sense.Not,
+            sense.Link,
+            sense.Filler,
         )
 
-    def _may_be(self, i: int, *kinds: type[Meaning]) -> bool:
+    def _may_be(self, i: int, *kinds: type[sense.Sense]) -> bool:
         return any(isinstance(meaning, kinds) for meaning in self._meanings(i)[0])
 
     def _begins(self, i: int) -> bool:
         """Return whether only fillers come before a position."""
         at = 0
-        while at < i and (self.is_(at, Filler) or self.tokens[at].kind == "mark"):
+        while at < i and (self.is_(at, sense.Filler) or self.tokens[at].kind == "mark"):
             at = max(self.at(at)[1], at + 1)
         return at >= i
 
-    def _meanings(self, i: int) -> tuple[tuple[Meaning, ...], int]:
+    def _meanings(self, i: int) -> tuple[tuple[sense.Sense, ...], int]:
         """Return the same with the meanings of related records that are not named."""
         found = self._raw.get(i)
         if found is None:
@@ -143,13 +129,13 @@ class Cursor:
             meaning.relation
             for meanings in found
             for meaning in meanings
-            if isinstance(meaning, RelationRef)
+            if isinstance(meaning, sense.RelationRef)
         }
         return frozenset(many - named)
 
     def take(self, i: int, kind: type[M]) -> tuple[M, int] | None:
         meanings, end = self.at(i)
-        if kind in (FieldRef, ValueRef):
+        if kind in (sense.FieldRef, sense.ValueRef):
             found = self.all(i, kind)
             return (found[0], end) if found else None
         for meaning in meanings:
@@ -162,10 +148,12 @@ class Cursor:
         the model's own."""
         meanings, end = self.at(i)
         found = [meaning for meaning in meanings if isinstance(meaning, kind)]
-        if len(found) < 2 or kind not in (FieldRef, ValueRef):
+        if len(found) < 2 or kind not in (sense.FieldRef, sense.ValueRef):
             return found
         ahead = {
-            meaning.relation for meaning in self.at(end)[0] if isinstance(meaning, RelationRef)
+            meaning.relation
+            for meaning in self.at(end)[0]
+            if isinstance(meaning, sense.RelationRef)
         }
 
         def far(meaning: M) -> int:
@@ -182,7 +170,7 @@ class Cursor:
 
         return sorted(found, key=far)
 
-    def is_(self, i: int, *kinds: type[Meaning]) -> bool:
+    def is_(self, i: int, *kinds: type[sense.Sense]) -> bool:
         for meaning in self.at(i)[0]:  # noqa: SIM110
             if isinstance(meaning, kinds):
                 return True
@@ -202,7 +190,7 @@ class Cursor:
             i < len(self.tokens) and self.tokens[i].kind == "mark" and self.tokens[i].norm in marks
         )
 
-    def past(self, i: int, *kinds: type[Meaning], most: int = 3) -> int:
+    def past(self, i: int, *kinds: type[sense.Sense], most: int = 3) -> int:
         """The position after up to `most` phrases of these kinds."""
         for _ in range(most):
             if not self.is_(i, *kinds):
@@ -215,7 +203,7 @@ class Cursor:
         starts = [0]
         while (end := max(self.at(starts[-1])[1], starts[-1] + 1)) < i:
             starts.append(end)
-        return next((at for at in reversed(starts) if at == 0 or not self.is_(at, Filler)), 0)
+        return next((at for at in reversed(starts) if at == 0 or not self.is_(at, sense.Filler)), 0)
 
     def text(self, start: int, end: int) -> str:
         """Return the text as typed; the pieces of a compound are joined again."""
@@ -238,7 +226,7 @@ class Cursor:
         """Return the position after a comma, an "and" or an "or" here; the same position without
         one."""
         at = i + 1 if self.is_mark(i, ",") else i
-        return self.at(at)[1] if self.is_(at, And, Or) else at
+        return self.at(at)[1] if self.is_(at, sense.And, sense.Or) else at
 
     def act(self, i: int) -> str | None:
         """Return the relation to many records that a verb implies: "ordered" implies a customer's
@@ -259,9 +247,9 @@ class Cursor:
             return self.tokens[i].number, self.tokens[i].money, i + 1
         if self._minus(i):
             return -self.tokens[i + 1].number, self.tokens[i + 1].money, i + 2
-        numeral = self.take(i, Numeral)
-        if numeral is None and self.is_(i, Single):
-            several = self.take(self.at(i)[1], Numeral)  # "a dozen"
+        numeral = self.take(i, sense.Numeral)
+        if numeral is None and self.is_(i, sense.Single):
+            several = self.take(self.at(i)[1], sense.Numeral)  # "a dozen"
             numeral = several if several and several[0].number > 1 else None
         return (float(numeral[0].number), False, numeral[1]) if numeral else None
 
@@ -286,19 +274,19 @@ class Cursor:
         return int(number[0]), number[2]
 
     def amount(self, i: int) -> Amount | None:
-        before = self.take(i, Unit)
+        before = self.take(i, sense.Unit)
         start = before[1] if before and self.number(before[1]) else i
         number = self.number(start)
         if number is None:
             return None
         value, money, end = number
         if self.is_mark(end, "-") and (
-            self.is_(end + 1, Unit, DateUnit) or self.number_named(end + 1)
+            self.is_(end + 1, sense.Unit, sense.DateUnit) or self.number_named(end + 1)
         ):
             end += 1  # "a 3-room flat"
         kind = "money" if money else before[0].kind if before and start != i else ""
         measure = self._measure(end)
-        if factor := None if measure else self.take(end, Multiplier):
+        if factor := None if measure else self.take(end, sense.Multiplier):
             value, end = value * factor[0].factor, factor[1]
         if (unit := self._unit(end)) and not self._named_like_unit(unit[0], end):
             kind, end = kind or unit[0].kind, unit[1]
@@ -320,17 +308,17 @@ class Cursor:
             return replace(lower, value=lower.value * upper.factor), upper
         return lower, upper
 
-    def _measure(self, i: int) -> tuple[Measure, int] | None:
+    def _measure(self, i: int) -> tuple[sense.Measure, int] | None:
         """Return the unit here if some field of the model has, or may have, that unit."""
-        found = self.take(i, Measure)
+        found = self.take(i, sense.Measure)
         return found if found and self.lexicon.with_unit(found[0].kind, "") else None
 
-    def _unit(self, i: int) -> tuple[Unit, int] | None:
+    def _unit(self, i: int) -> tuple[sense.Unit, int] | None:
         """Return the unit here; of several, one of a kind that the model has a field for."""
-        found = [one for one in self.all(i, Unit) if self.field_of_kind(one.kind)]
-        return (found[0], self.at(i)[1]) if found else self.take(i, Unit)
+        found = [one for one in self.all(i, sense.Unit) if self.field_of_kind(one.kind)]
+        return (found[0], self.at(i)[1]) if found else self.take(i, sense.Unit)
 
-    def _named_like_unit(self, unit: Unit, i: int) -> bool:
+    def _named_like_unit(self, unit: sense.Unit, i: int) -> bool:
         """Return whether a field is named like a unit without being of its kind, as "people" of a
         population."""
         field = self.number_named(i)
@@ -356,7 +344,7 @@ class Cursor:
         return next(
             (
                 reference.field
-                for reference in self.all(i, FieldRef)
+                for reference in self.all(i, sense.FieldRef)
                 if reference.field.kind in NUMBERS
             ),
             None,
@@ -380,17 +368,19 @@ class Cursor:
 
     def time_unit(self, i: int) -> bool:
         """Return whether a unit of time is here that is not also the name of a number field."""
-        return self.is_(i, DateUnit) and self.number_named(i) is None
+        return self.is_(i, sense.DateUnit) and self.number_named(i) is None
 
     def continues(self, i: int) -> bool:
         """Return whether only words such as "and", "or" and "but" separate this position from the
         condition before it."""
-        return i > 0 and self.is_(i - 1, And, Or)
+        return i > 0 and self.is_(i - 1, sense.And, sense.Or)
 
 
-def _relation_of(meaning: Meaning) -> str:
+def _relation_of(meaning: sense.Sense) -> str:
     """Return the relation that leads to a field or value; "" for the model's own and for other
     meanings."""
     return (
-        meaning.field.name.rpartition(".")[0] if isinstance(meaning, (FieldRef, ValueRef)) else ""
+        meaning.field.name.rpartition(".")[0]
+        if isinstance(meaning, (sense.FieldRef, sense.ValueRef))
+        else ""
     )

@@ -12,9 +12,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import pairwise
 
+from groundhook.handlers.db.question import sense
 from groundhook.handlers.db.question.cursor import Cursor
 from groundhook.handlers.db.question.draft import Draft
-from groundhook.handlers.db.question.meanings import And, But, ModelRef, Or
 from groundhook.host.core.types.query_language import Where
 
 Piece = tuple[int, int, list[Where]]
@@ -34,7 +34,7 @@ def joined(cursor: Cursor, draft: Draft) -> list[Where]:
             draft.notes.append(
                 f"the words around {cursor.typed[at].text!r} were not read as alternatives"
             )
-        elif any(cursor.is_(i, ModelRef) for i in range(at + 1, draft.pieces[right][0])):
+        elif any(cursor.is_(i, sense.ModelRef) for i in range(at + 1, draft.pieces[right][0])):
             apart.append(right)
         else:
             beside.add(right)
@@ -107,9 +107,9 @@ def _apart(one: Sequence[Where], other: Sequence[Where]) -> bool:
 def _listed(cursor: Cursor, one: Piece, other: Piece) -> bool:
     """Return whether "and", "or" or a comma joins two pieces, and not "but"."""
     between = range(one[1], other[0])
-    return any(cursor.is_(i, And, Or) or cursor.is_mark(i, ",") for i in between) and not any(
-        cursor.is_(i, But) for i in between
-    )
+    return any(
+        cursor.is_(i, sense.And, sense.Or) or cursor.is_mark(i, ",") for i in between
+    ) and not any(cursor.is_(i, sense.But) for i in between)
 
 
 def _all(cursor: Cursor, pieces: Sequence[Piece], numbers: range, beside: set[int]) -> list[Where]:

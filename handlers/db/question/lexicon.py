@@ -7,19 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
-from groundhook.handlers.db.question.meanings import (
-    DatePostfix,
-    Filler,
-    Meaning,
-    Measure,
-    ModelRef,
-    Per,
-    Phrase,
-    Postfix,
-    RelationRef,
-    Than,
-    ValueRef,
-)
+from groundhook.handlers.db.question import sense
+from groundhook.handlers.db.question.sense import Phrase
 from groundhook.handlers.db.question.spelling import nearest
 from groundhook.handlers.db.question.tokens import Token, phrase_of
 from groundhook.handlers.db.question.vocabulary import Vocabulary
@@ -55,20 +44,20 @@ class Lexicon:
     schema: Schema
     vocabulary: Vocabulary
     fields: dict[str, Field] = field(default_factory=dict)
-    exact: dict[Phrase, list[Meaning]] = field(default_factory=dict)
-    stems: dict[Phrase, list[Meaning]] = field(default_factory=dict)
-    roots: dict[Phrase, list[Meaning]] = field(default_factory=dict)
+    exact: dict[Phrase, list[sense.Sense]] = field(default_factory=dict)
+    stems: dict[Phrase, list[sense.Sense]] = field(default_factory=dict)
+    roots: dict[Phrase, list[sense.Sense]] = field(default_factory=dict)
     words: list[str] = field(default_factory=list)
     parts: dict[str, list[Field]] = field(default_factory=dict)
     longest: dict[str, int] = field(default_factory=dict)
     acts: dict[str, str] = field(default_factory=dict)
-    names: dict[str, list[ValueRef]] = field(default_factory=dict)
+    names: dict[str, list[sense.ValueRef]] = field(default_factory=dict)
     lists: dict[str, str] = field(default_factory=dict)
     pieces: dict[str, frozenset[str]] = field(default_factory=dict)
     _known: set[str] = field(default_factory=set)
     _roots: set[str] = field(default_factory=set)
 
-    def meanings(self, tokens: Sequence[Token], at: int) -> tuple[tuple[Meaning, ...], int]:
+    def meanings(self, tokens: Sequence[Token], at: int) -> tuple[tuple[sense.Sense, ...], int]:
         """Return the meanings of the longest phrase that begins at a token, and the position after
         it."""
         words, norm = self.vocabulary, tokens[at].norm
@@ -80,12 +69,16 @@ class Lexicon:
             key = tuple(norms[:length])
             found = [*self.stems.get(tuple(map(words.stem, key)), ()), *self.exact.get(key, ())]
             # "orders" are not "ordered".
-            if not any(isinstance(meaning, (ModelRef, RelationRef)) for meaning in found):
+            if not any(
+                isinstance(meaning, (sense.ModelRef, sense.RelationRef)) for meaning in found
+            ):
                 found += self.roots.get(tuple(map(words.root, key)), ())
             found += words.phrases.get(key, ())
             if (
                 length > 1
-                and any(isinstance(meaning, (Postfix, DatePostfix)) for meaning in found)
+                and any(
+                    isinstance(meaning, (sense.Postfix, sense.DatePostfix)) for meaning in found
+                )
                 and self._is_than(tokens, at + length)
             ):
                 continue  # "or more than 100" does not contain the phrase "or more"
@@ -95,7 +88,7 @@ class Lexicon:
 
     def _is_than(self, tokens: Sequence[Token], at: int) -> bool:
         meanings = self.vocabulary.phrases.get((tokens[at].norm,), ()) if at < len(tokens) else ()
-        return any(isinstance(meaning, Than) for meaning in meanings)
+        return any(isinstance(meaning, sense.Than) for meaning in meanings)
 
     def read(self, tokens: Iterable[Token]) -> list[tuple[Token, Token]]:
         """Return each token as typed and as it is looked up: a prefix that the language attaches to
@@ -179,7 +172,7 @@ class Lexicon:
         meanings = [
             self.vocabulary.phrases.get(phrase_of(word)) for word in self._words_of(candidate)
         ]
-        units = (one for found in meanings for one in found or () if isinstance(one, Measure))
+        units = (one for found in meanings for one in found or () if isinstance(one, sense.Measure))
         return next((one.scale for one in units if one.kind == kind), None)
 
     def with_unit(self, kind: str, compared: str) -> list[Field]:
@@ -191,7 +184,9 @@ class Lexicon:
 
     # ---- making
 
-    def add(self, phrase: Phrase, meaning: Meaning, *, plural: bool, forms: bool = False) -> None:
+    def add(
+        self, phrase: Phrase, meaning: sense.Sense, *, plural: bool, forms: bool = False
+    ) -> None:
         """Add a phrase. `plural`: the question may use the other grammatical number than the model;
         `forms`: it may use any form ("earning" for "earns")."""
         if not phrase:
@@ -231,7 +226,7 @@ class Lexicon:
         meant = (
             key
             for key, found in self.vocabulary.phrases.items()
-            if not all(isinstance(one, Filler) for one in found)
+            if not all(isinstance(one, sense.Filler) for one in found)
         )
         long = {word for key in meant for word in key if len(word) >= SHORTEST_LANGUAGE_WORD}
         self.words = sorted(
@@ -313,7 +308,7 @@ class Lexicon:
         """Return whether a field is an amount for a length of time, such as a "salary per year"."""
         words = self._words_of(candidate)
         return any(
-            isinstance(one, Per)
+            isinstance(one, sense.Per)
             for word in words
             for one in self.vocabulary.phrases.get((word,), ())
         )

@@ -8,14 +8,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from threading import Lock
 
+from groundhook.handlers.db.question import sense
 from groundhook.handlers.db.question.lexicon import JSON, SHORTEST_MODEL_WORD, Lexicon
-from groundhook.handlers.db.question.meanings import (
-    FieldRef,
-    ModelRef,
-    OtherModel,
-    RelationRef,
-    ValueRef,
-)
 from groundhook.handlers.db.question.tokens import phrase_of
 from groundhook.handlers.db.question.vocabulary import Vocabulary
 from groundhook.handlers.db.schema import Field, Schema, list_members, short_pieces
@@ -53,11 +47,11 @@ def build_lexicon(offer: Offer, words: Vocabulary, others: Iterable[Schema]) -> 
     schema = offer.schema
     made = Lexicon(schema, words, dict(schema.fields))
     for name in schema.names:
-        made.add(phrase_of(name), ModelRef(), plural=True)
+        made.add(phrase_of(name), sense.ModelRef(), plural=True)
     _add_model(made, offer, "")
     for relation, related in offer.related.items():
         title = related.schema.fields.get(related.schema.title)
-        reference = RelationRef(
+        reference = sense.RelationRef(
             relation, replace(title, name=f"{relation}.{title.name}") if title else None
         )
         for name in (relation.replace("_", " "), *related.schema.names):
@@ -71,7 +65,7 @@ def build_lexicon(offer: Offer, words: Vocabulary, others: Iterable[Schema]) -> 
     for other in others:
         for name in other.names:
             if phrase_of(name) not in made.exact and other.id not in near:
-                made.add(phrase_of(name), OtherModel(other.id), plural=True)
+                made.add(phrase_of(name), sense.OtherModel(other.id), plural=True)
     made.close()
     return made
 
@@ -141,11 +135,11 @@ def _add_field(made: Lexicon, candidate: Field) -> None:
             for noun in made.vocabulary.file.dates.nouns
         ]
     for name in names:
-        made.add(phrase_of(name), FieldRef(candidate), plural=True, forms=True)
+        made.add(phrase_of(name), sense.FieldRef(candidate), plural=True, forms=True)
     for option in candidate.options:
         _add_value(made, candidate, option)
         for ending in made.vocabulary.file.adverbs:
-            made.add(phrase_of(option + ending), ValueRef(candidate, option), plural=False)
+            made.add(phrase_of(option + ending), sense.ValueRef(candidate, option), plural=False)
 
 
 def _add_synonyms(made: Lexicon) -> None:
@@ -156,7 +150,7 @@ def _add_synonyms(made: Lexicon) -> None:
             meaning
             for phrase in group
             for meaning in made.exact.get(phrase, ())
-            if isinstance(meaning, FieldRef)
+            if isinstance(meaning, sense.FieldRef)
         ]
         for phrase in group:
             if phrase not in made.exact:
@@ -183,7 +177,7 @@ def _add_heads(made: Lexicon, schema: Schema) -> None:
                 heads.setdefault(made.vocabulary.stem(words[-1]), []).append(candidate)
     for word, fields in heads.items():
         if len(set(fields)) == 1 and (word,) not in made.exact and (word,) not in made.stems:
-            made.add((word,), FieldRef(fields[0]), plural=True)
+            made.add((word,), sense.FieldRef(fields[0]), plural=True)
 
 
 def _add_value(made: Lexicon, candidate: Field, value: str, rows: int = 0) -> None:
@@ -198,7 +192,7 @@ def _add_value(made: Lexicon, candidate: Field, value: str, rows: int = 0) -> No
         function |= made.vocabulary.adjectives  # no town is meant by "nice", but by "Nice"
     chosen = len(phrase) > 1 and bool(candidate.options)  # "no-show", "on time"
     if len(phrase) == 1 and len(phrase[0]) > 2 and phrase[0] in function and value[:1].isupper():
-        made.names.setdefault(value, []).append(ValueRef(candidate, value, rows))
+        made.names.setdefault(value, []).append(sense.ValueRef(candidate, value, rows))
     if not (code or chosen) and all(
         word in function or word.replace(".", "").isdecimal() or len(word) < 2 for word in phrase
     ):
@@ -208,7 +202,7 @@ def _add_value(made: Lexicon, candidate: Field, value: str, rows: int = 0) -> No
             there = made.parts.setdefault(word, [])
             if len(word) > 2 and candidate not in there:
                 there.append(candidate)
-    made.add(phrase, ValueRef(candidate, value, rows), plural=made.is_category(candidate))
+    made.add(phrase, sense.ValueRef(candidate, value, rows), plural=made.is_category(candidate))
 
 
 def spellings(question: str) -> list[str]:

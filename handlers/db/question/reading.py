@@ -11,41 +11,12 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from groundhook.handlers.db.dsl import EVERY_TEXT, MATCH, MATCH_NONE, QueryDSL
+from groundhook.handlers.db.question import sense
 from groundhook.handlers.db.question.cursor import NUMBERS, Cursor
 from groundhook.handlers.db.question.draft import Draft, Parsed
 from groundhook.handlers.db.question.joining import joined
 from groundhook.handlers.db.question.lexicon import Lexicon
 from groundhook.handlers.db.question.lexicons import Lexicons, Offer
-from groundhook.handlers.db.question.meanings import (
-    Adjective,
-    Ago,
-    Between,
-    BetweenAnd,
-    Compare,
-    Condition,
-    DateRelation,
-    DateUnit,
-    Direction,
-    FieldRef,
-    FigureWord,
-    Filler,
-    First,
-    HowMuch,
-    Link,
-    Meaning,
-    Not,
-    OrderWord,
-    OtherModel,
-    Per,
-    Period,
-    Postfix,
-    Preposition,
-    RelationRef,
-    SortBy,
-    Superlative,
-    Than,
-    Top,
-)
 from groundhook.handlers.db.question.rules import RULES, RULES_UNKNOWN
 from groundhook.handlers.db.question.tokens import LONGEST_QUESTION, Token, tokens_of
 from groundhook.handlers.db.question.vocabulary import Vocabulary
@@ -56,23 +27,31 @@ from groundhook.host.core.types.query_language import (
 
 # Words that speak about other words: alone they are reported, but there is no use in searching for
 # them.
-ABOUT_OTHERS: tuple[type[Meaning], ...] = (
+ABOUT_OTHERS: tuple[type[sense.Sense], ...] = (
     *(
-        Compare,
-        Postfix,
-        Between,
-        BetweenAnd,
-        Superlative,
-        OrderWord,
-        SortBy,
-        Direction,
-        Top,
-        First,
-        Not,
-        Link,
+        sense.Compare,
+        sense.Postfix,
+        sense.Between,
+        sense.BetweenAnd,
+        sense.Superlative,
+        sense.OrderWord,
+        sense.SortBy,
+        sense.Direction,
+        sense.Top,
+        sense.First,
+        sense.Not,
+        sense.Link,
     ),
-    *(DateRelation, DateUnit, Period, Ago, Condition, Per, FigureWord),
-    *(Adjective, HowMuch, Preposition),
+    *(
+        sense.DateRelation,
+        sense.DateUnit,
+        sense.Period,
+        sense.Ago,
+        sense.Condition,
+        sense.Per,
+        sense.FigureWord,
+    ),
+    *(sense.Adjective, sense.HowMuch, sense.Preposition),
 )
 
 
@@ -177,13 +156,13 @@ def _withdraw(cursor: Cursor, draft: Draft) -> None:
     """Remove conditions that may be wrong: the one after a "not" that was not understood, which may
     mean the opposite, and the object of a comparison that was not understood ("more expensive than
     the iPad" is not about the iPad)."""
-    for at in [i for i in draft.unplaced if cursor.is_(i, Not, Compare)]:
-        last, negated = cursor.at(at)[1], cursor.is_(at, Not)
+    for at in [i for i in draft.unplaced if cursor.is_(i, sense.Not, sense.Compare)]:
+        last, negated = cursor.at(at)[1], cursor.is_(at, sense.Not)
         for piece in [piece for piece in draft.pieces if piece[0] >= last]:
             between = range(last, piece[0])
             if all(
                 (negated and i in draft.unplaced)
-                or cursor.is_(i, Filler, Link, FieldRef, RelationRef)
+                or cursor.is_(i, sense.Filler, sense.Link, sense.FieldRef, sense.RelationRef)
                 for i in between
             ):
                 draft.pieces.remove(piece)
@@ -279,7 +258,7 @@ def _words(
 def _compared(cursor: Cursor, draft: Draft, i: int) -> bool:
     """Return whether a number is compared with something unknown: a search for its digits would
     find anything."""
-    return (i - 1 in draft.idle or cursor.is_(i - 1, Than)) and cursor.number(i) is not None
+    return (i - 1 in draft.idle or cursor.is_(i - 1, sense.Than)) and cursor.number(i) is not None
 
 
 def _joined(cursor: Cursor, one: int, other: int) -> bool:
@@ -290,7 +269,7 @@ def _note_corrections(cursor: Cursor, draft: Draft, start: int, end: int) -> Non
     for i in range(start, end):
         if cursor.tokens[i].norm != cursor.typed[i].norm and i not in draft.excluded:
             draft.notes.append(f"{cursor.typed[i].text!r} was read as {cursor.tokens[i].norm!r}")
-    for other in cursor.all(start, OtherModel) if start in draft.unplaced else ():
+    for other in cursor.all(start, sense.OtherModel) if start in draft.unplaced else ():
         draft.notes.append(
             f"{cursor.typed[start].text!r} names the model {other.id!r}; models are not joined"
         )

@@ -7,33 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from groundhook.handlers.db.question import sense
 from groundhook.handlers.db.question.cursor import NUMBERS, Cursor
 from groundhook.handlers.db.question.draft import (
     About,
     Draft,
     Parsed,
     constraint,
-)
-from groundhook.handlers.db.question.meanings import (
-    Adjective,
-    And,
-    Called,
-    Compare,
-    Contains,
-    Everything,
-    FieldRef,
-    Filler,
-    Having,
-    HowMuch,
-    Link,
-    ModelRef,
-    Not,
-    Or,
-    Person,
-    Postfix,
-    Preposition,
-    RelationRef,
-    ValueRef,
 )
 from groundhook.handlers.db.question.rules_field import (
     field_led,
@@ -81,17 +61,17 @@ def identifier(cursor: Cursor, draft: Draft, i: int) -> Parsed | None:
 
 def having(cursor: Cursor, draft: Draft, i: int) -> Parsed | None:
     """ "with a phone number", "with seats left": a field without a further condition."""
-    word = cursor.take(i, Having)
-    named = cursor.take(word[1], FieldRef) if word else None
+    word = cursor.take(i, sense.Having)
+    named = cursor.take(word[1], sense.FieldRef) if word else None
     if (
         word is None
         or named is None
         or field_led(cursor, Draft(pieces=draft.pieces), word[1], False) is not None
     ):
         return None
-    if cursor.is_(cursor.past(named[1], Link, Filler), Compare, Postfix) or cursor.number(
-        cursor.past(named[1], Link, Filler)
-    ):
+    if cursor.is_(
+        cursor.past(named[1], sense.Link, sense.Filler), sense.Compare, sense.Postfix
+    ) or cursor.number(cursor.past(named[1], sense.Link, sense.Filler)):
         return None
     field = named[0].field
     if (none := lacking(cursor, field)) is not None:
@@ -114,9 +94,9 @@ def _measure(cursor: Cursor, field: Field) -> bool:
 
 def called(cursor: Cursor, _: Draft, i: int) -> Parsed | None:
     """ "called Magic Keyboard": the title contains it."""
-    word, title = cursor.take(i, Called), cursor.lexicon.schema.title
+    word, title = cursor.take(i, sense.Called), cursor.lexicon.schema.title
     found = literal(cursor, word[1]) if word and title else None
-    if word is not None and cursor.is_(word[1], ValueRef):
+    if word is not None and cursor.is_(word[1], sense.ValueRef):
         return Parsed(word[1])  # "called April Summers", who is known
     if word is None or found is None:
         return None
@@ -146,7 +126,7 @@ def part(cursor: Cursor, draft: Draft, i: int) -> Parsed | None:
 
 def containing(cursor: Cursor, _: Draft, i: int) -> Parsed | None:
     """ "containing rush delivery": searches for the words after it."""
-    word = cursor.take(i, Contains)
+    word = cursor.take(i, sense.Contains)
     return Parsed(word[1]) if word and literal(cursor, word[1]) is not None else None
 
 
@@ -156,7 +136,7 @@ def quoted(cursor: Cursor, _: Draft, i: int) -> Parsed | None:
         return None
     text = cursor.typed[i].text
     known = cursor.lexicon.exact.get(phrase_of(text), []) if text else []
-    value = next((meaning for meaning in known if isinstance(meaning, ValueRef)), None)
+    value = next((meaning for meaning in known if isinstance(meaning, sense.ValueRef)), None)
     if value is not None:
         return constraint(i + 1, value.field.name, "=", value.value)
     return Parsed(i + 1, phrases=(text,) if text else ())
@@ -164,7 +144,7 @@ def quoted(cursor: Cursor, _: Draft, i: int) -> Parsed | None:
 
 def how_much(cursor: Cursor, _: Draft, i: int) -> Parsed | None:
     """ "how long is the Ohio": requests the value of a field."""
-    for word in cursor.all(i, HowMuch):
+    for word in cursor.all(i, sense.HowMuch):
         born = cursor.lexicon.birth_field if word.kind == "age" else None
         field = cursor.field_of_kind(word.kind) or born
         if field is not None:
@@ -174,15 +154,19 @@ def how_much(cursor: Cursor, _: Draft, i: int) -> Parsed | None:
 
 def mentioned(cursor: Cursor, _: Draft, i: int) -> Parsed | None:
     """A field without a condition: "the price of …"."""
-    field = cursor.take(i, FieldRef)
+    field = cursor.take(i, sense.FieldRef)
     if field is None or corrected(cursor, i, field[1]):
         return None
     mention = field[0].field
-    if mention.kind in NUMBERS and cursor.is_(i, Adjective) and cursor.is_(field[1], ModelRef):
+    if (
+        mention.kind in NUMBERS
+        and cursor.is_(i, sense.Adjective)
+        and cursor.is_(field[1], sense.ModelRef)
+    ):
         return None  # "lange Flüsse", whose length is called "Länge"
     there = happened(cursor, mention, i, field[1])
     wheres = (Where(field=mention.name, op="not null"),) if there else ()
-    relation = cursor.take(i, RelationRef)
+    relation = cursor.take(i, sense.RelationRef)
     about = About(relation[0].relation, cursor.about.title) if relation else None
     return Parsed(field[1], wheres, mention=mention, about=about)
 
@@ -191,16 +175,16 @@ def nothing(cursor: Cursor, draft: Draft, i: int) -> Parsed | None:
     """Words without a condition, and punctuation."""
     if cursor.tokens[i].kind == "mark":
         return Parsed(i + 1)
-    if cursor.is_(i, Preposition) and cursor.is_(cursor.at(i)[1], Not):
+    if cursor.is_(i, sense.Preposition) and cursor.is_(cursor.at(i)[1], sense.Not):
         return Parsed(cursor.at(i)[1])  # "speak neither English nor French"
-    alternative = cursor.is_(i, Or) and bool(draft.wheres)
+    alternative = cursor.is_(i, sense.Or) and bool(draft.wheres)
     found = Parsed(
         cursor.at(i)[1],
-        listing=cursor.is_(i, Everything),
-        person=cursor.is_(i, Person),
+        listing=cursor.is_(i, sense.Everything),
+        person=cursor.is_(i, sense.Person),
         alternatives=(i,) if alternative else (),
     )
-    return found if cursor.is_(i, Filler, And, Or, Link) else None
+    return found if cursor.is_(i, sense.Filler, sense.And, sense.Or, sense.Link) else None
 
 
 # Rules that may take a word without a meaning.

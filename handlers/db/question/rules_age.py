@@ -2,35 +2,22 @@
 
 from __future__ import annotations
 
-from groundhook.handlers.db.question import dates
+from groundhook.handlers.db.question import dates, sense
 from groundhook.handlers.db.question.cursor import Amount, Cursor
 from groundhook.handlers.db.question.draft import OPPOSITE, Parsed
-from groundhook.handlers.db.question.meanings import (
-    Adjective,
-    Compare,
-    Condition,
-    DateUnit,
-    Filler,
-    Meaning,
-    ModelRef,
-    Multiplier,
-    OtherModel,
-    RelationRef,
-    Unit,
-)
 from groundhook.host.core.types.query_language import Where
 
 LONGEST_LIFE = 120  # years
-COUNTED: tuple[type[Meaning], ...] = (
-    OtherModel,
-    RelationRef,
-    DateUnit,
-    Unit,
-    Multiplier,
+COUNTED: tuple[type[sense.Sense], ...] = (
+    sense.OtherModel,
+    sense.RelationRef,
+    sense.DateUnit,
+    sense.Unit,
+    sense.Multiplier,
 )  # of which we have no number
 
 
-def aged(cursor: Cursor, amount: Amount, word: Compare, negated: bool) -> Parsed | None:
+def aged(cursor: Cursor, amount: Amount, word: sense.Compare, negated: bool) -> Parsed | None:
     """ "members over 60", "trainers younger than 40": a condition on the date of birth."""
     born = cursor.lexicon.birth_field
     if born is None or not _says_age(cursor, amount, word):
@@ -43,16 +30,18 @@ def aged(cursor: Cursor, amount: Amount, word: Compare, negated: bool) -> Parsed
     for bound, years in _ages(op, int(amount.value)):
         day = dates.stored(dates.midnight(dates.shifted(cursor.now, "year", -years)), born.kind)
         wheres.append(Where(field=born.name, op=bound, value=day))
-    return Parsed(cursor.past(amount.end, Adjective, most=1), tuple(wheres))
+    return Parsed(cursor.past(amount.end, sense.Adjective, most=1), tuple(wheres))
 
 
-def _says_age(cursor: Cursor, amount: Amount, word: Compare) -> bool:
+def _says_age(cursor: Cursor, amount: Amount, word: sense.Compare) -> bool:
     """Return whether a compared number can be an age and nothing else."""
     end = amount.end
-    counted = cursor.is_(end, *COUNTED) and not cursor.is_(end, DateUnit)
+    counted = cursor.is_(end, *COUNTED) and not cursor.is_(end, sense.DateUnit)
     fits = amount.kind in ("", "age") and word.kind in ("", "age", "date") and word.op in OPPOSITE
-    named = any(cursor.number_named(at) for at in (end, cursor.past(end, Filler, most=1)))
-    other = named or cursor.is_(end, Condition, ModelRef) or cursor.lexicon.of_kind("age")
+    named = any(cursor.number_named(at) for at in (end, cursor.past(end, sense.Filler, most=1)))
+    other = (
+        named or cursor.is_(end, sense.Condition, sense.ModelRef) or cursor.lexicon.of_kind("age")
+    )
     bare = word.kind == "" and (cursor.unknown(end) or counted)
     return fits and not (other or bare) and 0 < amount.value <= LONGEST_LIFE
 

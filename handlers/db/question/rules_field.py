@@ -2,31 +2,9 @@
 
 from __future__ import annotations
 
-from groundhook.handlers.db.question import dates
+from groundhook.handlers.db.question import dates, sense
 from groundhook.handlers.db.question.cursor import NUMBERS, Cursor
 from groundhook.handlers.db.question.draft import Draft, Parsed, constraint, negation_of
-from groundhook.handlers.db.question.meanings import (
-    And,
-    Between,
-    BetweenAnd,
-    But,
-    Compare,
-    Contains,
-    DateRelation,
-    Direction,
-    Equals,
-    Falls,
-    FieldRef,
-    Filler,
-    Having,
-    Link,
-    ModelRef,
-    Not,
-    Or,
-    QuestionWord,
-    Than,
-    Truth,
-)
 from groundhook.handlers.db.question.rules_list import equal_to, postfixed
 from groundhook.handlers.db.question.rules_number import between, compare, range_on
 from groundhook.handlers.db.question.rules_time import TIMES, compared_date, date_led
@@ -41,12 +19,16 @@ LONGEST_LITERAL = 5  # words of a value that is not known
 def field_led(cursor: Cursor, draft: Draft, i: int, negated: bool) -> Parsed | None:
     """ "price under 100", "rating of at least 4", "category: books", "released since March", "not
     featured"."""
-    for reference in cursor.all(i, FieldRef):
+    for reference in cursor.all(i, sense.FieldRef):
         field, after = reference.field, cursor.at(i)[1]
-        if draft.listing and cursor.is_(after, But):
+        if draft.listing and cursor.is_(after, sense.But):
             continue
-        at = cursor.past(after, Link, Filler) if not cursor.is_(after, Contains) else after
-        no = cursor.take(at, Not)
+        at = (
+            cursor.past(after, sense.Link, sense.Filler)
+            if not cursor.is_(after, sense.Contains)
+            else after
+        )
+        no = cursor.take(at, sense.Not)
         against = negated != (no is not None)
         end = condition_on(cursor, draft, field, after, against) if no is None else None
         end = end or condition_on(cursor, draft, field, no[1] if no else at, against)
@@ -81,16 +63,16 @@ def condition_on(
         return _unsaid(cursor, draft, field, at)
     if field.kind in TIMES:
         if cursor.is_(
-            at - 1, DateRelation
+            at - 1, sense.DateRelation
         ):  # "customer since 2020": the name's last word says how the time relates to it
             end = date_led(cursor, draft, at - 1, field)
             if end is not None:
                 return end
         at = (
             at
-            if cursor.is_(at, FieldRef)
-            else cursor.past(at, Falls, Link, Filler)
-            if cursor.is_(at, Falls)
+            if cursor.is_(at, sense.FieldRef)
+            else cursor.past(at, sense.Falls, sense.Link, sense.Filler)
+            if cursor.is_(at, sense.Falls)
             else at
         )
         return (
@@ -100,7 +82,7 @@ def condition_on(
         )
     if field.kind in ("text", "json"):
         end = values(cursor, at, negated, field) or values(
-            cursor, cursor.past(at, Link, Filler), negated, field
+            cursor, cursor.past(at, sense.Link, sense.Filler), negated, field
         )
         return end or _option(cursor, field, at, negated) or _contains(cursor, field, at, negated)
     return None
@@ -117,29 +99,33 @@ def _alone(
 ) -> Parsed | None:
     """A field followed by a link word at most: a flag, a sort order, an unknown value, or a missing
     value."""
-    if (direction := cursor.take(after, Direction)) and not cursor.many(field):
+    if (direction := cursor.take(after, sense.Direction)) and not cursor.many(field):
         return Parsed(direction[1], orders=(Order(field=field.name, order=direction[0].order),))
     if field.kind == "boolean":
-        truth = cursor.take(at, Truth) if cursor.is_(after, Link) else None
+        truth = cursor.take(at, sense.Truth) if cursor.is_(after, sense.Link) else None
         value = truth[0].value if truth else True
         return constraint(truth[1] if truth else after, field.name, "=", value != negated)
     if (
         field.kind == "text"
         and not field.options
-        and cursor.is_(after, Equals)
-        and not cursor.is_(before, QuestionWord)  # "which state is Dallas in?" asks for it
+        and cursor.is_(after, sense.Equals)
+        and not cursor.is_(before, sense.QuestionWord)  # "which state is Dallas in?" asks for it
         and (found := literal(cursor, at))
     ):
         return constraint(found[1], field.name, "!=" if negated else "=", found[0])
-    if negated and (none := lacking(cursor, field)) and not cursor.is_(after, Link, Equals):
+    if (
+        negated
+        and (none := lacking(cursor, field))
+        and not cursor.is_(after, sense.Link, sense.Equals)
+    ):
         return constraint(after, field.name, "=", none)  # "without insurance"
-    if negated and field.nullable and not cursor.is_(after, Link, Equals):
+    if negated and field.nullable and not cursor.is_(after, sense.Link, sense.Equals):
         return constraint(after, field.name, "null")
     if (
         negated
         and field.kind == "integer"
         and not _is_key(cursor, field)
-        and not cursor.is_(after, Link, Equals, Compare, Between)
+        and not cursor.is_(after, sense.Link, sense.Equals, sense.Compare, sense.Between)
     ):
         return constraint(after, field.name, "=", 0)  # "no renewals"
     return None
@@ -155,14 +141,18 @@ def happened(cursor: Cursor, field: Field, i: int, end: int) -> bool:
     """ "discharged patients", "patients who were discharged": an optional time that is set."""
     if not field.nullable or field.kind not in TIMES or "." in field.name:
         return False
-    if cursor.is_(end, ModelRef):
+    if cursor.is_(end, sense.ModelRef):
         return True
     at = i
-    while at > 0 and cursor.is_(at - 1, Filler, Link) and not cursor.is_(at - 1, ModelRef):
+    while (
+        at > 0
+        and cursor.is_(at - 1, sense.Filler, sense.Link)
+        and not cursor.is_(at - 1, sense.ModelRef)
+    ):
         at -= 1
-    return cursor.is_(at - 1, ModelRef) and (
+    return cursor.is_(at - 1, sense.ModelRef) and (
         cursor.ended(end)
-        or cursor.is_(end, And, Or, Having)
+        or cursor.is_(end, sense.And, sense.Or, sense.Having)
         or prepositioned(cursor, end) is not None
     )
 
@@ -173,7 +163,7 @@ def lacking(cursor: Cursor, field: Field) -> str | None:
     absences = (
         option
         for option in field.options
-        if any(isinstance(meaning, Not) for meaning in phrases.get(phrase_of(option), ()))
+        if any(isinstance(meaning, sense.Not) for meaning in phrases.get(phrase_of(option), ()))
     )
     return next(absences, None)
 
@@ -182,14 +172,15 @@ def _number(cursor: Cursor, field: Field, at: int) -> Parsed | None:
     amount = cursor.amount(at)
     if (
         amount is None
-        or cursor.is_(at - 1, Than)
+        or cursor.is_(at - 1, sense.Than)
         or (
-            cursor.is_(at - 1, DateRelation) and dates.FIRST_YEAR <= amount.value <= dates.LAST_YEAR
+            cursor.is_(at - 1, sense.DateRelation)
+            and dates.FIRST_YEAR <= amount.value <= dates.LAST_YEAR
         )
     ):
         return None  # "sick days in 2026"
-    until = cursor.take(amount.end, BetweenAnd)
-    if until and not cursor.is_(amount.end, And) and (upper := cursor.amount(until[1])):
+    until = cursor.take(amount.end, sense.BetweenAnd)
+    if until and not cursor.is_(amount.end, sense.And) and (upper := cursor.amount(until[1])):
         return range_on(cursor, field, amount, upper)  # "a runtime of 90 to 120 minutes"
     postfix = postfixed(cursor, amount.end)
     if postfix is None:
@@ -210,7 +201,7 @@ def _option(cursor: Cursor, field: Field, at: int, negated: bool) -> Parsed | No
         end = at + 1
         at = (
             cursor.at(end)[1]
-            if cursor.is_(end, And, Or)
+            if cursor.is_(end, sense.And, sense.Or)
             else end + 1
             if cursor.is_mark(end, ",")
             else len(cursor.tokens)
@@ -226,7 +217,7 @@ def _option(cursor: Cursor, field: Field, at: int, negated: bool) -> Parsed | No
 
 
 def _contains(cursor: Cursor, field: Field, at: int, negated: bool) -> Parsed | None:
-    word = cursor.take(at, Contains)
+    word = cursor.take(at, sense.Contains)
     if word and (known := values(cursor, word[1], negated, field)):
         return known
     found = literal(cursor, word[1]) if word and not negated else None

@@ -3,30 +3,9 @@ category"."""
 
 from __future__ import annotations
 
+from groundhook.handlers.db.question import sense
 from groundhook.handlers.db.question.cursor import NUMBERS, Cursor
 from groundhook.handlers.db.question.draft import Draft, Parsed, figure_of
-from groundhook.handlers.db.question.meanings import (
-    AskedValue,
-    BeforeYear,
-    Between,
-    Compare,
-    Different,
-    Each,
-    FieldRef,
-    FigureWord,
-    Filler,
-    Link,
-    ModelRef,
-    NumberVerb,
-    OrderWord,
-    Per,
-    RelationRef,
-    SortBy,
-    Superlative,
-    Top,
-    Unit,
-    ValueRef,
-)
 from groundhook.handlers.db.question.rules_field import condition_on
 from groundhook.handlers.db.question.rules_time import TIMES
 from groundhook.handlers.db.schema import Field
@@ -39,11 +18,11 @@ OF_ORDER = {"asc": "min", "desc": "max"}
 def figure(cursor: Cursor, draft: Draft, i: int) -> Parsed | None:
     """ "how many", "number of", "average price", "total of the fines", "on average", "how many
     different cities"."""
-    words = cursor.all(i, FigureWord)
+    words = cursor.all(i, sense.FigureWord)
     if not words:
         return _extreme(cursor, i) or _most(cursor, draft, i)
     end, own = cursor.at(i)[1], _called_so(cursor, i)
-    if own is not None and (cursor.is_(end, Compare, Between) or cursor.number(end)):
+    if own is not None and (cursor.is_(end, sense.Compare, sense.Between) or cursor.number(end)):
         return condition_on(cursor, draft, own, end, False)  # "a total of 100"
     if not any(word.function == "count" for word in words):
         return _computed(cursor, draft, i, own)
@@ -56,16 +35,16 @@ def figure(cursor: Cursor, draft: Draft, i: int) -> Parsed | None:
 def _computed(cursor: Cursor, draft: Draft, i: int, own: Field | None) -> Parsed | None:
     """ "average price", "total of the fines", "revenue"; `own`: the field named by the first
     word."""
-    words, end = cursor.all(i, FigureWord), cursor.at(i)[1]
+    words, end = cursor.all(i, sense.FigureWord), cursor.at(i)[1]
     function = next((word for word in words if not word.kind), words[0]).function
-    if (earned := _of_kind(cursor, i)) is not None and not cursor.is_(i - 1, SortBy):
+    if (earned := _of_kind(cursor, i)) is not None and not cursor.is_(i - 1, sense.SortBy):
         return Parsed(end, aggregates=(figure_of(function, earned.name),))  # "revenue"
     at, model, named = _towards(cursor, end)
     if named is not None:
         return Parsed(cursor.at(at)[1], aggregates=(figure_of(function, named.name),))
-    fields = [one.field for one in cursor.all(at, FieldRef)]
+    fields = [one.field for one in cursor.all(at, sense.FieldRef)]
     named = next((one for one in fields if _measured(cursor, one, function)), None)
-    if named is not None and cursor.number(cursor.past(cursor.at(at)[1], Link)) is None:
+    if named is not None and cursor.number(cursor.past(cursor.at(at)[1], sense.Link)) is None:
         made = (figure_of(function, named.name),)
         return Parsed(cursor.at(at)[1], aggregates=made, named_at=model)
     mention = draft.mention if not draft.aggregates else None  # "the price on average"
@@ -80,10 +59,12 @@ def _towards(cursor: Cursor, at: int) -> tuple[int, int | None, Field | None]:
     of the model's name, and the field of a word that names both ("average revenue", "total amount
     of")."""
     model = None
-    while cursor.is_(at, Filler, Link, FigureWord, ModelRef) and not cursor.is_(at, FieldRef):
+    while cursor.is_(
+        at, sense.Filler, sense.Link, sense.FigureWord, sense.ModelRef
+    ) and not cursor.is_(at, sense.FieldRef):
         if (named := _of_kind(cursor, at) or _called_so(cursor, at)) is not None:
             return at, model, named
-        model = at if cursor.is_(at, ModelRef) else model  # "average order value"
+        model = at if cursor.is_(at, sense.ModelRef) else model  # "average order value"
         at = cursor.at(at)[1]
     return at, model, None
 
@@ -96,7 +77,7 @@ def _in_total(cursor: Cursor, draft: Draft, i: int, at: int, function: str) -> P
     if again or (function == "sum" and any(_of_kind(cursor, place) for place in rest)):
         return Parsed(end)
     paid = cursor.lexicon.of_kind("turnover") if function == "sum" else None
-    spoken = draft.aggregates or draft.named_at is not None or cursor.is_(i, FieldRef)
+    spoken = draft.aggregates or draft.named_at is not None or cursor.is_(i, sense.FieldRef)
     if paid is None or spoken:
         return None
     return Parsed(end, aggregates=(figure_of("sum", paid.name),))
@@ -106,7 +87,11 @@ def figures(cursor: Cursor, draft: Draft, i: int) -> Parsed | None:
     """ "average, min and max price", "total and average of invoices"."""
     functions, last, at = [], i, i
     while word := next(
-        (one for one in cursor.all(at, FigureWord) if one.function != "count" and not one.kind),
+        (
+            one
+            for one in cursor.all(at, sense.FigureWord)
+            if one.function != "count" and not one.kind
+        ),
         None,
     ):
         functions.append(word.function)
@@ -125,12 +110,16 @@ def figures(cursor: Cursor, draft: Draft, i: int) -> Parsed | None:
 
 def ranked(cursor: Cursor, draft: Draft, i: int) -> Parsed | None:
     """ "top 3 brands by revenue", "top 5 cities by number of customers"."""
-    top = cursor.take(i, Top)
+    top = cursor.take(i, sense.Top)
     number = cursor.whole(top[1], MOST) if top else None
     at = number[1] if number else cursor.at(i)[1]
     group = _grouping(cursor, at) if top else []
     by = cursor.at(at)[1]
-    if not group or cursor.is_(at, ModelRef, ValueRef) or not cursor.is_(by, SortBy):
+    if (
+        not group
+        or cursor.is_(at, sense.ModelRef, sense.ValueRef)
+        or not cursor.is_(by, sense.SortBy)
+    ):
         return None
     found = _ranking(cursor, cursor.at(by)[1])
     if found is None or not found.aggregates:
@@ -148,7 +137,7 @@ def ranked(cursor: Cursor, draft: Draft, i: int) -> Parsed | None:
 
 def _ranking(cursor: Cursor, i: int) -> Parsed | None:
     """Return the figure by which groups are ranked."""
-    named = [one.field for one in cursor.all(i, FieldRef)]
+    named = [one.field for one in cursor.all(i, sense.FieldRef)]
     paid = next((one for one in named if cursor.lexicon.is_kind(one, "turnover")), None)
     earned = _of_kind(cursor, i) or (paid if paid and _measured(cursor, paid, "sum") else None)
     if earned is None:
@@ -160,23 +149,25 @@ def grouped(cursor: Cursor, draft: Draft, i: int) -> Parsed | None:
     """ "per genre", "by city", "for each airline", "per status and country". A word that may also
     sort ("by") groups only if the question requests a number."""
     places = range(len(cursor.tokens))
-    requested = any(cursor.is_(at, FigureWord) for at in places)
-    ordered = any(cursor.is_(at, OrderWord, Superlative) for at in places)
-    clear = not cursor.is_(i, SortBy, Each) and not ordered  # "the newest per author" is no number
-    if not cursor.is_(i, Per, SortBy) or not (requested or clear):
+    requested = any(cursor.is_(at, sense.FigureWord) for at in places)
+    ordered = any(cursor.is_(at, sense.OrderWord, sense.Superlative) for at in places)
+    clear = (
+        not cursor.is_(i, sense.SortBy, sense.Each) and not ordered
+    )  # "the newest per author" is no number
+    if not cursor.is_(i, sense.Per, sense.SortBy) or not (requested or clear):
         return None
     at = cursor.at(i)[1]
-    if not requested and cursor.is_(i - 1, NumberVerb):
+    if not requested and cursor.is_(i - 1, sense.NumberVerb):
         return Parsed(cursor.at(at)[1])  # "cost per night" is the name of a price
-    at = at if cursor.is_(at, FieldRef) else cursor.past(at, Filler, most=1)
+    at = at if cursor.is_(at, sense.FieldRef) else cursor.past(at, sense.Filler, most=1)
     names = _grouping(cursor, at)
     if not names:
         return None
     made = () if draft.aggregates else (_counted_or_earned(cursor, draft.mention),)
     end = cursor.at(at)[1]
     joint = cursor.joint(end)
-    further = cursor.past(joint, Filler, Per, most=1) if joint > end else end
-    other = further == end or cursor.is_(further, ValueRef, ModelRef, FigureWord)
+    further = cursor.past(joint, sense.Filler, sense.Per, most=1) if joint > end else end
+    other = further == end or cursor.is_(further, sense.ValueRef, sense.ModelRef, sense.FigureWord)
     more = [] if other else _grouping(cursor, further)
     end = cursor.at(further)[1] if more else end
     return Parsed(end, aggregates=made, groups=(*names, *more))
@@ -194,13 +185,13 @@ def _grouping(cursor: Cursor, at: int) -> list[str]:
     """Return the groups that the words here name: a field, or related records; empty for other
     words."""
     keys = {relation.foreign for relation in cursor.lexicon.schema.relations.values()}
-    fields = [one.field for one in cursor.all(at, FieldRef) if one.field.kind != "number"]
-    if cursor.is_(at, RelationRef):  # "per hotel" is not the key of the hotel
+    fields = [one.field for one in cursor.all(at, sense.FieldRef) if one.field.kind != "number"]
+    if cursor.is_(at, sense.RelationRef):  # "per hotel" is not the key of the hotel
         fields = [field for field in fields if field.name not in keys]
     named = [field for field in fields if not field.long and not cursor.many(field)]
     related = [
         one.title
-        for one in cursor.all(at, RelationRef)
+        for one in cursor.all(at, sense.RelationRef)
         if one.title is not None and not cursor.many(one.title)
     ]
     return [named[0].name] if named else _each(cursor, related[0]) if related else []
@@ -213,16 +204,18 @@ def _each(cursor: Cursor, title: Field) -> list[str]:
 
 
 def _count(cursor: Cursor, i: int) -> Parsed | None:
-    at = cursor.past(i, Filler, Link, most=2)
-    if different := cursor.take(at, Different):
-        named = cursor.take(different[1], FieldRef)
+    at = cursor.past(i, sense.Filler, sense.Link, most=2)
+    if different := cursor.take(at, sense.Different):
+        named = cursor.take(different[1], sense.FieldRef)
         if named is None or cursor.many(named[0].field):
             return None
         made = figure_of("count", named[0].field.name, distinct=True)
         return Parsed(named[1], aggregates=(made,))
-    if cursor.number_named(at) is not None and not cursor.is_(at, ModelRef, RelationRef):
+    if cursor.number_named(at) is not None and not cursor.is_(
+        at, sense.ModelRef, sense.RelationRef
+    ):
         return Parsed(i)  # "how many seats are left" asks for what the records say
-    people = cursor.is_(at, Unit) and not cursor.is_(at, ModelRef, RelationRef)
+    people = cursor.is_(at, sense.Unit) and not cursor.is_(at, sense.ModelRef, sense.RelationRef)
     living = cursor.field_of_kind("population") if people else None
     if living is not None:
         return Parsed(cursor.at(at)[1], mention=living)  # "how many people live in Texas"
@@ -231,13 +224,15 @@ def _count(cursor: Cursor, i: int) -> Parsed | None:
 
 def _extreme(cursor: Cursor, i: int) -> Parsed | None:
     """ "what is the highest fee"; "the doctor with the highest fee" is a record."""
-    question_word = cursor.take(i, AskedValue)
-    at = cursor.past(question_word[1], Filler, most=1) if question_word else i
-    word = cursor.take(at, Superlative) if question_word else None
+    question_word = cursor.take(i, sense.AskedValue)
+    at = cursor.past(question_word[1], sense.Filler, most=1) if question_word else i
+    word = cursor.take(at, sense.Superlative) if question_word else None
     if word is None:
         return None
-    at = cursor.past(word[1], ModelRef, most=1)
-    named = cursor.take(word[1], FieldRef) or cursor.take(at, FieldRef)  # "highest payment amount"
+    at = cursor.past(word[1], sense.ModelRef, most=1)
+    named = cursor.take(word[1], sense.FieldRef) or cursor.take(
+        at, sense.FieldRef
+    )  # "highest payment amount"
     if named is None or not _measured(cursor, named[0].field, "max"):
         return None
     made = figure_of(OF_ORDER[word[0].order], named[0].field.name)
@@ -246,8 +241,8 @@ def _extreme(cursor: Cursor, i: int) -> Parsed | None:
 
 def _most(cursor: Cursor, draft: Draft, i: int) -> Parsed | None:
     """ "which brand has the most products": the group with the most records, or the fewest."""
-    word, group = cursor.take(i, Superlative), draft.mention or cursor.about.title
-    model = cursor.take(word[1], ModelRef) if word else None
+    word, group = cursor.take(i, sense.Superlative), draft.mention or cursor.about.title
+    model = cursor.take(word[1], sense.ModelRef) if word else None
     if word is None or model is None or group is None or cursor.many(group):
         return None
     if group.kind in (*NUMBERS, *TIMES):
@@ -269,7 +264,7 @@ def _called_so(cursor: Cursor, i: int) -> Field | None:
     alone, end = cursor.lexicon.meanings(cursor.tokens[i : i + 1], 0)
     if cursor.at(i)[1] - i != 2 or not end:
         return None
-    named = [one.field for one in alone if isinstance(one, FieldRef)]
+    named = [one.field for one in alone if isinstance(one, sense.FieldRef)]
     return next(
         (field for field in named if _measured(cursor, field, "sum") and "." not in field.name),
         None,
@@ -279,26 +274,30 @@ def _called_so(cursor: Cursor, i: int) -> Field | None:
 def _of_records(cursor: Cursor, i: int, own: Field | None, model: int | None) -> Field | None:
     """ "total of paid invoices", "average payment": records that are sums of money themselves, in
     the place of a field. `model`: the position of their name, if it came before."""
-    while cursor.is_(i, Filler, Link, ValueRef) and not cursor.is_(i, ModelRef):
+    while cursor.is_(i, sense.Filler, sense.Link, sense.ValueRef) and not cursor.is_(
+        i, sense.ModelRef
+    ):
         i = cursor.at(i)[1]
-    named = model is not None or cursor.is_(i, ModelRef)
+    named = model is not None or cursor.is_(i, sense.ModelRef)
     return own or cursor.lexicon.of_kind("turnover") if named else None
 
 
 def _of_kind(cursor: Cursor, i: int) -> Field | None:
     """Return the field whose figure a word requests by itself; a field with that name comes
     first."""
-    kinds = [word.kind for word in cursor.all(i, FigureWord) if word.kind]
-    behind = cursor.past(cursor.at(i)[1], Link, Filler)
-    in_year = cursor.is_(behind - 1, BeforeYear) and not cursor.is_(
-        behind - 1, Link
+    kinds = [word.kind for word in cursor.all(i, sense.FigureWord) if word.kind]
+    behind = cursor.past(cursor.at(i)[1], sense.Link, sense.Filler)
+    in_year = cursor.is_(behind - 1, sense.BeforeYear) and not cursor.is_(
+        behind - 1, sense.Link
     )  # "revenue in 2025"
     number = cursor.number(behind) is not None and not in_year
-    compared = cursor.is_(behind, Compare, Between) or number  # "revenue over 500" is a condition
+    compared = (
+        cursor.is_(behind, sense.Compare, sense.Between) or number
+    )  # "revenue over 500" is a condition
     if not kinds or compared:
         return None
-    if called := [one.field for one in cursor.all(i, FieldRef)]:
-        requested = i == 0 or cursor.is_(cursor.back(i), AskedValue)
+    if called := [one.field for one in cursor.all(i, sense.FieldRef)]:
+        requested = i == 0 or cursor.is_(cursor.back(i), sense.AskedValue)
         return next(
             (
                 one

@@ -3,31 +3,19 @@
 
 from __future__ import annotations
 
+from groundhook.handlers.db.question import sense
 from groundhook.handlers.db.question.cursor import Amount, Cursor
 from groundhook.handlers.db.question.draft import Draft, Parsed, constraint
-from groundhook.handlers.db.question.meanings import (
-    And,
-    Compare,
-    Condition,
-    DateUnit,
-    Filler,
-    ModelRef,
-    Or,
-    OrderWord,
-    Postfix,
-    Than,
-    ValueRef,
-)
 from groundhook.handlers.db.schema import Field
 
 
 def amounts(cursor: Cursor, draft: Draft, i: int) -> Parsed | None:
     """Several numbers, with the unit or field after the last one; "5 in stock"."""
     found = _amounts(cursor, i)
-    if len(found) == 1 and not cursor.is_(i - 1, Than):
+    if len(found) == 1 and not cursor.is_(i - 1, sense.Than):
         return _in_stock(cursor, found[0])
     last = found[-1] if len(found) > 1 else None
-    if last is None or cursor.is_(i - 1, Than) or not _plain(cursor, last):
+    if last is None or cursor.is_(i - 1, sense.Than) or not _plain(cursor, last):
         return None
     kind = next((each.kind for each in reversed(found) if each.kind), "")
     named = cursor.number_named(last.end)
@@ -38,16 +26,16 @@ def amounts(cursor: Cursor, draft: Draft, i: int) -> Parsed | None:
         if kind not in ("", "rating")
         else None
     )
-    if field is None or any(cursor.is_(at, Compare) for at in draft.unplaced):
+    if field is None or any(cursor.is_(at, sense.Compare) for at in draft.unplaced):
         return None
     end = cursor.at(last.end)[1] if field == named else last.end
     return constraint(end, field.name, "in", [each.value for each in found])
 
 
 def _in_stock(cursor: Cursor, amount: Amount) -> Parsed | None:
-    stock = cursor.take(amount.end, Condition) if amount.kind in ("", "quantity") else None
+    stock = cursor.take(amount.end, sense.Condition) if amount.kind in ("", "quantity") else None
     field = cursor.field_of_kind(stock[0].kind) if stock and stock[0].op == ">" else None
-    if stock is None or field is None or cursor.is_(stock[1], ModelRef, ValueRef):
+    if stock is None or field is None or cursor.is_(stock[1], sense.ModelRef, sense.ValueRef):
         return None  # "5 in-stock lamps" are five lamps
     return constraint(stock[1], field.name, "=", amount.value)
 
@@ -82,22 +70,27 @@ def _following(cursor: Cursor, i: int) -> list[Amount]:
 def _plain(cursor: Cursor, amount: Amount) -> bool:
     """Return whether nothing after the number makes it a comparison, a length of time or a number
     of records."""
-    return not cursor.is_(amount.end, Postfix, OrderWord) and not (
-        cursor.is_(amount.end, DateUnit) and cursor.number_named(amount.end) is None
+    return not cursor.is_(amount.end, sense.Postfix, sense.OrderWord) and not (
+        cursor.is_(amount.end, sense.DateUnit) and cursor.number_named(amount.end) is None
     )
 
 
 def postfixed(cursor: Cursor, i: int) -> tuple[str, int] | None:
     """A comparison after its number: "4 or more", "$100 and above". Before another number it
     belongs to that one."""
-    if postfix := cursor.take(i, Postfix):
-        following = (postfix[1], cursor.past(postfix[1], Filler, most=1))  # "… and less than 800"
+    if postfix := cursor.take(i, sense.Postfix):
+        following = (
+            postfix[1],
+            cursor.past(postfix[1], sense.Filler, most=1),
+        )  # "… and less than 800"
         return (
             (postfix[0].op, postfix[1])
             if all(cursor.number(at) is None for at in following)
             else None
         )
-    word = cursor.take(cursor.at(i)[1], Compare) if cursor.is_(i, And, Or) else None
+    word = (
+        cursor.take(cursor.at(i)[1], sense.Compare) if cursor.is_(i, sense.And, sense.Or) else None
+    )
     if word is None or word[0].kind or cursor.number(word[1]) is not None:
         return None
     return word[0].op[0] + "=", word[1]

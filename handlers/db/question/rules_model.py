@@ -5,42 +5,37 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from groundhook.handlers.db.question import sense
 from groundhook.handlers.db.question.cursor import Cursor
 from groundhook.handlers.db.question.draft import (
     About,
     Draft,
     Parsed,
 )
-from groundhook.handlers.db.question.meanings import (
-    And,
-    Between,
-    Compare,
-    DateRelation,
-    Filler,
-    Link,
-    ModelRef,
-    Or,
-    OtherModel,
-    Per,
-    Period,
-    RelationRef,
-    SortBy,
-)
 from groundhook.host.core.types.query_language import Where
 
-AFTER_A_RECORD = (Filler, And, Or, Link, Compare, Between, DateRelation, Period)
+AFTER_A_RECORD = (
+    sense.Filler,
+    sense.And,
+    sense.Or,
+    sense.Link,
+    sense.Compare,
+    sense.Between,
+    sense.DateRelation,
+    sense.Period,
+)
 
 
 def named(cursor: Cursor, _: Draft, i: int) -> Parsed | None:
     """The model's name; a singular with a number after it is one record: "order 1042"."""
-    model = cursor.take(i, ModelRef)
+    model = cursor.take(i, sense.ModelRef)
     if model is None or corrected(cursor, i, model[1]):
         return None
     last, schema = cursor.tokens[model[1] - 1].norm, cursor.lexicon.schema
     singular = cursor.lexicon.vocabulary.stem(last) == last
     # In "customer orders" the second name is the model that the question wants.
-    aside = (singular and cursor.is_(model[1], RelationRef, OtherModel)) or (
-        i > 0 and cursor.is_(i - 1, Per, SortBy)
+    aside = (singular and cursor.is_(model[1], sense.RelationRef, sense.OtherModel)) or (
+        i > 0 and cursor.is_(i - 1, sense.Per, sense.SortBy)
     )
     at = None if aside else i
     found = Parsed(model[1], named_at=at, singular=singular, about=About("", cursor.about.title))
@@ -71,7 +66,7 @@ def _record_number(cursor: Cursor, i: int) -> tuple[int, int] | None:
 def related(cursor: Cursor, _: Draft, i: int) -> Parsed | None:
     """The name of a related model: it becomes the current topic. A singular with a number after it
     is one record: "invoices of customer 42"."""
-    relation = cursor.take(i, RelationRef)
+    relation = cursor.take(i, sense.RelationRef)
     if relation is None or corrected(cursor, i, relation[1]):
         return None
     found = Parsed(relation[1], about=About(relation[0].relation, relation[0].title))
@@ -86,4 +81,4 @@ def corrected(cursor: Cursor, start: int, end: int) -> bool:
     wrong = any(
         root(cursor.tokens[i].norm) != root(cursor.typed[i].norm) for i in range(start, end)
     )
-    return wrong and not cursor.is_(start, ModelRef)
+    return wrong and not cursor.is_(start, sense.ModelRef)

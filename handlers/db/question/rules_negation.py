@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from groundhook.handlers.db.question import sense
 from groundhook.handlers.db.question.cursor import Cursor
 from groundhook.handlers.db.question.draft import (
     OPPOSITE,
@@ -13,23 +14,6 @@ from groundhook.handlers.db.question.draft import (
     Parsed,
     constraint,
     negation_of,
-)
-from groundhook.handlers.db.question.meanings import (
-    Auxiliary,
-    Between,
-    Compare,
-    Condition,
-    DateRelation,
-    FieldRef,
-    Filler,
-    Link,
-    Nor,
-    Not,
-    Or,
-    Period,
-    Preposition,
-    RelationRef,
-    ValueRef,
 )
 from groundhook.handlers.db.question.rules_field import (
     field_led,
@@ -43,12 +27,12 @@ from groundhook.host.core.types.query_language import Where
 def negation(cursor: Cursor, draft: Draft, i: int) -> Parsed | None:
     """ "not from Apple", "except discontinued ones", "without a description", "not more than 50",
     "neither paid nor sent"."""
-    again = cursor.is_(i, Nor) and any(cursor.is_(at, Not) for at in range(i))
-    if not (cursor.is_(i, Not) or again):
+    again = cursor.is_(i, sense.Nor) and any(cursor.is_(at, sense.Not) for at in range(i))
+    if not (cursor.is_(i, sense.Not) or again):
         return None
     direct = cursor.at(i)[1]
-    later = cursor.past(direct, Filler, Link)
-    of_verb = any(word.of_verb for word in cursor.all(i, Not))
+    later = cursor.past(direct, sense.Filler, sense.Link)
+    of_verb = any(word.of_verb for word in cursor.all(i, sense.Not))
     governed = _behind_verb(cursor, later, of_verb)
     for at in dict.fromkeys((direct, later, *governed)):
         found = _passive(cursor, at) or _negated(cursor, draft, at)
@@ -77,9 +61,9 @@ def _negated(cursor: Cursor, draft: Draft, i: int) -> Parsed | None:
             )
     if (within := _not_within(cursor, draft, i)) is not None:
         return within
-    if cursor.is_(i, RelationRef) and _goes_on(cursor, cursor.at(i)[1]):
+    if cursor.is_(i, sense.RelationRef) and _goes_on(cursor, cursor.at(i)[1]):
         return Parsed(i, refused=True)
-    if related := cursor.take(i, RelationRef):  # "customers without orders"
+    if related := cursor.take(i, sense.RelationRef):  # "customers without orders"
         return constraint(related[1], related[0].relation, "null")
     act = cursor.act(i)  # "customers who never ordered"
     return constraint(i + 1, act, "null") if act else None
@@ -89,18 +73,20 @@ def _behind_verb(cursor: Cursor, i: int, of_verb: bool) -> list[int]:
     """Return where the rest of a negated clause begins after an unknown verb: "not painted in red",
     "do not last longer than", "never learned French"."""
     verb = cursor.unknown(i) and cursor.tokens[i].kind == "word"
-    rest = cursor.past(i + 1, Filler)
-    governed = cursor.is_(rest, Compare, Preposition, DateRelation, Between, Period)
-    direct = of_verb and cursor.is_(rest, ValueRef, FieldRef)
+    rest = cursor.past(i + 1, sense.Filler)
+    governed = cursor.is_(
+        rest, sense.Compare, sense.Preposition, sense.DateRelation, sense.Between, sense.Period
+    )
+    direct = of_verb and cursor.is_(rest, sense.ValueRef, sense.FieldRef)
     return [i + 1, rest] if verb and (rest > i + 1 or governed or direct) else []
 
 
 def _passive(cursor: Cursor, i: int) -> Parsed | None:
     """ "not published in German", "not sold in Rome": of a verb that names a field and the value
     after it not both hold."""
-    for reference in cursor.all(i, FieldRef):
+    for reference in cursor.all(i, sense.FieldRef):
         field, after = reference.field, cursor.at(i)[1]
-        found = None if cursor.is_(i, ValueRef) else prepositioned(cursor, after, True)
+        found = None if cursor.is_(i, sense.ValueRef) else prepositioned(cursor, after, True)
         if found is None or "." in field.name:
             continue
         if field.kind == "boolean":
@@ -126,17 +112,19 @@ def _of_some(cursor: Cursor, wheres: Sequence[Where]) -> bool:
 def _goes_on(cursor: Cursor, i: int) -> bool:
     """Return whether further conditions apply to the excluded related records: "without orders
     since March"."""
-    for at in dict.fromkeys((i, cursor.past(i, Filler, Link))):
+    for at in dict.fromkeys((i, cursor.past(i, sense.Filler, sense.Link))):
         ends = [rule(cursor, Draft(), at) for rule in (date_led, compared_date)]
-        compared = cursor.is_(at, Compare, Between) or any(end is not None for end in ends)
-        if compared or any(cursor.many(one.field) for one in cursor.all(at, ValueRef)[:1]):
+        compared = cursor.is_(at, sense.Compare, sense.Between) or any(
+            end is not None for end in ends
+        )
+        if compared or any(cursor.many(one.field) for one in cursor.all(at, sense.ValueRef)[:1]):
             return True
     return False
 
 
 def _nor_what_follows(cursor: Cursor, draft: Draft, found: Parsed) -> Parsed:
     """ "not paid or cancelled": after a "not", neither of two single words holds."""
-    while cursor.is_(found.end, Or) and not cursor.is_(found.end, Nor):
+    while cursor.is_(found.end, sense.Or) and not cursor.is_(found.end, sense.Nor):
         at = cursor.at(found.end)[1]
         more = field_led(cursor, draft, at, True) or values(cursor, at, True)
         if more is None or more.end != cursor.at(at)[1]:
@@ -148,7 +136,7 @@ def _nor_what_follows(cursor: Cursor, draft: Draft, found: Parsed) -> Parsed:
 def _not_within(cursor: Cursor, draft: Draft, i: int) -> Parsed | None:
     """ "not between 50 and 100", "not in October", "price not between 50 and 100", "not older than
     a month"."""
-    field = draft.mention if cursor.is_(i - 2, FieldRef) else None
+    field = draft.mention if cursor.is_(i - 2, sense.FieldRef) else None
     for rule in (between, compared_date, date_led):
         found = rule(cursor, draft, i, field) or rule(cursor, draft, i)
         if (
@@ -163,7 +151,7 @@ def _not_within(cursor: Cursor, draft: Draft, i: int) -> Parsed | None:
 def condition(cursor: Cursor, i: int, negated: bool = False) -> Parsed | None:
     """ "in stock", "sold out"."""
     opposite = {">": "=", "=": ">"}
-    for found in cursor.all(i, Condition):
+    for found in cursor.all(i, sense.Condition):
         field = cursor.field_of_kind(found.kind)
         if field is not None:
             op = opposite[found.op] if negated else found.op
@@ -183,12 +171,14 @@ def values_rule(cursor: Cursor, _: Draft, i: int, negated: bool = False) -> Pars
 def _negated_behind(cursor: Cursor, i: int, end: int) -> tuple[int, int] | None:
     """ "which books did Ada Sato not write", "Bücher, die Ada Sato nicht geschrieben hat": return
     where the unknown verb behind the "not" begins and ends."""
-    verb = cursor.at(end)[1] if cursor.is_(end, Not) else end
-    subject = cursor.is_(i - 1, Auxiliary) or cursor.lexicon.vocabulary.file.dates.verbs_behind
+    verb = cursor.at(end)[1] if cursor.is_(end, sense.Not) else end
+    subject = (
+        cursor.is_(i - 1, sense.Auxiliary) or cursor.lexicon.vocabulary.file.dates.verbs_behind
+    )
     if verb == end or not subject:
         return None
-    known = cursor.is_(verb, Filler, Preposition)
-    last = cursor.past(verb if known else verb + 1, Filler, Preposition)
+    known = cursor.is_(verb, sense.Filler, sense.Preposition)
+    last = cursor.past(verb if known else verb + 1, sense.Filler, sense.Preposition)
     if not (known or cursor.unknown(verb)) or not cursor.ended(last):
         return None
     return (last if known else verb, last)

@@ -5,31 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from groundhook.handlers.db.question import dates
+from groundhook.handlers.db.question import dates, sense
 from groundhook.handlers.db.question.cursor import NUMBERS, Amount, Cursor
 from groundhook.handlers.db.question.draft import OPPOSITE, Draft, Parsed, constraint
-from groundhook.handlers.db.question.meanings import (
-    Adjective,
-    And,
-    Between,
-    BetweenAnd,
-    Compare,
-    Condition,
-    DateUnit,
-    FieldRef,
-    Filler,
-    Link,
-    Meaning,
-    ModelRef,
-    NumberVerb,
-    Old,
-    Per,
-    Single,
-    Superlative,
-    Than,
-    Unit,
-    ValueRef,
-)
 from groundhook.handlers.db.question.rules_age import COUNTED, aged
 from groundhook.handlers.db.question.rules_list import equal_to, postfixed
 from groundhook.handlers.db.question.rules_time import between_dates, field_before, lasting
@@ -39,11 +17,11 @@ Rate = tuple[
     Callable[[Field], bool], int
 ]  # whether a field is such a rate, and the end of its words
 ABOUT, ROUGHLY = "~", 0.1  # how far from a number "about" reaches
-SAYS_MORE: tuple[type[Meaning], ...] = (
-    Compare,
-    Link,
-    Between,
-    Superlative,
+SAYS_MORE: tuple[type[sense.Sense], ...] = (
+    sense.Compare,
+    sense.Link,
+    sense.Between,
+    sense.Superlative,
 )  # of the field before it
 
 
@@ -52,15 +30,15 @@ def compare(
 ) -> Parsed | None:
     """ "under $100", "at least 4 stars", "more than 50 in stock", "minimum rating 4". `of` is the
     field that was named before."""
-    word = cursor.take(i, Compare)
+    word = cursor.take(i, sense.Compare)
     if word is None:
         return None
     at = word[1]
-    if (age := cursor.take(at, Adjective)) and age[0].kind == "age" and not word[0].kind:
-        word, at = (Compare(word[0].op, "age"), at), age[1]  # "under the age of 40"
-    between = cursor.take(at, FieldRef) if of is None else None
+    if (age := cursor.take(at, sense.Adjective)) and age[0].kind == "age" and not word[0].kind:
+        word, at = (sense.Compare(word[0].op, "age"), at), age[1]  # "under the age of 40"
+    between = cursor.take(at, sense.FieldRef) if of is None else None
     if between is not None and between[0].field.kind in NUMBERS:
-        of, at = between[0].field, cursor.past(between[1], Link)
+        of, at = between[0].field, cursor.past(between[1], sense.Link)
     amount = cursor.amount(at)
     if amount is not None and cursor.time_unit(amount.end):
         return (
@@ -81,8 +59,8 @@ def compare(
     if word[0].op == ABOUT:
         return _range(found[0], *_about(amount), found[1]) if not negated else None
     until = (
-        cursor.take(found[1], BetweenAnd)
-        if word[0].op == ">=" and not cursor.is_(found[1], And)
+        cursor.take(found[1], sense.BetweenAnd)
+        if word[0].op == ">=" and not cursor.is_(found[1], sense.And)
         else None
     )
     if upper := cursor.amount(until[1]) if until and not negated else None:
@@ -100,15 +78,15 @@ def compare(
 def amount_led(cursor: Cursor, draft: Draft, i: int) -> Parsed | None:
     """ "$50-$100", "100 or less", "4+ stars", "$100" alone (exactly that), "4 stars" (at least)."""
     amount = cursor.amount(i)
-    if amount is None or cursor.is_(i - 1, Than):
+    if amount is None or cursor.is_(i - 1, sense.Than):
         return None
     if cursor.time_unit(amount.end):
-        after = cursor.past(cursor.at(amount.end)[1], Link, most=1)
+        after = cursor.past(cursor.at(amount.end)[1], sense.Link, most=1)
         if (named := cursor.number_named(after)) is not None:  # "10 years experience"
             return constraint(cursor.at(after)[1], named.name, "=", amount.value)
-        hours = any(unit.unit == "hour" for unit in cursor.all(amount.end, DateUnit))
+        hours = any(unit.unit == "hour" for unit in cursor.all(amount.end, sense.DateUnit))
         return lasting(cursor, amount, "=") if hours else None
-    until = cursor.take(amount.end, BetweenAnd)
+    until = cursor.take(amount.end, sense.BetweenAnd)
     upper = cursor.amount(until[1]) if until else None
     named = cursor.number_named(upper.end) if upper else None
     if upper is not None and (amount.kind or upper.kind or named):
@@ -128,7 +106,7 @@ def amount_led(cursor: Cursor, draft: Draft, i: int) -> Parsed | None:
     if postfix := postfixed(cursor, amount.end):
         return _with_postfix(cursor, amount, postfix, field_before(cursor, draft, i))
     field = cursor.field_of_kind(amount.kind) if amount.kind in ("money", "rating") else None
-    if field is None or any(cursor.is_(at, Compare, Between) for at in draft.unplaced):
+    if field is None or any(cursor.is_(at, sense.Compare, sense.Between) for at in draft.unplaced):
         return None  # a comparison that was not understood may have been of this number
     if amount.kind == "money":
         return equal_to(cursor, field, amount)
@@ -139,14 +117,14 @@ def _of_year(cursor: Cursor, amount: Amount) -> Field | None:
     """ "2019 Ford Focus": return the field of a year before what it describes."""
     alone = cursor.tokens[amount.end - 1].norm.isdecimal() and not amount.kind
     year = alone and dates.FIRST_YEAR <= amount.value <= dates.LAST_YEAR
-    describes = cursor.is_(amount.end, ModelRef, ValueRef)
+    describes = cursor.is_(amount.end, sense.ModelRef, sense.ValueRef)
     return cursor.lexicon.of_kind("year") if year and describes else None
 
 
 def of_age(cursor: Cursor, draft: Draft, i: int) -> Parsed | None:
     """ "aged 30", "aged over 60", "aged between 20 and 30", "40 years old", "30 to 40 years old",
     "who are 35"."""
-    lexicon, word, amount = cursor.lexicon, cursor.take(i, Adjective), cursor.amount(i)
+    lexicon, word, amount = cursor.lexicon, cursor.take(i, sense.Adjective), cursor.amount(i)
     if (born := lexicon.birth_field) is None and lexicon.of_kind("age") is None:
         return None
     if word is not None and word[0].kind == "age":
@@ -154,7 +132,7 @@ def of_age(cursor: Cursor, draft: Draft, i: int) -> Parsed | None:
         at = word[1]
         found = compare(cursor, draft, at, False, own) or between(cursor, draft, at, own)
         amount = cursor.amount(at)
-        until = cursor.take(amount.end, BetweenAnd) if amount else None
+        until = cursor.take(amount.end, sense.BetweenAnd) if amount else None
         if found is None and until and cursor.amount(until[1]):  # "im Alter von 30 bis 40"
             return _between_numbers(cursor, draft, at, own)
         if found is not None or amount is None:
@@ -162,31 +140,38 @@ def of_age(cursor: Cursor, draft: Draft, i: int) -> Parsed | None:
         op, end = postfixed(cursor, amount.end) or ("=", amount.end)
         if own is not None:
             return constraint(end, own.name, op, amount.value)
-        return aged(cursor, replace(amount, end=end), Compare(op, "age"), False)
+        return aged(cursor, replace(amount, end=end), sense.Compare(op, "age"), False)
     if amount is None or born is None:
         return None
-    until = cursor.take(amount.end, BetweenAnd)
+    until = cursor.take(amount.end, sense.BetweenAnd)
     upper = cursor.amount(until[1]) if until else None
-    years = cursor.take((upper or amount).end, DateUnit)
-    if years is None or years[0].unit != "year" or not cursor.is_(years[1], Old, Adjective):
-        alone = upper is None and cursor.is_(i - 1, Link) and cursor.ended(amount.end)
-        return aged(cursor, amount, Compare("=", ""), False) if alone else None
+    years = cursor.take((upper or amount).end, sense.DateUnit)
+    if (
+        years is None
+        or years[0].unit != "year"
+        or not cursor.is_(years[1], sense.Old, sense.Adjective)
+    ):
+        alone = upper is None and cursor.is_(i - 1, sense.Link) and cursor.ended(amount.end)
+        return aged(cursor, amount, sense.Compare("=", ""), False) if alone else None
     if upper is not None:
         return _between_numbers(cursor, draft, i, None)
-    return aged(cursor, replace(amount, end=years[1]), Compare("=", "age"), False)
+    return aged(cursor, replace(amount, end=years[1]), sense.Compare("=", "age"), False)
 
 
 def verb_led(cursor: Cursor, draft: Draft, i: int, negated: bool = False) -> Parsed | None:
     """ "weighs more than 5", "earning over 90,000", "costs between 10 and 20"."""
-    for verb in cursor.all(i, NumberVerb):
-        field, at = cursor.field_of_kind(verb.kind), cursor.past(cursor.at(i)[1], Link, Filler)
-        compared = cursor.is_(at, Compare, Between)
+    for verb in cursor.all(i, sense.NumberVerb):
+        field, at = (
+            cursor.field_of_kind(verb.kind),
+            cursor.past(cursor.at(i)[1], sense.Link, sense.Filler),
+        )
+        compared = cursor.is_(at, sense.Compare, sense.Between)
         amount = cursor.amount(cursor.at(at)[1] if compared else at)
         if field is None or amount is None or amount.kind not in ("", verb.kind):
             continue
         after = amount.end
-        other = cursor.unknown(after) or cursor.is_(after, *COUNTED, ModelRef, FieldRef)
-        if other and not (cursor.is_(after, Single, Per) or _rated(cursor, after)):
+        other = cursor.unknown(after) or cursor.is_(after, *COUNTED, sense.ModelRef, sense.FieldRef)
+        if other and not (cursor.is_(after, sense.Single, sense.Per) or _rated(cursor, after)):
             continue  # "makes 4 servings"
         if compared:
             return compare(cursor, draft, at, negated, field) or (
@@ -205,8 +190,8 @@ def verb_led(cursor: Cursor, draft: Draft, i: int, negated: bool = False) -> Par
 
 def _past_adjective(cursor: Cursor, i: int) -> int:
     """ "500 pages long": the position after an adjective that only repeats the kind."""
-    word = cursor.take(i, Adjective)
-    return word[1] if word and word[0].kind and not cursor.is_(word[1], ModelRef) else i
+    word = cursor.take(i, sense.Adjective)
+    return word[1] if word and word[0].kind and not cursor.is_(word[1], sense.ModelRef) else i
 
 
 def _with_postfix(
@@ -214,10 +199,10 @@ def _with_postfix(
 ) -> Parsed | None:
     """ "100 or less", "4+ stars", "18 or older"."""
     op, end = postfix
-    unit = cursor.take(end, Unit)
+    unit = cursor.take(end, sense.Unit)
     kind = amount.kind or (unit[0].kind if unit else "")
     here = replace(amount, kind=kind, end=unit[1] if unit else end)
-    if (old := aged(cursor, here, Compare(op), False)) is not None:
+    if (old := aged(cursor, here, sense.Compare(op), False)) is not None:
         return old
     found = measured(cursor, here, "") or number_field(cursor, here, "", before)
     if found is None:
@@ -228,7 +213,7 @@ def _with_postfix(
 def measured(cursor: Cursor, amount: Amount, kind: str) -> tuple[Field, int] | None:
     """Return the field that has the amount's unit, and the position after the unit and an adjective
     that selects the field: "1000 km long"."""
-    adjective = cursor.take(amount.end, Adjective) if amount.scale else None
+    adjective = cursor.take(amount.end, sense.Adjective) if amount.scale else None
     known = adjective if adjective and adjective[0].kind else None
     end = known[1] if known else amount.end
     fields = cursor.lexicon.with_unit(amount.kind, known[0].kind if known else kind)
@@ -237,7 +222,7 @@ def measured(cursor: Cursor, amount: Amount, kind: str) -> tuple[Field, int] | N
 
 def between(cursor: Cursor, draft: Draft, i: int, of: Field | None = None) -> Parsed | None:
     """ "between $50 and $100", "from March to May", "between 4 and 5 stars"."""
-    word = cursor.take(i, Between)
+    word = cursor.take(i, sense.Between)
     if word is None:
         return None
     return between_dates(cursor, draft, word[1], of) or _between_numbers(cursor, draft, word[1], of)
@@ -259,15 +244,15 @@ def number_field(
 
 def _fits(cursor: Cursor, rated: Rate, field: Field) -> bool:
     """Return whether a field is an amount for that time; salaries are those of a year."""
-    yearly = any(unit.unit == "year" for unit in cursor.all(rated[1] - 1, DateUnit))
+    yearly = any(unit.unit == "year" for unit in cursor.all(rated[1] - 1, sense.DateUnit))
     return rated[0](field) or (yearly and cursor.lexicon.is_kind(field, "earnings"))
 
 
 def _rated(cursor: Cursor, i: int) -> Rate | None:
     """ "a day", "per month": return whether a field is an amount for that time, and the position
     after it."""
-    word = i if cursor.is_(i, Per, Single) else None
-    unit = cursor.take(cursor.at(i)[1], DateUnit) if word is not None else None
+    word = i if cursor.is_(i, sense.Per, sense.Single) else None
+    unit = cursor.take(cursor.at(i)[1], sense.DateUnit) if word is not None else None
     if unit is None:
         return _rated_by_name(cursor, cursor.at(i)[1]) if word is not None else None
     dates_file = cursor.lexicon.vocabulary.file.dates
@@ -291,22 +276,22 @@ def _number_field(
     unit, of the comparison, of the condition `before` ("under 20 or over 1000"), a price. None if
     the word after it makes it a count of something else."""
     end = amount.end
-    if (stock := cursor.take(end, Condition)) and amount.kind in ("", "quantity"):
+    if (stock := cursor.take(end, sense.Condition)) and amount.kind in ("", "quantity"):
         field = cursor.field_of_kind(stock[0].kind)
         return (field, stock[1]) if field else None
-    for at in (end, cursor.past(end, Filler, most=1)):
+    for at in (end, cursor.past(end, sense.Filler, most=1)):
         behind = cursor.number_named(at)
         if behind and amount.kind in ("", "duration") and not _says_more(cursor, cursor.at(at)[1]):
             return behind, cursor.at(at)[1]
     if amount.kind or kind:
         field = cursor.field_of_kind(amount.kind or kind)
         return (field, end) if field else None
-    for verb in cursor.all(end, NumberVerb):  # "die mehr als 50000 verdienen"
+    for verb in cursor.all(end, sense.NumberVerb):  # "die mehr als 50000 verdienen"
         if (field := cursor.field_of_kind(verb.kind)) is not None:
             return field, cursor.at(end)[1]
     if before is not None and before.kind in NUMBERS:
         return before, end
-    if cursor.unknown(end) or cursor.is_(end, *COUNTED) or cursor.is_(end, ModelRef):
+    if cursor.unknown(end) or cursor.is_(end, *COUNTED) or cursor.is_(end, sense.ModelRef):
         return None
     only = (
         None if cursor.lexicon.of_persons else cursor.only_number()
@@ -324,8 +309,8 @@ def _about(amount: Amount) -> tuple[Amount, Amount]:
 
 def _past_unit(cursor: Cursor, field: Field, i: int) -> int:
     """Return the position after the unit of a number with a known field."""
-    named = any(reference.field.name == field.name for reference in cursor.all(i, FieldRef))
-    end = cursor.at(i)[1] if named or cursor.is_(i, Unit) else i
+    named = any(reference.field.name == field.name for reference in cursor.all(i, sense.FieldRef))
+    end = cursor.at(i)[1] if named or cursor.is_(i, sense.Unit) else i
     rated = _rated(cursor, end)
     return rated[1] if rated and _fits(cursor, rated, field) else end
 
@@ -336,7 +321,7 @@ def _says_more(cursor: Cursor, i: int) -> bool:
 
 def _between_numbers(cursor: Cursor, draft: Draft, i: int, of: Field | None) -> Parsed | None:
     lower = cursor.amount(i)
-    until = cursor.take(lower.end, BetweenAnd) if lower else None
+    until = cursor.take(lower.end, sense.BetweenAnd) if lower else None
     upper = cursor.amount(until[1]) if until else None
     if lower is None or upper is None:
         return None
@@ -352,11 +337,11 @@ def _between_numbers(cursor: Cursor, draft: Draft, i: int, of: Field | None) -> 
         lower, upper = (
             replace(one, value=cursor.in_unit_of(found[0], one)) for one in (lower, upper)
         )
-    years = cursor.take(upper.end, DateUnit)
+    years = cursor.take(upper.end, sense.DateUnit)
     if of is None and (years is None or years[0].unit == "year"):
         here = replace(upper, end=years[1] if years else upper.end)
-        most = aged(cursor, here, Compare("<="), False)
-        least = aged(cursor, replace(lower, end=here.end), Compare(">="), False)
+        most = aged(cursor, here, sense.Compare("<="), False)
+        least = aged(cursor, replace(lower, end=here.end), sense.Compare(">="), False)
         if most is not None and least is not None:
             return Parsed(most.end, (*most.wheres, *least.wheres))
     return (

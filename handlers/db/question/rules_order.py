@@ -4,27 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from groundhook.handlers.db.question import dates
+from groundhook.handlers.db.question import dates, sense
 from groundhook.handlers.db.question.cursor import NUMBERS, Cursor
 from groundhook.handlers.db.question.draft import Draft, Parsed
-from groundhook.handlers.db.question.meanings import (
-    And,
-    Definite,
-    Direction,
-    FieldRef,
-    Filler,
-    First,
-    ModelRef,
-    Not,
-    OrderWord,
-    Period,
-    SortBy,
-    Sorting,
-    Superlative,
-    Than,
-    Top,
-    ValueRef,
-)
+from groundhook.handlers.db.question.sense import Sorting
 from groundhook.handlers.db.question.tokens import phrase_of
 from groundhook.handlers.db.schema import Field
 from groundhook.host.core.types.query_language import Order, Where
@@ -35,17 +18,22 @@ MOST = 1000
 def limit(cursor: Cursor, draft: Draft, i: int) -> Parsed | None:
     """ "top 5", "first 3 orders", "the last 10 orders", "5 cheapest", "newest 5", "10 active
     products"."""
-    if cursor.is_(i - 1, Than):
+    if cursor.is_(i - 1, sense.Than):
         return None
     lead = cursor.at(i)[1]
     number = cursor.whole(lead, MOST)
-    if number is not None and cursor.is_(i, Top, First):
+    if number is not None and cursor.is_(i, sense.Top, sense.First):
         return _first_ones(cursor, draft, i, number)
     counted = number is not None and not cursor.time_unit(number[1])
-    if number and counted and cursor.is_(i, OrderWord) and (found := order_words(cursor, draft, i)):
+    if (
+        number
+        and counted
+        and cursor.is_(i, sense.OrderWord)
+        and (found := order_words(cursor, draft, i))
+    ):
         return replace(found, end=number[1], limit=number[0])
-    if cursor.is_(i, Period):
-        which = {str(period.which) for period in cursor.all(i, Period)}
+    if cursor.is_(i, sense.Period):
+        which = {str(period.which) for period in cursor.all(i, sense.Period)}
         if found := _last_records(cursor, draft, lead, which):
             return replace(found, end=number[1] if number else lead)
     count = cursor.whole(i, MOST)
@@ -58,7 +46,7 @@ def _first_ones(cursor: Cursor, draft: Draft, i: int, number: tuple[int, int]) -
     """ "top 5", "first 3"; "top 3 brands" are not records."""
     if _names_text(cursor, number[1]):
         return None
-    best = cursor.is_(i, Top) and not _orders(cursor)
+    best = cursor.is_(i, sense.Top) and not _orders(cursor)
     orders = _by_kind(cursor, draft, ("popularity", "rating"), "desc") if best else ()
     return Parsed(number[1], orders=orders, limit=number[0])
 
@@ -67,20 +55,20 @@ def order_words(cursor: Cursor, draft: Draft, i: int) -> Parsed | None:
     """ "cheapest", "highest rating", "sorted by price descending", "top products". A singular ("the
     cheapest laptop", "who has the highest salary") requests one record only."""
     end = cursor.at(i)[1]
-    if cursor.is_(end, Than):
+    if cursor.is_(end, sense.Than):
         return None  # a comparison, misspelt or not known
     if extreme := _extreme(cursor, i):
         order = draft.sort(extreme[0].name, extreme[1])
         one = (draft.person and draft.named_at is None) or _one(cursor, extreme[2])
         return _ordered(draft, extreme[2], (order,), one=one) if order else None
-    if cursor.is_(i, OrderWord) and _names_text(cursor, end):
+    if cursor.is_(i, sense.OrderWord) and _names_text(cursor, end):
         return None  # "the most popular genre" is not an order of records
-    for word in cursor.all(i, OrderWord):
+    for word in cursor.all(i, sense.OrderWord):
         alone = "turnover" in word.kinds and not _beside_model(cursor, i)
-        if cursor.is_(i, Superlative) and alone:
+        if cursor.is_(i, sense.Superlative) and alone:
             continue
         if orders := _by_kind(cursor, draft, word.kinds, word.order):
-            if cursor.is_(i, SortBy):
+            if cursor.is_(i, sense.SortBy):
                 return Parsed(end, orders=orders)
             return _ordered(draft, end, orders, one=_one(cursor, end))
     return _sorting(cursor, draft, i)
@@ -89,11 +77,13 @@ def order_words(cursor: Cursor, draft: Draft, i: int) -> Parsed | None:
 def _extreme(cursor: Cursor, i: int) -> tuple[Field, Sorting, int] | None:
     """ "highest payment amount": returns a field to sort by, its direction, and the position after
     it."""
-    superlative = cursor.take(i, Superlative)
+    superlative = cursor.take(i, sense.Superlative)
     if superlative is None:
         return None
-    at = cursor.past(superlative[1], Filler, most=1)
-    field = cursor.take(at, FieldRef) or cursor.take(cursor.past(at, ModelRef, most=1), FieldRef)
+    at = cursor.past(superlative[1], sense.Filler, most=1)
+    field = cursor.take(at, sense.FieldRef) or cursor.take(
+        cursor.past(at, sense.ModelRef, most=1), sense.FieldRef
+    )
     if field is None or cursor.many(field[0].field):
         return None
     sortable = field[0].field.kind in (*NUMBERS, "date", "moment")
@@ -109,11 +99,11 @@ def _ordered(draft: Draft, end: int, orders: tuple[Order, ...], *, one: bool) ->
 def _sorting(cursor: Cursor, draft: Draft, i: int) -> Parsed | None:
     """ "sorted by price", "the oldest ones first", "top products"."""
     end = cursor.at(i)[1]
-    if cursor.is_(i, SortBy):
+    if cursor.is_(i, sense.SortBy):
         return _sorted_by(cursor, draft, end)
-    if cursor.is_(i, First) and draft.orders and cursor.ended(end):
+    if cursor.is_(i, sense.First) and draft.orders and cursor.ended(end):
         return Parsed(end)
-    if cursor.is_(i, Top) and cursor.is_(end, ModelRef, ValueRef):
+    if cursor.is_(i, sense.Top) and cursor.is_(end, sense.ModelRef, sense.ValueRef):
         orders = _by_kind(cursor, draft, ("popularity", "rating"), "desc")
         return Parsed(end, orders=orders) if orders else None
     return None
@@ -124,15 +114,17 @@ def _beside_model(cursor: Cursor, i: int) -> bool:
     payments"; in Hebrew before it."""
     number = cursor.whole(cursor.at(i)[1], MOST)
     at = number[1] if number else cursor.at(i)[1]
-    while cursor.is_(at, ValueRef) and not cursor.is_(at, ModelRef):  # "the highest cash payment"
+    while cursor.is_(at, sense.ValueRef) and not cursor.is_(
+        at, sense.ModelRef
+    ):  # "the highest cash payment"
         at = cursor.at(at)[1]
-    return cursor.is_(at, ModelRef) or cursor.is_(i - 1, ModelRef)
+    return cursor.is_(at, sense.ModelRef) or cursor.is_(i - 1, sense.ModelRef)
 
 
 def _names_text(cursor: Cursor, i: int) -> bool:
     """Return whether the words here name a text field, and neither the model nor a value."""
-    texts = [one for one in cursor.all(i, FieldRef) if one.field.kind == "text"]
-    return bool(texts) and not cursor.is_(i, ModelRef, ValueRef)
+    texts = [one for one in cursor.all(i, sense.FieldRef) if one.field.kind == "text"]
+    return bool(texts) and not cursor.is_(i, sense.ModelRef, sense.ValueRef)
 
 
 def _one(cursor: Cursor, i: int) -> bool:
@@ -140,37 +132,39 @@ def _one(cursor: Cursor, i: int) -> bool:
     "laptop", "flight"."""
     stem, before = cursor.lexicon.vocabulary.stem, cursor.back(i) - 1
     while i < len(cursor.tokens) and cursor.is_(
-        i, ValueRef, ModelRef, OrderWord, Not
+        i, sense.ValueRef, sense.ModelRef, sense.OrderWord, sense.Not
     ):  # "unpaid invoice"
         end = cursor.at(i)[1]
-        if not cursor.is_(end, ValueRef, ModelRef, OrderWord, Not):
+        if not cursor.is_(end, sense.ValueRef, sense.ModelRef, sense.OrderWord, sense.Not):
             last = cursor.tokens[end - 1].norm
             # "laptop" of a category that is called "Laptops"; "audio" is called so itself.
             plural = any(
-                phrase_of(value.value)[-1:] != (last,) for value in cursor.all(i, ValueRef)
+                phrase_of(value.value)[-1:] != (last,) for value in cursor.all(i, sense.ValueRef)
             )
-            the = cursor.is_(before, Definite)
-            return (cursor.is_(i, ModelRef) or plural or the) and stem(last) == last
+            the = cursor.is_(before, sense.Definite)
+            return (cursor.is_(i, sense.ModelRef) or plural or the) and stem(last) == last
         i = end
     return False
 
 
 def _sorted_by(cursor: Cursor, draft: Draft, i: int) -> Parsed | None:
-    at = cursor.past(i, Filler, most=1)
-    if word := cursor.take(at, OrderWord):
+    at = cursor.past(i, sense.Filler, most=1)
+    if word := cursor.take(at, sense.OrderWord):
         orders = _by_kind(cursor, draft, word[0].kinds, word[0].order)
         return Parsed(word[1], orders=orders) if orders else None
-    field = cursor.take(at, FieldRef)
+    field = cursor.take(at, sense.FieldRef)
     if field is None or cursor.many(field[0].field):
         return None
     comma = field[1] + 1 if cursor.is_mark(field[1], ",") else field[1]
-    direction = _direction(cursor, comma) or _direction(cursor, cursor.past(comma, Filler, most=1))
+    direction = _direction(cursor, comma) or _direction(
+        cursor, cursor.past(comma, sense.Filler, most=1)
+    )
     end = direction[1] if direction else field[1]
     further = _next_sorted(cursor, end)
     if (
         direction is None
         and further is None
-        and not (cursor.ended(field[1]) or cursor.is_(field[1], Filler, And))
+        and not (cursor.ended(field[1]) or cursor.is_(field[1], sense.Filler, sense.And))
     ):
         return None  # "by brand Apple" sorts nothing
     way = direction[0] if direction else _usual(cursor, field[0].field)
@@ -185,25 +179,29 @@ def _next_sorted(cursor: Cursor, i: int) -> int | None:
     name"."""
     at = cursor.joint(i)
     after = cursor.at(at)[1]
-    if at == i or not cursor.is_(at, FieldRef) or cursor.is_(at, ValueRef):
+    if at == i or not cursor.is_(at, sense.FieldRef) or cursor.is_(at, sense.ValueRef):
         return None
-    return at if cursor.ended(after) or cursor.is_(after, And, Direction) else None
+    return at if cursor.ended(after) or cursor.is_(after, sense.And, sense.Direction) else None
 
 
 def _direction(cursor: Cursor, i: int) -> tuple[str, int] | None:
     """ "descending", "highest first"."""
-    if direction := cursor.take(i, Direction):
+    if direction := cursor.take(i, sense.Direction):
         return direction[0].order, direction[1]
-    orders = [word.order for word in cursor.at(i)[0] if isinstance(word, (Superlative, OrderWord))]
+    orders = [
+        word.order
+        for word in cursor.at(i)[0]
+        if isinstance(word, (sense.Superlative, sense.OrderWord))
+    ]
     end = cursor.at(i)[1]
-    return (orders[0], cursor.at(end)[1]) if orders and cursor.is_(end, First) else None
+    return (orders[0], cursor.at(end)[1]) if orders and cursor.is_(end, sense.First) else None
 
 
 def _usual(cursor: Cursor, field: Field) -> str:
     """Return the usual direction of a field: dates and ratings descend, and so do numbers after
     "top"."""
     best_first = [cursor.field_of_kind("rating"), cursor.field_of_kind("popularity")]
-    top = field.kind in NUMBERS and any(cursor.is_(i, Top) for i in range(len(cursor.tokens)))
+    top = field.kind in NUMBERS and any(cursor.is_(i, sense.Top) for i in range(len(cursor.tokens)))
     if cursor.lexicon.is_kind(field, "ahead"):
         return "asc"
     return "desc" if top or field.kind in ("date", "moment") or field in best_first else "asc"
@@ -224,13 +222,16 @@ def _by_kind(cursor: Cursor, draft: Draft, kinds: tuple[str, ...], order: str) -
 
 def _orders(cursor: Cursor) -> bool:
     """Return whether the question names an order anywhere: then "top 5" is only a number."""
-    return any(cursor.is_(i, OrderWord, SortBy, Superlative) for i in range(len(cursor.tokens)))
+    return any(
+        cursor.is_(i, sense.OrderWord, sense.SortBy, sense.Superlative)
+        for i in range(len(cursor.tokens))
+    )
 
 
 def _last_records(cursor: Cursor, draft: Draft, at: int, which: set[str]) -> Parsed | None:
     """ "the last 5 orders", "my last order", "my next appointment"."""
     period = cursor.whole(at, MOST)
-    day, model = cursor.lexicon.day_field, cursor.take(period[1] if period else at, ModelRef)
+    day, model = cursor.lexicon.day_field, cursor.take(period[1] if period else at, sense.ModelRef)
     if day is None or model is None or "this" in which or which == {"counted"}:
         return None
     last = cursor.tokens[model[1] - 1].norm
@@ -245,13 +246,13 @@ def _last_records(cursor: Cursor, draft: Draft, at: int, which: set[str]) -> Par
 def _counts_records(cursor: Cursor, i: int) -> bool:
     """Return whether a number before this position counts records: "5 cheapest", "10 active
     products", "3 laptops"."""
-    at, seen = cursor.past(i, Filler, most=1), False
-    while cursor.is_(at, ValueRef, OrderWord, Superlative):
+    at, seen = cursor.past(i, sense.Filler, most=1), False
+    while cursor.is_(at, sense.ValueRef, sense.OrderWord, sense.Superlative):
         category = any(
-            cursor.lexicon.is_category(value.field) for value in cursor.all(at, ValueRef)
+            cursor.lexicon.is_category(value.field) for value in cursor.all(at, sense.ValueRef)
         )
-        seen = seen or category or cursor.is_(at, OrderWord)
+        seen = seen or category or cursor.is_(at, sense.OrderWord)
         at = cursor.at(at)[1]
-        if cursor.is_(at, FieldRef):  # "5 lowest calorie lunches"
+        if cursor.is_(at, sense.FieldRef):  # "5 lowest calorie lunches"
             seen, at = True, cursor.at(at)[1]
-    return seen or cursor.is_(at, ModelRef)
+    return seen or cursor.is_(at, sense.ModelRef)

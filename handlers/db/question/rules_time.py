@@ -2,33 +2,13 @@
 
 from __future__ import annotations
 
-from groundhook.handlers.db.question import dates
+from groundhook.handlers.db.question import dates, sense
 from groundhook.handlers.db.question.cursor import Amount, Cursor
 from groundhook.handlers.db.question.dates import Span
 from groundhook.handlers.db.question.draft import OPPOSITE, Draft, Parsed, constraint
 from groundhook.handlers.db.question.language_file import DateWords
-from groundhook.handlers.db.question.meanings import (
-    Ago,
-    Ahead,
-    Auxiliary,
-    BetweenAnd,
-    Compare,
-    DatePostfix,
-    DateUnit,
-    DateUnitName,
-    FieldRef,
-    Filler,
-    Link,
-    MadeVerb,
-    ModelRef,
-    Month,
-    Old,
-    OtherModel,
-    Period,
-    RelationRef,
-    Weekday,
-)
 from groundhook.handlers.db.question.rules_age import aged
+from groundhook.handlers.db.question.sense import DateUnitName
 from groundhook.handlers.db.question.times import dated, days, duration, span, year_of
 from groundhook.handlers.db.schema import Field
 from groundhook.host.core.types.query_language import Where
@@ -42,8 +22,8 @@ def date_led(cursor: Cursor, draft: Draft, i: int, of: Field | None = None) -> P
     if of is not None and not _tells_time(cursor, of):
         return None
     if (
-        not cursor.is_(i, Period)
-        and (ahead := cursor.take(i, Ahead))
+        not cursor.is_(i, sense.Period)
+        and (ahead := cursor.take(i, sense.Ahead))
         and (day := of or cursor.lexicon.day_field)
         and day.kind in TIMES
     ):
@@ -57,7 +37,7 @@ def date_led(cursor: Cursor, draft: Draft, i: int, of: Field | None = None) -> P
     relation, span, end = found
     behind = [
         reference.field
-        for reference in cursor.all(end, FieldRef)
+        for reference in cursor.all(end, sense.FieldRef)
         if _tells_time(cursor, reference.field)
     ]
     if of is None and behind and not dated(cursor, cursor.at(end)[1], year=True):
@@ -69,7 +49,7 @@ def date_led(cursor: Cursor, draft: Draft, i: int, of: Field | None = None) -> P
         return None
     if span.yearless and field == cursor.lexicon.birth_field:
         return _of_no_field(i, end)  # "born in May" is about no year
-    more = cursor.take(end, DatePostfix) if relation == "during" else None
+    more = cursor.take(end, sense.DatePostfix) if relation == "during" else None
     if more is not None:
         relation, end = more[0].relation, more[1]
     return _within(end, field, relation, _near(cursor, draft, field, span))
@@ -77,22 +57,22 @@ def date_led(cursor: Cursor, draft: Draft, i: int, of: Field | None = None) -> P
 
 def compared_date(cursor: Cursor, draft: Draft, i: int, of: Field | None = None) -> Parsed | None:
     """ "older than 3 months", "less than a week old", "more than ten years ago"."""
-    word, field = cursor.take(i, Compare), of or cursor.lexicon.day_field
+    word, field = cursor.take(i, sense.Compare), of or cursor.lexicon.day_field
     born = cursor.lexicon.birth_field
     length = duration(cursor, word[1]) if word else None
     if word is None or length is None or field is None or field.kind not in TIMES:
         return None
     count, unit, end = length
-    if of is None and of_unknown_verb(cursor, i, cursor.past(end, Old, Ago, most=1)):
-        return _of_no_field(i, cursor.past(end, Old, Ago, most=1))
-    if of is None and born and unit == "year" and not cursor.is_(end, Ago):
+    if of is None and of_unknown_verb(cursor, i, cursor.past(end, sense.Old, sense.Ago, most=1)):
+        return _of_no_field(i, cursor.past(end, sense.Old, sense.Ago, most=1))
+    if of is None and born and unit == "year" and not cursor.is_(end, sense.Ago):
         return aged(cursor, Amount(count, "", end), word[0], False)
     years = cursor.lexicon.of_kind("year") if of is None and unit == "year" else None
     if years is not None and word[0].kind == "date":  # of a building with a year of construction
         return constraint(end, years.name, word[0].op, cursor.now.year - count)
     if of is None and cursor.lexicon.is_kind(field, "ahead"):
         return None
-    old = cursor.is_(end, Old, Ago)
+    old = cursor.is_(end, sense.Old, sense.Ago)
     if word[0].kind != "date" and not old:
         return None
     # More than three months old is before a day, newer than three months after it.
@@ -108,15 +88,17 @@ def of_unknown_verb(cursor: Cursor, start: int, end: int) -> bool:
     "who graduated last year"."""
     words = cursor.lexicon.vocabulary.file.dates
     behind = words.verbs_behind and cursor.unknown(end) and _past_form(cursor, end, words)
-    if behind and cursor.ended(cursor.past(end + 1, Filler, Link)):
+    if behind and cursor.ended(cursor.past(end + 1, sense.Filler, sense.Link)):
         return True
     at = start - 1
-    while at > 0 and cursor.is_(at, Filler, Link):
+    while at > 0 and cursor.is_(at, sense.Filler, sense.Link):
         at -= 1
-    aside = cursor.is_(at, OtherModel) and not cursor.is_(at, FieldRef, RelationRef, ModelRef)
+    aside = cursor.is_(at, sense.OtherModel) and not cursor.is_(
+        at, sense.FieldRef, sense.RelationRef, sense.ModelRef
+    )
     if at < 0 or not (cursor.unknown(at) or aside) or cursor.tokens[at].kind != "word":
         return False
-    subject = at > 1 and cursor.is_(at - 1, Auxiliary)
+    subject = at > 1 and cursor.is_(at - 1, sense.Auxiliary)
     return subject or _past_form(cursor, at, words)
 
 
@@ -137,7 +119,7 @@ def _of_no_field(start: int, end: int) -> Parsed:
 def main_date(cursor: Cursor, i: int) -> Field | None:
     """Return the date of a time that no field is named for; behind a verb such as "placed" the one
     on which the record was made."""
-    made = cursor.lexicon.made_field if cursor.is_(i - 1, MadeVerb) else None
+    made = cursor.lexicon.made_field if cursor.is_(i - 1, sense.MadeVerb) else None
     return made or cursor.lexicon.day_field
 
 
@@ -148,7 +130,9 @@ def _year_field(cursor: Cursor, end: int) -> Field | None:
         and cursor.tokens[end - 1].norm.isdecimal()
         and len(cursor.tokens[end - 1].norm) == 4
     )
-    before = cursor.is_(end - 2, Month) or (end > 2 and cursor.tokens[end - 2].kind == "number")
+    before = cursor.is_(end - 2, sense.Month) or (
+        end > 2 and cursor.tokens[end - 2].kind == "number"
+    )
     return cursor.lexicon.of_kind("year") if alone and not before else None
 
 
@@ -170,8 +154,8 @@ SHORTER: dict[DateUnitName, tuple[DateUnitName | None, int]] = {
 
 def lasting(cursor: Cursor, amount: Amount, op: str) -> Parsed | None:
     """ "longer than 2 hours" of a field in minutes, "more than two weeks" of one in days."""
-    unit = cursor.take(amount.end, DateUnit)
-    if unit is None or cursor.is_(unit[1], Old, Ago):
+    unit = cursor.take(amount.end, sense.DateUnit)
+    if unit is None or cursor.is_(unit[1], sense.Old, sense.Ago):
         return None
     file = cursor.lexicon.vocabulary.file
     name, (shorter, factor) = unit[0].unit, SHORTER.get(unit[0].unit, (unit[0].unit, 1))
@@ -212,7 +196,7 @@ def between_dates(cursor: Cursor, draft: Draft, i: int, of: Field | None) -> Par
             return _of_no_field(i - 1, found[1])
         return _within(found[1], field, "during", _near(cursor, draft, field, found[0]))
     first = span(cursor, i, announced=True, year=True)
-    until = cursor.take(first[1], BetweenAnd) if first else None
+    until = cursor.take(first[1], sense.BetweenAnd) if first else None
     last = span(cursor, until[1], announced=True, year=True) if until else None
     if not (first and last and field and _tells_time(cursor, field)):
         return None
@@ -232,7 +216,7 @@ def between_dates(cursor: Cursor, draft: Draft, i: int, of: Field | None) -> Par
             (end, start)
             if has_year
             else (
-                dates.earlier(start, "week" if cursor.is_(first[1] - 1, Weekday) else "year"),
+                dates.earlier(start, "week" if cursor.is_(first[1] - 1, sense.Weekday) else "year"),
                 end,
             )
         )

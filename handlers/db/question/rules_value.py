@@ -6,43 +6,35 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from groundhook.handlers.db.dsl import MATCH_NONE
+from groundhook.handlers.db.question import sense
 from groundhook.handlers.db.question.cursor import Cursor
 from groundhook.handlers.db.question.draft import Draft, Parsed
 from groundhook.handlers.db.question.lexicon import JSON
-from groundhook.handlers.db.question.meanings import (
-    And,
-    But,
-    FieldRef,
-    Filler,
-    HowMuch,
-    Link,
-    ModelRef,
-    Or,
-    Preposition,
-    Single,
-    ValueRef,
-)
 from groundhook.handlers.db.schema import Field
 from groundhook.host.core.types.query_language import Where
 
 
 def values(cursor: Cursor, i: int, negated: bool, of: Field | None = None) -> Parsed | None:
     """ "Apple", "Apple or Samsung", "electronics category", "delivered, shipped and paid"."""
-    found = [one for one in cursor.all(i, ValueRef) if of is None or one.field.name == of.name]
+    found = [
+        one for one in cursor.all(i, sense.ValueRef) if of is None or one.field.name == of.name
+    ]
     if not found:
         return None
     end = cursor.at(i)[1]
-    behind = [reference.field.name for reference in cursor.all(end, FieldRef)]
+    behind = [reference.field.name for reference in cursor.all(end, sense.FieldRef)]
     named = [one for one in found if one.field.name in behind]
     chosen, also = (named[0], []) if named else _chosen(cursor, i, found)
     listed = [chosen.value]
     while (more := _next_value(cursor, end, chosen.field)) is not None:
         listed.append(more[0])
         end = more[1]
-    if any(reference.field.name == chosen.field.name for reference in cursor.all(end, FieldRef)):
+    if any(
+        reference.field.name == chosen.field.name for reference in cursor.all(end, sense.FieldRef)
+    ):
         end = cursor.at(end)[1]
     end = _past_verb(cursor, chosen.field, end)
-    either = len(listed) > 1 and any(cursor.is_(at, Or) for at in range(i, end))
+    either = len(listed) > 1 and any(cursor.is_(at, sense.Or) for at in range(i, end))
     first = _has(cursor, chosen.field, listed, either=either, negated=negated)
     if of is not None or not also:
         return Parsed(end, first)
@@ -63,10 +55,10 @@ def values(cursor: Cursor, i: int, negated: bool, of: Field | None = None) -> Pa
 
 def _past_verb(cursor: Cursor, field: Field, i: int) -> int:
     """ "English speaking", "die Englisch sprechen": the position after a verb of the field."""
-    verbs = [] if cursor.is_(i, Filler) else cursor.all(i, Preposition)
+    verbs = [] if cursor.is_(i, sense.Filler) else cursor.all(i, sense.Preposition)
     of_field = any(field in cursor.lexicon.texts_of_kind(verb.kind) for verb in verbs)
     end = cursor.at(i)[1]
-    return end if of_field and (cursor.ended(end) or cursor.is_(end, ModelRef)) else i
+    return end if of_field and (cursor.ended(end) or cursor.is_(end, sense.ModelRef)) else i
 
 
 def _has(
@@ -107,7 +99,9 @@ def _contains_one(cursor: Cursor, field: Field, piece: str, parted_by: str) -> W
     return Where(any_of=(alone, *map(like, (*sides, *middle))))
 
 
-def _chosen(cursor: Cursor, i: int, found: Sequence[ValueRef]) -> tuple[ValueRef, list[ValueRef]]:
+def _chosen(
+    cursor: Cursor, i: int, found: Sequence[sense.ValueRef]
+) -> tuple[sense.ValueRef, list[sense.ValueRef]]:
     """Return the value that is meant, and the same value of other fields of the same record."""
     options = [one for one in found if one.field.options and "." not in one.field.name]
     first = next(iter(options or found))
@@ -127,19 +121,19 @@ def _asks_of_one(cursor: Cursor, i: int) -> bool:
     """ "how long is the Ohio": return whether a number of one record is requested, and the value
     here names it."""
     end = cursor.at(i)[1]
-    model = cursor.take(end, ModelRef)
+    model = cursor.take(end, sense.ModelRef)
     stem, last = (
         cursor.lexicon.vocabulary.stem,
         cursor.tokens[(model[1] if model else end) - 1].norm,
     )
     several = model is not None and stem(last) != last
     before = range(i)
-    return any(cursor.is_(at, HowMuch) for at in before) and not (
-        several or cursor.is_(i - 1, Preposition)
+    return any(cursor.is_(at, sense.HowMuch) for at in before) and not (
+        several or cursor.is_(i - 1, sense.Preposition)
     )
 
 
-def _alike(cursor: Cursor, chosen: ValueRef, also: Sequence[ValueRef]) -> bool:
+def _alike(cursor: Cursor, chosen: sense.ValueRef, also: Sequence[sense.ValueRef]) -> bool:
     """Return whether the same value of several fields may be any of them: "flights Oslo". A name
     that is the value of another field ("Apple") is not meant by itself."""
     each = (chosen, *also)
@@ -150,21 +144,25 @@ def _alike(cursor: Cursor, chosen: ValueRef, also: Sequence[ValueRef]) -> bool:
     return all(one.rows == chosen.rows for one in also)
 
 
-def _path(value: ValueRef) -> str:
+def _path(value: sense.ValueRef) -> str:
     return value.field.name.rpartition(".")[0]
 
 
 def excepted(cursor: Cursor, draft: Draft, i: int) -> Parsed | None:
     """ "all makes but Volvo"."""
-    if not (draft.listing and cursor.is_(i, But)):
+    if not (draft.listing and cursor.is_(i, sense.But)):
         return None
-    return values(cursor, cursor.past(cursor.at(i)[1], Single, most=1), True)
+    return values(cursor, cursor.past(cursor.at(i)[1], sense.Single, most=1), True)
 
 
 def prepositioned(cursor: Cursor, i: int, negated: bool = False) -> Parsed | None:
     """ "from Oslo", "to Rome": the word before a value selects one of several fields."""
-    at = cursor.past(cursor.at(i)[1], Filler, most=1) if cursor.is_(i, Preposition) else i
-    for word in cursor.all(i, Preposition):
+    at = (
+        cursor.past(cursor.at(i)[1], sense.Filler, most=1)
+        if cursor.is_(i, sense.Preposition)
+        else i
+    )
+    for word in cursor.all(i, sense.Preposition):
         for field in cursor.lexicon.texts_of_kind(word.kind):
             for start in dict.fromkeys((cursor.at(i)[1], at)):
                 parsed = values(cursor, start, negated, field)
@@ -175,7 +173,7 @@ def prepositioned(cursor: Cursor, i: int, negated: bool = False) -> Parsed | Non
 
 def _other_fields(cursor: Cursor, i: int, parsed: Parsed, field: Field) -> tuple[str, ...]:
     """Return a note on other fields with the same value, unless prepositions tell them apart."""
-    found = [one for one in cursor.all(i, ValueRef) if one.field.name != field.name]
+    found = [one for one in cursor.all(i, sense.ValueRef) if one.field.name != field.name]
     path = field.name.rpartition(".")[0]
     names = [one.field.name for one in found if _path(one) == path]
     if not names or _told_apart(cursor, names):
@@ -194,18 +192,20 @@ def _told_apart(cursor: Cursor, names: list[str]) -> bool:
 
 def _next_value(cursor: Cursor, i: int, field: Field) -> tuple[str, int] | None:
     at, joined = i, False
-    while cursor.is_mark(at, ",") or cursor.is_(at, And, Or):
+    while cursor.is_mark(at, ",") or cursor.is_(at, sense.And, sense.Or):
         at, joined = max(cursor.at(at)[1], at + 1), True
-    words = cursor.all(at, Preposition)
+    words = cursor.all(at, sense.Preposition)
     other = bool(words) and all(
         field not in cursor.lexicon.texts_of_kind(word.kind) for word in words
     )
-    further = at if other else cursor.past(at, Filler, Link, most=2)  # "to Rome or from Dublin"
+    further = (
+        at if other else cursor.past(at, sense.Filler, sense.Link, most=2)
+    )  # "to Rome or from Dublin"
     for start in dict.fromkeys((at, further)) if joined else ():
         value = next(
             (
                 meaning
-                for meaning in cursor.all(start, ValueRef)
+                for meaning in cursor.all(start, sense.ValueRef)
                 if meaning.field.name == field.name
             ),
             None,

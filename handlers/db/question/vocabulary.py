@@ -13,74 +13,9 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from groundhook.handlers.db.question import sense
 from groundhook.handlers.db.question.language_file import DateWords, LanguageFile, Words
-from groundhook.handlers.db.question.meanings import (
-    Adjective,
-    Ago,
-    Ahead,
-    And,
-    AskedValue,
-    Auxiliary,
-    BeforeYear,
-    Between,
-    BetweenAnd,
-    But,
-    Called,
-    Compare,
-    Condition,
-    Contains,
-    DatePostfix,
-    DateRelation,
-    DateUnit,
-    DayWord,
-    Decade,
-    Definite,
-    Different,
-    Direction,
-    Each,
-    Equals,
-    Everything,
-    Falls,
-    FigureWord,
-    Filler,
-    First,
-    Having,
-    HowMuch,
-    LeadIn,
-    Length,
-    Link,
-    LinkingVerb,
-    MadeVerb,
-    Meaning,
-    Measure,
-    Month,
-    Multiplier,
-    Nor,
-    Not,
-    NumberVerb,
-    Numeral,
-    Old,
-    Or,
-    OrderWord,
-    Per,
-    Period,
-    PeriodBehind,
-    Person,
-    Phrase,
-    Postfix,
-    Preposition,
-    QuestionWord,
-    Request,
-    Single,
-    SortBy,
-    Superlative,
-    Than,
-    Top,
-    Truth,
-    Unit,
-    Weekday,
-    Weekend,
-)
+from groundhook.handlers.db.question.sense import Phrase
 from groundhook.handlers.db.question.tokens import phrase_of
 from groundhook.host.core.errors import ConfigError, SourceNotConfigured, suggestion
 from groundhook.host.core.types.base import dotted, problems
@@ -95,7 +30,7 @@ class Vocabulary:
 
     language: str
     file: LanguageFile
-    phrases: Mapping[Phrase, tuple[Meaning, ...]]
+    phrases: Mapping[Phrase, tuple[sense.Sense, ...]]
     function_words: frozenset[str]
     adjectives: frozenset[str]
     spoken: frozenset[str]
@@ -163,7 +98,7 @@ def made(language: str, raw: Mapping[str, Any]) -> Vocabulary:
     except ValidationError as exc:
         path, message = problems(exc)[0]
         raise ConfigError(f"the words of {language!r}: {dotted(path)}: {message}") from exc
-    phrases: dict[Phrase, list[Meaning]] = {}
+    phrases: dict[Phrase, list[sense.Sense]] = {}
     for words, meaning in _entries(file, connectors):
         for phrase in filter(None, map(phrase_of, words)):
             phrases.setdefault(phrase, []).append(meaning)
@@ -211,91 +146,94 @@ def _yaml(path: Traversable) -> Mapping[str, Any]:
 
 def _entries(
     file: LanguageFile, connectors: Mapping[str, Words]
-) -> Iterator[tuple[Iterable[str], Meaning]]:
-    yield from ((words, FigureWord(function)) for function, words in file.figures.items())
+) -> Iterator[tuple[Iterable[str], sense.Sense]]:
+    yield from ((words, sense.FigureWord(function)) for function, words in file.figures.items())
     for kind, groups in file.figures_of.items():
-        yield from ((words, FigureWord(function, kind)) for function, words in groups.items())
-    yield file.per, Per()
-    yield file.each, Each()
-    yield file.different, Different()
-    yield file.asked_values, AskedValue()
-    yield file.who, Person()
-    yield from ((words, Preposition(kind)) for kind, words in file.prepositions.items())
-    yield from ((words, Unit(kind)) for kind, words in file.units.items())
+        yield from ((words, sense.FigureWord(function, kind)) for function, words in groups.items())
+    yield file.per, sense.Per()
+    yield file.each, sense.Each()
+    yield file.different, sense.Different()
+    yield file.asked_values, sense.AskedValue()
+    yield file.who, sense.Person()
+    yield from ((words, sense.Preposition(kind)) for kind, words in file.prepositions.items())
+    yield from ((words, sense.Unit(kind)) for kind, words in file.units.items())
     for kind, scales in file.measures.items():
-        yield from ((words, Measure(kind, scale)) for scale, words in scales.items())
-    yield from ((words, Adjective(kind)) for kind, words in file.adjectives.items())
-    yield from ((words, HowMuch(kind)) for kind, words in file.how_much.items())
-    yield from ((words, Compare(op)) for op, words in file.comparisons.items())
+        yield from ((words, sense.Measure(kind, scale)) for scale, words in scales.items())
+    yield from ((words, sense.Adjective(kind)) for kind, words in file.adjectives.items())
+    yield from ((words, sense.HowMuch(kind)) for kind, words in file.how_much.items())
+    yield from ((words, sense.Compare(op)) for op, words in file.comparisons.items())
     for kind, group in file.comparisons_of.items():
-        yield from ((words, Compare(op, kind)) for op, words in group.items())
-    yield from ((words, Postfix(op)) for op, words in file.after_number.items())
-    yield file.between, Between()
-    yield file.between_and, BetweenAnd()
-    yield from ((words, Superlative(order)) for order, words in file.superlatives.items())
-    yield from ((entry.words, OrderWord(entry.kinds, entry.order)) for entry in file.orders)
-    yield file.sort_by, SortBy()
-    yield from ((words, Direction(order)) for order, words in file.directions.items())
-    yield file.top, Top()
-    yield file.first, First()
+        yield from ((words, sense.Compare(op, kind)) for op, words in group.items())
+    yield from ((words, sense.Postfix(op)) for op, words in file.after_number.items())
+    yield file.between, sense.Between()
+    yield file.between_and, sense.BetweenAnd()
+    yield from ((words, sense.Superlative(order)) for order, words in file.superlatives.items())
+    yield from ((entry.words, sense.OrderWord(entry.kinds, entry.order)) for entry in file.orders)
+    yield file.sort_by, sense.SortBy()
+    yield from ((words, sense.Direction(order)) for order, words in file.directions.items())
+    yield file.top, sense.Top()
+    yield file.first, sense.First()
     yield from (
-        (entry.words, Condition(entry.kind, entry.op, entry.value)) for entry in file.conditions
+        (entry.words, sense.Condition(entry.kind, entry.op, entry.value))
+        for entry in file.conditions
     )
-    yield file.having, Having()
-    yield file.negations, Not()
-    yield file.verb_negations, Not(of_verb=True)
-    yield file.nor, Nor()
-    yield file.but, But()
-    yield file.than, Than()
-    yield file.yes, Truth(True)
-    yield file.no, Truth(False)
-    yield connectors["and"], And()
-    yield connectors["or"], Or()
-    yield file.links, Link()
-    yield file.equals, Equals()
-    yield file.single, Single()
-    yield file.contains, Contains()
-    yield file.called, Called()
-    yield from (([word], Numeral(number)) for word, number in file.numerals.items())
-    yield from (([word], Multiplier(number)) for word, number in file.multipliers.items())
+    yield file.having, sense.Having()
+    yield file.negations, sense.Not()
+    yield file.verb_negations, sense.Not(of_verb=True)
+    yield file.nor, sense.Nor()
+    yield file.but, sense.But()
+    yield file.than, sense.Than()
+    yield file.yes, sense.Truth(True)
+    yield file.no, sense.Truth(False)
+    yield connectors["and"], sense.And()
+    yield connectors["or"], sense.Or()
+    yield file.links, sense.Link()
+    yield file.equals, sense.Equals()
+    yield file.single, sense.Single()
+    yield file.contains, sense.Contains()
+    yield file.called, sense.Called()
+    yield from (([word], sense.Numeral(number)) for word, number in file.numerals.items())
+    yield from (([word], sense.Multiplier(number)) for word, number in file.multipliers.items())
     yield from _dates(file.dates)
-    yield file.everything, Everything()
-    yield file.fillers, Filler()
-    yield file.requests, Request()
-    yield file.question_words, QuestionWord()
-    yield file.lead_ins, LeadIn()
-    yield file.made_verbs, MadeVerb()
-    yield file.linking_verbs, LinkingVerb()
-    yield file.auxiliaries, Auxiliary()
-    yield from ((words, NumberVerb(kind)) for kind, words in file.number_verbs.items())
+    yield file.everything, sense.Everything()
+    yield file.fillers, sense.Filler()
+    yield file.requests, sense.Request()
+    yield file.question_words, sense.QuestionWord()
+    yield file.lead_ins, sense.LeadIn()
+    yield file.made_verbs, sense.MadeVerb()
+    yield file.linking_verbs, sense.LinkingVerb()
+    yield file.auxiliaries, sense.Auxiliary()
+    yield from ((words, sense.NumberVerb(kind)) for kind, words in file.number_verbs.items())
 
 
-def _dates(dates: DateWords) -> Iterator[tuple[Iterable[str], Meaning]]:
+def _dates(dates: DateWords) -> Iterator[tuple[Iterable[str], sense.Sense]]:
     for relation in ("since", "after", "before", "until", "during"):
-        yield getattr(dates, relation), DateRelation(relation)
-    yield dates.with_year, BeforeYear()
-    yield dates.previous, Period("previous")
-    yield dates.rolling, Period("rolling")
-    yield dates.counted, Period("counted")
-    yield dates.definite, Definite()
-    yield dates.this, Period("this")
-    yield dates.next, Period("next")
+        yield getattr(dates, relation), sense.DateRelation(relation)
+    yield dates.with_year, sense.BeforeYear()
+    yield dates.previous, sense.Period("previous")
+    yield dates.rolling, sense.Period("rolling")
+    yield dates.counted, sense.Period("counted")
+    yield dates.definite, sense.Definite()
+    yield dates.this, sense.Period("this")
+    yield dates.next, sense.Period("next")
     for which in ("previous", "rolling", "this", "next"):
-        yield getattr(dates, f"{which}_behind"), PeriodBehind(which)
-    yield dates.upcoming, Ahead(True)
-    yield dates.past, Ahead(False)
-    yield dates.ago, Ago()
-    yield dates.old, Old()
-    yield from ((words, DatePostfix(relation)) for relation, words in dates.after_date.items())
-    yield dates.falls, Falls()
-    yield dates.today, DayWord(0)
-    yield dates.yesterday, DayWord(-1)
-    yield dates.tomorrow, DayWord(1)
-    yield from ((words, DateUnit(unit)) for unit, words in dates.units.items())
-    yield dates.weekend, Weekend()
-    yield from ((words, Decade(year)) for year, words in dates.decade_words.items())
+        yield getattr(dates, f"{which}_behind"), sense.PeriodBehind(which)
+    yield dates.upcoming, sense.Ahead(True)
+    yield dates.past, sense.Ahead(False)
+    yield dates.ago, sense.Ago()
+    yield dates.old, sense.Old()
+    yield from (
+        (words, sense.DatePostfix(relation)) for relation, words in dates.after_date.items()
+    )
+    yield dates.falls, sense.Falls()
+    yield dates.today, sense.DayWord(0)
+    yield dates.yesterday, sense.DayWord(-1)
+    yield dates.tomorrow, sense.DayWord(1)
+    yield from ((words, sense.DateUnit(unit)) for unit, words in dates.units.items())
+    yield dates.weekend, sense.Weekend()
+    yield from ((words, sense.Decade(year)) for year, words in dates.decade_words.items())
     for unit, lengths in dates.lengths.items():
-        yield from ((words, Length(unit, count)) for count, words in lengths.items())
+        yield from ((words, sense.Length(unit, count)) for count, words in lengths.items())
     for number, words in enumerate(dates.months, 1):
-        yield from (([word], Month(number, word not in dates.unclear)) for word in words)
-    yield from ((words, Weekday(number)) for number, words in enumerate(dates.weekdays))
+        yield from (([word], sense.Month(number, word not in dates.unclear)) for word in words)
+    yield from ((words, sense.Weekday(number)) for number, words in enumerate(dates.weekdays))

@@ -15,7 +15,7 @@ Relation = Literal["since", "after", "before", "until", "during"]
 DateUnitName = Literal["hour", "day", "week", "month", "quarter", "year"]
 
 
-class Meaning:
+class Sense:
     """The base of all meanings."""
 
 
@@ -23,12 +23,12 @@ class Meaning:
 
 
 @dataclass(frozen=True)
-class FieldRef(Meaning):
+class FieldRef(Sense):
     field: Field
 
 
 @dataclass(frozen=True)
-class ValueRef(Meaning):
+class ValueRef(Sense):
     """A value of the field: an option, or one from the samples. `rows` is the number of sampled
     rows with the value, 0 if it is not known."""
 
@@ -38,12 +38,12 @@ class ValueRef(Meaning):
 
 
 @dataclass(frozen=True)
-class ModelRef(Meaning):
+class ModelRef(Sense):
     """The model itself."""
 
 
 @dataclass(frozen=True)
-class RelationRef(Meaning):
+class RelationRef(Sense):
     """A model with related records. `title` is its title field, as seen from this model."""
 
     relation: str
@@ -51,7 +51,7 @@ class RelationRef(Meaning):
 
 
 @dataclass(frozen=True)
-class OtherModel(Meaning):
+class OtherModel(Sense):
     """Another model of the app."""
 
     id: str
@@ -61,7 +61,7 @@ class OtherModel(Meaning):
 
 
 @dataclass(frozen=True)
-class FigureWord(Meaning):
+class FigureWord(Sense):
     """Requests a number over records: "how many", "average". `kind`: of the fields of that kind, as
     "revenue" does."""
 
@@ -70,39 +70,39 @@ class FigureWord(Meaning):
 
 
 @dataclass(frozen=True)
-class Preposition(Meaning):
+class Preposition(Sense):
     """Selects the text field of the value after it: "from" the origin, "to" the destination."""
 
     kind: str
 
 
 @dataclass(frozen=True)
-class Compare(Meaning):
+class Compare(Sense):
     op: str
     kind: str = ""
 
 
 @dataclass(frozen=True)
-class Postfix(Meaning):
+class Postfix(Sense):
     """A comparison after its number: "100 or more"."""
 
     op: str
 
 
 @dataclass(frozen=True)
-class DatePostfix(Meaning):
+class DatePostfix(Sense):
     """A comparison after its date: "2024 or newer"."""
 
     relation: str
 
 
 @dataclass(frozen=True)
-class Unit(Meaning):
+class Unit(Sense):
     kind: str
 
 
 @dataclass(frozen=True)
-class Measure(Meaning):
+class Measure(Sense):
     """A unit of a kind; `scale` is its size in the smallest unit."""
 
     kind: str
@@ -110,7 +110,7 @@ class Measure(Meaning):
 
 
 @dataclass(frozen=True)
-class Adjective(Meaning):
+class Adjective(Sense):
     """ "long", "tall", "good": after a number of that kind it selects the field; alone it means
     nothing."""
 
@@ -118,57 +118,57 @@ class Adjective(Meaning):
 
 
 @dataclass(frozen=True)
-class HowMuch(Meaning):
+class HowMuch(Sense):
     """ "how long": requests a number of a kind."""
 
     kind: str
 
 
 @dataclass(frozen=True)
-class Superlative(Meaning):
+class Superlative(Sense):
     order: Sorting
 
 
 @dataclass(frozen=True)
-class OrderWord(Meaning):
+class OrderWord(Sense):
     kinds: tuple[str, ...]
     order: Sorting
 
 
 @dataclass(frozen=True)
-class Direction(Meaning):
+class Direction(Sense):
     order: Sorting
 
 
 @dataclass(frozen=True)
-class Condition(Meaning):
+class Condition(Sense):
     kind: str
     op: str
     value: Any
 
 
 @dataclass(frozen=True)
-class Truth(Meaning):
+class Truth(Sense):
     value: bool
 
 
 @dataclass(frozen=True)
-class Numeral(Meaning):
+class Numeral(Sense):
     number: float
 
 
 @dataclass(frozen=True)
-class Multiplier(Meaning):
+class Multiplier(Sense):
     factor: int
 
 
 @dataclass(frozen=True)
-class DateRelation(Meaning):
+class DateRelation(Sense):
     relation: str
 
 
 @dataclass(frozen=True)
-class Period(Meaning):
+class Period(Sense):
     """`previous` (last month), `rolling` (the last 30 days), `this`, `next` (next month, the next
     30 days), `counted` (rolling, where a number of units follows)."""
 
@@ -176,25 +176,25 @@ class Period(Meaning):
 
 
 @dataclass(frozen=True)
-class PeriodBehind(Meaning):
+class PeriodBehind(Sense):
     """A `Period` in a language that puts it after the time."""
 
     which: Literal["previous", "rolling", "this", "next"]
 
 
 @dataclass(frozen=True)
-class DateUnit(Meaning):
+class DateUnit(Sense):
     unit: DateUnitName
 
 
 @dataclass(frozen=True)
-class Month(Meaning):
+class Month(Sense):
     number: int
     clear: bool
 
 
 @dataclass(frozen=True)
-class Length(Meaning):
+class Length(Sense):
     """A length of time with a name of its own: "fortnight"."""
 
     unit: DateUnitName
@@ -202,98 +202,98 @@ class Length(Meaning):
 
 
 @dataclass(frozen=True)
-class Ahead(Meaning):
+class Ahead(Sense):
     """ "upcoming": from now on; "past": until now."""
 
     future: bool
 
 
 @dataclass(frozen=True)
-class Weekday(Meaning):
+class Weekday(Sense):
     number: int
 
 
 @dataclass(frozen=True)
-class DayWord(Meaning):
+class DayWord(Sense):
     days: int
 
 
-class Weekend(Meaning): ...
+class Weekend(Sense): ...
 
 
 @dataclass(frozen=True)
-class Decade(Meaning):
+class Decade(Sense):
     year: int
 
 
-class Between(Meaning): ...
+class Between(Sense): ...
 
 
-class BetweenAnd(Meaning): ...
+class BetweenAnd(Sense): ...
 
 
-class SortBy(Meaning): ...
+class SortBy(Sense): ...
 
 
-class Top(Meaning): ...
+class Top(Sense): ...
 
 
-class First(Meaning): ...
+class First(Sense): ...
 
 
 @dataclass(frozen=True)
-class Not(Meaning):
+class Not(Sense):
     """`of_verb`: a verb follows, as after "do not" and "never"."""
 
     of_verb: bool = False
 
 
-class But(Meaning):
+class But(Sense):
     """After a request for everything: begins the exceptions."""
 
 
 @dataclass(frozen=True)
-class Nor(Meaning): ...
+class Nor(Sense): ...
 
 
-class And(Meaning): ...
+class And(Sense): ...
 
 
-class Or(Meaning): ...
+class Or(Sense): ...
 
 
-class Link(Meaning): ...
+class Link(Sense): ...
 
 
-class Equals(Meaning): ...
+class Equals(Sense): ...
 
 
-class Single(Meaning): ...
+class Single(Sense): ...
 
 
-class BeforeYear(Meaning): ...
+class BeforeYear(Sense): ...
 
 
-class Contains(Meaning): ...
+class Contains(Sense): ...
 
 
-class Called(Meaning): ...
+class Called(Sense): ...
 
 
-class Ago(Meaning): ...
+class Ago(Sense): ...
 
 
-class Old(Meaning): ...
+class Old(Sense): ...
 
 
-class Definite(Meaning): ...
+class Definite(Sense): ...
 
 
-class Falls(Meaning):
+class Falls(Sense):
     """Comes between the name of a date and the time: "whose inspection is due next week"."""
 
 
-class Filler(Meaning): ...
+class Filler(Sense): ...
 
 
 class QuestionWord(Filler):
@@ -343,7 +343,7 @@ class AskedValue(Filler):
     """ "what is": the "highest price" after it is a number and not a record."""
 
 
-class Per(Meaning): ...
+class Per(Sense): ...
 
 
 class Than(Filler):
@@ -353,4 +353,4 @@ class Than(Filler):
 class Each(Per): ...
 
 
-class Different(Meaning): ...
+class Different(Sense): ...

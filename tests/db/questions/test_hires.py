@@ -1,0 +1,119 @@
+"""Names as people say them: rates, figures and groups over cars, drivers and hires."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from groundhook.handlers.db.question.languages import AUTO, words_for
+from groundhook.handlers.db.question.reading import read_question
+from groundhook.handlers.db.question.vocabulary import vocabulary
+from groundhook.host.core.types.model_spec import ModelSpec
+from tests.db.conftest import NOW
+from tests.db.questions.shop import LEXICONS, offers_of
+
+HIRE: dict[str, dict[str, Any]] = {
+    "car": {
+        "name": "Car",
+        "table": {"name": "car"},
+        "columns": [
+            {"name": "id", "type": "ID"},
+            {"name": "make", "type": "string", "label": "Make"},
+            {"name": "value", "type": "decimal", "label": "Price new"},
+            {"name": "daily_rate", "type": "decimal", "label": "Daily rate"},
+            {"name": "year", "type": "integer", "label": "Year"},
+            {"name": "insurance", "type": "enum", "option": ["none", "full"]},
+            {"name": "next_check", "type": "date", "label": "Next inspection"},
+            {"name": "branch", "type": "string", "label": "Branch"},
+        ],
+        "values": [{"make": "Tesla", "branch": "North"}],
+    },
+    "driver": {
+        "name": "Driver",
+        "table": {"name": "driver"},
+        "relations": {
+            "hires": {"type": "hasMany", "model": "hire", "key": "driver_id", "foreign": "id"}
+        },
+        "columns": [
+            {"name": "id", "type": "ID"},
+            {"name": "email", "type": "string", "label": "Email", "nullable": True},
+        ],
+        "values": [],
+    },
+    "hire": {
+        "name": "Hire",
+        "table": {"name": "hire"},
+        "columns": [
+            {"name": "id", "type": "ID"},
+            {"name": "driver_id", "type": "bigInteger"},
+            {"name": "total", "type": "decimal", "label": "Total", "comment": "Gesamtbetrag"},
+            {"name": "began_on", "type": "date", "label": "Began"},
+        ],
+        "values": [],
+    },
+}
+HIRED = offers_of(
+    {name: ModelSpec.model_validate({**fields, "id": name}) for name, fields in HIRE.items()}
+)
+
+
+@pytest.mark.parametrize(
+    ("question", "wheres"),
+    [
+        ("cars under €40 a day", ["daily_rate < 40"]),
+        ("cars under €40", ["value < 40"]),
+        ("cars between 20 and 40 euros per day", ["daily_rate between [20, 40]"]),
+        ("cars from 2024 or newer", ["year >= 2024"]),
+        ("cars from 2019 or older", ["year < 2020"]),
+        (
+            "cars whose next inspection is due within the next 14 days",
+            ["next_check < 2026-11-27", "next_check >= 2026-11-12"],
+        ),
+        ("cars with inspection before March 2027", ["next_check < 2027-03-01"]),
+        ("cars without insurance", ["insurance = none"]),
+        ("cars with insurance", ["insurance != none"]),
+        ("Teslas", ["make = Tesla"]),
+        ("drivers without an email address", ["email null"]),
+        ("drivers who never hired", ["hires null"]),
+    ],
+)
+def test_names_are_understood_as_people_say_them(question: str, wheres: list[str]) -> None:
+    (reading,) = read_question(question, list(HIRED.values()), vocabulary("en"), NOW, LEXICONS)
+    conditions = [
+        f"{where.field} {where.op} {where.value}".removesuffix(" None")
+        for where in reading.dsl.wheres
+    ]
+    assert (sorted(conditions), reading.unplaced) == (wheres, ())
+
+
+@pytest.mark.parametrize(
+    ("question", "figures", "groups"),
+    [
+        ("total revenue of hires in October", ["sum_total"], ()),
+        ("revenue last month", ["sum_total"], ()),
+        ("how many cars are there at each branch?", ["count"], ("branch",)),
+        ("how many cars does every branch have?", ["count"], ("branch",)),
+        ("Umsatz im Oktober", ["sum_total"], ()),
+        ("top 3 branches by number of cars", ["count"], ("branch",)),
+        ("top 2 makes by average daily rate", ["avg_daily_rate"], ("make",)),
+    ],
+)
+def test_figures_are_understood_as_people_say_them(
+    question: str, figures: list[str], groups: tuple[str, ...]
+) -> None:
+    (reading,) = read_question(
+        question, list(HIRED.values()), words_for(AUTO, question), NOW, LEXICONS
+    )
+    assert (
+        [one.called for one in reading.dsl.aggregates],
+        reading.dsl.groups,
+        reading.unplaced,
+    ) == (figures, groups, ())
+
+
+def test_a_rate_that_no_price_is_about_is_reported() -> None:
+    (reading,) = read_question(
+        "cars under €40 a week", list(HIRED.values()), vocabulary("en"), NOW, LEXICONS
+    )
+    assert reading.unplaced == ("week",)
