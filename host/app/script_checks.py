@@ -33,6 +33,10 @@ async def script_problems(app: App, package: Package, engine: HookEngine) -> lis
         except HostError as exc:
             found += problems_of(exc)
     for name, spec in servers.items():
+        if spec.resources:
+            place = resolved.place("mcp", "servers")
+            message = f"MCP server {name!r}: its resources are not offered"
+            found.append(Problem("warning", message, place, "make each a tool", "not_read"))
         try:
             await ProcessServer(spec, app, package, engine, name).listed()
         except ConfigError as exc:

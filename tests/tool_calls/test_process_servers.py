@@ -177,7 +177,11 @@ def test_the_command_line_calls_functions_with_an_identity(make_app: MakeApp) ->
 async def test_check_reads_schemas_of_tools_and_names_what_a_server_cannot_call(
     make_app: MakeApp,
 ) -> None:
-    wrong = {"transport": "process", "tools": {"x": "models.pen.Save"}}
+    wrong = {
+        "transport": "process",
+        "tools": {"x": "models.pen.Save"},
+        "resources": {"y": "models.pen.Find"},
+    }
     root = app_with(
         make_app,
         **{
@@ -190,6 +194,7 @@ async def test_check_reads_schemas_of_tools_and_names_what_a_server_cannot_call(
 
     assert not [problem for problem in found if "nothing reads this file" in problem]
     assert any("models are read only: Find and Get" in problem for problem in found)
+    assert any("its resources are not offered" in problem for problem in found)
 
 
 PENS = {

@@ -61,6 +61,9 @@ class ServerSpec(Value):
             " `scripts.<file>.<function>`, or `models.<id>.Find`, `models.<id>.Get`"
         ),
     )
+    resources: Mapping[str, Any] = Field(
+        default={}, description="Accepted, and not read: a process server has tools only"
+    )
     read_only: tuple[str, ...] = Field(
         default=(),
         description=(
