@@ -229,20 +229,23 @@ class KnowledgeBase:
         tenant: str = "",
         missing_ok: bool = False,
     ) -> tuple[str, ...]:
-        """Remove documents by id, or all (None); return the removed ids. The vectors of their
-        passages leave the cache as well. A collection with tenants needs a tenant, unless all
-        documents are removed. If an id does not exist, raises UnknownName with the nearest id and
-        removes nothing, unless `missing_ok`."""
+        """Remove documents by id, or all (None); return the removed ids. The vectors of documents
+        that are named leave the cache as well; with all of them they stay, for a collection that is
+        filled again. A collection with tenants needs a tenant, unless all documents are removed. If
+        an id does not exist, raises UnknownName with the nearest id and removes nothing, unless
+        `missing_ok`."""
         from groundhook.handlers.kb.erasure import forget_vectors
 
         spec = self._spec(collection)
-        every = documents is None and not tenant
-        of = None if every else tenant_of(spec, tenant)
-        if documents is not None and not missing_ok:
-            await self._refuse_missing(spec.id, tenant, documents)
-        await forget_vectors(self._store, self._embedder(spec), spec.id, of, documents)
         store = GraphedStore(self._store, self._graphs, {})
-        return tuple(await store.remove(spec.id, of, documents))
+        if documents is None:
+            of = tenant_of(spec, tenant) if tenant else None
+            return tuple(await store.remove(spec.id, of, None))
+        tenant = tenant_of(spec, tenant)
+        if not missing_ok:
+            await self._refuse_missing(spec.id, tenant, documents)
+        await forget_vectors(self._store, self._embedder(spec), spec.id, tenant, documents)
+        return tuple(await store.remove(spec.id, tenant, documents))
 
     async def remains(
         self, collection: str, documents: Sequence[str], *, tenant: str = ""

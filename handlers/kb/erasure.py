@@ -57,23 +57,15 @@ async def remains(
 
 
 async def forget_vectors(
-    store: VectorStore,
-    embedder: Embedder,
-    collection: str,
-    tenant: str | None,
-    documents: Sequence[str] | None,
+    store: VectorStore, embedder: Embedder, collection: str, tenant: str, documents: Sequence[str]
 ) -> None:
-    """Remove the vectors of documents, or of all (None), that are still stored from the cache.
-    Raises StorageError."""
+    """Remove the vectors of documents that are still stored from the cache. Raises
+    StorageError."""
     if not isinstance(embedder, CachedEmbedder):
         return
-    if documents is None:
-        stored = (await store.usage(collection, tenant or None)).documents
-        named = [(each.tenant, each.document) for each in stored]
-    else:
-        named = [(tenant or "", id) for id in documents]
-    for start in range(0, len(named), _AT_ONCE):
-        for each in await store.whole(collection, named[start : start + _AT_ONCE]):
+    for start in range(0, len(documents), _AT_ONCE):
+        named = [(tenant, id) for id in documents[start : start + _AT_ONCE]]
+        for each in await store.whole(collection, named):
             texts = [passage.text for passage in each.passages]
             try:
                 await anyio.to_thread.run_sync(embedder.forget, texts)

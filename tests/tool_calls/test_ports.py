@@ -16,7 +16,8 @@ from groundhook.plugins import CollectionDocument, CollectionQuery, Message, Too
 from tests.conftest import MakeApp
 from tests.llm.test_openai import PATH
 from tests.loopback.chat import answer
-from tests.loopback.server import Hang, Json, Loopback, Sse, serving
+from tests.loopback.embeddings import openai_answer
+from tests.loopback.server import Hang, Json, Loopback, Reads, Sse, serving
 
 EXACT = {
     "blanks": "  \n\n\tPears ripen.\n\n\n",
@@ -137,6 +138,45 @@ async def test_pages_are_parts_of_one_order_and_the_total_is_the_same_on_each(
 def server() -> Iterator[Loopback]:
     with serving() as server:
         yield server
+
+
+async def test_questions_to_several_collections_of_one_model_are_embedded_in_one_request(
+    make_app: MakeApp, server: Loopback
+) -> None:
+    embedding = {"provider": "service", "model": "text-embedding-3-small", "dimensions": 512}
+    service = {"type": "openai", "host": f"{server.url}/v1", "key": "none"}
+    app = make_app(
+        {
+            "agent/agent.yml": json.dumps({"embedders": {"service": service}}),
+            **{
+                f"kb/{name}.kb.yao": json.dumps({"embedding": embedding})
+                for name in ("one", "two", "three")
+            },
+        }
+    )
+    server.on("/v1/embeddings", Reads(openai_answer))
+
+    async def work(_: Nothing, scope: ToolScope) -> Any:
+        names = ("one", "two", "three")
+        for name in names:
+            document = CollectionDocument(id=name, text=f"Pears of {name}.")
+            await scope.collections.put(name, [document])
+        before = len(server.requests)
+        queries = [
+            CollectionQuery(collection=name, text=text, threshold=0)
+            for name in names
+            for text in ("pears", "plums")
+        ]
+        answers = await scope.collections.find(queries)
+        sent = [each.json["input"] for each in server.requests[before:]]
+        return [[match.id for match in answer.matches] for answer in answers], sent
+
+    async with open_host(app, environment={}, tools=[tool(work)]) as host:
+        outcome = await host.tool("work")
+    assert outcome.error is None, outcome.error
+    found, sent = outcome.result
+    assert found == [["one"], ["one"], ["two"], ["two"], ["three"], ["three"]]
+    assert sent == [["pears", "plums"]]
 
 
 async def test_a_model_of_the_assistants_own_folder_is_asked_for_json(

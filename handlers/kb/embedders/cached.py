@@ -13,10 +13,12 @@ import sqlite3
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+import anyio
 import anyio.to_thread
 
 from groundhook.handlers.kb.embed import (
@@ -28,6 +30,7 @@ from groundhook.handlers.kb.embed import (
     in_context,
 )
 from groundhook.handlers.kb.messages import packed, unpacked
+from groundhook.host.core.errors import HostError
 from groundhook.host.core.ports import Embedder
 from groundhook.host.core.trace import span
 
@@ -158,6 +161,15 @@ class VectorCache:
         return db
 
 
+@dataclass
+class _Call:
+    """A call of the inner embedder that is running. `made` are its vectors, by key."""
+
+    ended: anyio.Event = field(default_factory=anyio.Event)
+    made: dict[bytes, bytes] | None = None
+    error: HostError | None = None
+
+
 class CachedEmbedder:
     """An `Embedder` that calls another only for texts that are not in the cache."""
 
@@ -166,6 +178,7 @@ class CachedEmbedder:
         self.provider, self.model, self.dimensions = inner.provider, inner.model, inner.dimensions
         self.in_context = in_context(inner)
         self._cache = cache
+        self._calls: dict[frozenset[bytes], _Call] = {}
         self._model_key = f"{inner.provider}\0{inner.model}\0{inner.dimensions}"
 
     async def embed_query(self, text: str, /) -> list[float]:
@@ -215,11 +228,34 @@ class CachedEmbedder:
             # A vector depends on the neighbouring passages: embed all of them or none.
             missing = list(zip(keys, texts, strict=True))
         if missing:
+            known = {**known, **await self._made(missing, embed)}
+        return [unpacked(known[key]) for key in keys]
+
+    async def _made(
+        self, missing: Sequence[tuple[bytes, str]], embed: Callable[[Sequence[str]], Any]
+    ) -> dict[bytes, bytes]:
+        """Return the vectors of (key, text), by key. Tasks that want the same ones at the same
+        time, such as the searches of several collections, share one call."""
+        wanted = frozenset(key for key, _ in missing)
+        while (other := self._calls.get(wanted)) is not None:
+            await other.ended.wait()
+            if other.error is not None:
+                raise other.error
+            if other.made is not None:
+                return other.made
+        call = self._calls[wanted] = _Call()
+        try:
             made = await embed([text for _, text in missing])
             new = {key: packed(vector) for (key, _), vector in zip(missing, made, strict=True)}
-            known = {**known, **new}
             await self._try_cache(self._cache.put, new)
-        return [unpacked(known[key]) for key in keys]
+            call.made = new
+        except HostError as exc:
+            call.error = exc
+            raise
+        finally:  # a call that was cancelled has neither: another task makes its own
+            del self._calls[wanted]
+            call.ended.set()
+        return new
 
     async def _try_cache(self, use: Callable[[Any], Any], given: Any) -> Any:
         """Use the cache in a thread; return None and show the error in the trace if it fails."""
