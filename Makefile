@@ -3,7 +3,7 @@
 PYTHON ?= $(shell for python in python3 python3.14 python3.13 python3.12 python3.11 python; do \
 	$$python -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1 && echo $$python && break; done)
 BIN := .venv/bin
-BENCHES := hooks calls turn embedder kb kb_adding db db_questions delegation web toolkits conversations
+BENCHES := hooks calls turn embedder kb kb_adding db db_questions delegation web toolkits conversations serve
 
 .PHONY: help install demo test test-packaging test-peers coverage lint docs bench figures clean
 
@@ -16,7 +16,7 @@ help:
 	@echo "make lint               style, formatting, types, import contracts"
 	@echo "make docs               write docs/events.md, docs/http.md, docs/delegation.md, docs/package-reference.md and docs/ctx.d.ts anew"
 	@echo "make bench [NAME=turn]  measure: $(BENCHES)"
-	@echo "make figures            measure all, and write bench/README.md and the README's table"
+	@echo "make figures            measure all, or NAME=turn alone, and write bench/README.md and the README's table"
 	@echo "make clean              remove the virtual environment and caches"
 
 install: .venv/.installed

@@ -2,8 +2,9 @@
 
     make figures
 
-runs every bench into build/figures/NAME.jsonl and then this. The section of a bench that did not
-run is omitted; a figure that the README shows and no bench printed is an error.
+runs every bench into build/figures/NAME.jsonl and then this; `make figures NAME=turn` runs one. A
+bench without new figures keeps its section and its rows; a figure that the README shows and its
+bench did not print is an error.
 """
 
 from __future__ import annotations
@@ -24,7 +25,8 @@ from typing import Any
 ROOT = Path(__file__).parents[1]
 FIGURES = ROOT / "build/figures"
 PAGE, README = ROOT / "bench/README.md", ROOT / "README.md"
-TABLE = re.compile(r"(?<=<!-- figures -->\n).*?(?=<!-- end of figures -->)", re.DOTALL)
+HEADING = "## `make bench NAME={}`"
+SECTION = re.compile(rf"^{HEADING.format('([a-z_]+)')}\n", re.MULTILINE)
 HEAD = "| what | measured | floor of the same run | ratio |\n|---|---|---|---|\n"
 # The five figures of the README: of each bench, the first figure that begins so.
 SHOWN = {
@@ -70,52 +72,47 @@ def read(name: str) -> list[Figure]:
     return [Figure(**line) for line in known if "figure" in line]
 
 
-def shown(name: str, figures: Sequence[Figure]) -> list[Figure]:
-    """Return the figures of a bench that the README shows, the first for each beginning in SHOWN.
-    Raises LookupError when one is missing."""
-    rows = []
+def with_rows(readme: str, name: str, figures: Sequence[Figure]) -> str:
+    """Return the README with the rows of a bench replaced: for each beginning in SHOWN the first
+    figure that has it. Raises LookupError when there is none, or no row to replace."""
     for beginning in SHOWN.get(name, ()):
-        found = next((one for one in figures if one.figure.startswith(beginning)), None)
-        if found is None:
+        row = next((one.row() for one in figures if one.figure.startswith(beginning)), None)
+        if row is None:
             raise LookupError(
                 f"no figure of bench.{name} begins with {beginning!r}: correct SHOWN in"
                 f" {Path(__file__).name}"
             )
-        rows.append(found)
-    return rows
+        before, found, rest = readme.partition(f"\n| {beginning}")
+        if not found:
+            raise LookupError(f"no row in {README.name} begins with {beginning!r}")
+        readme = f"{before}\n{row}{rest.partition(chr(10))[2]}"
+    return readme
 
 
-def where() -> str:
-    """The machine, in a sentence."""
-    cores = os.cpu_count()
-    return (
-        f"Taken on {datetime.now(UTC):%d %B %Y}: {cores} cores, {platform.machine()}, Python"
-        f" {platform.python_version()}."
-    )
+def section(name: str, figures: Sequence[Figure]) -> str:
+    """Return the section of a bench: what it measures, when and where that was, and the rows."""
+    about = (inspect.getdoc(importlib.import_module(f"bench.{name}")) or "").split("\n\n")[0]
+    taken = datetime.fromtimestamp((FIGURES / f"{name}.jsonl").stat().st_mtime, UTC)
+    where = f"{os.cpu_count()} cores, {platform.machine()}, Python {platform.python_version()}"
+    rows = "".join(map(Figure.row, figures))
+    return f"{about}\n\nTaken on {taken:%d %B %Y}: {where}.\n\n{HEAD}{rows}"
 
 
 def main(names: Sequence[str]) -> None:
-    sections, rows = [], []
-    for name in names:
-        if not (FIGURES / f"{name}.jsonl").exists():
-            print(f"bench.{name} has no figures; its section is omitted", file=sys.stderr)
-            continue
-        figures = read(name)
-        about = (inspect.getdoc(importlib.import_module(f"bench.{name}")) or "").partition("\n\n")[
-            0
-        ]
-        sections.append(
-            f"## `make bench NAME={name}`\n\n{about}\n\n{HEAD}{''.join(map(Figure.row, figures))}"
-        )
-        rows += shown(name, figures)
-    if not sections:
-        raise SystemExit(f"there are no figures in {FIGURES}: `make figures` takes them")
-    opening = PAGE.read_text(encoding="utf-8").partition("\n## ")[0]
-    opening = re.sub(r"\nTaken on .*", f"\n{where()}", opening).rstrip()
-    PAGE.write_text("\n".join((f"{opening}\n", *sections)), encoding="utf-8")
-    table = f"{HEAD}{''.join(map(Figure.row, rows))}"
     readme = README.read_text(encoding="utf-8")
-    README.write_text(TABLE.sub(lambda _: table, readme), encoding="utf-8")
+    opening, *parts = SECTION.split(PAGE.read_text(encoding="utf-8"))
+    sections = dict(zip(parts[::2], parts[1::2], strict=True))
+    for name in names:
+        if (FIGURES / f"{name}.jsonl").exists():
+            figures = read(name)
+            sections[name] = section(name, figures)
+            readme = with_rows(readme, name, figures)
+    page = [
+        opening,
+        *(f"{HEADING.format(name)}\n\n{sections[name]}" for name in names if name in sections),
+    ]
+    PAGE.write_text("\n\n".join(part.strip() for part in page) + "\n", encoding="utf-8")
+    README.write_text(readme, encoding="utf-8")
 
 
 if __name__ == "__main__":
