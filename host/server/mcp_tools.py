@@ -9,17 +9,19 @@ from __future__ import annotations
 
 import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, nullcontext
+from contextlib import AbstractAsyncContextManager, nullcontext, suppress
 from dataclasses import dataclass, field
 from typing import Any, TypeVar, cast
 from urllib.parse import quote
 
+import anyio
 from pydantic import BaseModel, ConfigDict, Field
 
 from groundhook.host.app.host import Host
 from groundhook.host.app.requests import validated
 from groundhook.host.core.audience import NOT_PERMITTED, TOOL_FAILED
 from groundhook.host.core.errors import HostError, NotPermitted, UnknownName, UsageError
+from groundhook.host.core.exception_groups import unwrapped
 from groundhook.host.core.tool_ports import Collections
 from groundhook.host.core.types.collection_queries import CollectionMatch, CollectionQuery
 from groundhook.host.core.types.events import (
@@ -30,7 +32,7 @@ from groundhook.host.core.types.events import (
     ToolProgress,
 )
 from groundhook.host.core.types.search import Item
-from groundhook.host.core.types.tools import ABOUT_THE_REQUEST, ToolInfo
+from groundhook.host.core.types.tools import ABOUT_THE_REQUEST, ToolInfo, ToolOutcome
 from groundhook.host.core.types.turn import Identity
 from groundhook.host.dialects import fold, native
 from groundhook.host.dialects.audience import Audience
@@ -42,6 +44,7 @@ from groundhook.host.turn.toolkits import qualified
 DOCUMENTS = "groundhook://"  # of resources: groundhook://kb/<collection>/<document>
 MOST_RESULTS = 10
 PAGE = 100  # resources of one listing
+_UNREPORTED = 64  # events of progress that wait for a slow client
 
 Report = Callable[[float, float | None, str], Awaitable[None]]  # done, total, message
 Model = TypeVar("Model", bound=BaseModel)
@@ -215,21 +218,7 @@ class McpTools:
             raise UnknownName("tool", name, [tool.name for tool in self._own_tools(caller)])
         if caller.count is not None:
             await caller.count()
-        seen: list[ToolProgress] = []
-
-        def note(event: Event) -> None:
-            if isinstance(event, ToolProgress):
-                seen.append(event)
-
-        outcome = await self.host.tool(
-            name,
-            arguments,
-            identity=caller.identity,
-            assistant=caller.assistant or None,
-            events=note,
-        )
-        for event in seen[-1:]:
-            await report(event.done or 0, event.total, event.message)
+        outcome = await self._outcome(name, arguments, caller, report)
         if outcome.error is not None:
             shown = (
                 outcome.error
@@ -240,6 +229,36 @@ class McpTools:
         value = outcome.result
         structured = value if isinstance(value, dict) else {"result": value}
         return McpAnswer(text=outcome.text or json.dumps(value), structured=structured)
+
+    async def _outcome(
+        self, name: str, arguments: Mapping[str, Any], caller: McpCaller, report: Report
+    ) -> ToolOutcome:
+        """Call a tool of the host; its progress is reported while it works."""
+        send, receive = anyio.create_memory_object_stream[ToolProgress](_UNREPORTED)
+
+        def note(event: Event) -> None:
+            if isinstance(event, ToolProgress):
+                with suppress(anyio.WouldBlock):  # a slow client misses some of it
+                    send.send_nowait(event)
+
+        async def forward() -> None:
+            async with receive:
+                async for event in receive:
+                    await report(event.done or 0, event.total, event.message)
+
+        outcome: ToolOutcome | None = None
+        with unwrapped():
+            async with anyio.create_task_group() as tasks, send:
+                tasks.start_soon(forward)
+                outcome = await self.host.tool(
+                    name,
+                    arguments,
+                    identity=caller.identity,
+                    assistant=caller.assistant or None,
+                    events=note,
+                )
+        assert outcome is not None
+        return outcome
 
     # ---- ask, search, fetch
 

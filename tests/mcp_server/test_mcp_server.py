@@ -18,7 +18,7 @@ from groundhook import Host, open_host
 from groundhook.host.core.types.turn import Identity
 from groundhook.host.server.mcp_server import mcp_server
 from groundhook.host.server.mcp_tools import McpCaller, McpTools
-from groundhook.plugins import Needs, Plugin, Plugins, Tool
+from groundhook.plugins import Needs, Plugin, Plugins, Tool, ToolScope
 from tests.cli.conftest import COMMAND
 from tests.conftest import MakeApp
 
@@ -64,6 +64,25 @@ def register(plugins: Plugins) -> None:
             needs=Needs(identity=("user",)),
         ),
     )
+
+    plugins.tools.add(
+        "steps",
+        Tool(name="steps", description="Works in steps.", arguments=Nothing, run=in_steps),
+    )
+
+
+def in_steps(_: Nothing, scope: ToolScope) -> Any:
+    """Report a step, and go on when the client has received it."""
+
+    async def work() -> str:
+        await scope.progress(done=1, total=2, message="half")
+        await RECEIVED[-1].wait()
+        return "done"
+
+    return work()
+
+
+RECEIVED: list[anyio.Event] = []
 
 
 @pytest.fixture(scope="module")
@@ -151,7 +170,7 @@ async def test_without_an_identity_nothing_is_found_and_tools_for_users_are_not_
     async with client(host, Identity()) as connected:
         assert await structured(connected, "search", {"query": "tea"}) == {"results": []}
         assert (await connected.list_resources()).resources == []
-        assert await names(connected) == {"ask", "search", "fetch", "sum"}
+        assert await names(connected) == {"ask", "search", "fetch", "sum", "steps"}
         refused = await connected.call_tool("mine", {})
         assert refused.is_error
         assert refused.structured_content is None
@@ -198,6 +217,21 @@ async def test_a_whole_turn_answers_with_numbers_and_reports_its_searches(host: 
     assert "[1]" in text_of(answer)
     assert answer.structured_content["citations"][0]["verdict"] == "ok"
     assert any("searching" in step for step in steps)
+
+
+async def test_progress_of_a_tool_is_reported_while_it_works(host: Host) -> None:
+    RECEIVED.append(anyio.Event())
+    seen: list[tuple[float, float | None, str | None]] = []
+
+    async def note(progress: float, total: float | None, message: str | None) -> None:
+        seen.append((progress, total, message))
+        RECEIVED[-1].set()
+
+    with anyio.fail_after(20):
+        async with client(host) as connected:
+            answer = await connected.call_tool("steps", {}, progress_callback=note)
+    assert answer.structured_content == {"result": "done"}
+    assert seen == [(1, 2, "half")]
 
 
 async def test_an_unknown_assistant_or_question_is_an_error_in_words(host: Host) -> None:
