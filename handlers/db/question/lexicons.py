@@ -202,7 +202,10 @@ def _add_value(made: Lexicon, candidate: Field, value: str, rows: int = 0) -> No
             there = made.parts.setdefault(word, [])
             if len(word) > 2 and candidate not in there:
                 there.append(candidate)
-    made.add(phrase, sense.ValueRef(candidate, value, rows), plural=made.is_category(candidate))
+    found = sense.ValueRef(candidate, value, rows)
+    made.add(phrase, found, plural=made.is_category(candidate))
+    if candidate.name == made.schema.title and len(phrase) == 1 and not made.of_persons:
+        made.add((f"{phrase[0]}s",), found, plural=False)  # "hammers", of an item called Hammer
 
 
 def spellings(question: str) -> list[str]:

@@ -40,6 +40,9 @@ def compare(
     if between is not None and between[0].field.kind in NUMBERS:
         of, at = between[0].field, cursor.past(between[1], sense.Link)
     amount = cursor.amount(at)
+    single = cursor.take(at, sense.Single)
+    if amount is None and single and cursor.time_unit(single[1]):
+        amount = Amount(1, "", single[1])  # "longer than an hour"
     if amount is not None and cursor.time_unit(amount.end):
         return (
             lasting(cursor, amount, OPPOSITE[word[0].op] if negated else word[0].op)
@@ -165,6 +168,10 @@ def verb_led(cursor: Cursor, draft: Draft, i: int, negated: bool = False) -> Par
             cursor.field_of_kind(verb.kind),
             cursor.past(cursor.at(i)[1], sense.Link, sense.Filler),
         )
+        if field is not None and (most := cursor.take(at, sense.Superlative)) and not negated:
+            order = draft.sort(field.name, most[0].order)  # "who earns the most"
+            one = 1 if draft.person or draft.singular else None
+            return Parsed(most[1], orders=(order,) if order else (), limit=one)
         compared = cursor.is_(at, sense.Compare, sense.Between)
         amount = cursor.amount(cursor.at(at)[1] if compared else at)
         if field is None or amount is None or amount.kind not in ("", verb.kind):

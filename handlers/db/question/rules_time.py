@@ -24,7 +24,7 @@ def date_led(cursor: Cursor, draft: Draft, i: int, of: Field | None = None) -> P
     if (
         not cursor.is_(i, sense.Period)
         and (ahead := cursor.take(i, sense.Ahead))
-        and (day := of or cursor.lexicon.day_field)
+        and (day := of or _time_named(cursor, i) or cursor.lexicon.day_field)
         and day.kind in TIMES
     ):
         op = ">=" if ahead[0].future else "<"
@@ -116,6 +116,13 @@ def _of_no_field(start: int, end: int) -> Parsed:
     return Parsed(end, unplaced=places, idle=places)
 
 
+def _time_named(cursor: Cursor, i: int) -> Field | None:
+    """ "expired items": return the date that the word itself names."""
+    return next(
+        (one.field for one in cursor.all(i, sense.FieldRef) if one.field.kind in TIMES), None
+    )
+
+
 def main_date(cursor: Cursor, i: int) -> Field | None:
     """Return the date of a time that no field is named for; behind a verb such as "placed" the one
     on which the record was made."""
@@ -130,6 +137,10 @@ def _year_field(cursor: Cursor, end: int) -> Field | None:
         and cursor.tokens[end - 1].norm.isdecimal()
         and len(cursor.tokens[end - 1].norm) == 4
     )
+    file = cursor.lexicon.vocabulary.file
+    decade = cursor.is_(end - 1, sense.Decade) or cursor.tokens[end - 1].norm in file.dates.decades
+    if decade:
+        return cursor.lexicon.of_kind("year")
     before = cursor.is_(end - 2, sense.Month) or (
         end > 2 and cursor.tokens[end - 2].kind == "number"
     )

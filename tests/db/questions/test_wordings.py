@@ -62,6 +62,7 @@ MODELS: dict[str, dict[str, Any]] = {
             column("sold", "boolean", "Sold"),
             date("listed", "Listed"),
             date("inspection", "Inspection deadline"),
+            date("expires", "Expires"),
         ]
     },
 }
@@ -135,6 +136,10 @@ OFFERS = [
         ("movies longer than 2.5 hours", "movie", "runtime > 150.0"),
         ("cars that have not been sold", "car", "sold = False"),
         ("what does the Grand Plaza cost per night", "hotel", "name = Grand Plaza"),
+        ("movies longer than an hour", "movie", "runtime > 60"),
+        ("cars from the 90s", "car", "year >= 1990 and year < 2000"),
+        ("cars released before 1980", "car", "year < 1980"),
+        ("expired cars", "car", "expires < 2026-11-12"),
         ("cars that run on diesel", "car", "fuel = diesel"),
         ("cars whose inspection deadline has passed", "car", "inspection < 2026-11-12"),
     ],
@@ -150,6 +155,8 @@ def test_a_wording_becomes_its_conditions(question: str, model: str, found: str)
         ("which hotels are closest to the beach", ("beach", "asc"), None),
         ("most powerful car", ("power", "desc"), 1),
         ("the latest comedy", ("released", "desc"), 1),
+        ("oldest car", ("year", "asc"), 1),
+        ("which car costs the least", ("price", "asc"), 1),
     ],
 )
 def test_a_superlative_is_of_the_field_that_it_names(
