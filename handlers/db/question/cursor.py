@@ -72,7 +72,9 @@ class Cursor:
         if isinstance(word, sense.LeadIn) and self._may_be(i, sense.FieldRef, sense.ValueRef):
             return False
         if isinstance(word, sense.LinkingVerb):
-            return self._may_be(end, sense.ValueRef, sense.FieldRef)
+            return self._may_be(end, sense.ValueRef, sense.FieldRef, sense.Superlative) or (
+                self._may_be(end, sense.Definite) and self._may_be(end + 1, sense.Superlative)
+            )
         # The meanings of neighbours are looked up without their places, which would not end.
         governing = (sense.Preposition, sense.DateRelation, sense.Compare)
         if (

@@ -138,7 +138,10 @@ class Lexicon:
     def of_persons(self) -> bool:
         """Return whether the model's records are persons."""
         persons = self.vocabulary.persons
-        return any(word in persons for name in self.schema.names for word in phrase_of(name))
+        if any(word in persons for name in self.schema.names for word in phrase_of(name)):
+            return True
+        price = self.of_kind("money")  # what is born and has no price
+        return self.birth_field is not None and (price is None or self.is_kind(price, "earnings"))
 
     @property
     def day_field(self) -> Field | None:
@@ -162,10 +165,10 @@ class Lexicon:
 
     @property
     def birth_field(self) -> Field | None:
-        """Return the field with the date of birth of a person."""
+        """Return the field with the date of birth of a person or an animal."""
         dated = [one for one in self.schema.visible if one.kind in ("date", "moment")]
         born = [one for one in dated if self.is_kind(one, "birth")]
-        return born[0] if born and self.of_persons else None
+        return born[0] if born else None
 
     def scale_of(self, candidate: Field, kind: str) -> float | None:
         """Return the unit of a kind that the field's label or comment names."""

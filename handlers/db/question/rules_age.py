@@ -42,7 +42,10 @@ def _says_age(cursor: Cursor, amount: Amount, word: sense.Compare) -> bool:
     other = (
         named or cursor.is_(end, sense.Condition, sense.ModelRef) or cursor.lexicon.of_kind("age")
     )
-    bare = word.kind == "" and (cursor.unknown(end) or counted)
+    years = cursor.is_(end, sense.DateUnit, sense.Adjective) or amount.kind == "age"
+    bare = word.kind == "" and (
+        cursor.unknown(end) or counted or not (cursor.lexicon.of_persons or years)
+    )
     return fits and not (other or bare) and 0 < amount.value <= LONGEST_LIFE
 
 

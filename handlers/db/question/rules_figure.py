@@ -19,6 +19,8 @@ def figure(cursor: Cursor, draft: Draft, i: int) -> Parsed | None:
     """ "how many", "number of", "average price", "total of the fines", "on average", "how many
     different cities"."""
     words = cursor.all(i, sense.FigureWord)
+    if cursor.is_(i - 1, sense.Compare):
+        return None  # "a price below average"
     if not words:
         return _extreme(cursor, i) or _most(cursor, draft, i)
     end, own = cursor.at(i)[1], _called_so(cursor, i)

@@ -1,4 +1,4 @@
-"""Wordings over hotels with bookings, movies and cars: what people say for the same conditions."""
+"""Wordings over hotels with bookings, movies, horses and cars: what people say for the same conditions."""
 
 from __future__ import annotations
 
@@ -52,6 +52,16 @@ MODELS: dict[str, dict[str, Any]] = {
             number("budget", "Budget"),
         ]
     },
+    "horse": {
+        "columns": [
+            column("name", label="Name"),
+            column("breed", label="Breed"),
+            date("born", "Birth date"),
+            date("arrived", "Arrived"),
+            number("height", "Height", "cm"),
+            number("price", "Price"),
+        ]
+    },
     "car": {
         "columns": [
             column("make", label="Make"),
@@ -70,6 +80,7 @@ SAMPLES: dict[str, dict[str, tuple[str, ...]]] = {
     "hotel": {"name": ("Grand Plaza",), "city": ("Rome", "Paris")},
     "booking": {"guest": ("Anna Weber",)},
     "movie": {"title": ("Blue Moon",), "director": ("Jane Holt", "Paul Reed")},
+    "horse": {"name": ("Misty",), "breed": ("Arabian",)},
     "car": {"make": ("Toyota", "Ford")},
 }
 SPECS = {
@@ -131,6 +142,12 @@ OFFERS = [
         ("cars between 2015 and 2019", "car", "year >= 2015 and year < 2020"),
         ("2019 Fords", "car", "year = 2019 and make = Ford"),
         ("cars older than 10 years", "car", "year < 2016"),
+        ("horses older than 10 years", "horse", "born <= 2015-11-12"),
+        ("10 year old horses", "horse", "born > 2015-11-12 and born <= 2016-11-12"),
+        ("horses under 500", "horse", "price < 500"),
+        ("horses that arrived since 2024", "horse", "arrived >= 2024-01-01"),
+        ("how old is Misty", "horse", "name = Misty"),
+        ("all horses but Arabians", "horse", "breed != Arabian"),
         ("cars built after 2015", "car", "year >= 2016"),
         ("movies with a runtime of 90 to 120 minutes", "movie", "runtime between [90, 120]"),
         ("movies longer than 2.5 hours", "movie", "runtime > 150.0"),
@@ -165,3 +182,13 @@ def test_a_superlative_is_of_the_field_that_it_names(
     (reading,) = read_question(question, OFFERS, vocabulary("en"), NOW, LEXICONS)
     assert [(one.field, one.order) for one in reading.dsl.orders] == [order]
     assert (reading.dsl.limit, reading.unplaced) == (limit, ())
+
+
+@pytest.mark.parametrize(
+    "question",
+    ["horses with a price below average", "the fastest horse", "horses between 9 and 11 am"],
+)
+def test_a_wording_that_no_field_is_for_is_reported_and_no_condition(question: str) -> None:
+    (reading,) = read_question(question, OFFERS, vocabulary("en"), NOW, LEXICONS)
+    assert (conditions(reading), reading.dsl.orders, reading.dsl.aggregates) == ("", (), ())
+    assert reading.unplaced
