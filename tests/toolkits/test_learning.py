@@ -89,6 +89,21 @@ async def test_wrong_arguments_are_refused_with_their_path(
     assert path in (outcome.error or "")
 
 
+async def test_long_intents_and_outcomes_are_cut_and_only_very_long_ones_refused(
+    host: Host,
+) -> None:
+    course = {**COURSE, "outcomes": ["explain photosynthesis " + "x" * 2000] * 200}
+    outcome = await search(host, "photosynthesis in leaf cells " + "word " * 4000, course)
+    assert outcome.error is None
+    assert "bio-2" in ids(outcome)
+    for intent, outcomes, path in (
+        ("x" * 32_001, [], "userIntent"),
+        ("x", ["y"] * 201, "outcomes"),
+    ):
+        refused = await search(host, intent, {**COURSE, "outcomes": outcomes})
+        assert path in (refused.error or "")
+
+
 async def test_a_model_is_told_which_outcomes_no_section_serves(host: Host) -> None:
     course = {**COURSE, "outcomes": ["photosynthesis leaf cells", "zzz qqq"]}
     outcome = await search(host, "photosynthesis", course)
