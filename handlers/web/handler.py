@@ -4,7 +4,7 @@ reads the first pages of the results if configured."""
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 import anyio
@@ -234,5 +234,5 @@ async def _build_ask(
     return ask
 
 
-def _sites(names: tuple[str, ...] | None) -> tuple[str, ...]:
+def _sites(names: Sequence[str] | None) -> tuple[str, ...]:
     return tuple(site for site in map(bare, names or ()) if site)

@@ -250,7 +250,7 @@ def options(
     )
 
 
-def _connector(named: str | tuple[str, ...], settings: ServerSettings) -> Any:
+def _connector(named: str | Sequence[str], settings: ServerSettings) -> Any:
     allowed = settings.allow.connectors
     for id in connector_ids(named):
         if id not in allowed:

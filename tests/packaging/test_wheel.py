@@ -31,7 +31,7 @@ async def answer(host: Host, question: str) -> str:
 async def main() -> None:
     async with open_host(".") as host:
         found: SearchResult = await host.search(
-            SearchRequest(type="kb", query="How long does sencha steep?", collections=("agents.tea.tea",))
+            SearchRequest(type="kb", query="How long does sencha steep?", collections=["agents.tea.tea"])
         )
         print(found.error, [item.title for item in found.items])
         print(await answer(host, "How do I add documents?"))

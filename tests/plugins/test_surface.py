@@ -198,3 +198,11 @@ def test_importing_groundhook_loads_none_of_its_modules() -> None:
         [sys.executable, "-c", program], capture_output=True, text=True, check=True
     )
     assert done.stdout.strip() == "['groundhook.plugins', 'groundhook.testing']"
+
+
+def test_lists_of_a_request_are_kept_as_tuples() -> None:
+    request = groundhook.SearchRequest(type="kb", query="q", collections=["docs"])
+    records = groundhook.plugins.RecordQuery(model="pen", select=["name"])
+    options = groundhook.TurnOptions(connector=["first", "second"])
+    assert (request.collections, records.select) == (("docs",), ("name",))
+    assert options.connector == ("first", "second")

@@ -4,10 +4,10 @@ unknown keys."""
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Annotated, Any, Self, TypeVar, get_args
+from typing import TYPE_CHECKING, Annotated, Any, Self, TypeVar, get_args
 
 from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, FailFast, ValidationError
 
@@ -40,6 +40,14 @@ class _First(FailFast):
 # and block the event loop for seconds.
 FEW = BeforeValidator(_few)
 Few = Annotated[Listed, _First(), FEW]
+
+# For fields of values that programs make: any sequence is accepted, and kept as a tuple.
+if TYPE_CHECKING:
+    Several = Sequence
+    FewOf = Annotated[Sequence[Listed], FEW]
+else:
+    Several = tuple[Listed, ...]
+    FewOf = Few[tuple[Listed, ...]]
 
 
 class Value(BaseModel):

@@ -10,7 +10,7 @@ from typing import Any, Literal, Self
 
 from pydantic import Field
 
-from groundhook.host.core.types.base import Value
+from groundhook.host.core.types.base import Several, Value
 from groundhook.host.core.types.events import Cited, Failed, Verdict, Warned
 from groundhook.host.core.types.search import Item, SearchType, Source
 from groundhook.host.core.types.turn import Identity, Message, Usage
@@ -115,7 +115,7 @@ class Feedback(Value):
 
     rating: Literal[-1, 0, 1] = 0
     comment: str = Field(default="", max_length=10_000)
-    about: tuple[str, ...] = Field(default=(), max_length=100, description="Markers it is about")
+    about: Several[str] = Field(default=(), max_length=100, description="Markers it is about")
 
 
 class ChatMessage(Value):

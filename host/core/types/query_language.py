@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal
 
 from pydantic import AliasChoices, BeforeValidator, Field, model_validator
 
-from groundhook.host.core.types.base import Few, Value
+from groundhook.host.core.types.base import FewOf, Value
 
 # prefix of a table's name in place of a model's: the model that declares the table
 OF_TABLE = "table:"
@@ -72,7 +72,7 @@ class Where(Value):
         return self
 
     @property
-    def group(self) -> tuple[Where, ...] | None:
+    def group(self) -> Sequence[Where] | None:
         """The conditions of a group; None for a condition on a field."""
         return self.all_of if self.any_of is None else self.any_of
 
@@ -87,7 +87,7 @@ class Where(Value):
         return {"and" if self.any_of is None else "or": [where.wire() for where in self.group]}
 
 
-Wheres = Annotated[Few[tuple[Where, ...]], BeforeValidator(_grouped)]
+Wheres = Annotated[FewOf[Where], BeforeValidator(_grouped)]
 
 Where.model_rebuild()
 

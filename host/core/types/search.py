@@ -11,7 +11,7 @@ from typing import Any, Literal, get_args
 from pydantic import AliasChoices, Field, field_validator
 
 from groundhook.host.core.errors import UsageError
-from groundhook.host.core.types.base import Few, Value
+from groundhook.host.core.types.base import FewOf, Several, Value
 from groundhook.host.core.types.filters import parse_filter
 from groundhook.host.core.types.query_language import Aggregate, Order, Wheres
 
@@ -60,10 +60,8 @@ class WebOptions(Value):
     limit: int | None = Field(
         default=None, ge=1, le=1000, description="Most results to return (default 10)"
     )
-    sites: Few[tuple[str, ...]] | None = Field(
-        default=None, description="Only results from these sites"
-    )
-    exclude_sites: Few[tuple[str, ...]] | None = Field(
+    sites: FewOf[str] | None = Field(default=None, description="Only results from these sites")
+    exclude_sites: FewOf[str] | None = Field(
         default=None,
         validation_alias=AliasChoices("exclude_sites", "excludeSites"),
         description="No results from these sites (default: search.web.exclude_sites)",
@@ -101,7 +99,7 @@ class KBOptions(Value):
         le=1000,
         description="Results to skip: pages of the same limit neither overlap nor leave gaps",
     )
-    collections: Few[tuple[str, ...]] | None = Field(
+    collections: FewOf[str] | None = Field(
         default=None, description="Collections to search (default: the assistant's)"
     )
     threshold: float | None = Field(
@@ -114,7 +112,7 @@ class KBOptions(Value):
         default=None,
         description=('Only documents that fulfil it: {"year": {"gte": 2020}, "tag": ["a", "b"]}'),
     )
-    facets: Few[tuple[str, ...]] | None = Field(
+    facets: FewOf[str] | None = Field(
         default=None,
         description="Count the documents that fulfil the filter, by values of these fields",
     )
@@ -165,22 +163,20 @@ class DBOptions(Value):
     """Options of `ctx.search.DB`."""
 
     limit: int | None = Field(default=None, ge=1, le=1000, description="Most records to return")
-    models: Few[tuple[str, ...]] | None = Field(
+    models: FewOf[str] | None = Field(
         default=None, description="Models to query (default: the assistant's)"
     )
     wheres: Wheres | None = Field(
         default=None, description="Conditions ANDed with those of the question"
     )
-    orders: Few[tuple[Order, ...]] | None = Field(default=None, description="Sort orders")
-    select: Few[tuple[str, ...]] | None = Field(
-        default=None, description="Fields to return (default: all)"
-    )
-    group_by: Few[tuple[str, ...]] | None = Field(
+    orders: FewOf[Order] | None = Field(default=None, description="Sort orders")
+    select: FewOf[str] | None = Field(default=None, description="Fields to return (default: all)")
+    group_by: FewOf[str] | None = Field(
         default=None,
         validation_alias=AliasChoices("group_by", "groupBy"),
         description="Fields to group by; each group is one item",
     )
-    aggregates: Few[tuple[Aggregate, ...]] | None = Field(
+    aggregates: FewOf[Aggregate] | None = Field(
         default=None, description="Figures instead of records, one item for each group"
     )
     rerank: RerankOptions | None = None
@@ -191,9 +187,9 @@ class RecordQuery(Value):
 
     model: str
     record_id: Any = Field(default=None, description="The primary key: that record alone")
-    select: tuple[str, ...] = Field(default=(), description="Fields to return (default: all)")
+    select: Several[str] = Field(default=(), description="Fields to return (default: all)")
     wheres: Wheres = Field(default=(), description="Conditions, all of which must hold")
-    orders: Few[tuple[Order, ...]] = Field(default=(), description="Sort orders")
+    orders: FewOf[Order] = Field(default=(), description="Sort orders")
     limit: int = Field(default=1000, ge=1, le=1000, description="Most records to return")
 
 

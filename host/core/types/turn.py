@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
 from pydantic import AliasChoices, BeforeValidator, ConfigDict, Field, StrictBool
 
-from groundhook.host.core.types.base import FEW, Few, Value
+from groundhook.host.core.types.base import FEW, Few, Several, Value
 from groundhook.host.core.types.search import SearchType
 from groundhook.host.core.types.tools import ToolOutcome
 
@@ -95,10 +96,10 @@ def _connectors(value: Any) -> Any:
 
 
 # One language model, or several: the next one is used if one fails before its first token.
-ConnectorNames = Annotated[str | tuple[str, ...], BeforeValidator(_connectors)]
+ConnectorNames = Annotated[str | Several[str], BeforeValidator(_connectors)]
 
 
-def connector_ids(names: str | tuple[str, ...]) -> tuple[str, ...]:
+def connector_ids(names: str | Sequence[str]) -> tuple[str, ...]:
     """Return the connectors in the order of use, each once."""
     return (names,) if isinstance(names, str) else tuple(dict.fromkeys(names))
 
