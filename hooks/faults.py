@@ -137,7 +137,12 @@ def _absent(described: str, program: Program) -> HookError:
     error: dict[str, str] = from_v8(described)
     frames = frames_of(error["stack"], program)
     place = frames[0][1] if frames else Place(program.modules[0].file)
-    message = error["message"] + _suggest_name(error["message"])
+    # Without the list of names: if the hook calls what it has read, the error has that.
+    missing = _NOT_OFFERED.search(error["message"])
+    bare = (
+        error["message"][: missing.start("known")].removesuffix(": there are ") if missing else ""
+    )
+    message = (bare or error["message"]) + _suggest_name(error["message"])
     return HookThrew(f"{message}; it is undefined", place=place)
 
 

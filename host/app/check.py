@@ -299,7 +299,7 @@ class _Check:
     def _extra(self, name: Extra, place: Place) -> None:
         """Warn if an extra is not installed here; it may be installed where the app runs."""
         if module := lacking(name):
-            message = f"needs {module!r}, which is not installed"
+            message = f"needs the extra {name!r}, which is not installed: no {module!r}"
             self.found.append(Problem("warning", message, place, install(name)))
 
     def _model(self, owner: str, model: ModelSpec, checked: Checked) -> None:

@@ -25,7 +25,7 @@ from groundhook.host.config.resolve import Explained
 from groundhook.host.core.channel import Channel
 from groundhook.host.core.errors import ConfigError, HostError
 from groundhook.host.core.ports import Delegates, Warn
-from groundhook.host.core.problems import Problem
+from groundhook.host.core.problems import Problem, by_file
 from groundhook.host.core.settings import Settings
 from groundhook.host.core.tool_ports import Collections
 from groundhook.host.core.types.events import Event, Warned
@@ -373,11 +373,8 @@ class Host:
             Problem(_severity(one), one.message, hint=one.hint, code=one.code)
             for one in await self.kb.outdated()
         ]
-        return [
-            *found,
-            *outdated,
-            *await hook_problems(self.app, ids, self.runtime.hooks, self._tools),
-        ]
+        hooks = await hook_problems(self.app, ids, self.runtime.hooks, self._tools)
+        return by_file([*found, *outdated, *hooks])
 
     def declarations(self) -> str:
         """Return the TypeScript declarations for the hooks of this app."""

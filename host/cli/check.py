@@ -18,7 +18,7 @@ from groundhook.host.cli.report import Report
 from groundhook.host.config.environment import child_environment, process_environment
 from groundhook.host.config.packages import load_app
 from groundhook.host.core.errors import ConfigError, Place
-from groundhook.host.core.problems import Problem
+from groundhook.host.core.problems import Problem, by_file
 from groundhook.host.core.types.events import Failed, Warned
 
 
@@ -67,7 +67,7 @@ async def _find_problems(app: Path, assistant: str | None) -> list[Problem]:
             async with open_engine(
                 workers=1, cache=Path(cache), environment=child_environment()
             ) as engine:
-                return [*found, *await hook_problems(closed, ids, engine)]
+                return by_file([*found, *await hook_problems(closed, ids, engine)])
 
 
 def report_problem(report: Report, problem: Problem) -> None:

@@ -12,10 +12,14 @@ import sys
 import traceback
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from typing import TYPE_CHECKING
 
 from groundhook.host.cli.report import Report
-from groundhook.host.core.errors import HostError
+from groundhook.host.core.errors import NO_APP, HostError
 from groundhook.host.core.exception_groups import leaves
+
+if TYPE_CHECKING:
+    from groundhook.host.core.types.events import Failed
 
 FAILED = 1
 INTERRUPTED = 130
@@ -79,7 +83,7 @@ def _report_errors(errors: list[BaseException], report: Report, *, debug: bool) 
     for error in errors:
         if isinstance(error, HostError):
             for event in failures(error):
-                report.failed(event)
+                report.failed(_with_option(event))
         elif isinstance(error, OSError) and error.errno in UNWRITABLE and error.filename is None:
             _discard_output()  # the unwritten output would fail again at exit
             report.failed(
@@ -93,6 +97,13 @@ def _report_errors(errors: list[BaseException], report: Report, *, debug: bool) 
             message = f"internal error: {error.__class__.__name__}: {error}"
             report.failed(Failed(code="internal", message=message, hint=DEBUG_HINT))
     return FAILED
+
+
+def _with_option(event: Failed) -> Failed:
+    """Return the event with the option that mends the error, of which the host knows nothing."""
+    if not event.message.startswith(NO_APP):
+        return event
+    return event.model_copy(update={"hint": f"{event.hint}; --app names its folder"})
 
 
 def _discard_output() -> None:

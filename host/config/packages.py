@@ -25,7 +25,7 @@ from groundhook.host.config.prompts import Prompts, read_prompts
 from groundhook.host.config.resolve import Explained, Resolved, explain, explain_app, resolve
 from groundhook.host.config.validate import Checked, check_document
 from groundhook.host.core.app_settings import AppSettings
-from groundhook.host.core.errors import ConfigError, Place, UnknownName
+from groundhook.host.core.errors import NO_APP, ConfigError, Place, UnknownName
 from groundhook.host.core.hook_engine import HookScript
 from groundhook.host.core.problems import raise_all
 from groundhook.host.core.settings import (
@@ -291,7 +291,7 @@ def load_app(
             if near
             else "an app has a folder 'assistants' or 'agent'"
         )
-        raise ConfigError(f"no app in {str(root)!r}", hint=f"{hint}; --app names its folder")
+        raise ConfigError(f"{NO_APP} {str(root)!r}", hint=hint)
     found = list(tree.assistants(root))
     packages = {each.id: partial(load_package, each, root, environment) for each in found}
     return App(

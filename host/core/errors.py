@@ -135,6 +135,9 @@ class NotSupported(UsageError):
     code = "not_supported"
 
 
+NO_APP = "no app in"  # begins the message to which the command line adds its option
+
+
 class ConfigError(HostError):
     """A file of the app or of a package cannot be used; `place` is the line."""
 

@@ -78,9 +78,8 @@ def extra(name: Extra, need: str, error: type[HostError] = ConfigError) -> Itera
         if module == "groundhook":  # a mistake of ours
             raise
         if isinstance(exc, ModuleNotFoundError) and module:
-            raise error(
-                f"{need} needs {module!r}, which is not installed", hint=install(name)
-            ) from exc
+            message = f"{need} needs the extra {name!r}, which is not installed: no {module!r}"
+            raise error(message, hint=install(name)) from exc
         message = f"{need} needs a package that cannot be imported: {exc}"
         raise error(message, hint=f"pip install --force-reinstall 'groundhook[{name}]'") from exc
 

@@ -3,7 +3,7 @@ raise them as errors."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -38,3 +38,16 @@ def raise_all(errors: Sequence[ConfigError]) -> None:
         raise errors[0]
     if errors:
         raise ConfigErrors(errors)
+
+
+def by_file(found: Iterable[Problem]) -> list[Problem]:
+    """Return the problems file by file, in the order in which the files first occur, and those of
+    one file by line and column."""
+    files: dict[str, list[Problem]] = {}
+    for problem in found:
+        files.setdefault(problem.place.file if problem.place else "", []).append(problem)
+    return [problem for each in files.values() for problem in sorted(each, key=_position)]
+
+
+def _position(problem: Problem) -> tuple[int, int]:
+    return (problem.place.line, problem.place.column) if problem.place else (0, 0)

@@ -273,3 +273,12 @@ def test_check_tells_a_broken_file_and_what_is_wrong_beside_it_at_once(
         "assistants/shop/index.ts:2:1: ",
     ):
         assert mistake in ran.err
+
+
+def test_a_folder_that_is_no_app_is_an_error_with_the_option_that_names_one(
+    groundhook: Groundhook, tmp_path: Path
+) -> None:
+    (tmp_path / "empty").mkdir()
+    ran = groundhook("check", "--app", str(tmp_path / "empty"))
+    assert ran.code == 1
+    assert "an app has a folder 'assistants' or 'agent'; --app names its folder)" in ran.err

@@ -272,7 +272,9 @@ async def test_a_part_of_ctx_that_is_absent_is_undefined_with_one_warning_for_ea
         ),
         ("hook_absent", services.warnings[2][1]),
     ]
-    assert services.warnings[2][1].endswith("(did you mean 'search'?); it is undefined")
+    assert services.warnings[2][1] == (
+        "ctx.serch is not offered by this host (did you mean 'search'?); it is undefined"
+    )
     assert services.places[0].startswith("assistants/x/index.ts:1:")
 
 

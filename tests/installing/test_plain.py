@@ -104,6 +104,7 @@ def test_a_plain_install_checks_adds_loads_and_answers(plain: Path, app: Path) -
         (("kb", "add", "voyage", "bridge.md"), {"VOYAGE_API_KEY": "k"}, "voyage"),
         (("chat", "far", "hello"), {}, "openai"),
         (("mcp", "call", "tools", "x"), {}, "mcp"),
+        (("mcp", "serve"), {}, "mcp"),
         (("dev",), {}, "authoring"),
     ],
 )
@@ -112,6 +113,7 @@ def test_the_error_for_a_missing_extra_names_the_command_that_installs_it(
 ) -> None:
     result = run(plain, app, *arguments, **environment)
     assert f"pip install 'groundhook[{extra}]'" in result.stderr.replace("\n", " ")
+    assert f"needs the extra '{extra}'" in result.stderr.replace("\n", " ")
     assert result.returncode == 1
     assert "Traceback" not in result.stderr
 
@@ -121,6 +123,9 @@ def test_documents_that_a_plain_install_cannot_read_are_named_with_what_installs
 ) -> None:
     result = run(plain, app, "kb", "add", "docs", "page.html", "file.docx", "file.pdf", "bridge.md")
     assert result.returncode == 1
+    for name, kind in (("page.html", "HTML"), ("file.docx", "DOCX"), ("file.pdf", "PDF")):
+        needs = f"'{name}' was not added: reading {kind} files needs the extra 'documents'"
+        assert needs in " ".join(result.stderr.split())
     assert result.stderr.count("(pip install 'groundhook[documents]')") == 3
     assert "1 document" in result.stdout
 

@@ -313,3 +313,10 @@ async def test_a_host_call_that_took_too_long_names_the_call_and_its_line(
     assert about in error.message
     if call.startswith("ctx.mcp"):  # the server's own time to start is added to that of the call
         assert "no answer in 500 ms to ctx.mcp.ListTools('slow')" in error.message
+
+
+async def test_the_problems_of_a_file_come_in_the_order_of_its_lines(make_app: MakeApp) -> None:
+    package = '{\n  "uses": {"rerank": "nobody"},\n  "kb": ["nothing"],\n  "colour": "red"\n}'
+    found = await findings(make_app({"assistants/a/package.yao": package}))
+    lines = [each.split(":")[1] for each in found if each.startswith("assistants/a/package.yao:")]
+    assert lines == ["2", "3", "4"]

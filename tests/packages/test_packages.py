@@ -251,7 +251,7 @@ def test_an_app_around_a_folder_that_is_none_is_named(make_app: MakeApp) -> None
     root = make_app({"agent/agent.yml": "", "assistants/a/package.yao": "{}"})
     with pytest.raises(ConfigError) as caught:
         load_app(root / "assistants/a", {})
-    assert caught.value.hint == f"there is one in {str(root)!r}; --app names its folder"
+    assert caught.value.hint == f"there is one in {str(root)!r}"
 
 
 def test_the_prompts_of_the_page_for_authors_are_read(make_app: MakeApp) -> None:

@@ -82,7 +82,7 @@ def html(data: bytes, name: str) -> Document:
 
 def parse_html(html: str | bytes) -> BeautifulSoup:
     """Parse HTML, in the encoding that it declares or else the likeliest one."""
-    with extra("documents", "reading HTML", IngestError):
+    with extra("documents", "reading HTML files", IngestError):
         from bs4 import MarkupResemblesLocatorWarning, XMLParsedAsHTMLWarning
 
     # These warnings are for programmers, and would be printed to the user.
@@ -132,7 +132,7 @@ def _soup() -> type[BeautifulSoup]:
 
 @cache
 def _converter() -> type[MarkdownConverter]:
-    with extra("documents", "reading HTML", IngestError):
+    with extra("documents", "reading HTML files", IngestError):
         # with its parser 40 ms, and few folders hold such files
         from markdownify import MarkdownConverter
 

@@ -3,8 +3,11 @@ used."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 
+from groundhook.host.core.errors import IngestError
+from groundhook.host.core.extras import install
 from groundhook.host.core.types.documents import Document, Reader
 
 
@@ -23,7 +26,8 @@ def _plain(data: bytes, name: str) -> Document:
 def _html(data: bytes, name: str) -> Document:
     from groundhook.handlers.kb.reading.html import html
 
-    return html(data, name)
+    with _naming(name):
+        return html(data, name)
 
 
 def _pdf(data: bytes, name: str) -> Document:
@@ -35,7 +39,19 @@ def _pdf(data: bytes, name: str) -> Document:
 def _docx(data: bytes, name: str) -> Document:
     from groundhook.handlers.kb.reading.docx import docx
 
-    return docx(data, name)
+    with _naming(name):
+        return docx(data, name)
+
+
+@contextmanager
+def _naming(name: str) -> Iterator[None]:
+    """Name the file in the error of an extra that is not installed, which does not know it."""
+    try:
+        yield
+    except IngestError as exc:
+        if exc.hint != install("documents"):
+            raise
+        raise IngestError(f"{name!r} was not added: {exc.message}", hint=exc.hint) from exc
 
 
 READERS: Mapping[str, Reader] = {
