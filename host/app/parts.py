@@ -8,13 +8,15 @@ from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from groundhook.host.core.errors import HostError, IngestError, PluginError
 from groundhook.host.core.exception_groups import unwrapped
 from groundhook.host.core.ports import Delta, Found, ModelCall
 from groundhook.host.core.types.documents import Document, Reader
-from groundhook.host.core.types.web_providers import WebAccess, WebEngine, WebProvider
+
+if TYPE_CHECKING:
+    from groundhook.host.core.types.web_providers import WebAccess, WebEngine, WebProvider
 
 log = logging.getLogger("groundhook")
 
@@ -72,6 +74,9 @@ def made_provider(part: str, make: Callable[[], WebProvider]) -> WebProvider:
     """Return a web search provider that `make` makes, as `made` does."""
     if not part:
         return make()
+    # Imported here because a turn that searches no web does without.
+    from groundhook.host.core.types.web_providers import WebProvider
+
     one = _made(part, make)
     if not isinstance(one, WebProvider):
         raise PluginError(f"{part} is not a WebProvider, but {_kind(one)}")

@@ -636,7 +636,7 @@ async def test_one_collection_takes_the_place_of_another(store: VectorStore) -> 
     assert [one.document for one in usage.documents] == ["one.md", "two.md"]
     assert contents(await ask(store, "plums", other, limit=1)) == ["plums"]
     assert (await store.usage("b", None)).made is None
-    with pytest.raises(StorageError, match="in the place of"):
+    with pytest.raises(StorageError, match="no rebuilt version to replace it"):
         await store.swap("b", "a")
 
 
