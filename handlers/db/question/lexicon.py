@@ -258,7 +258,12 @@ class Lexicon:
         if token.norm in self._known or self.vocabulary.stem(token.norm) in self._known:
             return token
         meant = nearest(token.norm, self.words)
-        return replace(token, norm=meant) if meant and root(meant) == root(token.norm) else token
+        if not meant or root(meant) != root(token.norm):
+            return token
+        found = (*self.exact.get((meant,), ()), *self.stems.get((self.vocabulary.stem(meant),), ()))
+        if any(isinstance(one, (sense.ModelRef, sense.RelationRef)) for one in found):
+            return token  # who has "driven" is no "driver"
+        return replace(token, norm=meant)
 
     def _meant(self, word: str) -> str | None:
         return nearest(word, self.words) or nearest(self.vocabulary.stem(word), self.words)

@@ -51,6 +51,8 @@ def negation(cursor: Cursor, draft: Draft, i: int) -> Parsed | None:
 def _negated(cursor: Cursor, draft: Draft, i: int) -> Parsed | None:
     """Return the opposite of the condition that begins here; `refused` if no query can express
     it."""
+    if (same := _of_same_field(cursor, draft, i)) is not None:
+        return same
     for rule in (verb_led, compare_rule, preposition_rule, field_rule, values_rule, condition_rule):
         found = rule(cursor, draft, i, True)
         if found is not None and _of_some(cursor, found.wheres):
@@ -67,6 +69,16 @@ def _negated(cursor: Cursor, draft: Draft, i: int) -> Parsed | None:
         return constraint(related[1], related[0].relation, "null")
     act = cursor.act(i)  # "customers who never ordered"
     return constraint(i + 1, act, "null") if act else None
+
+
+def _of_same_field(cursor: Cursor, draft: Draft, i: int) -> Parsed | None:
+    """ "who speak German but not French": the second value is one of the first one's field."""
+    last = draft.pieces[-1][2][-1] if draft.pieces else None
+    before = cursor.lexicon.fields.get(last.field) if last and last.group is None else None
+    rivals = {one.field.name for one in cursor.all(i, sense.ValueRef)}
+    if before is None or before.name not in rivals or len(rivals) < 2:
+        return None
+    return values(cursor, i, True, before)
 
 
 def _behind_verb(cursor: Cursor, i: int, of_verb: bool) -> list[int]:

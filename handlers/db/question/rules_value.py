@@ -39,7 +39,8 @@ def values(cursor: Cursor, i: int, negated: bool, of: Field | None = None) -> Pa
     if of is not None or not also:
         return Parsed(end, first)
     typed = repr(cursor.text(i, cursor.at(i)[1]))
-    if not _alike(cursor, chosen, also):
+    told = _of_verb_behind(cursor, i, found) or _nationality(cursor, found)
+    if told is not None or not _alike(cursor, chosen, also):
         names = " and ".join(one.field.name for one in also)
         note = f"{typed} was looked for in {chosen.field.name}; it is also a value of {names}"
         return Parsed(end, first, notes=(note,))
@@ -109,12 +110,30 @@ def _chosen(
     rivals = list({one.field.name: one for one in near if one.field != first.field}.values())
     if options or not rivals:
         return first, rivals
-    title = cursor.lexicon.schema.title
+    title, each = cursor.lexicon.schema.title, (first, *rivals)
+    if (told := _of_verb_behind(cursor, i, each) or _nationality(cursor, each)) is not None:
+        return told, [one for one in each if one is not told]
     if _asks_of_one(cursor, i) and any(one.field.name == title for one in (first, *rivals)):
         chosen = next(one for one in (first, *rivals) if one.field.name == title)
     else:
         chosen = max((first, *rivals), key=lambda one: one.rows)
     return chosen, [one for one in (first, *rivals) if one is not chosen]
+
+
+def _of_verb_behind(
+    cursor: Cursor, i: int, found: Sequence[sense.ValueRef]
+) -> sense.ValueRef | None:
+    """ "French speaking": return the value of the field that the verb behind it selects."""
+    end = cursor.at(i)[1]
+    verbs = [] if cursor.is_(end, sense.Filler) else cursor.all(end, sense.Preposition)
+    fields = [field for verb in verbs for field in cursor.lexicon.texts_of_kind(verb.kind)]
+    return next((one for one in found if one.field in fields), None)
+
+
+def _nationality(cursor: Cursor, found: Sequence[sense.ValueRef]) -> sense.ValueRef | None:
+    """ "French drivers": return the value that is a nationality rather than a language."""
+    of_kind = cursor.lexicon.is_kind
+    return next((one for one in found if of_kind(one.field, "nationality")), None)
 
 
 def _asks_of_one(cursor: Cursor, i: int) -> bool:

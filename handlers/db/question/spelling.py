@@ -32,6 +32,8 @@ def nearest(word: str, words: Sequence[str]) -> str | None:
 def _meant(word: str, known: str, errors: int) -> bool:
     if errors > 1:
         return known[:ALIKE] == word[:ALIKE]
+    if len(known) == len(word) and known[:-1] == word[:-1]:
+        return False  # who has "driven" is no "driver"
     swapped = sorted(known) == sorted(word)
     wrong = len(known) == len(word) or known[-1] != word[-1]  # an "applet" is no "apple"
     short = len(min(word, known, key=len)) < WRONG_LETTER

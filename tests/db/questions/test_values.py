@@ -7,6 +7,7 @@ import pytest
 from groundhook.handlers.db.question.reading import read_question
 from groundhook.handlers.db.question.vocabulary import vocabulary
 from tests.db.questions.models import (
+    LANGUAGES,
     NOW,
     conditions,
     offers,
@@ -113,6 +114,25 @@ def test_a_piece_within_another_is_looked_for_with_its_separators() -> None:
         "(languages = Java or languages like Java,% or languages like %,Java"
         " or languages like %, Java or languages like %,Java,% or languages like %, Java,%)"
     )
+
+
+OTHER_VALUES = {"city": ("Haifa",), "languages": LANGUAGES, "meal": ("French", "Hebrew")}
+
+
+@pytest.mark.parametrize(
+    ("question", "found"),
+    [
+        ("French-speaking doctors", "languages like French"),
+        (
+            "doctors who speak Hebrew but not French",
+            "languages like Hebrew and languages match none ['French']",
+        ),
+    ],
+)
+def test_a_value_of_two_fields_belongs_to_that_of_its_verb(question: str, found: str) -> None:
+    samples = {"doctor": OTHER_VALUES}
+    (reading,) = read_question(question, offers(samples, "doctor"), vocabulary("en"), NOW)
+    assert (conditions(reading), reading.unplaced) == (found, ())
 
 
 @pytest.mark.parametrize(
