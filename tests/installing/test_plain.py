@@ -39,6 +39,8 @@ DOORS = {
     "handlers.kb.server.layout",
     "handlers.kb.server.link",
     "handlers.kb.server.put",
+    "handlers.kb.server.queries",
+    "handlers.kb.server.reading",
     "handlers.kb.server.search",
     "handlers.kb.server.store",
     "handlers.web.bounded_body",

@@ -210,7 +210,7 @@ async def test_a_plug_in_judges_by_its_name(make_app: MakeApp) -> None:
         async def rerank(self, query: str, items: Any, options: Any, scope: Any, /) -> list[Ranked]:
             if query != "question" or not scope.assistant_id:
                 raise RerankError("no")
-            return [Ranked(3, 1.0), Ranked(17, 1.0)]
+            return [Ranked(3, 1.0)]
 
     def register(registries: Plugins) -> None:
         registries.rerankers.add("house", lambda _: House())
