@@ -203,7 +203,7 @@ def _heard(given: Sequence[Mapping[str, Any]], system: str) -> _Heard:
 def _header(ignored: Sequence[str]) -> str:
     shown = ", ".join(name.encode("ascii", "replace").decode() for name in ignored)
     visible = "".join(sign if sign.isprintable() else "?" for sign in shown)
-    return visible[:LONGEST_HEADER]
+    return visible[:LONGEST_HEADER].strip()  # the value of a header ends in no blank
 
 
 def _task(call: Call, wanted: ChatRequest, messages: Sequence[Message]) -> Any:

@@ -27,10 +27,11 @@ async def test_a_worker_process_is_not_given_the_secrets_of_the_environment(
             "assistants/a/index.js": "function Create() { return { search: false }; }",
         }
     )
+    before = psutil.Process().children()
     async with open_host(app, environment={}) as host:
         async with host.stream("a", "hello") as events:
             assert [event async for event in events][-1].type == "stream_end"
-        workers = psutil.Process().children()
+        workers = [child for child in psutil.Process().children() if child not in before]
         assert workers
         for worker in workers:
             assert worker.environ()["PATH"] == os.environ["PATH"]  # noqa: TID251 - a test may look

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import resource
 import sys
 from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
@@ -283,6 +284,7 @@ async def test_an_engine_that_ran_out_of_files_goes_on_when_there_are_some_again
     async with open_engine(workers=1, cache=cache) as engine:
         hooks = Hooks(engine, tmp_path)
         await hooks.value("1")
+        gc.collect()  # files that earlier tests left would be closed at any moment
         soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
         resource.setrlimit(resource.RLIMIT_NOFILE, (psutil.Process().num_fds() + 1, hard))
         try:

@@ -152,8 +152,9 @@ class Delegation(Value):
 
 
 class CreateReturn(Value):
-    """The result of a Create hook. Text is no number and no choice here: `"no"` would be true for
-    JavaScript, and false for the host."""
+    """The result of a Create hook."""
+
+    # Strict types: the text "no" is true for JavaScript, and pydantic would read it as false.
 
     messages: Few[tuple[Message, ...]] | None = None
     search: StrictBool | SearchChoice | None = None
