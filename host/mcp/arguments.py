@@ -4,16 +4,21 @@ second to import.
 
 The schema comes from a server and is untrusted. Keywords that could block the host or make it send
 requests are left to the server: regular expressions, which can take unbounded time and have another
-dialect, and references to other documents. An invalid schema checks nothing.
+dialect, and references to other documents. An invalid schema checks nothing. The steps of a check
+are counted, since references and alternatives can multiply each other without end.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from functools import cache
 from typing import Any
 
 from jsonschema import Draft202012Validator
-from jsonschema.exceptions import SchemaError, ValidationError
+from jsonschema.exceptions import ValidationError
 from jsonschema.protocols import Validator
 from jsonschema.validators import extend, validator_for
 from referencing import Registry
@@ -23,42 +28,108 @@ from groundhook.host.core.types.base import dotted
 
 MAX_PROBLEMS = 5
 MAX_PROBLEM_CHARS = 200  # the library quotes whole values
+STEPS = 20_000  # of a check of arguments; a step takes some microseconds
+STEPS_PER_CHAR = 4  # and more for each character of the arguments
+SCHEMA_STEPS = 1_000_000  # of a check of a schema
+CHARS_PER_STEP = 64  # of a message or an item: writing it takes time too
+ENTRIES_PER_STEP = 16  # of a keyword's list or object
+
+_SKIPPED = ("pattern", "patternProperties", "unevaluatedItems", "unevaluatedProperties")
+_left: ContextVar[int] = ContextVar("steps left")
+
+
+class TooManySteps(Exception):
+    """A check that takes more steps than it may."""
 
 
 def problems_of(arguments: Mapping[str, Any], validator: Validator | None) -> list[str]:
     """Return at most MAX_PROBLEMS problems of the arguments, worded so that a model can correct
     them; empty if they are valid. `validator` comes from `validator_of`, which takes longer than
-    the check and is worth caching."""
+    the check and is worth caching. Arguments whose check takes too many steps are a problem."""
     if validator is None:
         return []
     try:
-        errors = sorted(
-            _first(validator.iter_errors(dict(arguments))),
-            key=lambda error: [str(step) for step in error.path],
-        )
+        with _at_most(STEPS + STEPS_PER_CHAR * len(repr(arguments))):
+            errors = sorted(
+                _first(validator.iter_errors(dict(arguments))),
+                key=lambda error: [str(step) for step in error.path],
+            )
     # ArithmeticError: `multipleOf` with a fraction and a number that is too large.
     except (Unresolvable, RecursionError, ArithmeticError):
         return []
+    except TooManySteps:
+        return ["the arguments cannot be checked against this schema: it takes too many steps"]
     return [_describe(error) for error in errors]
 
 
 def validator_of(schema: Mapping[str, Any]) -> Validator | None:
     """Return a validator for a schema, or None if the schema is invalid."""
-    known = validator_for(schema, default=Draft202012Validator)
-    skipped = dict.fromkeys(("pattern", "patternProperties", "unevaluatedProperties"), _skip_check)
-    kind = extend(
-        known,
-        {
-            **skipped,
-            "additionalProperties": _skip_with_patterns(known.VALIDATORS["additionalProperties"]),
-        },
-    )
+    known: Any = validator_for(schema, default=Draft202012Validator)
     try:
-        known.check_schema(schema)
-    except (SchemaError, RecursionError):
+        with _at_most(SCHEMA_STEPS):
+            if not _bounded(known)(known.META_SCHEMA, registry=Registry()).is_valid(schema):
+                return None
+    except (RecursionError, TooManySteps):
         return None
-    made: Validator = kind(schema, registry=Registry())
+    made: Validator = _bounded(known)(schema, registry=Registry())
     return made
+
+
+@cache
+def _bounded(known: Any) -> Any:
+    """Return a dialect without the keywords that could block the host, whose steps are counted."""
+    checks = {
+        **known.VALIDATORS,
+        **dict.fromkeys(_SKIPPED, _skip_check),
+        "uniqueItems": _unique_items,
+        "additionalProperties": _skip_with_patterns(known.VALIDATORS["additionalProperties"]),
+    }
+    kind: Any = extend(known, {name: _counted(check) for name, check in checks.items()})
+    kind.evolve = _evolve
+    return kind
+
+
+def _evolve(self: Any, **changes: Any) -> Any:
+    """Return the same validator for a part of the schema. The library's own takes another, whose
+    steps are not counted, for a part with its own `$schema`."""
+    kept = {"schema": self.schema, "registry": self._registry, "_resolver": self._resolver}
+    return type(self)(**{**kept, **changes})
+
+
+@contextmanager
+def _at_most(steps: int) -> Iterator[None]:
+    token = _left.set(steps)
+    try:
+        yield
+    finally:
+        _left.reset(token)
+
+
+def _spend(steps: int) -> None:
+    left = _left.get() - steps
+    if left < 0:
+        raise TooManySteps
+    _left.set(left)
+
+
+def _counted(check: Any) -> Any:
+    def counted(validator: Any, value: Any, instance: Any, schema: Any) -> Any:
+        entries = len(value) if isinstance(value, list | dict) else 0
+        _spend(1 + entries // ENTRIES_PER_STEP)
+        for error in check(validator, value, instance, schema) or ():
+            _spend(len(error.message) // CHARS_PER_STEP)
+            yield error
+
+    return counted
+
+
+def _unique_items(_: Any, wanted: Any, items: Any, __: Any) -> Iterator[ValidationError]:
+    """The library's own compares each item with each other one."""
+    if wanted and isinstance(items, list):
+        written = [json.dumps(item, sort_keys=True, default=str) for item in items]
+        _spend(sum(map(len, written)) // CHARS_PER_STEP)
+        if len(set(written)) < len(items):
+            yield ValidationError(f"{items!r} has non-unique elements")
 
 
 def _skip_check(*_: Any) -> Iterator[ValidationError]:

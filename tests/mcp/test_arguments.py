@@ -111,6 +111,73 @@ def test_no_schema_and_no_arguments_make_the_check_raise(
         assert isinstance(problems_of(arguments, validator_of(each)), list)
 
 
+# ------------------------------------------------------------------ checks that would take too long
+
+TOO_LONG = ["the arguments cannot be checked against this schema: it takes too many steps"]
+DOUBLING = {
+    "$ref": "#/$defs/a0",
+    "$defs": {
+        **{f"a{n}": {"allOf": [{"$ref": f"#/$defs/a{n + 1}"}] * 2} for n in range(40)},
+        "a40": {},
+    },
+}
+
+
+def test_many_unique_items_are_compared_in_one_pass() -> None:
+    validator = validator_of({"properties": {"points": {"uniqueItems": True}}})
+    points = [{"x": number} for number in range(10_000)]
+    assert problems_of({"points": points}, validator) == []
+    (message,) = problems_of({"points": [{"x": 1, "y": 2}, {"y": 2, "x": 1}]}, validator)
+    assert message.endswith("has non-unique elements")
+
+
+def test_true_and_one_are_unique_items() -> None:
+    validator = validator_of({"properties": {"a": {"uniqueItems": True}}})
+    assert problems_of({"a": [1, True, "1", [1], None]}, validator) == []
+
+
+@pytest.mark.parametrize("keyword", ["allOf", "anyOf", "oneOf"])
+def test_a_schema_that_doubles_at_each_reference_ends_with_a_problem(keyword: str) -> None:
+    text = json.dumps(DOUBLING).replace("allOf", keyword).replace('"a40": {}', '"a40": false')
+    schema = DOUBLING if keyword == "allOf" else json.loads(text)
+    assert problems_of({"a": 1}, validator_of(schema)) == TOO_LONG
+
+
+def test_a_part_that_names_its_own_dialect_is_bounded_too() -> None:
+    dialect = "https://json-schema.org/draft/2020-12/schema"
+    slow = {"$schema": dialect, "pattern": "^(a+)+$"}
+    validator = validator_of({"properties": {"a": slow, "b": {"$schema": dialect, **DOUBLING}}})
+    assert problems_of({"a": "a" * 40 + "!"}, validator) == []
+    nested = {
+        "$defs": DOUBLING["$defs"],
+        "properties": {"b": {"$schema": dialect, "$ref": "#/$defs/a0"}},
+    }
+    assert problems_of({"b": 1}, validator_of(nested)) == TOO_LONG
+
+
+def test_many_valid_arguments_are_within_the_steps() -> None:
+    point = {
+        "type": "object",
+        "properties": {"x": {"type": "integer", "minimum": 0}, "y": {"type": "integer"}},
+        "required": ["x", "y"],
+        "additionalProperties": False,
+    }
+    schema = {"properties": {"points": {"type": "array", "items": {"anyOf": [TEXT, point]}}}}
+    points = [{"x": number, "y": 1} for number in range(1_500)]
+    assert problems_of({"points": points}, validator_of(schema)) == []
+
+
+@pytest.mark.parametrize("keyword", ["type", "enum"])
+def test_a_schema_with_a_long_list_of_objects_is_checked_in_one_pass(keyword: str) -> None:
+    entries = [{"x": number} for number in range(3_000)]
+    schema = {
+        "$schema": "http://json-schema.org/draft-04/schema#",
+        "properties": {"a": {keyword: entries}},
+    }
+    validator = validator_of(schema)
+    assert (validator is None) == (keyword == "type")
+
+
 # --------------------------------------------------------------------------------- lists of servers
 
 
