@@ -202,6 +202,8 @@ class _Sync:
                     )
                 )
             if batch.last:
+                notes = (*self.report.notes, *batch.notes)
+                self.report = replace(self.report, folded=batch.folded, notes=notes)
                 return batch.total
 
     # ---- putting
@@ -261,7 +263,7 @@ class _Sync:
             report = await self.collections.put(collection, documents)
             reasons |= {(collection, id): why for id, why in report.failed.items()}
         gone = {id: _without(before[id], now[id]) for id in before}
-        await self._remove_documents(gone.values(), keep=now.values())
+        await self._remove_documents(gone.values(), of=records, keep=now.values())
         return {
             id: Known(
                 digest="" if self._failed(id, now[id], reasons) else record.digest,
@@ -315,20 +317,26 @@ class _Sync:
                 ),
             )
         for part in _parts(list(unseen)):
-            await self._remove_documents(unseen[id] for id in part)
+            await self._remove_documents([unseen[id] for id in part], of=unseen)
             await _in_thread(self.state.forget, self.toolkit, part)
         self.report = replace(self.report, removed=len(unseen))
 
     async def _remove_documents(
-        self, places: Iterable[Places], *, keep: Iterable[Places] = ()
+        self, places: Iterable[Places], *, of: Iterable[str], keep: Iterable[Places] = ()
     ) -> None:
-        """Remove documents, those of the last collections first: they depend on the others. A
-        document that has moved to another record is among those to `keep`."""
+        """Remove documents `of` records, those of the last collections first: they depend on the
+        others. A document that has moved to another record is among those to `keep`, or the state
+        has it."""
         kept = {(place, id) for at in keep for place, ids in at.items() for id in ids}
-        wanted: defaultdict[Place, list[str]] = defaultdict(list)
+        wanted: dict[Place, list[str]] = defaultdict(list)
         for at in places:
             for place, ids in at.items():
                 wanted[place] += [id for id in ids if (place, id) not in kept]
+        if any(wanted.values()):
+            shared = await _in_thread(self.state.shared, self.toolkit, wanted, list(of))
+            wanted = {
+                at: [id for id in ids if (at, id) not in shared] for at, ids in wanted.items()
+            }
         for (collection, tenant), ids in reversed(wanted.items()):
             for part in _parts(ids):
                 await self.collections.remove(collection, part, tenant=tenant)

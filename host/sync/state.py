@@ -218,6 +218,35 @@ class SyncState:
             ).fetchall()
         return {id: _loaded(documents) for id, documents in rows}
 
+    def shared(
+        self, toolkit: str, documents: Places, apart: Sequence[str]
+    ) -> set[tuple[Place, str]]:
+        """Return those of the documents that records other than those `apart` have as well. The
+        digests of these records are unknown from now on: which of them was put last is too."""
+        wanted = {(place, id) for place, ids in documents.items() for id in ids}
+        ids = json.dumps(sorted({id for _, id in wanted}))
+        with self._transaction() as db:
+            rows = db.execute(
+                "select records.id, json_extract(place.value, '$[0]'),"
+                " json_extract(place.value, '$[1]'), document.value"
+                " from records, json_each(records.documents) place,"
+                " json_each(place.value, '$[2]') document"
+                " where toolkit = ? and document.value in (select value from json_each(?))"
+                " and records.id not in (select value from json_each(?))",
+                [toolkit, ids, json.dumps(list(apart))],
+            ).fetchall()
+            found = [
+                (record, document)
+                for record, collection, tenant, id in rows
+                if (document := ((collection, tenant), id)) in wanted
+            ]
+            db.execute(
+                "update records set digest = '' where toolkit = ? and id in (select value from"
+                " json_each(?))",
+                [toolkit, json.dumps(sorted({record for record, _ in found}))],
+            )
+        return {document for _, document in found}
+
     def forget(self, toolkit: str, ids: Iterable[str]) -> None:
         """Remove records whose documents are gone."""
         with self._transaction() as db:
