@@ -150,7 +150,7 @@ def _state(status: SyncStatus) -> str:
 
 def summary(done: SyncReport, ms: float) -> str:
     """`Synced catalogue: 80 datasets (3 added, 77 unchanged), in 1.2s.`"""
-    outcomes = ("added", "changed", "unchanged", "removed", "failed")
+    outcomes = ("added", "changed", "unchanged", "removed", "folded", "failed")
     parts = [f"{number:,} {name}" for name in outcomes if (number := getattr(done, name))]
     if done.mode == "changes":
         parts.append("only changes were listed")

@@ -32,12 +32,16 @@ class SyncRecord:
 @dataclass(frozen=True, kw_only=True)
 class SyncBatch:
     """A part of a listing. `position` is where the next part begins (opaque; only its source reads
-    it), `total` what the source counts in all, `last`: nothing follows."""
+    it), `total` what the source counts in all, `last`: nothing follows. `folded` and `notes` are of
+    the listing so far: records that it omits because others of it are the same, and what the report
+    should show."""
 
     records: Sequence[SyncRecord]
     position: str
     total: int
     last: bool
+    folded: int = 0
+    notes: Sequence[str] = ()
 
 
 class SyncSource(Protocol):

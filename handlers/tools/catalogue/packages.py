@@ -13,14 +13,15 @@ from groundhook.handlers.tools.catalogue.freshness import frequency_of
 from groundhook.handlers.tools.catalogue.names import format_key, format_of, keys
 from groundhook.handlers.tools.catalogue.settings import CatalogueCollections
 from groundhook.handlers.tools.catalogue.several import PackageRecord, keys_of
-from groundhook.host.core.sync_source import digest_of
+from groundhook.host.core.sync_source import Documents, digest_of
 from groundhook.host.core.types.collection_queries import CollectionDocument
 
-LAYOUT = 4  # raised when the form of documents changes, so that all are made again
+LAYOUT = 5  # raised when the form of documents changes, so that all are made again
 LONGEST_TEXT = 8_000  # characters of a document: about 2,000 tokens
 _MOST_RESOURCES = 40  # whose names are part of a dataset's text
 _PARENT_NOTES = 400  # characters of a dataset's description in the text of its resources
 _NO_COLUMNS: Mapping[str, Sequence[str]] = {}
+_NO_IDS: Mapping[str, str] = {}
 _UNSTABLE = ("tracking_summary", "score", "index_id", "validated_data_dict")  # differ by request
 
 
@@ -44,28 +45,41 @@ class PackageReader:
             if self.columns is not None:
                 columns.update(await self.columns(package))
 
+        def make(ids: Mapping[str, str] = _NO_IDS) -> Documents:
+            return self.documents(package, columns, ids)
+
         made_by = [LAYOUT, self.portal, self.tenant, self.columns is not None]
         return PackageRecord(
             id=str(package["id"]),
             digest=digest_of([*made_by, stable]),
-            make=lambda: self.documents(package, columns),
+            make=make,
             prepare=prepare if self.columns is not None else None,
+            tenant=self.tenant,
             same=keys_of(package),
+            resources=[str(each["id"]) for each in _resources(package)],
+            make_with=make,
         )
 
     def documents(
-        self, package: Mapping[str, Any], columns: Mapping[str, Sequence[str]] = _NO_COLUMNS
+        self,
+        package: Mapping[str, Any],
+        columns: Mapping[str, Sequence[str]] = _NO_COLUMNS,
+        ids: Mapping[str, str] = _NO_IDS,
     ) -> dict[str, list[CollectionDocument]]:
         """Return the documents of a package, by collection. `columns` are those that were read, by
-        resource."""
+        resource; `ids` are the ids of documents whose resource has another."""
         about = _About.of(package)
         return {
             self.collections.datasets: [self._dataset(package, about)],
             self.collections.resources: [
                 self._resource(
-                    resource, about, declared(resource) or columns.get(str(resource["id"]), ())
+                    resource,
+                    about,
+                    declared(resource) or columns.get(id, ()),
+                    ids.get(id, id),
                 )
                 for resource in about.resources
+                for id in [str(resource["id"])]
             ],
         }
 
@@ -102,7 +116,7 @@ class PackageReader:
         )
 
     def _resource(
-        self, resource: Mapping[str, Any], about: _About, columns: Sequence[str]
+        self, resource: Mapping[str, Any], about: _About, columns: Sequence[str], id: str
     ) -> CollectionDocument:
         name = _text(resource, "name") or _file_name(resource) or about.title
         description = _text(resource, "description")
@@ -130,7 +144,7 @@ class PackageReader:
             "dataset_title": about.title,
         }
         return CollectionDocument(
-            id=str(resource["id"]),
+            id=id,
             text=text,
             title=name,
             url=_linkable(_text(resource, "url")),
@@ -190,14 +204,18 @@ class _About:
                 )
             ),
             tag_names=[_text(tag, "name") for tag in tags],
-            resources=[
-                dict(resource)
-                for resource in package.get("resources") or ()
-                if isinstance(resource, Mapping)
-                and resource.get("id")
-                and resource.get("state", "active") == "active"
-            ],
+            resources=_resources(package),
         )
+
+
+def _resources(package: Mapping[str, Any]) -> list[dict[str, Any]]:
+    return [
+        dict(resource)
+        for resource in package.get("resources") or ()
+        if isinstance(resource, Mapping)
+        and resource.get("id")
+        and resource.get("state", "active") == "active"
+    ]
 
 
 def _translated(package: Mapping[str, Any], name: str) -> Iterator[str]:

@@ -2,28 +2,43 @@
 
 A dataset that a later source also has, because portals harvest each other, is the one of the
 earlier source: it has the same id, the same identifier, or the same title, publisher and files.
-Everything is listed each time; unchanged datasets cost a hash.
+Datasets of different tenants are different ones. An id of a file belongs to the earliest source of
+its tenant that has it; elsewhere it begins with the id of its dataset. Everything is listed each
+time; unchanged datasets cost a hash.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, TypeVar
 
 from groundhook.handlers.tools.catalogue.names import key
-from groundhook.host.core.sync_source import SyncBatch, SyncRecord, SyncSource, digest_of
+from groundhook.host.core.sync_source import (
+    Documents,
+    SyncBatch,
+    SyncRecord,
+    SyncSource,
+    digest_of,
+)
 from groundhook.host.core.types.sync import SyncSettings
+
+T = TypeVar("T")
 
 _IDENTIFIERS = ("guid", "identifier")  # keys of a package, or of its extras
 
 
 @dataclass(frozen=True, kw_only=True)
 class PackageRecord(SyncRecord):
-    """A record with keys; two records that share one are the same dataset."""
+    """A record with keys; two records of a `tenant` that share one are the same dataset.
+    `resources` are the ids of its files; `make_with` returns its documents with other ids for some
+    of them, by the file's own."""
 
-    same: frozenset[str] = frozenset()
+    tenant: str
+    same: frozenset[str]
+    resources: Sequence[str]
+    make_with: Callable[[Mapping[str, str]], Documents]
 
 
 def keys_of(package: Mapping[str, Any]) -> frozenset[str]:
@@ -55,11 +70,54 @@ def keys_of(package: Mapping[str, Any]) -> frozenset[str]:
 
 @dataclass
 class _Seen:
-    """What was listed so far: keys of datasets, the count of each source, and folded datasets."""
+    """What was listed so far. `keys` are those of datasets by tenant, `totals` the count of each
+    source, `kept` and `folded` the datasets by source. `records` are ids with the tenant whose they
+    are, `resources` ids by tenant with the source whose they are, and `renamed` the files with
+    another id than their own."""
 
-    keys: set[str] = field(default_factory=set)
+    keys: set[tuple[str, str]] = field(default_factory=set)
     totals: dict[int, int] = field(default_factory=dict)
-    folded: set[str] = field(default_factory=set)
+    kept: set[tuple[int, str]] = field(default_factory=set)
+    folded: set[tuple[int, str]] = field(default_factory=set)
+    records: dict[tuple[str, str], str] = field(default_factory=dict)
+    resources: dict[tuple[str, str], int] = field(default_factory=dict)
+    renamed: set[tuple[int, str, str]] = field(default_factory=set)
+
+    def entered(self, place: int, record: SyncRecord) -> list[SyncRecord]:
+        """Return a record of a source as it is put; nothing if an earlier source has it."""
+        if not isinstance(record, PackageRecord):
+            return [record]
+        # Parts of one source may overlap: its own datasets are not folded.
+        own, mine = {(record.tenant, key) for key in record.same}, (place, record.id)
+        if self.keys & own and mine not in self.kept:
+            self.folded.add(mine)
+            return []
+        self.keys |= own
+        self.kept.add(mine)
+        ids = {
+            id: free
+            for id in record.resources
+            if (free := _free(self.resources, record.tenant, id, place, record.id)) != id
+        }
+        self.renamed |= {(*mine, id) for id in ids}
+        changed = replace(
+            record,
+            # The same id of two tenants is that of two datasets.
+            id=_free(self.records, "", record.id, record.tenant, record.tenant),
+        )
+        if not ids:
+            return [changed]
+        digest = digest_of([record.digest, ids])
+        return [replace(changed, digest=digest, make=lambda: record.make_with(ids))]
+
+    @property
+    def notes(self) -> Sequence[str]:
+        if not self.renamed:
+            return ()
+        return (
+            f"files whose id belongs to a file of an earlier source: {len(self.renamed):,};"
+            " the id of their dataset is put before it",
+        )
 
 
 class SeveralSources:
@@ -101,14 +159,7 @@ class SeveralSources:
         seen.totals[place] = batch.total
         kept: list[SyncRecord] = []
         for record in batch.records:
-            own = record.same if isinstance(record, PackageRecord) else frozenset()
-            # Parts of one source may overlap: its own datasets are not folded.
-            mine = {f"{place} {record.id}"}
-            if seen.keys & own and not seen.keys & mine:
-                seen.folded |= mine
-                continue
-            seen.keys |= own | mine
-            kept.append(record)
+            kept += seen.entered(place, record)
         last = batch.last and place == len(self._sources) - 1
         following = (place + 1, "") if batch.last else (place, batch.position)
         self._at = json.dumps(following)
@@ -118,4 +169,14 @@ class SeveralSources:
             position=self._at,
             total=sum(seen.totals.values()) - len(seen.folded),
             last=last,
+            folded=len(seen.folded),
+            notes=seen.notes,
         )
+
+
+def _free(owners: dict[tuple[str, str], T], scope: str, id: str, owner: T, prefix: str) -> str:
+    """Return an id that no other owner has in a scope, and enter it: the id itself, or one with as
+    many prefixes as it takes."""
+    while owners.setdefault((scope, id), owner) != owner:
+        id = f"{prefix}:{id}"
+    return id

@@ -60,7 +60,8 @@ class SyncProgress:
 @dataclass(frozen=True, kw_only=True)
 class SyncReport:
     """The result of a sync. The numbers are records: `listed` by the source, of which so many were
-    `added`, `changed`, `unchanged` or `failed`, and `removed` ones. `known` are in the index now.
+    `added`, `changed`, `unchanged` or `failed`, and `removed` ones. `folded` ones were omitted,
+    because others of the listing are the same. `known` are in the index now.
     `mode`: everything was listed, or only what changed; `resumed`: an interrupted sync went on;
     `noun`: what the records are, in the plural."""
 
@@ -74,6 +75,7 @@ class SyncReport:
     unchanged: int = 0
     failed: int = 0
     removed: int = 0
+    folded: int = 0
     known: int = 0
     notes: Sequence[str] = ()
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -44,7 +46,8 @@ async def test_a_dataset_of_two_portals_is_that_of_the_first(
     app = make_catalogue([{"ckan": city.url}, {"ckan": nation.url}])
     async with open_host(app, environment={}, now=NOW) as host:
         report = await host.syncs.run("catalogue")
-        assert (report.added, report.known) == (25, 25)
+        assert (report.added, report.known, report.folded) == (25, 25, 10)
+        assert report.notes == ()
         listed = await urls(host)
         assert sum(url.startswith(city.url) for url in listed) == 20
         assert sum(url.startswith(nation.url) for url in listed) == 5
@@ -69,6 +72,84 @@ async def test_a_portal_that_fails_removes_nothing_and_the_next_sync_goes_on(
         report = await host.syncs.run("catalogue")
         assert (report.resumed, report.known) == (True, 25)
         assert len(await urls(host)) == 25
+
+
+def write(app: Path, **files: Sequence[Mapping[str, Any]]) -> None:
+    for name, packages in files.items():
+        (app / f"{name}.json").write_text(json.dumps(packages), encoding="utf-8")
+
+
+async def addresses(host: Any, tenant: str = "") -> dict[str, str]:
+    """The addresses of files by id, as a tenant finds them."""
+    identity = {"tenant_id": tenant} if tenant else {}
+    arguments = {"query": "file of figures", "limit": 100}
+    outcome = await host.tool("catalogue.searchResources", arguments, identity=identity)
+    assert outcome.error is None
+    return {each["id"]: each["url"] for each in outcome.result["resources"]}
+
+
+def with_file(number: int, id: str, url: str) -> dict[str, Any]:
+    return package(number, resources=[{"id": id, "name": "File", "format": "CSV", "url": url}])
+
+
+async def test_each_tenant_has_the_dataset_that_portals_of_several_tenants_have(
+    make_catalogue: MakeCatalogue,
+) -> None:
+    names = ("north", "south")
+    sources = [{"file": f"{name}.json", "tenant": name} for name in names]
+    app = make_catalogue([*sources, {"file": "more.json", "tenant": "south"}], tenant_field="at")
+    same = package(1, identifier="i-1")
+    north = [with_file(0, "f", "https://north.example/f"), same]
+    south = [with_file(0, "f", "https://south.example/f"), {**same, "id": "own"}]
+    write(app, north=north, south=south, more=south)
+    async with open_host(app, environment={}, now=NOW) as host:
+        report = await host.syncs.run("catalogue")
+        assert (report.added, report.known, report.folded, report.notes) == (4, 4, 2, ())
+        for name in names:
+            found = await addresses(host, name)
+            assert found["f"] == f"https://{name}.example/f"
+            assert len(found) == 3
+        again = await host.syncs.run("catalogue")
+        assert (again.unchanged, again.added, again.changed, again.removed) == (4, 0, 0, 0)
+        write(app, north=north[1:])
+        assert (await host.syncs.run("catalogue")).known == 3
+        await host.syncs.run("catalogue")
+        assert "f" not in await addresses(host, "north")
+        assert (await addresses(host, "south"))["f"] == "https://south.example/f"
+
+
+async def test_a_later_portal_cannot_replace_a_file_of_an_earlier_one(
+    make_catalogue: MakeCatalogue,
+) -> None:
+    app = make_catalogue([{"file": "first.json"}, {"file": "later.json"}])
+    own, other = "https://first.example/f", "https://later.example/f"
+    first, later = with_file(1, "f", own), with_file(2, "f", other)
+    write(app, first=[first, package(3)], later=[later])
+    both = {"f": own, f"{later['id']}:f": other}
+
+    async def files(host: Any) -> dict[str, str]:
+        found = await addresses(host)
+        return {id: url for id, url in found.items() if url in (own, other)}
+
+    async with open_host(app, environment={}, now=NOW) as host:
+        report = await host.syncs.run("catalogue")
+        assert report.notes == (
+            "files whose id belongs to a file of an earlier source: 1;"
+            " the id of their dataset is put before it",
+        )
+        for full in (False, True):
+            assert await files(host) == both
+            again = await host.syncs.run("catalogue", full=full)
+            assert (again.added, again.unchanged) == (0, 0 if full else 3)
+        # The first portal no longer has it, and has it again: no sync loses either file.
+        write(app, first=[package(3)])
+        assert (await host.syncs.run("catalogue")).notes == ()
+        assert await files(host) == {"f": other}
+        write(app, first=[first, package(3)])
+        for _ in range(2):
+            await host.syncs.run("catalogue")
+            assert await files(host) == both
+        assert (await host.syncs.run("catalogue")).unchanged == 3
 
 
 def test_a_package_is_recognised_by_its_id_its_identifier_or_its_files() -> None:
