@@ -3,12 +3,13 @@ from imported files. Pure; executes nothing."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
 from groundhook.hooks.compiled_cache import CompiledFile
 from groundhook.hooks.program import function_of
+from groundhook.host.core.errors import ConfigError
 from groundhook.host.core.hook_engine import ScriptFunction
 
 Linked = tuple[CompiledFile, Mapping[str, Path]]  # a file, and what the names of its imports mean
@@ -30,12 +31,24 @@ def exported_functions(
             continue
         functions = exported_functions(target, files, shown, (*above, path))
         others = {each.name: each for each in functions if each.exported}
-        names = reexport["names"] or {name: name for name in others}
+        # As in JavaScript, `export *` leaves out what is exported as `default`.
+        names = reexport["names"] or {name: name for name in others if name != "default"}
         for name, theirs in names.items():
             function = others.get(_default(files[target][0]) if theirs == "default" else theirs)
             if function is not None:
                 found.setdefault(name, replace(function, name=name))
     return list(found.values())
+
+
+def require_schemas(functions: Iterable[ScriptFunction]) -> None:
+    """Raises ConfigError for a function whose entry in `schemas` is not an object."""
+    for function in functions:
+        if not isinstance(function.parameters, Mapping):
+            raise ConfigError(
+                f"schemas.{function.name} is not a JSON Schema: must be an object",
+                place=function.place,
+                hint="write {type: 'object', properties: {…}}, or leave it out",
+            )
 
 
 def _default(compiled: CompiledFile) -> str:

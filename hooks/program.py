@@ -5,6 +5,7 @@ places to the author's files. Pure. `hooks/script.py` links them.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -25,6 +26,12 @@ RUNTIME_MODULE = """module.exports = new Proxy({}, {
 });"""
 BEFORE, AFTER = "(function (exports, require, module) {\n", "\n})\n//# sourceURL=hook:"
 HOOKS = ("Create", "Next")
+_RESERVED = re.compile(
+    "await|break|case|catch|class|const|continue|debugger|default|delete|do|else|enum|export"
+    "|extends|false|finally|for|function|if|implements|import|in|instanceof|interface|let|new|null"
+    "|package|private|protected|public|return|static|super|switch|this|throw|true|try|typeof|var"
+    "|void|while|with|yield"
+)
 
 
 @dataclass(frozen=True)
@@ -64,7 +71,9 @@ def link_text(modules: Sequence[Module], entries_count: int = 1, called: Sequenc
     `entries_count` are those in which the host looks for its functions, the hooks or those that are
     `called`; of two, the second has Next alone."""
     names = (
-        f'{name}: typeof {name} === "undefined" ? undefined : {name}' for name in called or HOOKS
+        f'{name}: typeof {name} === "undefined" ? undefined : {name}'
+        for name in called or HOOKS
+        if _is_identifier(name)
     )
     pick = f"\nreturn {{{', '.join(names)}}};"
     entries = []
@@ -77,6 +86,12 @@ def link_text(modules: Sequence[Module], entries_count: int = 1, called: Sequenc
     if entries_count == 2:
         entries[1]["serves"] = "Next"
     return json.dumps(entries)
+
+
+def _is_identifier(name: str) -> bool:
+    """Return whether a name can be that of a variable. Others (`delete`, `default`, `"a-b"`) are
+    names of exports alone, which the prelude finds among the exports."""
+    return name.replace("$", "_").isidentifier() and not _RESERVED.fullmatch(name)
 
 
 def not_a_function(name: str, kind: str, place: Place) -> HookSyntaxError:

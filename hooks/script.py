@@ -16,7 +16,7 @@ import anyio
 import anyio.to_thread
 
 from groundhook.hooks.compiled_cache import CompiledFile, cache_key, load, save
-from groundhook.hooks.exported import Linked, exported_functions
+from groundhook.hooks.exported import Linked, exported_functions, require_schemas
 from groundhook.hooks.program import (
     RUNTIME_MODULE,
     Module,
@@ -124,6 +124,8 @@ class _Linking:
         functions = [
             each for path in self._entries for each in exported_functions(path, files, self._shown)
         ]
+        if self._script.by_name:
+            require_schemas(functions)
         called = [each.name for each in functions] if self._script.by_name else ()
         text = link_text(modules, len(self._entries), called)
         return Program(tuple(modules), text, json.dumps(text), tuple(functions))

@@ -55,10 +55,42 @@ const functionsIn = (() => {
     return Object.fromEntries(node.properties.filter(ts.isPropertyAssignment).map((each) => [nameOf(each.name), valueOf(each.initializer)]));
   }
 
+  const CALCULATED = {
+    [SyntaxKind.BarToken]: (a, b) => a | b, [SyntaxKind.AmpersandToken]: (a, b) => a & b, [SyntaxKind.CaretToken]: (a, b) => a ^ b,
+    [SyntaxKind.LessThanLessThanToken]: (a, b) => a << b, [SyntaxKind.GreaterThanGreaterThanToken]: (a, b) => a >> b,
+    [SyntaxKind.PlusToken]: (a, b) => a + b, [SyntaxKind.MinusToken]: (a, b) => a - b, [SyntaxKind.AsteriskToken]: (a, b) => a * b,
+  };
+
+  // The value of a member of an enum, from those before it (`known`) in the enum `own`; undefined for one that is known only when it runs.
+  function constantOf(written, known, own) {
+    const node = bare(written);
+    if (ts.isIdentifier(node)) return known[node.text];
+    if (ts.isPropertyAccessExpression(node)) return node.expression.text === own ? known[node.name.text] : undefined;
+    if (ts.isPrefixUnaryExpression(node)) {
+      const value = constantOf(node.operand, known, own);
+      if (typeof value !== "number") return undefined;
+      return { [SyntaxKind.MinusToken]: -value, [SyntaxKind.PlusToken]: value, [SyntaxKind.TildeToken]: ~value }[node.operator];
+    }
+    if (!ts.isBinaryExpression(node)) return ts.isStringLiteralLike(node) || ts.isNumericLiteral(node) ? valueOf(node) : undefined;
+    const sides = [constantOf(node.left, known, own), constantOf(node.right, known, own)];
+    return sides.every((each) => typeof each === "number") ? CALCULATED[node.operatorToken.kind]?.(...sides) : undefined;
+  }
+
+  // The values of an enum; undefined for members that are known only when it runs.
+  function membersOf(declaration) {
+    const known = { __proto__: null }, own = declaration.name.text;
+    let before = -1;
+    return declaration.members.map((member) => {
+      const following = typeof before === "number" ? before + 1 : undefined;
+      before = member.initializer ? constantOf(member.initializer, known, own) : following;
+      return (known[nameOf(member.name)] = before);
+    });
+  }
+
   function reader(declared, unread) {
     const isUndefined = (type) => type.kind === SyntaxKind.UndefinedKeyword || type.kind === SyntaxKind.VoidKeyword;
     const objectOf = (members, seen) => {
-      const properties = {}, required = [];
+      const properties = { __proto__: null }, required = [];
       let others;
       for (const member of members) {
         if (ts.isIndexSignatureDeclaration(member)) others = schemaOf(member.type, seen);
@@ -74,11 +106,16 @@ const functionsIn = (() => {
       const types = [...new Set(values.map((value) => (value === null ? "null" : typeof value)))];
       return { ...(types.length === 1 ? { type: types[0] } : {}), enum: values };
     };
+    // With a value that is not known, any of their types.
+    const enumeration = (values) => {
+      if (values.every((value) => value !== undefined)) return enumOf(values);
+      return { type: values.some((value) => typeof value === "string") ? ["number", "string"] : "number" };
+    };
     const joined = (parts) => {
       const shapes = parts.filter((part) => part.properties);
       return shapes.length < parts.length ? { allOf: parts } : {
         type: "object",
-        properties: Object.assign({}, ...shapes.map((part) => part.properties)),
+        properties: Object.assign({ __proto__: null }, ...shapes.map((part) => part.properties)),
         required: shapes.flatMap((part) => part.required ?? []),
         additionalProperties: false,
       };
@@ -102,7 +139,7 @@ const functionsIn = (() => {
         return {};
       }
       if (ts.isInterfaceDeclaration(found)) return objectOf(found.members, [...seen, name]);
-      if (ts.isEnumDeclaration(found)) return enumOf(found.members.map((member, at) => (member.initializer ? valueOf(member.initializer) : at)));
+      if (ts.isEnumDeclaration(found)) return enumeration(membersOf(found));
       return schemaOf(found.type, [...seen, name]);
     };
     function schemaOf(type, seen = []) {
@@ -126,6 +163,10 @@ const functionsIn = (() => {
         case SyntaxKind.IntersectionType: return joined(type.types.map((each) => schemaOf(each, seen)));
         case SyntaxKind.LiteralType: {
           const value = valueOf(type.literal);
+          if (value === undefined) {
+            unread(type, type.getText());
+            return {};
+          }
           return value === null ? { type: "null" } : enumOf([value]);
         }
         case SyntaxKind.TypeReference: return referenceOf(type, seen);
@@ -152,7 +193,7 @@ const functionsIn = (() => {
     const tags = (doc?.tags ?? []).filter(ts.isJSDocParameterTag);
     const about = new Map(tags.map((tag) => [tag.name.getText(), textOf(tag.comment).replace(/^-\s*/, "")]));
     const bracketed = new Set(tags.filter((tag) => tag.isBracketed).map((tag) => tag.name.getText()));
-    const properties = {}, required = [];
+    const properties = { __proto__: null }, required = [];
     for (const parameter of own) {
       const key = nameOf(parameter.name);
       const written = typeOf(parameter);
@@ -168,7 +209,7 @@ const functionsIn = (() => {
     const order = whole ? null : own.map((parameter) => nameOf(parameter.name));
     const { description, ...alone } = shape ?? {};
     const typed = whole ? { type: "object", properties: {}, ...alone } : { type: "object", properties, required, additionalProperties: false };
-    const byName = given && own.every((parameter) => nameOf(parameter.name) in (given.properties ?? {}));
+    const byName = given && own.every((parameter) => Object.hasOwn(Object(given.properties), nameOf(parameter.name)));
     return {
       parameters: given ?? typed, order: given ? (byName && !whole ? order : null) : order,
       takes: made.parameters.length, context, unread: given ? [] : missing, description: textOf(doc?.comment), name,
@@ -180,8 +221,8 @@ const functionsIn = (() => {
       const place = parsed.getLineAndCharacterOfPosition(node.getStart(parsed));
       return { line: place.line, column: place.character };
     };
-    const declared = {}, found = [];
-    let named = new Map(), schemas = {}, byDefault;
+    const declared = { __proto__: null }, found = [];
+    let named = new Map(), schemas = { __proto__: null }, byDefault;
     const isDefault = (node) => node.modifiers?.some((modifier) => modifier.kind === SyntaxKind.DefaultKeyword) ?? false;
     const isExported = (node) => node.modifiers?.some((modifier) => modifier.kind === SyntaxKind.ExportKeyword) ?? false;
     for (const statement of parsed.statements) {
@@ -200,7 +241,7 @@ const functionsIn = (() => {
       for (const each of statement.declarationList.declarations) {
         const value = bare(each.initializer);
         if (value && (ts.isArrowFunction(value) || ts.isFunctionExpression(value)) && !value.asteriskToken) found.push([value, each.name, statement, isExported(statement)]);
-        if (each.name.text === "schemas" && value && ts.isObjectLiteralExpression(value)) schemas = valueOf(value);
+        if (each.name.text === "schemas" && value && ts.isObjectLiteralExpression(value)) schemas = { __proto__: null, ...valueOf(value) };
       }
     }
     return found.flatMap(([made, name, documented, exported]) => {

@@ -428,3 +428,67 @@ async def test_functions_see_the_language_and_theme_that_create_set(shop: Shop) 
 
     [result] = of(events, "tool_result")
     assert result.result == ["de", "dark", "/x"]
+
+
+AWKWARD = """
+enum State { Open = 1, Closed, Gone }
+enum Flag { None, Low = 1 << 2, Both = Low | Flag.None, Last }
+enum Late { First = "abc".length, Second = 7 }
+/** Takes enums. */
+export function take(state: State, flag: Flag, late: Late) { return [state, flag, late]; }
+/** Shows. */
+export function toString(valueOf: number) { return "shown " + valueOf; }
+/** Takes what it calls constructor. */
+export function valueOf(constructor: toString) { return constructor; }
+/** Deletes. */
+function remove(a: number) { return -a; }
+export { remove as delete, remove as "re-move", remove as Date };
+export { default } from "./lib/count";
+export * from "./lib/star";
+"""
+
+
+async def test_tools_may_have_the_names_of_keywords_and_of_what_every_object_has(
+    shop: Shop,
+) -> None:
+    star = 'export { default } from "./count";'
+    files = {"src/lib/count.ts": REEXPORTS["src/lib/count.ts"], "src/lib/star.ts": star}
+    calls = called(
+        ("toString", {"valueOf": 1}),
+        ("valueOf", {"constructor": 2}),
+        ("delete", {"a": 3}),
+        ("re-move", {"a": 4}),
+        ("Date", {"a": 5}),
+        ("default", {"text": "abc"}),
+        ("take", {"state": 2, "flag": 5, "late": 3}),
+    )
+    model = scripted(calls, "Done.")
+
+    events = await run(shop(**{"src/tools.ts": AWKWARD, **files}), connector=model)
+
+    results = {event.name: event.error or event.result for event in of(events, "tool_result")}
+    assert results == {
+        "toString": "shown 1",
+        "valueOf": 2,
+        "delete": -3,
+        "re-move": -4,
+        "Date": -5,
+        "default": 3,
+        "take": [2, 5, 3],
+    }
+    offered = {each["function"]["name"]: each["function"] for each in model.calls[0].tools}
+    assert offered["take"]["parameters"]["properties"] == {
+        "state": {"type": "number", "enum": [1, 2, 3]},
+        "flag": {"type": "number", "enum": [0, 4, 4, 5]},
+        "late": {"type": "number"},
+    }
+
+
+async def test_a_schema_that_is_not_an_object_is_an_error_of_the_file_of_tools(
+    shop: Shop,
+) -> None:
+    source = "export const schemas = { f: 'nonsense' };\n/** Does. */\nexport function f() {}\n"
+    async with open_host(shop(**{"src/tools.ts": source}), environment={}) as host:
+        found = {str(problem.place): problem.message for problem in await host.check()}
+
+    assert "schemas.f is not a JSON Schema" in found["assistants/a/src/tools.ts:3:17"]
