@@ -29,8 +29,8 @@ from groundhook.host.core.types.base import dotted
 MAX_PROBLEMS = 5
 MAX_PROBLEM_CHARS = 200  # the library quotes whole values
 STEPS = 20_000  # of a check of arguments; a step takes some microseconds
-STEPS_PER_CHAR = 4  # and more for each character of the arguments
-SCHEMA_STEPS = 1_000_000  # of a check of a schema
+STEPS_PER_CHAR = 1  # and more for each character of the arguments
+MAX_STEPS = 500_000  # of any check, also of a check of a schema itself
 CHARS_PER_STEP = 64  # of a message or an item: writing it takes time too
 ENTRIES_PER_STEP = 16  # of a keyword's list or object
 
@@ -66,13 +66,37 @@ def validator_of(schema: Mapping[str, Any]) -> Validator | None:
     """Return a validator for a schema, or None if the schema is invalid."""
     known: Any = validator_for(schema, default=Draft202012Validator)
     try:
-        with _at_most(SCHEMA_STEPS):
+        with _at_most(MAX_STEPS):
             if not _bounded(known)(known.META_SCHEMA, registry=Registry()).is_valid(schema):
                 return None
     except (RecursionError, TooManySteps):
         return None
     made: Validator = _bounded(known)(schema, registry=Registry())
     return made
+
+
+def schema_problem(schema: Mapping[str, Any]) -> str:
+    """Return why arguments are not checked against a schema; "" if they are."""
+    if validator_of(schema) is None:
+        return "is not a valid JSON Schema"
+    parts = list(_objects(schema))
+    known = {part["$id"].partition("#")[0] for part in parts if isinstance(part.get("$id"), str)}
+    for part in parts:
+        ref = part.get("$ref")
+        if isinstance(ref, str) and ref.partition("#")[0] not in {"", *known}:
+            return f"refers to another document, which is not read: {ref[:MAX_PROBLEM_CHARS]!r}"
+    return ""
+
+
+def _objects(schema: Any) -> Iterator[Mapping[str, Any]]:
+    left = [schema]
+    while left:
+        part = left.pop()
+        if isinstance(part, Mapping):
+            yield part
+            left += part.values()
+        elif isinstance(part, list):
+            left += part
 
 
 @cache
@@ -98,7 +122,7 @@ def _evolve(self: Any, **changes: Any) -> Any:
 
 @contextmanager
 def _at_most(steps: int) -> Iterator[None]:
-    token = _left.set(steps)
+    token = _left.set(min(steps, MAX_STEPS))
     try:
         yield
     finally:

@@ -11,9 +11,10 @@ from typing import Any
 
 from groundhook.host.config.packages import App
 from groundhook.host.core.errors import ConfigError, HookReturnInvalid, UnknownName
+from groundhook.host.core.types.events import Warned
 from groundhook.host.core.types.tools import TOOL_NAME
 from groundhook.host.turn.offers import Offer
-from groundhook.host.turn.server_tools import schema_check
+from groundhook.host.turn.server_tools import schema_check, schema_trouble
 from groundhook.host.turn.tools import Toolbox
 
 _KEYS = ("name", "description", "parameters", "strict")
@@ -53,6 +54,24 @@ class ChosenTools:
             else:
                 picked[offer.name] = _changed(offer, changed)
         return list(picked.values()), missing
+
+    def unchecked(self) -> list[Warned]:
+        """Return warnings of tools whose new schema checks nothing."""
+        found = {
+            name: schema_trouble(changed["parameters"])
+            for name, changed in self.named.items()
+            if changed.get("parameters")
+        }
+        return [
+            Warned(
+                code=HookReturnInvalid.code,
+                message=f"Create returned a tool {name!r} whose schema 'parameters' {problem}; its "
+                "arguments are not checked against it",
+                hint="write the whole schema into 'parameters', of the JSON Schema dialect 2020-12",
+            )
+            for name, problem in found.items()
+            if problem
+        ]
 
 
 def missing_tool(name: str, known: Sequence[str]) -> UnknownName:

@@ -54,3 +54,10 @@ def schema_check(parameters: Mapping[str, Any]) -> Callable[[dict[str, Any]], di
         return arguments
 
     return check
+
+
+def schema_trouble(parameters: Mapping[str, Any]) -> str:
+    """Return why arguments are not checked against a JSON Schema; "" if they are."""
+    from groundhook.host.mcp.arguments import schema_problem  # as above
+
+    return schema_problem(parameters)

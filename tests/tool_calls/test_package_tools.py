@@ -386,6 +386,29 @@ async def test_a_wrong_entry_of_tools_is_an_error_with_its_path(shop: Shop) -> N
     assert "tools[1].function.name" in failed.message
 
 
+async def test_a_schema_of_create_that_checks_nothing_is_a_warning_with_the_tools_name(
+    shop: Shop,
+) -> None:
+    hook = """
+    const tool = (name, parameters) => ({ type: "function", function: { name, parameters } });
+    const Create = () => ({ tools: [
+      tool("add", { type: 7 }),
+      tool("convert", { properties: { a: { $ref: "http://127.0.0.1:9/a.json" } } }),
+      tool("lookUp", { $defs: { a: {} }, properties: { a: { $ref: "#/$defs/a" } } }),
+    ] });
+    """
+    model = scripted(called(("add", {"a": 3})), "Done.")
+
+    events = await run(shop(hook), connector=model, tools=[LOOK_UP])
+
+    assert [event.result for event in of(events, "tool_result")] == [5]
+    invalid, external = [event.message for event in of(events, "warning")]
+    assert "'add'" in invalid
+    assert "is not a valid JSON Schema" in invalid
+    assert "'convert'" in external
+    assert "'http://127.0.0.1:9/a.json'" in external
+
+
 async def test_types_in_comments_are_those_of_tools_in_javascript(shop: Shop) -> None:
     source = """
     /**

@@ -72,6 +72,8 @@ async def _fetch(
     if chosen is not None:
         every = await _with_toolkits(run, first, _own_toolkits(run), metadata)
         first, missing = chosen.pick(every)
+        for warning in chosen.unchecked():
+            await run.channel.send(warning)
     own = await _with_toolkits(run, first, toolkits, metadata)
     made = own.joined(await _of_servers(run, own)) if run.settings.mcp.servers else own
     for name in missing:
