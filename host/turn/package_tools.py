@@ -129,7 +129,7 @@ def run_of(run: AssistantRun, owner: str) -> AssistantRun:
         return run
     metadata = run.request_metadata
     request = run.request.for_assistant(owner, run.request.messages, metadata=metadata)
-    return AssistantRun.begin(
+    begun = AssistantRun.begin(
         run.runtime,
         request,
         run.channel,
@@ -138,6 +138,8 @@ def run_of(run: AssistantRun, owner: str) -> AssistantRun:
         context=run.context,
         outbox=run.outbox,
     )
+    begun.open_scripts = run.open_scripts
+    return begun
 
 
 @dataclass(frozen=True)

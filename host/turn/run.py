@@ -48,6 +48,14 @@ CallScript = Callable[
 
 
 @dataclass
+class OpenScripts:
+    """Counts the functions of packages that are running in an assistant's turn. Functions of other
+    assistants that it calls count with its own."""
+
+    count: int = 0
+
+
+@dataclass
 class AssistantRun:
     """The state of one assistant's part of a turn. The steps of the turn write into it in order,
     and do not change earlier values."""
@@ -75,7 +83,7 @@ class AssistantRun:
     # list.
     toolboxes: list[tuple[tuple[Any, ...], Toolbox]] = field(default_factory=list)
     chosen: ChosenTools | None = None  # what Create returned as `tools`
-    open_scripts: int = 0  # functions of the package that are running
+    open_scripts: OpenScripts = field(default_factory=OpenScripts)
     tools_lock: anyio.Lock = field(default_factory=anyio.Lock)
 
     @staticmethod

@@ -515,3 +515,13 @@ async def test_a_schema_that_is_not_an_object_is_an_error_of_the_file_of_tools(
         found = {str(problem.place): problem.message for problem in await host.check()}
 
     assert "schemas.f is not a JSON Schema" in found["assistants/a/src/tools.ts:3:17"]
+
+
+async def test_many_unknown_names_that_create_returns_are_one_warning(shop: Shop) -> None:
+    hook = "const Create = () => ({ tools: Array.from({ length: 2000 }, (_, n) => 'gone' + n) });"
+
+    events = await run(shop(hook), connector=scripted("Done."))
+
+    [warned] = of(events, "warning")
+    assert "no tools 'gone0', 'gone1'," in warned.message
+    assert "and 1995 more" in warned.message

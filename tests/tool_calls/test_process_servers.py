@@ -247,3 +247,29 @@ async def test_tools_that_read_records_see_those_of_the_identity(make_app: MakeA
 
     assert values[:4] == ["red", None, 1, [1, 3]]
     assert "weight" in values[4]
+
+
+async def test_functions_of_other_assistants_count_with_those_of_the_turn(
+    make_app: MakeApp,
+) -> None:
+    wait = """
+    /** Waits, beside others of its kind. */
+    export async function Wait() { await new Promise((done) => setTimeout(done, 100)); return 1; }
+    """
+    many = [{"tool": "wait", "arguments": {}} for _ in range(20)]
+    files = {
+        "mcps/turns.mcp.yao": {
+            "transport": "process",
+            "tools": {"wait": "agents.b.lib.Wait"},
+        },
+        "assistants/b/package.yao": {"connector": "script", "mcp": {"servers": ["turns"]}},
+        "assistants/b/src/lib.ts": wait,
+        "assistants/a/package.yao": {"connector": "script", "mcp": {"servers": ["turns"]}},
+    }
+    call = f'ctx.mcp.CallToolsParallel("turns", {json.dumps(many)}).map((each) => each.error ?? each.result)'
+    hooks = {f"assistants/a/{name}": text for name, text in hook(call).items()}
+
+    values = end(await turn(app_with(make_app, **files, **hooks), "a")).metadata["values"]
+
+    assert any("more than 16 functions" in str(each) for each in values[0])
+    assert values[0].count(1) >= 16

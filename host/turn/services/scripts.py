@@ -20,7 +20,7 @@ async def call_script(
     arguments: Mapping[str, Any] | Sequence[Any],
 ) -> Any:
     """Call a function in an isolate of its own: `host.turn.run.CallScript`. Raises HookError."""
-    if run.open_scripts >= MOST_OPEN:
+    if run.open_scripts.count >= MOST_OPEN:
         raise HookError(
             f"more than {MOST_OPEN} functions of the package run at the same time",
             place=function.place,
@@ -30,11 +30,11 @@ async def call_script(
     from groundhook.host.turn.services.turn import TurnServices
 
     services = TurnServices.of(run)
-    run.open_scripts += 1
+    run.open_scripts.count += 1
     try:
         with unwrapped():
             async with run.runtime.hooks.open(services.turn(script)) as session:
                 called = session.call(function, arguments)
                 return await services.during(f"{function.place.file} {function.name}", called)
     finally:
-        run.open_scripts -= 1
+        run.open_scripts.count -= 1

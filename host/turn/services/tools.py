@@ -13,7 +13,7 @@ from typing import Any
 
 from groundhook.host.config.package import Package
 from groundhook.host.config.packages import App
-from groundhook.host.core.errors import HostError, UnknownName
+from groundhook.host.core.errors import HostError, UnknownName, UsageError
 from groundhook.host.core.hook_engine import HookEngine
 from groundhook.host.core.trace import span
 from groundhook.host.core.types.events import Warned
@@ -29,6 +29,8 @@ from groundhook.host.turn.server_tools import server_tools
 from groundhook.host.turn.tool_scopes import ToolScopes
 from groundhook.host.turn.toolkits import Listed
 from groundhook.host.turn.tools import Toolbox
+
+MOST_NAMED = 5  # unknown tools of Create with a warning each; of more, one warning names the first
 
 
 async def tools_of(run: AssistantRun, toolkits: Sequence[Any] | None = None) -> Toolbox:
@@ -76,9 +78,15 @@ async def _fetch(
             await run.channel.send(warning)
     own = await _with_toolkits(run, first, toolkits, metadata)
     made = own.joined(await _of_servers(run, own)) if run.settings.mcp.servers else own
-    for name in missing:
-        if name not in made:
-            await run.channel.send(_as_warning(missing_tool(name, list(every.names))))
+    unknown = [name for name in missing if name not in made]
+    for name in unknown if len(unknown) <= MOST_NAMED else ():
+        await run.channel.send(_as_warning(missing_tool(name, list(every.names))))
+    if len(unknown) > MOST_NAMED:
+        first_names = ", ".join(repr(name[:64]) for name in unknown[:MOST_NAMED])
+        message = (
+            f"no tools {first_names} and {len(unknown) - MOST_NAMED} more that Create returned"
+        )
+        await run.channel.send(_as_warning(UsageError(message)))
     return made
 
 
