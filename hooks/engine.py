@@ -71,7 +71,8 @@ class Isolate:
         """Create the isolate. Raises HookCrashed if `bridge` does not evaluate to a buffer."""
         self._dll = load()
         self._on_call = on_call
-        self._on_raw: Callable[[Any], None] = self._evaluated
+        # called with each result of V8; the first is that of the bridge, see `_connect`
+        self._on_result: Callable[[Any], None] = self._on_evaluated
         self._on_done: Callable[[Outcome], None] | None = None
         self._thread = ThreadState()
         self._lock = threading.Lock()
@@ -85,7 +86,8 @@ class Isolate:
         self._clock: int | None = None
         self._wait_began = self._waited_seconds = 0.0
         self._callback: Any = mr_callback_func(self._from_v8)  # V8 keeps only a pointer to it
-        with _open_lock:  # the first one sets up what all share, and V8 takes no lock for it
+        # Making the first isolate sets up what all share, and V8 takes no lock for that.
+        with _open_lock:
             self._context = self._dll.mr_init_context(self._callback)
             _open.add(self)
         if heap_bytes:
@@ -115,16 +117,18 @@ class Isolate:
         with self._lock:
             if self._freed:
                 return 0.0
+            # the clock stands still during a host call
             return (self._wait_began if self._waiting else self._now()) - self._waited_seconds
 
     def limit_heap(self, size: int) -> None:
-        """End the evaluation once V8's heap holds more than `size` bytes."""
+        """Set the limit of V8's heap in bytes: an evaluation that exceeds it ends."""
         with self._lock:
             if not self._freed:
                 self._dll.mr_set_hard_memory_limit(self._context, size)
 
     def heap_is_full(self) -> bool:
-        """Return whether the heap limit was reached, also by a microtask, which has no outcome."""
+        """Return whether the heap limit was reached, also by a microtask, for which `done` is not
+        called."""
         with self._lock:
             return not self._freed and bool(self._dll.mr_hard_memory_limit_reached(self._context))
 
@@ -135,7 +139,7 @@ class Isolate:
         with self._lock:
             if not self._ended:
                 self._on_done = done
-                self._task = self._evaluate(code)
+                self._task = self._start(code)
 
     def reply(self, text: str) -> None:
         """Answer the last request that `on_call` received."""
@@ -178,9 +182,9 @@ class Isolate:
             self._dll.mr_free_value(self._context, raw_val_handle)
             self._native()
         else:
-            self._on_raw(raw_val_handle)
+            self._on_result(raw_val_handle)
 
-    def _evaluated(self, raw: Any) -> None:
+    def _on_evaluated(self, raw: Any) -> None:
         outcome = _outcome(raw)
         self._dll.mr_free_value(self._context, raw)
         done, self._on_done = self._on_done, None
@@ -189,8 +193,8 @@ class Isolate:
         self._thread.drop()
 
     def _native(self) -> None:
-        # Without `_on_done` the caller is a microtask that outlived its evaluation. `_evaluated`,
-        # which drops the thread state, will not run again, so the state must not be kept.
+        # Without `_on_done` the caller is a microtask that outlived its evaluation, and
+        # `_on_evaluated`, which drops the thread state, will not run again: the state is not kept.
         if self._on_done is not None:
             self._thread.keep()
         if self._ended:
@@ -219,11 +223,10 @@ class Isolate:
     # ---- setting up
 
     def _connect(self, bridge: str) -> None:
-        found, ready = self._evaluate_first(bridge)
-        # this also waits for the evaluation of the bridge
+        found, ready = self._start_bridge(bridge)
         native = self._dll.mr_make_js_callback(self._context, _NATIVE)
         ready.acquire()
-        self._on_raw, raw = self._evaluated, found[0]
+        self._on_result, raw = self._on_evaluated, found[0]
         if raw.contents.type != Kind.shared_array_buffer:
             raise HookCrashed(
                 "the JavaScript engine did not start:"
@@ -238,7 +241,7 @@ class Isolate:
         ):
             self._dll.mr_free_value(self._context, handle)
 
-    def _evaluate_first(self, code: str) -> tuple[list[Any], threading.Lock]:
+    def _start_bridge(self, code: str) -> tuple[list[Any], threading.Lock]:
         """Start an evaluation. Its raw value is in the list when the lock is released."""
         found: list[Any] = []
         ready = threading.Lock()
@@ -250,11 +253,11 @@ class Isolate:
             found.append(raw)
             ready.release()
 
-        self._on_raw = first
-        self._evaluate(code)
+        self._on_result = first
+        self._start(code)
         return found, ready
 
-    def _evaluate(self, code: str) -> int:
+    def _start(self, code: str) -> int:
         source = self._string(code)
         task: int = self._dll.mr_eval(self._context, source, _EVALUATED)
         self._dll.mr_free_value(self._context, source)
@@ -274,10 +277,10 @@ def isolate_count() -> int:
 def load() -> ctypes.CDLL:
     """Load V8 unless it is loaded, and return its library.
 
-    Where the processor has memory protection keys (pku in /proc/cpuinfo), V8 guards its code with
-    one, which threads that began before V8 was loaded may not pass: an isolate that one of them
-    makes or frees ends the process with signal 11. A host lives among threads that others began,
-    so V8 goes without, as it does on other processors.
+    Where the processor has memory protection keys (pku in /proc/cpuinfo), V8 protects its code with
+    one, and threads that began before V8 was loaded have no access to it: when one of them makes or
+    frees an isolate, the process ends with signal 11. A host lives among threads that others began,
+    so V8 is told to do without, as it does on other processors.
     """
     flags = (*DEFAULT_V8_FLAGS, "--no-memory-protection-keys")
     return init_mini_racer(flags=flags, ignore_duplicate_init=True)

@@ -10,7 +10,7 @@ from dataclasses import replace
 import anyio
 
 from groundhook.handlers.web.delegated import MAX_RESULTS, DelegateSearch
-from groundhook.handlers.web.items import items
+from groundhook.handlers.web.items import items_of
 from groundhook.handlers.web.pages import Pages
 from groundhook.handlers.web.provider_calls import ProviderCalls
 from groundhook.handlers.web.provider_choice import Closing, choose_provider
@@ -53,14 +53,14 @@ def make_web(
     *,
     client_of: ClientOf,
     closing: Closing,
-    readers: Mapping[str, str] | None = None,
+    reader_environment: Mapping[str, str] | None = None,
     clock: Callable[[], float] = time.monotonic,
 ) -> WebHandler:
     """Return the web source. API keys are read from `environment`; connections are opened by the
     first search that needs them, and the function that closes them is passed to `closing`. Pages
-    are fetched through `client_of` and parsed in processes with the environment `readers` (None:
-    this process's own). `clock` returns the seconds by which cached answers expire."""
-    pages = Pages(client_of, readers, clock)
+    are fetched through `client_of` and parsed in processes with `reader_environment` (None: this
+    process's own). `clock` returns the seconds by which cached answers expire."""
+    pages = Pages(client_of, reader_environment, clock)
     closing(pages.close)
     return WebHandler(environment, providers, closing, ProviderCalls(clock), pages)
 
@@ -96,7 +96,7 @@ class WebHandler:
 
     def problem(self, settings: WebSettings, uses: str = "builtin") -> HostError | None:
         """Return why a search has no provider under these settings and this `uses.web`; None if it
-        has one."""
+        has one. A name that is no provider's is taken for a delegate's and not checked."""
         if uses != "builtin" or (
             settings.provider != "auto" and settings.provider not in self._providers
         ):
@@ -124,12 +124,11 @@ class WebHandler:
         until = anyio.current_time() + settings.timeout_ms / 1000
         query = await search_words(request.query, scope)
         found = await self._search(query, request, scope, until)
-        first = settings.fetch if request.fetch is None else request.fetch
-        return (
-            replace(found, items=await self._pages.read(found.items, query, first, scope, until))
-            if first
-            else found
-        )
+        pages = settings.fetch if request.fetch is None else request.fetch
+        if not pages:
+            return found
+        items = await self._pages.read(found.items, query, pages, scope, until)
+        return replace(found, items=items)
 
     async def _search(
         self, query: str, request: SearchRequest, scope: Scope, until: float
@@ -137,6 +136,7 @@ class WebHandler:
         """Return the results as the provider or delegate lists them. If a delegate from `uses.web`
         fails, the built-in search replaces it with a warning."""
         settings = scope.settings.web
+        # A name in `search.web.provider` that is no provider's is a delegate's, too.
         name = scope.uses.web if scope.uses.web != "builtin" else settings.provider
         if name == "auto" or name in self._providers:
             return await self._search_by_provider(query, request, scope)
@@ -146,11 +146,8 @@ class WebHandler:
             if scope.uses.web == "builtin":
                 self._raise_if_unknown(exc, name)
                 raise
-            if (
-                settings.provider not in ("auto", *self._providers)
-                or not self.configured(settings)
-                or anyio.current_time() >= until
-            ):
+            has_builtin = settings.provider in ("auto", *self._providers)
+            if not has_builtin or not self.configured(settings) or anyio.current_time() >= until:
                 raise
             await scope.warn(exc.code, f"{exc}; the built-in search was used")
         return await self._search_by_provider(query, request, scope)
@@ -160,25 +157,33 @@ class WebHandler:
         settings = scope.settings.web
         name, access = self._provider_access(settings)
         provider = self._providers.get(name)
-        ask = await _build_ask(name, provider.max_results, provider.can, query, request, scope)
+        web_query = await _build_query(
+            name, provider.max_results, provider.can, query, request, scope
+        )
         engine = self._engine(name, provider, access)
-        with span("web_search", label=name, provider=name, query=query, limit=ask.limit) as node:
-            hits, how = await self._calls.hits(name, access, engine, ask, settings)
-            found = items(hits, ask, scope.now())
-            node.data |= {"results": len(found), "dropped": len(hits) - len(found), "answer": how}
+        with span(
+            "web_search", label=name, provider=name, query=query, limit=web_query.limit
+        ) as node:
+            hits, answered_from = await self._calls.hits(name, access, engine, web_query, settings)
+            found = items_of(hits, web_query, scope.now())
+            node.data |= {
+                "results": len(found),
+                "dropped": len(hits) - len(found),
+                "answer": answered_from,
+            }
         return Found(items=found, provider=name)
 
     async def _search_by_delegate(
         self, delegate: str, query: str, request: SearchRequest, scope: Scope, until: float
     ) -> Found:
         """Search with an assistant or an MCP tool."""
-        ask = await _build_ask(delegate, MAX_RESULTS, ABILITIES, query, request, scope)
-        ask = replace(ask, timeout=until - anyio.current_time())
+        web_query = await _build_query(delegate, MAX_RESULTS, ABILITIES, query, request, scope)
+        web_query = replace(web_query, timeout=until - anyio.current_time())
         with span(
-            "web_search", label=delegate, provider=delegate, query=query, limit=ask.limit
+            "web_search", label=delegate, provider=delegate, query=query, limit=web_query.limit
         ) as node:
-            hits = await DelegateSearch(delegate, scope).search(ask)
-            found = items(hits, ask, scope.now())
+            hits = await DelegateSearch(delegate, scope).search(web_query)
+            found = items_of(hits, web_query, scope.now())
             node.data |= {
                 "results": len(found),
                 "dropped": len(hits) - len(found),
@@ -201,7 +206,7 @@ class WebHandler:
         return self._engines[name, access]
 
 
-async def _build_ask(
+async def _build_query(
     name: str,
     max_results: int,
     can: frozenset[Ability],
@@ -213,7 +218,7 @@ async def _build_ask(
     support."""
     settings = scope.settings.web
     wanted = request.limit or settings.max_results
-    ask = WebQuery(
+    web_query = WebQuery(
         query=query,
         limit=min(wanted, max_results),
         sites=_sites(request.sites),
@@ -229,9 +234,9 @@ async def _build_ask(
             "web_limit", f"{name!r} returns at most {max_results} results; {wanted} were requested"
         )
     for ability, limitation in _UNSUPPORTED.items():
-        if getattr(ask, ability) and ability not in can:
+        if getattr(web_query, ability) and ability not in can:
             await scope.warn(f"web_{ability}", f"{name!r} {limitation}")
-    return ask
+    return web_query
 
 
 def _sites(names: Sequence[str] | None) -> tuple[str, ...]:

@@ -22,7 +22,7 @@ _INVISIBLE = re.compile(
 )
 
 
-def items(hits: Sequence[WebHit], ask: WebQuery, now: datetime) -> tuple[Item, ...]:
+def items_of(hits: Sequence[WebHit], ask: WebQuery, now: datetime) -> tuple[Item, ...]:
     """Return at most `ask.limit` items, best first. Pages outside the requested sites or within
     excluded ones, without an http(s) address or without text are omitted; of two results for one
     page the first is kept. Relative dates count from `now`."""

@@ -102,7 +102,7 @@ def _web(context: PluginContext) -> Handler:
             },
         ),
         client_of=context.client_of,
-        readers=context.child_environment,
+        reader_environment=context.child_environment,
         closing=context.closing,
     )
 

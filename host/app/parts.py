@@ -1,5 +1,6 @@
 """Makes the parts that plug-ins register: checks each against its port, and names the plug-in in
-every exception of its code. Built-in parts are used as they are, so that their bugs stay loud."""
+every exception of its code. Built-in parts are used as they are: a bug of
+the host is not reported as a plug-in's."""
 
 from __future__ import annotations
 
@@ -26,7 +27,7 @@ T = TypeVar("T")
 @dataclass(frozen=True, kw_only=True)
 class Port:
     """The shape of a part: the names that it must have, the methods that are called (`plain`),
-    awaited or streamed from, and the type of what a method returns, where it is checked."""
+    awaited, and the type of what a method returns, where it is checked."""
 
     needs: tuple[str, ...]
     plain: tuple[str, ...] = ()
@@ -127,7 +128,7 @@ def _named(one: T, part: str, port: Port) -> T:
         members[name] = _plain(getattr(one, name), part)
     for name in members.keys() & set(port.awaited):
         members[name] = _awaited(getattr(one, name), part, name, port.returns.get(name))
-    if port is CONNECTOR:
+    if port is CONNECTOR:  # the only port with a method that streams
         members["stream"] = _streamed(cast("Any", one).stream, part)
     return cast("T", type(one.__class__.__name__, (), members)())
 
@@ -163,7 +164,7 @@ def _streamed(method: Callable[..., Any], part: str) -> Callable[..., Any]:
     @asynccontextmanager
     async def stream(_: object, call: ModelCall, /) -> AsyncIterator[AsyncIterator[Delta]]:
         async with AsyncExitStack() as stack:
-            with _naming(part):
+            with _naming(part):  # not around the block: what its body raises is not the plug-in's
                 deltas = aiter(await stack.enter_async_context(method(call)))
             yield _Deltas(deltas, part)
 

@@ -1,6 +1,6 @@
-"""What a Create hook returns as `tools`: the toolkits among it, and single tools by their names.
+"""What a Create hook returns as `tools`: toolkits, and single tools by name.
 
-The list replaces the tools of the turn, but those of MCP servers, which `mcp_servers` lists.
+The list replaces the turn's tools, except those of MCP servers, which `mcp_servers` lists.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ _KEYS = ("name", "description", "parameters", "strict")
 @dataclass(frozen=True)
 class ChosenTools:
     """`toolkits` are entries as in package.yao. `named` are tools by the names under which they are
-    offered, each with what replaces parts of its schema."""
+    offered, each with the parts of its schema to replace (may be empty)."""
 
     toolkits: tuple[Any, ...] = ()
     named: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     @staticmethod
     def of(app: App, assistant_id: str, returned: Iterable[Any]) -> ChosenTools:
-        """Raises HookReturnInvalid."""
+        """Sort the entries that Create returned. Raises HookReturnInvalid."""
         toolkits: list[Any] = []
         named: dict[str, Mapping[str, Any]] = {}
         for index, entry in enumerate(returned):
@@ -39,7 +39,7 @@ class ChosenTools:
                 named[function["name"]] = function
             elif isinstance(entry, str) and not _is_toolkit(app, assistant_id, entry):
                 named[entry] = {}
-            else:
+            else:  # wrong entries are reported when the settings are resolved
                 toolkits.append(entry)
         return ChosenTools(tuple(toolkits), named)
 
@@ -76,6 +76,7 @@ class ChosenTools:
 
 def missing_tool(name: str, known: Sequence[str]) -> UnknownName:
     """Return the error of a name that Create returned and no tool has."""
+    # Without a hint, UnknownName names the nearest of the known ones.
     hint = "" if known else "export a function of that name from src/tools.ts"
     return UnknownName("tool", name, known, hint=hint)
 
@@ -86,19 +87,19 @@ def _is_toolkit(app: App, assistant_id: str, name: str) -> bool:
     except UnknownName:
         return False
     except ConfigError:
-        pass
+        pass  # its file is invalid, but it is a toolkit
     return True
 
 
 def _function(entry: Mapping[str, Any], path: str) -> Mapping[str, Any]:
     function = entry.get("function")
     if not isinstance(function, Mapping):
-        raise HookReturnInvalid(f"Create returned a wrong '{path}.function': must be an object")
+        raise HookReturnInvalid(f"Create returned '{path}.function', which is not an object")
     name, parameters = function.get("name"), function.get("parameters", {})
     if not isinstance(name, str) or not TOOL_NAME.fullmatch(name):
         raise HookReturnInvalid(f"Create returned a wrong '{path}.function.name': {name!r}")
     if not isinstance(parameters, Mapping):
-        message = f"Create returned a wrong '{path}.function.parameters': must be a JSON Schema"
+        message = f"Create returned '{path}.function.parameters', which is not a JSON Schema"
         raise HookReturnInvalid(message)
     return {key: function[key] for key in _KEYS if key in function}
 
@@ -112,5 +113,5 @@ def _changed(offer: Offer, changed: Mapping[str, Any]) -> Offer:
     found = replace(offer, schema={"type": "function", "function": function})
     if "parameters" not in changed:
         return found
-    outer = schema_check(changed["parameters"])
-    return replace(found, check=lambda arguments: offer.check(outer(arguments)))
+    check_changed = schema_check(changed["parameters"])
+    return replace(found, check=lambda arguments: offer.check(check_changed(arguments)))

@@ -92,7 +92,7 @@ class Runtime:
     fixed: Fixed = Fixed()
     export: Export | None = None  # of traces
 
-    def recorded(self, channel: Channel) -> Callable[[TraceNode], None]:
+    def trace_sender(self, channel: Channel) -> Callable[[TraceNode], None]:
         """Return a function that sends a step of the trace as an event, and exports it."""
         export = self.export(channel.turn_id) if self.export is not None else None
 

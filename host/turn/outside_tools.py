@@ -118,7 +118,7 @@ class OutsideTools:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(forward)
             try:
-                with recording(self.runtime.recorded(channel)):
+                with recording(self.runtime.trace_sender(channel)):
                     outcome = await self._run(name, arguments, channel)
             finally:
                 channel.close()

@@ -56,11 +56,12 @@ async def open_turn(
     runtime: Runtime, turns: OpenTurns, request: Request
 ) -> AsyncIterator[AsyncIterator[Event]]:
     """Run a turn; the value of the block is an iterator over its events. Leaving the block cancels
-    the model, the searches and the hook, and waits until they have stopped. Raises UsageError for
-    an id that is not text, UnknownName for an unknown assistant, ConfigError for one whose files
-    are invalid, and TooManyTurns when the limit of turns at once is reached."""
+    the model, the searches and the hook, and waits until they have stopped. Raises UsageError
+    for an id that is not text or a closed host, UnknownName for an unknown assistant, ConfigError
+    for one whose files are invalid, and TooManyTurns when the limit of turns at once is reached."""
     turns.refuse_if_closed()
-    assistant_id: object = request.assistant_id  # programs may pass on values of their clients
+    # Not checked before: a program may pass a value of its own client.
+    assistant_id: object = request.assistant_id
     if not isinstance(assistant_id, str):
         raise UsageError(
             f"the id of an assistant must be text, not {assistant_id.__class__.__name__}"
@@ -85,14 +86,14 @@ async def _run_turn(runs: TurnRuns, turns: OpenTurns) -> None:
         channel.send_nowait(first.start_event())
         with (
             turns.cancelled_on_close() as closing,
-            recording(first.runtime.recorded(channel)),
+            recording(first.runtime.trace_sender(channel)),
         ):
             async with turns.slot():
                 with (
                     anyio.move_on_after(limit_ms / 1000) as deadline,
-                    span("turn", first.package.id) as node,
+                    span("turn", first.package.id) as turn_span,
                 ):
-                    await _report_errors(runs, node)
+                    await _report_errors(runs, turn_span)
                 if deadline.cancelled_caught:
                     channel.send_nowait(_timed_out(limit_ms))
         if closing.cancelled_caught:
@@ -155,7 +156,7 @@ async def _run_assistants(runs: TurnRuns) -> None:
             outbox=delegating.outbox,
         )
         run.answer.follows_text = runs.has_text
-        runs.runs.append(run)
+        runs.add(run)
         await run.channel.send(run.start_event())
 
 
@@ -180,7 +181,7 @@ async def _delegated_request(run: AssistantRun, delegation: Delegation) -> Reque
         await run.channel.send(
             Warned(
                 code="unknown_key",
-                message=f"delegate.options has an {key}",
+                message=f"delegate.options: {key}",
                 file=run.package.hook_file,
             )
         )

@@ -18,6 +18,10 @@ class TurnRuns:
 
     runs: list[AssistantRun]
 
+    def add(self, run: AssistantRun) -> None:
+        """Add the run that the current one has delegated the turn to."""
+        self.runs.append(run)
+
     @property
     def current(self) -> AssistantRun:
         return self.runs[-1]

@@ -10,9 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from groundhook.handlers.web import items as module
 from groundhook.handlers.web.dates import parse_date
-from groundhook.handlers.web.items import clean, position_score
+from groundhook.handlers.web.items import clean, items_of, position_score
 from groundhook.handlers.web.urls import canonical
 from groundhook.host.core.types.search import Item
 from groundhook.host.core.types.web_providers import WebHit, WebQuery
@@ -28,9 +27,7 @@ def items(
     without: tuple[str, ...] = (),
 ) -> list[Item]:
     return list(
-        module.items(
-            hits, WebQuery(query="q", limit=limit, sites=sites, exclude_sites=without), NOW
-        )
+        items_of(hits, WebQuery(query="q", limit=limit, sites=sites, exclude_sites=without), NOW)
     )
 
 
