@@ -37,14 +37,15 @@ async def script_problems(app: App, package: Package, engine: HookEngine) -> lis
             place = resolved.place("mcp", "servers")
             message = f"MCP server {name!r}: its resources are not offered"
             found.append(Problem("warning", message, place, "make each a tool", "not_read"))
-        try:
-            await ProcessServer(spec, app, package, engine, name).listed()
-        except ConfigError as exc:
-            found += problems_of(exc)
-        except HostError as exc:
-            place = resolved.place("mcp", "servers")
-            message = f"MCP server {name!r}: {exc.message}"
-            found.append(Problem("error", message, exc.place or place, exc.hint, exc.code))
+        _, failed = await ProcessServer(spec, app, package, engine, name).found()
+        different = {str(error): (tool, error) for tool, error in reversed(failed.items())}
+        for tool, error in reversed(different.values()):
+            if isinstance(error, ConfigError):
+                found += problems_of(error)
+                continue
+            place = error.place or resolved.place("mcp", "servers")
+            message = f"MCP server {name!r}: tool {tool!r}: {error.message}"
+            found.append(Problem("error", message, place, error.hint, error.code))
     return found
 
 

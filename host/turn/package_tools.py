@@ -16,6 +16,7 @@ from groundhook.host.config.package import Package
 from groundhook.host.config.packages import App
 from groundhook.host.core.errors import (
     HookError,
+    HostError,
     NotPermitted,
     NotSupported,
     SourceError,
@@ -204,26 +205,54 @@ class ProcessServer:
     engine: HookEngine
     name: str
 
-    async def offers(self, run: RunOf) -> list[Offer]:
-        """Return the tools, each as `<server>__<tool>`. Raises ConfigError, UsageError, UnknownName
-        and HookSyntaxError."""
-        return [
-            (await self._tool(tool)).offer(
+    async def found(self) -> tuple[dict[str, _Callable], dict[str, HostError]]:
+        """Return the tools by name, and the errors of those that cannot be called."""
+        tools: dict[str, _Callable] = {}
+        failed: dict[str, HostError] = {}
+        for tool in self.spec.tools:
+            try:
+                tools[tool] = await self._tool(tool)
+            except HostError as exc:
+                failed[tool] = exc
+        return tools, failed
+
+    async def offers(self, run: RunOf) -> tuple[list[Offer], HostError | None]:
+        """Return the tools, each as `<server>__<tool>`, and an error that names the others."""
+        tools, failed = await self.found()
+        offers = [
+            found.offer(
                 run,
                 _UNNAMEABLE.sub("_", f"{self.name}__{tool}")[:64],
                 server=self.name,
                 tool=tool,
             )
-            for tool in self.spec.tools
+            for tool, found in tools.items()
         ]
+        return offers, self._missing(failed)
+
+    def _missing(self, failed: Mapping[str, HostError]) -> HostError | None:
+        """Return one error for the tools that cannot be called, with the place of the first."""
+        if not failed:
+            return None
+        first, *_ = failed.values()
+        named = [f"tool {tool!r}: {exc.message}" for tool, exc in failed.items()]
+        more = f"; and {len(named) - 3} more tools" if len(named) > 3 else ""
+        message = f"MCP server {self.name!r}: {'; '.join(named[:3])}{more}"
+        error = UsageError(message, place=first.place, hint=first.hint)
+        error.code = first.code
+        return error
 
     async def ask(
         self, run: AssistantRun, method: ServerMethod, params: Mapping[str, Any]
     ) -> dict[str, Any]:
-        """Answer a request as MCP does. Raises the errors of `offers`, and NotSupported."""
+        """Answer a request as MCP does; tools that cannot be called are not listed, with a warning.
+        Raises the errors of `call`, and NotSupported."""
         match method:
             case "tools/list":
-                return {"tools": await self.listed()}
+                tools, failed = await self.found()
+                if error := self._missing(failed):
+                    await run.warn(error)
+                return {"tools": _listed(tools)}
             case "tools/call":
                 return await self.call(run, str(params["name"]), params.get("arguments") or {})
             case "resources/list":
@@ -234,19 +263,11 @@ class ProcessServer:
                 message = f"MCP server {self.name!r} (transport: 'process') has tools only"
                 raise NotSupported(message)
 
-    async def listed(self) -> list[dict[str, Any]]:
-        """Return the tools as MCP lists them. Raises the errors of `offers`."""
-        tools = {tool: await self._tool(tool) for tool in self.spec.tools}
-        return [
-            {"name": name, "description": tool.description, "inputSchema": tool.parameters}
-            for name, tool in tools.items()
-        ]
-
     async def call(
         self, run: AssistantRun, tool: str, arguments: Mapping[str, Any]
     ) -> dict[str, Any]:
         """Call a tool and return its answer as MCP does. A function that fails is `error` of the
-        answer. Raises the errors of `offers`."""
+        answer. Raises ConfigError, UsageError, UnknownName and HookSyntaxError."""
         if tool not in self.spec.tools:
             known = [f"{self.name}.{each}" for each in self.spec.tools]
             raise UnknownName("MCP tool", f"{self.name}.{tool}", known)
@@ -284,6 +305,14 @@ class ProcessServer:
             return None
         data: Mapping[str, Any] = read_document(folder / below, shown).data
         return data
+
+
+def _listed(tools: Mapping[str, _Callable]) -> list[dict[str, Any]]:
+    """Return tools as MCP lists them."""
+    return [
+        {"name": name, "description": tool.description, "inputSchema": tool.parameters}
+        for name, tool in tools.items()
+    ]
 
 
 def _mapped(order: Sequence[Any], arguments: Mapping[str, Any]) -> Iterator[Any]:

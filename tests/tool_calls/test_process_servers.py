@@ -273,3 +273,24 @@ async def test_functions_of_other_assistants_count_with_those_of_the_turn(
 
     assert any("more than 16 functions" in str(each) for each in values[0])
     assert values[0].count(1) >= 16
+
+
+async def test_a_tool_with_a_wrong_name_is_missing_alone(make_app: MakeApp) -> None:
+    tools = {"bad": "models.secret.Get", "add": "scripts.math.Add"}
+    files = {
+        "mcps/half.mcp.yao": {"transport": "process", "tools": tools},
+        "assistants/half/package.yao": {"connector": "script", "mcp": {"servers": ["half"]}},
+    }
+    calls = hook('ctx.mcp.ListTools("half").tools.map((each) => each.name)')
+    hooks = {f"assistants/half/{name}": text for name, text in calls.items()}
+    root = app_with(make_app, **files, **hooks)
+
+    events = await turn(root, "half")
+    async with open_host(root, environment={}) as host:
+        offered = [info.name for info in await host.tools(assistant="half")]
+        problems = [problem.message for problem in await host.check()]
+
+    assert end(events).metadata["values"] == [["add"]]
+    assert any("MCP server 'half': tool 'bad'" in each.message for each in of(events, "warning"))
+    assert "half__add" in offered
+    assert any("'half'" in each and "'bad'" in each for each in problems)

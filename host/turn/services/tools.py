@@ -142,12 +142,11 @@ async def process_offers(
     for id, listed in listing.servers.items():
         spec = app.servers.named(id)
         if spec.transport == "process":
-            try:
-                server = ProcessServer(spec, app, package, engine, listed.name)
-                found = await server.offers(run)
-                offers += [each for each in found if not listed.tools or each.tool in listed.tools]
-            except HostError as exc:
-                failed[id] = exc
+            server = ProcessServer(spec, app, package, engine, listed.name)
+            found, error = await server.offers(run)
+            offers += [each for each in found if not listed.tools or each.tool in listed.tools]
+            if error is not None:
+                failed[id] = error
     return offers, failed
 
 
