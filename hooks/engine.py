@@ -280,7 +280,7 @@ def load() -> ctypes.CDLL:
     Where the processor has memory protection keys (pku in /proc/cpuinfo), V8 protects its code with
     one, and threads that began before V8 was loaded have no access to it: when one of them makes or
     frees an isolate, the process ends with signal 11. A host lives among threads that others began,
-    so V8 is told to do without, as it does on other processors.
+    so V8 runs without them, as it does on other processors.
     """
     flags = (*DEFAULT_V8_FLAGS, "--no-memory-protection-keys")
     return init_mini_racer(flags=flags, ignore_duplicate_init=True)

@@ -112,8 +112,10 @@ class Sources:
         """Return why a web search has no provider under these settings; None if it has one."""
         if self.web_configured(settings):
             return None
-        asked = [getattr(source, "problem", None) for source in self._all("web")]
-        problems = [ask(settings.search.web, settings.uses.web) for ask in asked if ask is not None]
+        checks = [getattr(source, "problem", None) for source in self._all("web")]
+        problems = [
+            check(settings.search.web, settings.uses.web) for check in checks if check is not None
+        ]
         return next(
             (problem for problem in problems if problem is not None),
             SourceNotConfigured("no web search provider is configured"),

@@ -81,7 +81,7 @@ class Computing:
             ) from exc
         try:
             self._tokenizer = tokenizers.Tokenizer.from_file(str(folder.tokenizer))
-        except Exception as exc:
+        except Exception as exc:  # tokenizers raises nothing more specific
             raise Unusable(
                 f"tokenizer.json of the folder {folder.path.name!r} cannot be read: {exc}"
             ) from exc

@@ -83,7 +83,7 @@ def _speaking(file: Path | None = None) -> Iterator[None]:
         yield
     except ImportError as exc:
         raise Unusable(f"onnxruntime cannot be loaded: {_line(exc)}") from exc
-    except Exception as exc:
+    except Exception as exc:  # all but those of `_ERRORS` go on
         from onnxruntime.capi import onnxruntime_pybind11_state as state
 
         if not isinstance(exc, tuple(getattr(state, name) for name in _ERRORS)):

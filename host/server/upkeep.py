@@ -24,7 +24,7 @@ def sync_failed(reason: str) -> None:
 
 
 class StoreHealth:
-    """Whether something can be kept: tried when it is asked for, at most every `PROBE_S`."""
+    """Whether something can be kept: tried when it is read, at most every `PROBE_S`."""
 
     def __init__(self, host: Host) -> None:
         self._host, self._lock = host, anyio.Lock()

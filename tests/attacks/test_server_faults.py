@@ -35,8 +35,8 @@ from tests.server.conftest import (
     write,
 )
 
-SAID = "One, two, three."
-PACED = {"type": "scripted", "options": {"script": [{"text": SAID, "delay_ms": 300, "times": 0}]}}
+ANSWER = "One, two, three."
+PACED = {"type": "scripted", "options": {"script": [{"text": ANSWER, "delay_ms": 300, "times": 0}]}}
 FILES = {
     **APP,
     "connectors/paced.conn.yao": json.dumps(PACED),
@@ -62,7 +62,7 @@ def new_chat(client: httpx.Client) -> str:
     return str(client.post("/api/chats", json={"assistant": "paced"}).json()["id"])
 
 
-def said(client: httpx.Client, chat: str) -> list[tuple[str, str]]:
+def messages_of(client: httpx.Client, chat: str) -> list[tuple[str, str]]:
     shown = client.get(f"/api/chats/{chat}").json()["messages"]
     return [(each["role"], each["content"]) for each in shown]
 
@@ -72,7 +72,7 @@ class Asking:
     """A client that asks one question of its chat after the other, each with a key."""
 
     chat: str
-    asked: int = 0
+    sent: int = 0
     pending: bool = False
     states: Counter[int] = field(default_factory=Counter)
 
@@ -80,12 +80,12 @@ class Asking:
         self.pending = True
         answer = client.post(
             f"/api/chats/{self.chat}/turns",
-            json={"text": f"Question {self.asked}"},
-            headers={**JSON, "idempotency-key": f"{self.chat}-{self.asked}"},
+            json={"text": f"Question {self.sent}"},
+            headers={**JSON, "idempotency-key": f"{self.chat}-{self.sent}"},
         )
         self.states[answer.status_code] += 1
         if answer.status_code == 200:
-            self.asked += 1
+            self.sent += 1
             self.pending = False
 
     def until_killed(self, url: dict[str, Any]) -> None:
@@ -121,12 +121,12 @@ def test_a_server_that_is_killed_anywhere_answers_everything_once(
         for each in askers:
             if each.pending:
                 each.ask(client)
-            shown = said(client, each.chat)
+            shown = messages_of(client, each.chat)
             assert [text for role, text in shown if role == "user"] == [
-                f"Question {n}" for n in range(each.asked)
+                f"Question {n}" for n in range(each.sent)
             ]
-            assert [role for role, _ in shown] == ["user", "assistant"] * each.asked
-            assert all(SAID.startswith(text) for role, text in shown if role == "assistant")
+            assert [role for role, _ in shown] == ["user", "assistant"] * each.sent
+            assert all(ANSWER.startswith(text) for role, text in shown if role == "assistant")
             assert set(each.states) == {200}
     with closing(sqlite3.connect(app / ".groundhook/chats.sqlite")) as db:
         assert db.execute("pragma integrity_check").fetchall() == [("ok",)]
@@ -171,21 +171,24 @@ def test_a_full_disk_costs_no_answer_and_the_server_reports_it(tmp_path: Path) -
             soft, hard = resource.prlimit(process.pid, resource.RLIMIT_FSIZE)
             resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (100, hard))
             events = sse(answer)
-        assert events[-1][2]["content"] == SAID
+        assert events[-1][2]["content"] == ANSWER
         sick = client.get("/readyz")
         assert (sick.status_code, sick.json()["why"]) == (503, "chats cannot be kept")
         refused = client.post(path, json={"text": "Second?"})
         assert (refused.status_code, refused.json()["code"]) == (503, "storage")
         without = client.post("/api/turns", json={"assistant": "paced", "text": "?"}, headers=JSON)
-        assert without.json()["content"] == SAID
+        assert without.json()["content"] == ANSWER
         resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (soft, hard))
         end_leases(app, {})
-        assert client.post(path, json={"text": "Third?"}, headers=JSON).json()["content"] == SAID
+        assert client.post(path, json={"text": "Third?"}, headers=JSON).json()["content"] == ANSWER
         began = time.monotonic()
         while client.get("/readyz").status_code != 200:
             assert time.monotonic() - began < 20
             select.select([], [], [], 0.2)  # each is a line in a pipe that nobody reads
-        assert [text for role, text in said(client, chat) if role == "user"] == ["First?", "Third?"]
+        assert [text for role, text in messages_of(client, chat) if role == "user"] == [
+            "First?",
+            "Third?",
+        ]
 
 
 def test_a_store_that_another_process_has_locked_delays_or_refuses_and_loses_nothing(
@@ -199,13 +202,13 @@ def test_a_store_that_another_process_has_locked_delays_or_refuses_and_loses_not
             with client.stream("POST", path, json={"text": "First?"}) as answer:
                 db.execute("begin immediate")
                 events = sse(answer)
-            assert events[-1][2]["content"] == SAID
+            assert events[-1][2]["content"] == ANSWER
             refused = client.post(path, json={"text": "Second?"})
             assert (refused.status_code, refused.json()["code"]) == (503, "storage")
-            assert said(client, chat)[0] == ("user", "First?")  # reading goes on
+            assert messages_of(client, chat)[0] == ("user", "First?")  # reading goes on
             db.rollback()
         end_leases(app, {})
-        assert client.post(path, json={"text": "Third?"}, headers=JSON).json()["content"] == SAID
+        assert client.post(path, json={"text": "Third?"}, headers=JSON).json()["content"] == ANSWER
 
 
 def test_a_clock_that_is_set_back_locks_nobody_out(
@@ -257,7 +260,7 @@ async def test_an_end_under_load_completes_the_turns_under_way_and_keeps_them(
                 await begun.wait()
                 process.send_signal(signal.SIGTERM)
         assert process.wait(20) in (0, -signal.SIGTERM)
-    assert [(end["type"], end["content"]) for end in ends] == [("stream_end", SAID)] * many
+    assert [(end["type"], end["content"]) for end in ends] == [("stream_end", ANSWER)] * many
     with closing(sqlite3.connect(app / ".groundhook/chats.sqlite")) as db:
         states = db.execute("select state, count(*) from turns group by state").fetchall()
     assert states == [("done", many // 2)]
