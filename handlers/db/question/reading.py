@@ -18,13 +18,16 @@ from groundhook.handlers.db.question.joining import joined
 from groundhook.handlers.db.question.lexicon import Lexicon
 from groundhook.handlers.db.question.lexicons import Lexicons, Offer
 from groundhook.handlers.db.question.rules import RULES, RULES_UNKNOWN
-from groundhook.handlers.db.question.tokens import LONGEST_QUESTION, Token, tokens_of
-from groundhook.handlers.db.question.vocabulary import Vocabulary
-from groundhook.host.core.types.query_language import (
-    Order,
-    Where,
+from groundhook.handlers.db.question.tokens import (
+    LONGEST_QUESTION,
+    MOST_TOKENS,
+    Token,
+    tokens_of,
 )
+from groundhook.handlers.db.question.vocabulary import Vocabulary
+from groundhook.host.core.types.query_language import Order, Where
 
+MOST_SEARCHED = 16  # words that were not understood and are searched for; engines limit an OR
 # Words that speak about other words: alone they are reported, but there is no use in searching for
 # them.
 ABOUT_OTHERS: tuple[type[sense.Sense], ...] = (
@@ -94,10 +97,11 @@ def read_question(
     readings = []
     for offer in offers:
         rest = [other.schema for other in offers if other.schema.id != offer.schema.id]
-        readings.append(read_for(tokens, made.get(offer, words, rest), moment))
+        readings.append(read_for(tokens[:MOST_TOKENS], made.get(offer, words, rest), moment))
     found = _meant(readings)
-    if len(question) > LONGEST_QUESTION:
-        note = f"only the first {LONGEST_QUESTION} characters of the question were read"
+    if len(question) > LONGEST_QUESTION or len(tokens) > MOST_TOKENS:
+        length = f"{LONGEST_QUESTION} characters and {MOST_TOKENS} words"
+        note = f"at most the first {length} of a question are read; its end was not"
         return [replace(one, notes=(*one.notes, note)) for one in found]
     return found
 
@@ -193,10 +197,10 @@ def _finished(cursor: Cursor, draft: Draft) -> Reading:
     )
     words, reported, left_out = _words(cursor, draft, draft.unplaced)
     excluded, also_reported, _ = _words(cursor, draft, draft.excluded)
-    if searched := [*draft.phrases, *words]:
+    if searched := [*draft.phrases, *words][:MOST_SEARCHED]:
         wheres.append(Where(field=EVERY_TEXT, op=MATCH, value=searched))
     if excluded:
-        wheres.append(Where(field=EVERY_TEXT, op=MATCH_NONE, value=excluded))
+        wheres.append(Where(field=EVERY_TEXT, op=MATCH_NONE, value=excluded[:MOST_SEARCHED]))
     figures = [*draft.groups, *(one.called for one in draft.aggregates)]
     dsl = QueryDSL(
         model=cursor.lexicon.schema.id,

@@ -39,8 +39,8 @@ def values(cursor: Cursor, i: int, negated: bool, of: Field | None = None) -> Pa
     if of is not None or not also:
         return Parsed(end, first)
     typed = repr(cursor.text(i, cursor.at(i)[1]))
-    told = _of_verb_behind(cursor, i, found) or _nationality(cursor, found)
-    if told is not None or not _alike(cursor, chosen, also):
+    chosen_by_word = _of_verb_behind(cursor, i, found) or _nationality(cursor, found)
+    if chosen_by_word is not None or not _alike(cursor, chosen, also):
         names = " and ".join(one.field.name for one in also)
         note = f"{typed} was looked for in {chosen.field.name}; it is also a value of {names}"
         return Parsed(end, first, notes=(note,))
@@ -111,8 +111,10 @@ def _chosen(
     if options or not rivals:
         return first, rivals
     title, each = cursor.lexicon.schema.title, (first, *rivals)
-    if (told := _of_verb_behind(cursor, i, each) or _nationality(cursor, each)) is not None:
-        return told, [one for one in each if one is not told]
+    if (
+        chosen_by_word := _of_verb_behind(cursor, i, each) or _nationality(cursor, each)
+    ) is not None:
+        return chosen_by_word, [one for one in each if one is not chosen_by_word]
     if _asks_of_one(cursor, i) and any(one.field.name == title for one in (first, *rivals)):
         chosen = next(one for one in (first, *rivals) if one.field.name == title)
     else:

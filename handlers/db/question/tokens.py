@@ -14,6 +14,7 @@ from typing import Literal
 
 TokenKind = Literal["word", "number", "date", "quoted", "mark"]
 LONGEST_QUESTION = 2000  # characters read; real questions are shorter
+MOST_TOKENS = 150  # read of a question: what a token means may depend on all others
 LONGEST_NUMBER = 15  # digits; longer ones are identifiers, and more than a float holds
 MONTHS, LAST_OF_MONTH = 12, 31
 CURRENCY = "$€£₪¥₹"

@@ -106,7 +106,18 @@ async def test_records_are_not_emptied_by_a_word_that_no_record_has(tmp_path: Pa
         found, warnings = await search(database, "splendid history books", "book")
     assert {item.record_id for item in found.items} == {1, 2}
     assert all(item.score < 0.5 for item in found.items)
+    assert any("'splendid'" in warning for warning in warnings)
     assert any("no record has the words" in warning for warning in warnings)
+
+
+async def test_a_question_of_hundreds_of_unknown_words_is_answered_with_a_warning(
+    tmp_path: Path,
+) -> None:
+    unknown = " ".join(f"zq{number:03}x" for number in range(1000))
+    async with loaded(tmp_path, BOOK) as database:
+        found, warnings = await search(database, f"history books {unknown}", "book")
+    assert {item.record_id for item in found.items} == {1, 2}
+    assert any("150 words" in warning for warning in warnings)
 
 
 async def test_every_value_of_an_indexed_column_is_known(tmp_path: Path) -> None:

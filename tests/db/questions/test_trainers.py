@@ -8,17 +8,12 @@ from datetime import UTC, datetime
 
 import pytest
 
-from groundhook.handlers.db.base import open_database
 from groundhook.handlers.db.question.languages import words_for
 from groundhook.handlers.db.question.lexicons import Offer
 from groundhook.handlers.db.question.reading import Reading, read_question
 from groundhook.handlers.db.schema import Schemas
-from groundhook.host.core.ports import Scope
-from groundhook.host.core.settings import SearchSettings, UsesSettings
 from groundhook.host.core.types.model_spec import ModelSpec
 from groundhook.host.core.types.query_language import Where
-from groundhook.host.core.types.search import SearchRequest
-from groundhook.host.core.types.turn import Identity
 
 NOW = datetime(2026, 11, 12, 10, tzinfo=UTC)
 COLUMNS: dict[str, list[dict[str, object]]] = {
@@ -183,33 +178,3 @@ def test_the_choice_among_two_fields_with_a_value_is_reported() -> None:
 def test_how_long_something_is_asks_for_what_the_record_says() -> None:
     reading = read("how long is the Ohio?", "river")
     assert (text(reading), reading.unplaced) == ("name = Ohio", ())
-
-
-async def test_a_word_that_no_record_has_leaves_what_the_conditions_find(tmp_path: object) -> None:
-    rows: list[dict[str, object]] = [
-        {"id": 1, "title": "Red Harbour", "language": "German", "genre": "history"},
-        {"id": 2, "title": "Salt Roads", "language": "English", "genre": "history"},
-    ]
-    warnings: list[str] = []
-
-    async def warn(code: str, message: str) -> None:
-        warnings.append(message)
-
-    scope = Scope(
-        identity=Identity(),
-        assistant_id="test",
-        settings=SearchSettings(),
-        uses=UsesSettings(),
-        now=lambda: NOW,
-        warn=warn,
-    )
-    async with open_database(
-        f"sqlite:///{tmp_path}/books.db", 5000, {"book": spec("book", rows)}
-    ) as database:
-        await database.load()
-        request = SearchRequest(type="db", query="splendid history books", models=("book",))
-        found = await database.search(request, scope)
-    assert {item.record_id for item in found.items} == {1, 2}
-    assert all(item.score < 0.5 for item in found.items)
-    assert any("splendid" in warning for warning in warnings)
-    assert any("no record has the words" in warning for warning in warnings)
