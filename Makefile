@@ -85,7 +85,7 @@ figures: install
 	@mkdir -p build/figures
 	@for name in $(or $(NAME),$(BENCHES)); do echo "bench.$$name ..." >&2; \
 		$(BIN)/python -m bench.$$name > build/figures/$$name.jsonl || exit 1; done
-	@$(BIN)/python -m bench.table $(BENCHES)
+	@$(BIN)/python -m bench.table $(or $(NAME),$(BENCHES))
 
 clean:
 	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache build *.egg-info

@@ -2,9 +2,9 @@
 
     make figures
 
-runs every bench into build/figures/NAME.jsonl and then this; `make figures NAME=turn` runs one. A
-bench without new figures keeps its section and its rows; a figure that the README shows and its
-bench did not print is an error.
+runs every bench into build/figures/NAME.jsonl and then this; `make figures NAME=turn` runs one and
+changes its section and rows alone. A figure that the README shows and its bench did not print is an
+error.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import os
 import platform
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -98,20 +98,22 @@ def section(name: str, figures: Sequence[Figure]) -> str:
     return f"{about}\n\nTaken on {taken:%d %B %Y}: {where}.\n\n{HEAD}{rows}"
 
 
+def with_sections(page: str, renewed: Mapping[str, str]) -> str:
+    """Return the page with the sections of some benches replaced; a new section is the last."""
+    opening, *parts = SECTION.split(page)
+    sections = {**dict(zip(parts[::2], parts[1::2], strict=True)), **renewed}
+    texts = (f"{HEADING.format(name)}\n\n{text.strip()}" for name, text in sections.items())
+    return "\n\n".join((opening.strip(), *texts)) + "\n"
+
+
 def main(names: Sequence[str]) -> None:
     readme = README.read_text(encoding="utf-8")
-    opening, *parts = SECTION.split(PAGE.read_text(encoding="utf-8"))
-    sections = dict(zip(parts[::2], parts[1::2], strict=True))
+    renewed = {}
     for name in names:
-        if (FIGURES / f"{name}.jsonl").exists():
-            figures = read(name)
-            sections[name] = section(name, figures)
-            readme = with_rows(readme, name, figures)
-    page = [
-        opening,
-        *(f"{HEADING.format(name)}\n\n{sections[name]}" for name in names if name in sections),
-    ]
-    PAGE.write_text("\n\n".join(part.strip() for part in page) + "\n", encoding="utf-8")
+        figures = read(name)
+        renewed[name] = section(name, figures)
+        readme = with_rows(readme, name, figures)
+    PAGE.write_text(with_sections(PAGE.read_text(encoding="utf-8"), renewed), encoding="utf-8")
     README.write_text(readme, encoding="utf-8")
 
 
