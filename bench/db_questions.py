@@ -53,6 +53,8 @@ SETS = {
     "kept aside": "kept_aside",
     "mistakes": "mistakes",
     "mistakes kept aside": "mistakes_aside",
+    "music": "music",
+    "trials": "trials",
     "marina kept aside": "marina_aside",
     "shelter kept aside": "shelter_aside",
 }
