@@ -54,7 +54,7 @@ DOORS = {
     "voyageai": ("handlers.kb.embedders.voyage", "rerankers.voyage"),
     "cohere": ("rerankers.cohere",),
     "sqlalchemy": ("handlers.db",),
-    "psycopg": ("host.storage.postgresql",),
+    "psycopg": ("host.storage.postgresql", "host.storage.connection"),
     "json_repair": ("host.readers.json_in_text",),
     "ruamel": (
         "host.config",

@@ -6,6 +6,7 @@ with a warning.
 
 from __future__ import annotations
 
+import logging
 import time
 from collections import deque
 from collections.abc import AsyncIterator, Sequence
@@ -22,10 +23,14 @@ from groundhook.host.core.types.events import Event, StreamEnd
 from groundhook.host.dialects import kept
 from groundhook.host.dialects.ending import ending
 
+log = logging.getLogger("groundhook")
+
 FLUSH_S = 0.25
 LEASE_S = 15.0
 SILENT_S = 1.0  # so often a turn without news renews its lease and sees that it is to stop
 CLOSING_S = 5.0  # longest wait for the store when a turn was left
+KEEPING_S = 10.0  # longest wait for the store before the reader gets the last events
+STORE = "check `store` in agent/agent.yml, and whether its server runs"
 STOPPED = ("stopped", "the answer was stopped")
 
 
@@ -151,9 +156,11 @@ class Keeper:
                 marks = await self._store.logs.append(
                     self._owner, self.turn.id, first, b"".join(taken), lease_until()
                 )
-            except StorageError:  # tried again by the end, which warns
+            except BaseException as exc:  # tried again by the end, which warns
                 self._next, self._unflushed = first, [*taken, *self._unflushed]
-                return
+                if isinstance(exc, StorageError):
+                    return
+                raise
             self._leased = time.monotonic()
         if marks.stop:
             self.stop()
@@ -168,15 +175,26 @@ class Keeper:
         for event in events:
             self._keep(event)
         self._over = True
+        unkept = StorageError(f"the store did not answer within {KEEPING_S:g} s", hint=STORE)
+        try:
+            with anyio.move_on_after(KEEPING_S):
+                if await self._end_in_store(state):
+                    self._left.extend(events)
+                    return
+                unkept = StorageError("its chat was removed meanwhile")
+        except StorageError as exc:
+            unkept = exc
+        log.error("turn %s: its answer was not kept: %s", self.turn.id, unkept)
+        problem = StorageError(f"this answer was not kept: {unkept.message}", hint=unkept.hint)
+        self._left.append(warning(problem).stamped(self.turn.id, events[-1].at_ms))
+        self._left.extend(events)
+
+    async def _end_in_store(self, state: TurnState) -> bool:
         async with self._flushing:
-            first, log = self._next, b"".join(self._taken())
+            first, body = self._next, b"".join(self._taken())
             at = milliseconds(self._now)
             answer = message_of(self.turn, self._state.answer, at)
             ended = EndedTurn(
-                id=self.turn.id, answer=answer, state=state, at=at, first=first, log=log
+                id=self.turn.id, answer=answer, state=state, at=at, first=first, log=body
             )
-            try:
-                await self._store.conversations.end(self._owner, ended)
-            except StorageError as exc:
-                self._left.append(warning(exc).stamped(self.turn.id, events[-1].at_ms))
-        self._left.extend(events)
+            return await self._store.conversations.end(self._owner, ended)

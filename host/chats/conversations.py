@@ -198,7 +198,7 @@ class SqlConversations:
                 )
             return True
 
-        return await self._threads.write(work)
+        return await self._threads.write(work, abandon=True)
 
     async def turn(self, owner: Owner, id: str, /) -> StoredTurn:
         """Return a turn. Raises UnknownName."""

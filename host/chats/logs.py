@@ -34,7 +34,7 @@ class SqlTurnLogs:
             ((stop,),) = sql.rows("select stop from turns where id = :id", id=turn)
             return Marks(stop=bool(stop))
 
-        return await self._threads.write(work)
+        return await self._threads.write(work, abandon=True)
 
     async def read(self, owner: Owner, turn: str, after: int = 0, /) -> Sequence[tuple[int, bytes]]:
         """Return the blobs that hold events with a number above `after`, each with the number of
@@ -68,10 +68,13 @@ class SqlTurnLogs:
 
 
 def append_blob(sql: Sql, turn: str, first: int, body: bytes) -> None:
-    """Add events to the log of a turn; nothing for an empty body."""
+    """Add events to the log of a turn; nothing for an empty body. A caller that does not know
+    whether they were added adds them again, with those that came since."""
     if body:
         sql.change(
-            "insert into logs (turn_id, first, last, body) values (:id, :first, :last, :body)",
+            "insert into logs (turn_id, first, last, body) values (:id, :first, :last, :body)"
+            " on conflict (turn_id, first) do update set last = excluded.last,"
+            " body = excluded.body",
             id=turn,
             first=first,
             last=first + body.count(b"\n") - 1,

@@ -59,6 +59,7 @@ class SqlUpkeep:
         before another. Returns the owners and ids of the chats."""
 
         def work(sql: Sql) -> list[tuple[Owner, str]]:
+            sql.be_patient()
             rows = sql.rows(
                 "select owner, id from chats where changed_at < :before and not exists"
                 " (select 1 from turns where owner = chats.owner and chat_id = chats.id"

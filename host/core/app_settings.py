@@ -164,7 +164,7 @@ class StoreSettings(Value):
         ),
     )
     busy_ms: int = Field(
-        default=5000, ge=0, description="Longest wait while another process writes to SQLite"
+        default=5000, ge=0, description="Longest wait while another process has locked the rows"
     )
     keep_days: int = Field(
         default=0,

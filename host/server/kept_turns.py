@@ -11,11 +11,13 @@ from dataclasses import dataclass, field
 import anyio
 
 from groundhook.host.app.host import Host
+from groundhook.host.core.errors import StorageError
 from groundhook.host.core.types.chats import ENDED, Owner, StoredTurn
 from groundhook.host.core.types.events import EVENT
 from groundhook.host.server.turns import Logged, Running
 
 POLL_S = 0.1
+PATIENCE_S = 15.0  # with a store that cannot be read
 
 
 async def kept_turn(host: Host, owner: Owner, turn_id: str) -> KeptTurn:
@@ -84,16 +86,24 @@ class KeptReader:
 
     def __init__(self, turn: KeptTurn, after: int) -> None:
         self._turn, self._at = turn, min(after, turn.last)
+        self._read_at = time.monotonic()
 
     async def next(self) -> Sequence[Logged] | None:
-        """Return what is there, at least one event; None at the end."""
+        """Return what is there, at least one event; None at the end. A store that cannot be read
+        for a while (its server is restarted) delays it. Raises StorageError."""
         while True:
-            over = self._turn.over  # before the read: the log is complete when the turn has ended
-            news = (await self._turn.so_far())[self._at :]
-            if news:
-                self._at = news[-1].seq
-                return news
-            if over:
-                return None
-            await anyio.sleep(POLL_S)
-            await self._turn.end_if_lost()
+            try:
+                over = self._turn.over  # before the read: a turn that has ended has its whole log
+                news = (await self._turn.so_far())[self._at :]
+                self._read_at = time.monotonic()
+                if news:
+                    self._at = news[-1].seq
+                    return news
+                if over:
+                    return None
+                await anyio.sleep(POLL_S)
+                await self._turn.end_if_lost()
+            except StorageError:
+                if time.monotonic() - self._read_at > PATIENCE_S:
+                    raise
+                await anyio.sleep(POLL_S)

@@ -43,6 +43,11 @@ class IdleConnections(Generic[C]):
         """Close the idle connections; those in use are closed when they are given back."""
         with self._lock:
             self._closed = True
+        self.drop()
+
+    def drop(self) -> None:
+        """Close the idle connections: the next caller opens another."""
+        with self._lock:
             idle, self._idle = self._idle, []
         for connection in idle:
             connection.close()

@@ -24,20 +24,17 @@ def open_storage(
     `busy` is another setting for the wait for a locked file, and its value. Leaving closes every
     connection. Raises ConfigError for a URL that is none."""
     setting, busy_ms = busy or ("store.busy_ms", settings.busy_ms)
+    hint_busy = f"another process has locked it; {setting} sets how long to wait"
     storage: Storage
     if settings.url:
         # Imported here because most apps keep their rows in files.
         from groundhook.host.storage.postgresql import PostgresqlStorage
 
-        storage = PostgresqlStorage(settings.url, parts, noun=noun)
-    else:
-        storage = SqliteStorage(
-            file,
-            parts,
-            noun=noun,
-            busy_ms=busy_ms,
-            hint_busy=f"another process has locked it; {setting} sets how long to wait",
+        storage = PostgresqlStorage(
+            settings.url, parts, noun=noun, busy_ms=busy_ms, hint_busy=hint_busy
         )
+    else:
+        storage = SqliteStorage(file, parts, noun=noun, busy_ms=busy_ms, hint_busy=hint_busy)
     try:
         yield storage
     finally:

@@ -1,7 +1,8 @@
-"""Rows in a PostgreSQL database, which several machines may share. The only import of psycopg.
+"""Rows in a PostgreSQL database, which several machines may share. Needs the extra `postgresql`.
 
 Connections are kept open between transactions. One that the server has closed in the meantime is
-replaced before its first statement; a transaction that breaks off is never repeated.
+replaced before its first statement; a transaction that breaks off is never repeated. No transaction
+waits without end: neither for a lock of another session nor for a server that does not answer.
 """
 
 from __future__ import annotations
@@ -20,10 +21,11 @@ from groundhook.host.storage.idle import IdleConnections
 from groundhook.host.storage.sql import Part, Row, migrate
 
 if TYPE_CHECKING:
-    import psycopg
+    from groundhook.host.storage.connection import Connection
 
 SCHEMES = ("postgresql", "postgres", "postgresql+psycopg")
 CONNECT_S = 10
+ANSWER_S = 10.0  # longest wait for the answer to a statement
 _LOCK = 0x67726E64  # of the migrations, among the advisory locks of the database
 _HINT = "check `store.url` in agent/agent.yml, and whether the server runs"
 
@@ -33,11 +35,15 @@ class PostgresqlStorage:
 
     writers = 4  # threads; the host has few writes, and each is short
 
-    def __init__(self, url: str, parts: Sequence[Part], *, noun: str) -> None:
+    def __init__(
+        self, url: str, parts: Sequence[Part], *, noun: str, busy_ms: int, hint_busy: str
+    ) -> None:
         self._url, place = _parsed(url)
+        self._lock_timeout = f"set local lock_timeout = {max(busy_ms, 1)}"  # 0 would be no limit
+        self._hint_busy = hint_busy
         self._name = f"{noun} in the database {place!r}"
         self._parts = tuple(parts)
-        self._idle = IdleConnections["psycopg.Connection[Row]"](f"{self._name} are closed")
+        self._idle = IdleConnections["Connection"](f"{self._name} are closed")
         self._ready = False
 
     def close(self) -> None:
@@ -70,34 +76,43 @@ class PostgresqlStorage:
                 reusable = True
                 raise
             finally:
+                db.answer_s = ANSWER_S
                 self._idle.give_back(db, reusable=reusable and not db.closed)
 
-    def _begun(self, begin: str) -> psycopg.Connection[Row]:
-        """A connection with a transaction begun; the server may have closed an idle one."""
+    def _begun(self, begin: str) -> Connection:
+        """A connection with a transaction begun. If the server has closed an idle one, it has
+        closed all of them: they are not tried one after the other."""
         import psycopg
 
-        while (db := self._idle.take()) is not None:
+        statements = f"{begin}; {self._lock_timeout}".encode()
+        if (db := self._idle.take()) is not None:
             try:
-                db.execute(begin.encode())
+                db.execute(statements, prepare=False)
                 return db
             except psycopg.OperationalError:
                 db.close()
+                self._idle.drop()
         db = self._open()
-        db.execute(begin.encode())
-        return db
-
-    def _open(self) -> psycopg.Connection[Row]:
-        with extra("postgresql", "keeping rows in PostgreSQL"):
-            import psycopg
-        db = psycopg.connect(self._url, autocommit=True, connect_timeout=CONNECT_S)
         try:
-            self._prepare(db)
+            db.execute(statements, prepare=False)
         except BaseException:
             db.close()
             raise
         return db
 
-    def _prepare(self, db: psycopg.Connection[Row]) -> None:
+    def _open(self) -> Connection:
+        from groundhook.host.storage.connection import Connection
+
+        db = Connection.connect(self._url, autocommit=True, connect_timeout=CONNECT_S)
+        try:
+            self._prepare(db)
+        except BaseException:
+            db.close()
+            raise
+        db.answer_s = ANSWER_S
+        return db
+
+    def _prepare(self, db: Connection) -> None:
         if self._ready:
             return
         with db.transaction():
@@ -113,11 +128,13 @@ class PostgresqlStorage:
             yield
         except psycopg.Error as exc:
             reason = str(exc).strip().partition("\n")[0] or exc.__class__.__name__
-            raise StorageError(f"{self._name} cannot be used: {reason}", hint=_HINT) from exc
+            locked = isinstance(exc, psycopg.errors.LockNotAvailable)
+            hint = self._hint_busy if locked else _HINT
+            raise StorageError(f"{self._name} cannot be used: {reason}", hint=hint) from exc
 
 
 class _Statements:
-    def __init__(self, db: psycopg.Connection[Row]) -> None:
+    def __init__(self, db: Connection) -> None:
         self._db = db
 
     def rows(self, sql: str, /, **values: Any) -> Sequence[Row]:
@@ -133,6 +150,9 @@ class _Statements:
     def try_lock(self, name: str, /) -> bool:
         ((held,),) = self.rows("select pg_try_advisory_xact_lock(:id)", id=_lock_id(name))
         return bool(held)
+
+    def be_patient(self) -> None:
+        self._db.answer_s = None
 
 
 def _lock_id(name: str) -> int:

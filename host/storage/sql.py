@@ -56,6 +56,11 @@ class Sql(Protocol):
         """Hold the lock to the end if no other transaction does; return whether."""
         ...
 
+    def be_patient(self) -> None:
+        """Wait for the statements of this transaction however long they take: for one that changes
+        very many rows."""
+        ...
+
 
 class Storage(Protocol):
     """A storage of rows. Every call blocks, may come from any thread, and raises StorageError. The
@@ -96,14 +101,16 @@ class Threads:
 
         return await anyio.to_thread.run_sync(run, limiter=self._reading)
 
-    async def write(self, work: Callable[[Sql], Result]) -> Result:
-        """Return `work` of a transaction that may change rows. Raises StorageError."""
+    async def write(self, work: Callable[[Sql], Result], *, abandon: bool = False) -> Result:
+        """Return `work` of a transaction that may change rows. Raises StorageError. If the caller
+        is cancelled it waits for the transaction, unless it may `abandon` it: it then ends by
+        itself, some time later."""
 
         def run() -> Result:
             with self._storage.writing() as sql:
                 return work(sql)
 
-        return await anyio.to_thread.run_sync(run, limiter=self._writing)
+        return await anyio.to_thread.run_sync(run, limiter=self._writing, abandon_on_cancel=abandon)
 
 
 def migrate(sql: Sql, parts: Sequence[Part], noun: str) -> None:

@@ -78,3 +78,6 @@ class _Statements:
 
     def try_lock(self, name: str, /) -> bool:
         return True
+
+    def be_patient(self) -> None:
+        """Do nothing: a statement takes as long as it takes."""

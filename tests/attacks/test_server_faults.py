@@ -13,7 +13,8 @@ import sqlite3
 import threading
 import time
 from collections import Counter
-from contextlib import closing
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -21,8 +22,10 @@ from typing import Any
 import anyio
 import httpx
 import psutil
+import psycopg
 import pytest
 
+from tests.loopback.databases import NotThere, own_postgresql, own_schema
 from tests.server.conftest import (
     APP,
     OTHER,
@@ -209,6 +212,64 @@ def test_a_store_that_another_process_has_locked_delays_or_refuses_and_loses_not
             db.rollback()
         end_leases(app, {})
         assert client.post(path, json={"text": "Third?"}, headers=JSON).json()["content"] == ANSWER
+
+
+@contextmanager
+def locked(url: str) -> Iterator[None]:
+    """Another session of PostgreSQL holds the tables of the chats."""
+    with psycopg.connect(url) as db:
+        db.execute("lock table chats, messages, turns, logs in access exclusive mode")
+        yield
+
+
+def test_a_locked_postgresql_delays_or_refuses_and_the_answers_reach_their_readers(
+    tmp_path: Path, postgresql: str
+) -> None:
+    with own_schema(postgresql) as url:
+        store: dict[str, Any] = {"url": url, "busy_ms": 200}
+        app = app_in(tmp_path, store)
+        with started(app) as (_, at), connected(at) as client:
+            chat = new_chat(client)
+            path = f"/api/chats/{chat}/turns"
+            with client.stream("POST", path, json={"text": "First?"}) as answer, locked(url):
+                events = sse(answer)
+            assert events[-1][2]["content"] == SAID
+            with locked(url):
+                refused = client.post(path, json={"text": "Second?"})
+                assert (refused.status_code, refused.json()["code"]) == (503, "storage")
+                sick = client.get("/readyz")
+                assert (sick.status_code, sick.json()["why"]) == (503, "chats cannot be kept")
+                ask = {"assistant": "paced", "text": "?"}
+                without = client.post("/api/turns", json=ask, headers=JSON)
+                assert without.json()["content"] == SAID
+            end_leases(app, store)
+            third = client.post(path, json={"text": "Third?"}, headers=JSON)
+            assert third.json()["content"] == SAID
+            roles = [role for role, _ in said(client, chat)]
+            assert roles == ["user", "assistant"] * 2
+
+
+def test_a_reader_through_another_process_reads_on_after_a_restart_of_postgresql(
+    tmp_path: Path,
+) -> None:
+    try:
+        with own_postgresql() as server:
+            app = app_in(tmp_path, {"url": server.url})
+            with started(app) as (_, one), started(app) as (_, two), connected(one) as client:
+                chat = new_chat(client)
+                path = f"/api/chats/{chat}/turns"
+                with client.stream("POST", path, json={"text": "First?"}) as answer:
+                    turn = answer.headers["x-groundhook-turn"]
+                    with (
+                        connected(two) as other,
+                        other.stream("GET", f"/api/turns/{turn}/events") as reading,
+                    ):
+                        server.control("-m", "fast", "restart")
+                        events = sse(reading)
+                    assert sse(answer)[-1][2]["content"] == SAID
+                assert events[-1][2]["content"] == SAID
+    except NotThere as reason:
+        pytest.skip(f"no PostgreSQL to test with: {reason}")
 
 
 def test_a_clock_that_is_set_back_locks_nobody_out(

@@ -66,7 +66,7 @@ async def test_a_process_that_is_killed_anywhere_loses_no_question_and_blocks_no
     app = app_with(make_app)
     chance = random.Random()
     times = [chance.uniform(0, LASTS_S) for _ in range(request.config.getoption("--kills"))]
-    async with opened(app, patience=60 + 3 * len(times)) as host:
+    async with opened(app, patience=60 + 20 * len(times)) as host:
         for number, after_s in enumerate(times):
             steps = await anyio.to_thread.run_sync(killed, app, number, after_s)
             end_leases(app)

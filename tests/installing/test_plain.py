@@ -47,6 +47,7 @@ DOORS = {
     "host.mcp.sdk.errors",
     "host.mcp.sdk.session",
     "host.mcp.sdk.stdio",
+    "host.storage.connection",
 }
 IMPORT_ALL = """
 import importlib, json, pkgutil, groundhook

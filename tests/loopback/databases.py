@@ -111,6 +111,44 @@ def serving(kind: str, shared: Path) -> Iterator[Databases]:
                 _end(kind, Path(folder))
 
 
+@dataclass(frozen=True)
+class OwnPostgresql:
+    """A PostgreSQL that a test may restart, end and stop in its steps."""
+
+    url: str
+    folder: Path
+
+    def control(self, *words: str) -> None:
+        """Run `pg_ctl`: `restart` also starts one that has ended."""
+        binary = _binaries("initdb", *POSTGRESQL) / "pg_ctl"
+        log = self.folder / "log"
+        _run("postgres", binary, "-D", self.folder / "data", "-l", log, "-w", *words)
+
+    @contextmanager
+    def frozen(self) -> Iterator[None]:
+        """None of its processes runs, and their connections stay open."""
+        file = self.folder / "data" / "postmaster.pid"
+        server = psutil.Process(int(file.read_text().splitlines()[0]))
+        processes = [server, *server.children(recursive=True)]
+        for process in processes:
+            process.suspend()
+        try:
+            yield
+        finally:
+            for process in processes:
+                process.resume()
+
+
+@contextmanager
+def own_postgresql() -> Iterator[OwnPostgresql]:
+    """A PostgreSQL for one module, which keeps what it has acknowledged. Raises NotThere."""
+    url, folder = _start_postgresql(commit="on").splitlines()
+    try:
+        yield OwnPostgresql(url, Path(folder))
+    finally:
+        _end("postgresql", Path(folder))
+
+
 def _reachable(kind: str, url: str) -> bool:
     place = sa.make_url(url)
     with socket.socket() as probe:
@@ -143,14 +181,14 @@ def _locked(path: Path) -> Iterator[None]:
 POSTGRESQL = ("/usr/lib/postgresql/*/bin", "/usr/pgsql-*/bin", "/opt/homebrew/opt/postgresql*/bin")
 
 
-def _start_postgresql() -> str:
+def _start_postgresql(commit: str = "off") -> str:
     binaries = _binaries("initdb", *POSTGRESQL)
     folder, port = _folder("postgresql", "postgres"), _free_port()
     plain = ["-U", "postgres", "-E", "UTF8", "--locale=C.UTF-8", "--auth=trust", "--no-sync"]
     _run("postgres", binaries / "initdb", "-D", folder / "data", *plain)
     options = (
         f"-c listen_addresses=127.0.0.1 -p {port} -k {folder} -c fsync=off -c"
-        " synchronous_commit=off -c full_page_writes=off"
+        f" synchronous_commit={commit} -c full_page_writes=off"
     )
     _run(
         "postgres",
