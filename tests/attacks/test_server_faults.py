@@ -14,7 +14,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -233,7 +233,7 @@ def test_a_locked_postgresql_delays_or_refuses_and_the_answers_reach_their_reade
             path = f"/api/chats/{chat}/turns"
             with client.stream("POST", path, json={"text": "First?"}) as answer, locked(url):
                 events = sse(answer)
-            assert events[-1][2]["content"] == SAID
+            assert events[-1][2]["content"] == ANSWER
             with locked(url):
                 refused = client.post(path, json={"text": "Second?"})
                 assert (refused.status_code, refused.json()["code"]) == (503, "storage")
@@ -241,35 +241,33 @@ def test_a_locked_postgresql_delays_or_refuses_and_the_answers_reach_their_reade
                 assert (sick.status_code, sick.json()["why"]) == (503, "chats cannot be kept")
                 ask = {"assistant": "paced", "text": "?"}
                 without = client.post("/api/turns", json=ask, headers=JSON)
-                assert without.json()["content"] == SAID
+                assert without.json()["content"] == ANSWER
             end_leases(app, store)
             third = client.post(path, json={"text": "Third?"}, headers=JSON)
-            assert third.json()["content"] == SAID
-            roles = [role for role, _ in said(client, chat)]
+            assert third.json()["content"] == ANSWER
+            roles = [role for role, _ in messages_of(client, chat)]
             assert roles == ["user", "assistant"] * 2
 
 
 def test_a_reader_through_another_process_reads_on_after_a_restart_of_postgresql(
     tmp_path: Path,
 ) -> None:
-    try:
-        with own_postgresql() as server:
-            app = app_in(tmp_path, {"url": server.url})
-            with started(app) as (_, one), started(app) as (_, two), connected(one) as client:
-                chat = new_chat(client)
-                path = f"/api/chats/{chat}/turns"
-                with client.stream("POST", path, json={"text": "First?"}) as answer:
-                    turn = answer.headers["x-groundhook-turn"]
-                    with (
-                        connected(two) as other,
-                        other.stream("GET", f"/api/turns/{turn}/events") as reading,
-                    ):
-                        server.control("-m", "fast", "restart")
-                        events = sse(reading)
-                    assert sse(answer)[-1][2]["content"] == SAID
-                assert events[-1][2]["content"] == SAID
-    except NotThere as reason:
-        pytest.skip(f"no PostgreSQL to test with: {reason}")
+    with ExitStack() as stack:
+        try:
+            server = stack.enter_context(own_postgresql())
+        except NotThere as reason:
+            pytest.skip(f"no PostgreSQL to test with: {reason}")
+        app = app_in(tmp_path, {"url": server.url})
+        one, two = (stack.enter_context(started(app))[1] for _ in range(2))
+        client, other = (stack.enter_context(connected(at)) for at in (one, two))
+        path = f"/api/chats/{new_chat(client)}/turns"
+        asking = client.stream("POST", path, json={"text": "First?"})
+        answer = stack.enter_context(asking)
+        turn = answer.headers["x-groundhook-turn"]
+        with other.stream("GET", f"/api/turns/{turn}/events") as reading:
+            server.control("-m", "fast", "restart")
+            ends = [sse(each)[-1][2] for each in (reading, answer)]
+    assert [end["content"] for end in ends] == [ANSWER] * 2
 
 
 def test_a_clock_that_is_set_back_locks_nobody_out(
