@@ -275,7 +275,7 @@ async def test_of_many_summaries_the_built_in_chooses_those_that_the_model_ranks
     server: Summaries, opened: Opened
 ) -> None:
     server.summaries[70] = {"id": 170, "title": "Pears", "content": "Storing pears in winter."}
-    async with opened(ranker={"by": "connector:ranker", "most": 20}, page=20) as host:
+    async with opened(ranker={"by": "connector:ranker", "most": 20, "top": 20}, page=20) as host:
         found = ids(await search(host, "How are pears stored?"))
     assert len(server.pages) == 6
     assert len(server.prompts) == 1

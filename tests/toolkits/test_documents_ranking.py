@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from groundhook.handlers.tools.documents.builtin import word_shares
+from groundhook.handlers.tools.documents.builtin import joint_cosines, readable, word_shares
 from groundhook.handlers.tools.documents.ranking import (
     Candidate,
     Ranked,
@@ -117,6 +117,34 @@ def test_a_rare_word_of_the_question_counts_and_one_that_all_texts_have_does_not
     shares = word_shares("the lift", ["the lift is old", "the roof", "the snow", "the rent"])
     assert shares[0] == 1.0
     assert max(shares[1:]) < 0.2
+
+
+def test_a_word_that_no_text_has_counts_so_that_a_stop_word_alone_is_little() -> None:
+    texts = ["the lift is old", "a roof", "some snow", "rents"]
+    assert word_shares("the winner of a cup", texts)[0] < 0.3
+
+
+@pytest.mark.parametrize(
+    ("title", "words"),
+    [
+        ("offer-for_roof-house-4.pdf", "offer for roof house 4"),
+        ("Offer for roof-house 4.2", "Offer for roof-house 4.2"),
+        ("loan", "loan"),
+        (".-.", ".-."),
+        ("", ""),
+    ],
+)
+def test_the_name_of_a_file_is_read_as_words_and_another_title_as_it_is(
+    title: str, words: str
+) -> None:
+    assert readable(title) == words
+
+
+def test_a_document_whose_title_fits_too_is_nearer_than_one_whose_text_fits_alone() -> None:
+    question, other = [1.0, 0.0], [0.0, 1.0]
+    both, text_alone = joint_cosines(question, [question, question], [question, other])
+    assert both > text_alone
+    assert joint_cosines(question, [question], [question]) == [1.0]
 
 
 @given(st.text(), st.lists(st.tuples(st.text(), st.text() | st.none(), st.floats(0, 1))))
