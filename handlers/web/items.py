@@ -12,14 +12,10 @@ from groundhook.handlers.web.dates import parse_date
 from groundhook.handlers.web.urls import canonical, followable, within
 from groundhook.host.core.types.search import Item
 from groundhook.host.core.types.web_providers import WebHit, WebQuery
+from groundhook.host.core.unseen import clean as without_unseen
 
 _TAGS = re.compile(r"</?(?:b|i|em|strong|mark|br|p|span|a|u|sup|sub)(?:\s[^<>]*)?/?>", re.I)
 _MARKUP = re.compile("[<&]")
-# Control characters, and invisible characters that reorder or hide text; joiners that some scripts
-# need are kept.
-_INVISIBLE = re.compile(
-    r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069\ufeff\ufff9-\ufffb]|[\U000e0000-\U000e007f]"
-)
 
 
 def items_of(hits: Sequence[WebHit], ask: WebQuery, now: datetime) -> tuple[Item, ...]:
@@ -66,8 +62,7 @@ def clean(text: str) -> str:
         return " ".join(text.split()) if "  " in text else text.strip()
     visible = _TAGS.sub("", html.unescape(text)).encode("utf-8", "ignore").decode("utf-8")
     lines = [
-        " ".join(line.split())
-        for line in _INVISIBLE.sub("", visible.replace("\r\n", "\n")).split("\n")
+        " ".join(line.split()) for line in without_unseen(visible.replace("\r\n", "\n")).split("\n")
     ]
     return re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).strip()
 

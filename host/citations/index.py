@@ -14,6 +14,7 @@ from groundhook.host.core.errors import HostError
 from groundhook.host.core.types.collection_spec import CollectionSpec
 from groundhook.host.core.types.events import Cited, Verdict
 from groundhook.host.core.types.search import Item
+from groundhook.host.core.unseen import clean
 
 
 @dataclass
@@ -31,12 +32,17 @@ class CitationIndex:
     _formats: dict[str, None] = field(default_factory=dict)  # formats of markers in use, in order
 
     def cite(self, item: Item, **changes: Any) -> Item:
-        """Add an item; return it with its marker as `citation_id`, its `key`, a checked URL, and
-        the `changes`. Raises ValueError if every id of the key is in use."""
+        """Add an item; return it with its marker as `citation_id`, its `key`, a checked URL, a
+        title and content without unseen characters, and the `changes`. Raises ValueError if every
+        id of the key is in use."""
         key = key_of(item)
         url = address(item.url, self._allowed(item)) if item.url else ""
         if url != item.url:
             changes["url"] = url
+        if (title := clean(item.title)) != item.title:
+            changes["title"] = title
+        if (content := clean(item.content)) != item.content:
+            changes["content"] = content
         id = self._ids.get(key) or self._new_id(key, item)
         marker = self.marker(id)
         same = not changes and item.citation_id == marker and item.key == key

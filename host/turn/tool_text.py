@@ -14,7 +14,7 @@ from typing import Any
 from groundhook.host.citations.reader import Grammar, defuse
 from groundhook.host.core.types.search import Item
 from groundhook.host.core.types.tools import ToolOutcome
-from groundhook.host.turn.prompt import clean
+from groundhook.host.core.unseen import clean
 from groundhook.host.turn.tools import text_of
 
 CITATION = "citation"  # key of an entry's marker

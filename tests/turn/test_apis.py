@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -71,6 +72,19 @@ async def test_entries_of_an_answer_are_cited_like_any_other_source(
     assert (cited.title, cited.document_id, cited.verdict) == ("Kettle", "7", "ok")
     again = await events_of(root)
     assert end(again).citations[0].marker == cited.marker
+
+
+async def test_unseen_characters_of_an_answer_reach_no_client(
+    make_app: MakeApp, server: Loopback
+) -> None:
+    row = {"no": 1, "name": "\x00Ket\u202etle\x1b[2J", "notes": "in\u2066 stock\x07,\n3"}
+    server.on("/orders", Json({"data": {"rows": [row]}}))
+    events = await events_of(app(make_app, server))
+    (found,) = of(events, "search_result")
+    assert (found.item.title, found.item.content) == ("Kettle[2J", "in stock,\n3")
+    assert end(events).citations[0].title == "Kettle[2J"
+    sent = "".join(event.model_dump_json() for event in events if event.type != "trace")
+    assert not re.search(r"\\u00|\u202e|\u2066", sent)
 
 
 async def test_values_are_encoded_for_the_place_where_they_are_sent(

@@ -9,10 +9,10 @@ from groundhook.host.citations.reader import Grammar
 from groundhook.host.core.settings import CitationSettings
 from groundhook.host.core.types.search import Item
 from groundhook.host.core.types.turn import Message
+from groundhook.host.core.unseen import clean
 from groundhook.host.turn.prompt import (
     Prompt,
     build_prompt,
-    clean,
     instructions,
     reference_block,
     sources_text,
@@ -156,3 +156,4 @@ def test_the_model_sees_a_marker_as_it_is_to_be_written_once_for_each_source(
 @given(st.text())
 def test_a_clean_text_holds_nothing_that_a_reader_cannot_see(text: str) -> None:
     assert not set(clean(text)) & set("\x00\x1b\u202e\u200b\u2066\ufeff\r")
+    assert clean(clean(text)) == clean(text)

@@ -17,6 +17,7 @@ from groundhook.handlers.tools.catalogue.settings import CatalogueSource
 from groundhook.host.core.errors import HostError
 from groundhook.host.core.ports import ClientOf
 from groundhook.host.core.settings import HttpSettings
+from groundhook.host.core.unseen import clean
 
 MOST_COLUMNS = 200
 LONGEST_COLUMN = 100  # characters
@@ -105,5 +106,5 @@ def _names(fields: Any, key: str) -> Iterator[str]:
 
 
 def _clean(names: Any) -> list[str]:
-    texts = (" ".join(str(name).replace("\0", " ").split())[:LONGEST_COLUMN] for name in names)
+    texts = (" ".join(clean(str(name)).split())[:LONGEST_COLUMN] for name in names)
     return list(dict.fromkeys(filter(None, texts)))[:MOST_COLUMNS]

@@ -15,8 +15,9 @@ from groundhook.handlers.tools.catalogue.settings import CatalogueCollections
 from groundhook.handlers.tools.catalogue.several import PackageRecord, keys_of
 from groundhook.host.core.sync_source import Documents, digest_of
 from groundhook.host.core.types.collection_queries import CollectionDocument
+from groundhook.host.core.unseen import clean
 
-LAYOUT = 5  # raised when the form of documents changes, so that all are made again
+LAYOUT = 6  # raised when the form of documents changes, so that all are made again
 LONGEST_TEXT = 8_000  # characters of a document: about 2,000 tokens
 _MOST_RESOURCES = 40  # whose names are part of a dataset's text
 _PARENT_NOTES = 400  # characters of a dataset's description in the text of its resources
@@ -223,13 +224,13 @@ def _translated(package: Mapping[str, Any], name: str) -> Iterator[str]:
     own = _text(package, name)
     more = package.get(f"{name}_translated")
     others = more.values() if isinstance(more, Mapping) else ()
-    texts = chain([own], (str(each).strip() for each in others if isinstance(each, str)))
+    texts = chain([own], (clean(each).strip() for each in others if isinstance(each, str)))
     yield from dict.fromkeys(filter(None, texts))
 
 
 def _text(value: Mapping[str, Any], name: str) -> str:
     found = value.get(name)
-    return found.replace("\0", " ").strip() if isinstance(found, str) else ""
+    return clean(found).strip() if isinstance(found, str) else ""
 
 
 def _joined(*parts: str) -> str:

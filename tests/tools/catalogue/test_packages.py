@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime
 from typing import Any
 
@@ -114,6 +115,17 @@ def test_whatever_a_portal_leaves_out_makes_documents(broken: dict[str, Any]) ->
         assert document.text
         assert len(document.text) <= LONGEST_TEXT
         assert "\0" not in document.text
+
+
+def test_unseen_characters_of_a_portal_are_in_no_document() -> None:
+    hostile = "\x00tram\u202e\x1b[31m\u2066s"
+    resource = {"id": "r", "name": hostile, "url": f"https://x.example.org/{hostile}"}
+    about = {"title": hostile, "notes": hostile, "title_translated": {"he": f"{hostile} x"}}
+    columns = {"columns": [hostile]}
+    made = READER.documents(package(1, **about, resources=[{**resource, **columns}]))
+    text = repr(made)
+    assert "tram[31ms" in text
+    assert not re.search(r"\\x|\\u2", text)
 
 
 def test_a_record_differs_when_its_package_does() -> None:
