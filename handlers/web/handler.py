@@ -28,7 +28,7 @@ from groundhook.host.core.ports import ClientOf, Found, Scope
 from groundhook.host.core.registry import Registry
 from groundhook.host.core.source_settings import WebSettings
 from groundhook.host.core.trace import span
-from groundhook.host.core.types.search import SearchRequest
+from groundhook.host.core.types.search import Item, SearchRequest
 from groundhook.host.core.types.web_providers import (
     ABILITIES,
     Ability,
@@ -129,6 +129,11 @@ class WebHandler:
             return found
         items = await self._pages.read(found.items, query, pages, scope, until)
         return replace(found, items=items)
+
+    async def fetch_page(self, url: str, scope: Scope, /) -> Item:
+        """Return a page with its whole text as content, within the limits of `search.web.pages`.
+        Raises SourceError, NotPermitted."""
+        return await self._pages.whole(url, scope)
 
     async def _search(
         self, query: str, request: SearchRequest, scope: Scope, until: float

@@ -20,7 +20,7 @@ from groundhook.handlers.web.items import clean
 from groundhook.handlers.web.reader_pool import ReaderPool
 from groundhook.handlers.web.robots import AGENT, Robots
 from groundhook.handlers.web.single_flight import SingleFlight
-from groundhook.handlers.web.urls import followable
+from groundhook.handlers.web.urls import canonical, followable
 from groundhook.host.core.errors import HostError, SourceError, SourceTimeout, UsageError
 from groundhook.host.core.ports import ClientOf, Scope
 from groundhook.host.core.settings import HttpSettings
@@ -30,6 +30,7 @@ from groundhook.host.core.types.search import Item
 from groundhook.host.core.types.web import WebAnswer
 
 REDIRECTS = frozenset({301, 302, 303, 307, 308})
+LONGEST = 200_000  # characters of a whole page
 # Seconds before the search's deadline at which pages still under way are given up, so that the
 # search can return the others.
 MARGIN = 0.2
@@ -37,7 +38,8 @@ MARGIN = 0.2
 
 @dataclass(frozen=True)
 class PagePassage:
-    """The part of a page that answers the query; `published` is its date as the page writes it."""
+    """The part of a page that answers the query, or its whole text; `published` is its date as the
+    page writes it."""
 
     title: str
     passage: str
@@ -77,6 +79,24 @@ class Pages:
                 tasks.start_soon(fetch, at)
         return tuple(results)
 
+    async def whole(self, url: str, scope: Scope) -> Item:
+        """Return a page with its whole text as content. Raises HostError."""
+        settings = scope.settings.web
+        with span("fetch", label=url) as node:
+            until = anyio.current_time() + settings.timeout_ms / 1000
+            page = await self._cached_page(url, None, settings, until)
+            node.data |= {"characters": len(page.passage)}
+        return Item(
+            type="web",
+            title=page.title or url,
+            content=page.passage,
+            url=url,
+            score=1.0,
+            published=parse_date(page.published, scope.now()),
+            status="fetched",
+            key=f"web:{canonical(url)}",
+        )
+
     async def _fetched_item(self, item: Item, query: str, scope: Scope, deadline: float) -> Item:
         with span("fetch", label=item.url) as node:
             try:
@@ -99,10 +119,10 @@ class Pages:
         )
 
     async def _cached_page(
-        self, url: str, query: str, settings: WebSettings, deadline: float
+        self, url: str, query: str | None, settings: WebSettings, deadline: float
     ) -> PagePassage:
-        """Return the page's passage, from the cache if possible. `deadline` is a time of the event
-        loop's clock. Raises HostError."""
+        """Return the page's passage for a query (None: its whole text), from the cache if possible.
+        `deadline` is a time of the event loop's clock. Raises HostError."""
         key = (url, query, settings.pages)
         if settings.cache.enabled and (cached := self._cache.get(key, self._clock())) is not None:
             return cached
@@ -120,7 +140,9 @@ class Pages:
             hint="search.web.pages.timeout_ms, search.web.timeout_ms",
         )
 
-    async def _fetch_and_extract(self, url: str, query: str, settings: PageSettings) -> PagePassage:
+    async def _fetch_and_extract(
+        self, url: str, query: str | None, settings: PageSettings
+    ) -> PagePassage:
         answer = await self._fetch(url, settings)
         if answer.status != 200:
             raise SourceError(f"the server answered with status {answer.status}")
@@ -131,8 +153,10 @@ class Pages:
             "query": query,
         }
         page: dict[str, Any] = await self._readers.call("read", arguments)
-        passage = clean(page["passage"])
+        passage = clean(page["passage"][:LONGEST])
         if not passage:
+            if query is None:
+                raise SourceError("it has no text")
             raise SourceError(f"none of its {page['characters']} characters match the question")
         return PagePassage(clean(page["title"]).replace("\n", " "), passage, page["published"])
 

@@ -4,7 +4,8 @@ groundhook.handlers.web.reader_process FD`.
 FD is the file descriptor of a socket to the host.
 
     ready {}                                  → null, after the slow imports
-    read {body, media_type, charset, query}   → {title, passage, published, characters}
+    read {body, media_type, charset, query}   → {title, passage, published, characters}; the
+                                                whole text if `query` is null
     robots {text, agent, url}                 → true if robots.txt allows the page
 
 Frames are those of `host.core.workers`. The host ends the process if a request takes too long.
@@ -45,7 +46,8 @@ def answer(operation: str, body: dict[str, Any]) -> Any:
 
         return bool(Protego.parse(body["text"]).can_fetch(body["url"], body["agent"]))
     page = extract_page(body["body"], body["media_type"], body["charset"])
-    passage = best_passage(page.text, body["query"])
+    query = body["query"]
+    passage = page.text if query is None else best_passage(page.text, query)
     return {
         "title": page.title,
         "passage": passage,

@@ -22,10 +22,11 @@ from groundhook.host.core.ports import (
     Handler,
     Records,
     Scope,
+    WebPages,
 )
 from groundhook.host.core.registry import Deferred
 from groundhook.host.core.settings import Settings
-from groundhook.host.core.types.search import SEARCH_TYPES, RecordQuery, SearchType
+from groundhook.host.core.types.search import SEARCH_TYPES, Item, RecordQuery, SearchType
 from groundhook.host.search.joined import Joined
 
 if TYPE_CHECKING:
@@ -133,6 +134,15 @@ class Sources:
             except SourceError as exc:
                 problem = problem or exc
         raise problem or SourceError(f"no source has the document {document_id!r}")
+
+    async def fetch_page(self, url: str, scope: Scope, /) -> Item:
+        """Return a page from the first source that reads pages. Raises SourceError,
+        NotPermitted."""
+        await self.imported("web")
+        for source in self._all("web"):
+            if isinstance(source, WebPages):
+                return await source.fetch_page(url, scope)
+        raise SourceNotConfigured("no source reads pages of the web")
 
     async def records(self, query: RecordQuery, scope: Scope, /) -> list[dict[str, Any]]:
         """Raises SourceError."""

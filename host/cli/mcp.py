@@ -85,14 +85,18 @@ def serve(
     async def work() -> int:
         with extra("mcp", "an MCP server"):
             from groundhook.host.server.mcp_server import mcp_server, serve_stdio
-        from groundhook.host.server.mcp_tools import McpCaller, McpTools
+        from groundhook.host.server.mcp_caller import McpCaller
+        from groundhook.host.server.mcp_sources import McpSources
+        from groundhook.host.server.mcp_tools import McpTools
+        from groundhook.host.server.secret import Secret
 
         identity = options.identity(user=user, team=team, tenant=tenant) or Identity()
         caller = McpCaller(identity=identity, assistant=assistant)
         async with open_host(app, tune_gc=True) as host:
             if assistant:
                 host.settings(assistant)  # raises UnknownName
-            tools = McpTools(host=host, connector=connector)
+            sources = McpSources(host=host, secret=Secret(host.app.state))
+            tools = McpTools(host=host, sources=sources, connector=connector)
             await serve_stdio(mcp_server(tools, lambda _: caller))
         return 0
 

@@ -184,6 +184,16 @@ class Documents(Protocol):
         ...
 
 
+@runtime_checkable
+class WebPages(Protocol):
+    """A source of whole pages of the web."""
+
+    async def fetch_page(self, url: str, scope: Scope, /) -> Item:
+        """Return a page with its whole text as content. Raises SourceError, NotPermitted for an
+        address that is not public."""
+        ...
+
+
 class WebClient(Protocol):
     """The guarded HTTP client: declared hosts, public addresses, limits of time and size."""
 

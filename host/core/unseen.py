@@ -12,10 +12,12 @@ import re
 _CONTROLS = bytes({*range(9), *range(11, 32), 127})
 # Control characters, and the format characters that hide, reorder or smuggle text: joiners that
 # scripts need, and single variation selectors, stay; so do line breaks and tabs.
-_UNSEEN = re.compile(
+_FORMAT = (
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u061c\u180e\u200b\u200e\u200f\u2028\u2029\u202a-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
-    "\U000e0000-\U000e007f]|[\ufe00-\ufe0f\U000e0100-\U000e01ef]{2,}"
+    "\U000e0000-\U000e007f]"
 )
+_SELECTOR = "[\ufe00-\ufe0f\U000e0100-\U000e01ef]"
+_UNSEEN = re.compile(f"{_SELECTOR}(?:{_FORMAT}*{_SELECTOR})+|{_FORMAT}")
 
 
 def clean(text: str) -> str:

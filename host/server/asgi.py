@@ -36,6 +36,7 @@ from groundhook.host.server.logs import Logs
 from groundhook.host.server.mcp_http import METADATA, PATH, open_mcp
 from groundhook.host.server.metrics import Metrics
 from groundhook.host.server.problems import Problem, Refused, problem_of, response
+from groundhook.host.server.secret import Secret
 from groundhook.host.server.serving import Call, Endpoint, Serving
 from groundhook.host.server.sessions import Sessions
 from groundhook.host.server.table import ENDPOINTS
@@ -64,12 +65,13 @@ async def open_serving(host: Host, opening: Opening, logs: Logs) -> AsyncIterato
     fixed = [*configured(settings.auth.keys), *((opening.local,) if opening.local else ())]
     state = host.app.state
     keys = Keyring(fixed, KeyFile(state))
-    sessions = Sessions(state, settings.auth.session_h)
+    secret = Secret(state)
+    sessions = Sessions(secret, settings.auth.session_h)
     tokens = Tokens(settings.auth.jwt, fetch_key_set)
     limits = Limits(settings.limits)
     async with (
         open_turns(host, settings.streams, logs.turn) as turns,
-        open_mcp(host, settings) as mcp,
+        open_mcp(host, settings, secret) as mcp,
     ):
         yield Serving(
             host=host,

@@ -16,8 +16,11 @@ from groundhook.host.app.host import Host
 from groundhook.host.core.extras import lacking
 from groundhook.host.core.server_settings import ServerSettings
 from groundhook.host.server.asking import read_body
-from groundhook.host.server.mcp_tools import McpCaller, McpTools
+from groundhook.host.server.mcp_caller import McpCaller
+from groundhook.host.server.mcp_sources import McpSources
+from groundhook.host.server.mcp_tools import McpTools
 from groundhook.host.server.problems import Refused
+from groundhook.host.server.secret import Secret
 
 if TYPE_CHECKING:
     from groundhook.host.server.serving import Call
@@ -51,14 +54,17 @@ class McpEndpoint:
 
 
 @asynccontextmanager
-async def open_mcp(host: Host, settings: ServerSettings) -> AsyncIterator[McpEndpoint | None]:
+async def open_mcp(
+    host: Host, settings: ServerSettings, secret: Secret
+) -> AsyncIterator[McpEndpoint | None]:
     """Open the MCP server; None where the extra `mcp` is not installed."""
     if lacking("mcp"):
         yield None
         return
     from groundhook.host.server.mcp_server import http_manager, mcp_server
 
-    tools = McpTools(host=host, connector=True, public_url=settings.public_url)
+    sources = McpSources(host=host, secret=secret, public_url=settings.public_url)
+    tools = McpTools(host=host, sources=sources, connector=True)
     manager = http_manager(mcp_server(tools, _caller_of), settings.limits.body_kb * 1024)
     async with manager.run():
         yield McpEndpoint(manager)

@@ -1,7 +1,8 @@
 """An app as an MCP server: its tools and collections for the clients of that protocol. The one
 module beside `host.mcp.sdk` that knows the SDK (mcp 2.3).
 
-    server = mcp_server(McpTools(host=host), lambda _: McpCaller(identity=identity))
+    tools = McpTools(host=host, sources=McpSources(host=host, secret=Secret(state)))
+    server = mcp_server(tools, lambda _: McpCaller(identity=identity))
     await serve_stdio(server)
 """
 
@@ -22,7 +23,9 @@ from mcp.shared.exceptions import MCPError
 from sse_starlette.sse import AppStatus
 
 from groundhook.host.core.errors import HostError
-from groundhook.host.server.mcp_tools import DOCUMENTS, McpCaller, McpTools, OfferedTool
+from groundhook.host.server.mcp_caller import McpCaller
+from groundhook.host.server.mcp_tools import McpTools
+from groundhook.host.server.mcp_values import RESOURCES, OfferedTool
 
 Context = ServerRequestContext[Any, Any]
 CallerOf = Callable[[Context], McpCaller]
@@ -59,7 +62,7 @@ def mcp_server(tools: McpTools, caller_of: CallerOf) -> Server[Any]:
     ) -> types.ListResourcesResult:
         cursor = (params.cursor if params else None) or ""
         try:
-            found, following = await tools.resources(caller_of(context), cursor)
+            found, following = await tools.sources.listed(caller_of(context), cursor)
         except HostError as exc:
             raise MCPError(types.INVALID_PARAMS, exc.message) from exc
         return types.ListResourcesResult(
@@ -73,20 +76,26 @@ def mcp_server(tools: McpTools, caller_of: CallerOf) -> Server[Any]:
     async def list_templates(
         _: Context, __: types.PaginatedRequestParams | None
     ) -> types.ListResourceTemplatesResult:
-        template = types.ResourceTemplate(
+        document = types.ResourceTemplate(
             name="document",
-            uri_template=f"{DOCUMENTS}kb/{{collection}}/{{+document}}",
+            uri_template=f"{RESOURCES}kb/{{collection}}/{{+document}}",
             description="A document of a collection, whole",
             mime_type="text/markdown",
         )
-        return types.ListResourceTemplatesResult(resource_templates=[template])
+        record = types.ResourceTemplate(
+            name="record",
+            uri_template=f"{RESOURCES}db/{{model}}/{{+record}}",
+            description="A record of a database, by its primary key",
+            mime_type="text/markdown",
+        )
+        return types.ListResourceTemplatesResult(resource_templates=[document, record])
 
     async def read_resource(
         context: Context, params: types.ReadResourceRequestParams
     ) -> types.ReadResourceResult:
         uri = str(params.uri)
         try:
-            kind, _, rest = unquote(uri.removeprefix(DOCUMENTS)).partition("/")
+            kind, _, rest = unquote(uri.removeprefix(RESOURCES)).partition("/")
             text = await tools.read(f"{kind}:{rest}", caller_of(context))
         except HostError as exc:
             raise MCPError(types.INVALID_PARAMS, f"there is no resource {uri!r}") from exc
@@ -140,4 +149,4 @@ def _described(tool: OfferedTool) -> types.Tool:
 
 def _uri(id: str) -> str:
     kind, _, rest = id.partition(":")
-    return f"{DOCUMENTS}{kind}/{quote(rest)}"
+    return f"{RESOURCES}{kind}/{quote(rest)}"

@@ -10,7 +10,6 @@ from typing import Any
 from starlette.responses import HTMLResponse, Response
 from starlette.types import ASGIApp
 
-from groundhook.host.app.host import Host
 from groundhook.host.core.errors import (
     HostError,
     NotPermitted,
@@ -19,14 +18,10 @@ from groundhook.host.core.errors import (
     UsageError,
 )
 from groundhook.host.core.json_lines import line
-from groundhook.host.core.ports import Scope
-from groundhook.host.core.types.model_spec import ModelSpec
-from groundhook.host.core.types.search import Item, RecordQuery
-from groundhook.host.core.types.turn import Identity
+from groundhook.host.core.types.search import Item
+from groundhook.host.server.reading import read_record, reading_scope
 from groundhook.host.server.serving import Call
-from groundhook.host.turn.context import Request, RunContext, search_scope
 from groundhook.host.turn.names import AssistantNames
-from groundhook.host.turn.stream import call_assistant
 
 
 async def document(call: Call) -> ASGIApp:
@@ -37,7 +32,8 @@ async def document(call: Call) -> ASGIApp:
     host = call.serving.host
     _may_read(call, "kb", collection)
     try:
-        found = await host.runtime.documents.fetch_document(collection, id, _scope(host, call))
+        scope = reading_scope(host, call.who.identity)
+        found = await host.runtime.documents.fetch_document(collection, id, scope)
     except (NotPermitted, SourceNotConfigured, UnknownName):
         raise UnknownName("document", id[:200], ()) from None
     items = found.items
@@ -67,32 +63,14 @@ async def record(call: Call) -> ASGIApp:
     id = call.request.path_params["record"]
     host = call.serving.host
     _may_read(call, "db", model)
-    try:
-        spec = host.app.models.named(model)
-        query = RecordQuery(model=model, record_id=_key(spec, id), limit=1)
-        records = await host.runtime.records.records(query, _scope(host, call))
-    except (NotPermitted, SourceNotConfigured, UnknownName):
-        records = []
-    if not records:
-        raise UnknownName("record", id[:200], ())
+    found = await read_record(host, model, id, call.who.identity)
     if not _is_browser(call):
-        return _json({"model": model, "record_id": id, "record": records[0]})
+        return _json({"model": model, "record_id": id, "record": found})
     rows = "\n".join(
         f"<tr><th>{escape(str(name))}</th><td>{escape(str(value))}</td></tr>"
-        for name, value in records[0].items()
+        for name, value in found.items()
     )
-    return _page(f"{spec.name} {id}", f"<table>{rows}</table>")
-
-
-def _key(spec: ModelSpec, text: str) -> Any:
-    """Return a primary key as its column has it. Raises UnknownName for one that it cannot
-    have."""
-    key = next(each for each in spec.columns if each.primary or each.type == "ID")
-    if key.type not in ("ID", "integer", "bigInteger"):
-        return text
-    if not (text.isascii() and text.lstrip("-").isdecimal() and len(text) < 19):
-        raise UnknownName("record", text[:200], ())
-    return int(text)
+    return _page(f"{host.app.models.named(model).name} {id}", f"<table>{rows}</table>")
 
 
 def _may_read(call: Call, kind: str, name: str) -> None:
@@ -107,17 +85,6 @@ def _may_read(call: Call, kind: str, name: str) -> None:
             if (names.collection(name) if kind == "kb" else names.model(name)) == name:
                 return
     raise UnknownName("source", name[:200], ())
-
-
-def _scope(host: Host, call: Call) -> Scope:
-    """Return what a reading under the caller's identity may depend on."""
-    identity: Identity = call.who.identity
-
-    async def warn(code: str, message: str) -> None: ...
-
-    owner = Request(assistant_id="", messages=(), identity=identity)
-    context = RunContext(runtime=host.runtime, turn_id="")
-    return search_scope(context, owner, host.settings(), call_assistant, warn)
 
 
 def _place(call: Call, name: str) -> int | None:

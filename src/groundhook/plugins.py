@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from groundhook.host.core.ports import TextDelta as TextDelta
     from groundhook.host.core.ports import ToolDelta as ToolDelta
     from groundhook.host.core.ports import WebClient as WebClient
+    from groundhook.host.core.ports import WebPages as WebPages
     from groundhook.host.core.settings import HttpSettings as HttpSettings
     from groundhook.host.core.settings import RerankSettings as RerankSettings
     from groundhook.host.core.sync_source import ListedDocuments as ListedDocuments
@@ -110,6 +111,7 @@ _HOMES = {
         "TextDelta",
         "ToolDelta",
         "WebClient",
+        "WebPages",
     ),
     "groundhook.host.core.sync_source": (
         "ListedDocuments",

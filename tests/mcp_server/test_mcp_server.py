@@ -16,8 +16,11 @@ from pydantic import BaseModel
 
 from groundhook import Host, open_host
 from groundhook.host.core.types.turn import Identity
+from groundhook.host.server.mcp_caller import McpCaller
 from groundhook.host.server.mcp_server import mcp_server
-from groundhook.host.server.mcp_tools import McpCaller, McpTools
+from groundhook.host.server.mcp_sources import McpSources
+from groundhook.host.server.mcp_tools import McpTools
+from groundhook.host.server.secret import Secret
 from groundhook.plugins import Needs, Plugin, Plugins, Tool, ToolScope
 from tests.cli.conftest import COMMAND
 from tests.conftest import MakeApp
@@ -34,6 +37,9 @@ APP = {
         {"id": "black", "who": "blue", "title": "Black tea", "content": "Black tea steeps longer."}
     ),
 }
+
+
+SOURCES = {"search", "fetch", "batch_fetch", "search_documents"}
 
 
 class Nothing(BaseModel):
@@ -111,7 +117,8 @@ async def client(
     assistant: str = "",
     connector: bool = True,
 ) -> AsyncIterator[Client]:
-    tools = McpTools(host=host, connector=connector)
+    sources = McpSources(host=host, secret=Secret(host.app.state))
+    tools = McpTools(host=host, sources=sources, connector=connector)
     caller = McpCaller(identity=identity, assistant=assistant)
     async with Client(mcp_server(tools, lambda _: caller), mode=mode) as connected:
         yield connected
@@ -170,7 +177,7 @@ async def test_without_an_identity_nothing_is_found_and_tools_for_users_are_not_
     async with client(host, Identity()) as connected:
         assert await structured(connected, "search", {"query": "tea"}) == {"results": []}
         assert (await connected.list_resources()).resources == []
-        assert await names(connected) == {"ask", "search", "fetch", "sum", "steps"}
+        assert await names(connected) == {"ask", *SOURCES, "sum", "steps"}
         refused = await connected.call_tool("mine", {})
         assert refused.is_error
         assert refused.structured_content is None

@@ -137,7 +137,7 @@ async def test_an_mcp_client_calls_tools_over_http_with_a_key(house: Served, key
 async def test_a_reader_without_a_choice_reaches_only_offered_assistants(house: Served) -> None:
     async with connected(house, OTHER) as client:
         tools = {tool.name: tool for tool in (await client.list_tools()).tools}
-        assert set(tools) == {"ask", "search", "fetch"}
+        assert set(tools) == {"ask", "search", "fetch", "batch_fetch", "search_documents"}
         assert tools["ask"].input_schema["properties"]["assistant"]["enum"] == ["house"]
         refused = await client.call_tool("ask", {"question": "x", "assistant": "closed"})
         assert refused.is_error
@@ -199,7 +199,7 @@ async def test_an_author_whose_key_lists_assistants_reaches_nothing_beyond_them(
 ) -> None:
     async with connected(limited, NARROW) as client:
         tools = {tool.name: tool for tool in (await client.list_tools()).tools}
-    assert set(tools) == {"ask", "search", "fetch"}
+    assert set(tools) == {"ask", "search", "fetch", "batch_fetch", "search_documents"}
     assert tools["ask"].input_schema["properties"]["assistant"]["enum"] == ["house"]
     with limited.client(NARROW) as client:
         assert client.get("/api/tools").status_code == 400

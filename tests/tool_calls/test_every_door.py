@@ -16,8 +16,11 @@ from mcp.types import CallToolResult, TextContent
 
 from groundhook import open_host
 from groundhook.host.core.types.turn import Identity
+from groundhook.host.server.mcp_caller import McpCaller
 from groundhook.host.server.mcp_server import mcp_server
-from groundhook.host.server.mcp_tools import McpCaller, McpTools
+from groundhook.host.server.mcp_sources import McpSources
+from groundhook.host.server.mcp_tools import McpTools
+from groundhook.host.server.secret import Secret
 from tests import loops
 from tests.cli.conftest import run_in
 from tests.server.conftest import Served, serving, write
@@ -167,7 +170,8 @@ async def through_http(served: Served, calls: Calls) -> list[Ended]:
 async def through_mcp(served: Served, calls: Calls) -> list[Ended]:
     caller = McpCaller(identity=Identity(**ME), assistant="a")
     async with open_host(served.app) as host:
-        server = mcp_server(McpTools(host=host), lambda _: caller)
+        sources = McpSources(host=host, secret=Secret(host.app.state))
+        server = mcp_server(McpTools(host=host, sources=sources), lambda _: caller)
         async with Client(server) as client:
             return [_ended(await client.call_tool(name, dict(given))) for name, given in calls]
 

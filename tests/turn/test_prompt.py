@@ -153,7 +153,7 @@ def test_the_model_sees_a_marker_as_it_is_to_be_written_once_for_each_source(
     assert not grammar.pattern.search(instructions(settings))
 
 
-@given(st.text())
+@given(st.text(st.sampled_from("a\ufe0f\u200b\x00\U000e0101 ")) | st.text())
 def test_a_clean_text_holds_nothing_that_a_reader_cannot_see(text: str) -> None:
     assert not set(clean(text)) & set("\x00\x1b\u202e\u200b\u2066\ufeff\r")
     assert clean(clean(text)) == clean(text)

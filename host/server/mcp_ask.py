@@ -1,0 +1,76 @@
+"""A whole turn for an MCP client: its answer with numbered citations, and a link to each source.
+Knows no SDK."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from urllib.parse import quote
+
+from groundhook.host.app.host import Host
+from groundhook.host.core.types.events import Cited, SearchComplete, SearchStart
+from groundhook.host.dialects import fold, native
+from groundhook.host.dialects.audience import Audience
+from groundhook.host.dialects.openai_chat import OpenAIChat
+from groundhook.host.server.mcp_caller import McpCaller
+from groundhook.host.server.mcp_values import RESOURCES, McpAnswer, Report
+
+
+async def ask(
+    host: Host, assistant: str, question: str, caller: McpCaller, report: Report, public_url: str
+) -> McpAnswer:
+    """Run a turn; its searches are reported while they run. Raises HostError for a turn that
+    cannot begin."""
+    audience = Audience(public_url=public_url)
+    whole = native.Whole()
+    chat = OpenAIChat(id="", model="", created=0, public_url=public_url)
+    gathered, sent, text, steps = whole.begin(), chat.begin(), "", 0
+    async with (
+        caller.admit(),
+        host.stream(assistant, question, identity=caller.identity) as events,
+    ):
+        async for event in events:
+            seen = audience.of(event)
+            if seen is None:
+                continue
+            gathered, _ = whole.step(gathered, seen)
+            sent, pieces = chat.step(sent, seen)
+            text += _content(pieces)
+            if isinstance(seen, SearchStart | SearchComplete):
+                steps += 1
+                await report(steps, None, _step_of(seen))
+    answer = native.answer(gathered)
+    if answer.error is not None and not text:
+        return McpAnswer(text=answer.error.message, failed=True)
+    cited = [(_link(one), one.title) for one in answer.citations if _link(one)]
+    return McpAnswer(
+        text=text,
+        structured=answer.model_dump(mode="json"),
+        links=list(dict.fromkeys(cited)),
+    )
+
+
+def _content(pieces: Sequence[fold.Piece]) -> str:
+    return "".join(
+        choice["delta"].get("content", "")
+        for piece in pieces
+        if isinstance(piece.data, dict)
+        for choice in piece.data.get("choices", ())
+    )
+
+
+def _step_of(event: SearchStart | SearchComplete) -> str:
+    if isinstance(event, SearchStart):
+        return f"searching: {event.query}"
+    return f"found {event.total}"
+
+
+def _link(cited: Cited) -> str:
+    """Return where a client reads a source: its address, or the resource of a document or
+    record."""
+    if cited.url.startswith(("http://", "https://")):
+        return cited.url
+    if cited.type == "db" and cited.model and cited.record_id is not None:
+        return f"{RESOURCES}db/{cited.model}/{quote(str(cited.record_id))}"
+    if cited.type != "kb" or not cited.collection or not cited.document_id:
+        return ""
+    return f"{RESOURCES}kb/{cited.collection}/{quote(cited.document_id)}"

@@ -1,0 +1,304 @@
+"""What an MCP client finds and reads: documents, records and pages of the web. Knows no SDK.
+
+    kb:<collection>/<document>    db:<model>/<primary key>    web:<signature>/<address>
+
+An id is resolved anew with the identity of its caller: it is not a capability. A page is read only
+by the caller to whom a search offered it, which the signature in its id proves, and through the
+guarded client: the server is not an open proxy.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import anyio
+
+from groundhook.host.app.host import Host
+from groundhook.host.core.errors import (
+    NotPermitted,
+    SourceError,
+    UnknownName,
+    UsageError,
+)
+from groundhook.host.core.exception_groups import unwrapped
+from groundhook.host.core.tool_ports import Collections
+from groundhook.host.core.types.collection_queries import CollectionMatch, CollectionQuery
+from groundhook.host.core.types.search import Item, SearchResult, SearchType
+from groundhook.host.core.unseen import clean
+from groundhook.host.dialects.places import address
+from groundhook.host.search.searcher import run_all
+from groundhook.host.server.mcp_caller import McpCaller
+from groundhook.host.server.mcp_values import (
+    LONGEST_ID,
+    MOST_RESULTS,
+    FetchedDocument,
+    Passage,
+    Result,
+)
+from groundhook.host.server.reading import read_record, reading_scope
+from groundhook.host.server.secret import Secret
+
+PAGE = 100  # resources of one listing
+_AT_ONCE = 4  # sources that are read at a time
+_PURPOSE = "mcp-web"  # of signatures
+
+
+class Unavailable(SourceError):
+    """What is there cannot be had now; the message is for readers outside."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class McpSources:
+    """The sources of one server. `public_url` is the address of the HTTP server, for links ("":
+    none)."""
+
+    host: Host
+    secret: Secret
+    public_url: str = ""
+
+    # ---- finding
+
+    async def search(self, query: str, caller: McpCaller) -> list[Result]:
+        """Search the collections, and what the assistants search before each answer: databases and
+        the web. Returns the best of all, each document once. Raises Unavailable if nothing was
+        found and a search failed, Refused above the limits of the caller."""
+        passages = await self.passages(query, caller, limit=MOST_RESULTS)
+        found: list[tuple[float, Result]] = [(one.score, _bare(one)) for one in passages]
+        if self.searches_web(caller):
+            await caller.counted()
+        results = await run_all(
+            [
+                partial(self._searched, type, query, caller, assistant)
+                for type, assistant in caller.searches(self.host)
+            ]
+        )
+        for answer in results:
+            for item in answer.items:
+                if id := self._id(item, caller):
+                    title = clean(item.title) or id
+                    url = self._linked(item)
+                    found.append((item.score, Result(id=id, title=title, url=url)))
+        failed = [answer for answer in results if answer.error is not None]
+        if failed and not found:
+            raise Unavailable(f"the search of type {failed[0].type} failed")
+        best: dict[str, Result] = {}
+        for _, result in sorted(found, key=lambda pair: -pair[0]):
+            best.setdefault(result.id, result)
+        return list(best.values())[:MOST_RESULTS]
+
+    async def passages(
+        self,
+        query: str,
+        caller: McpCaller,
+        *,
+        collections: Sequence[str] = (),
+        filter: Mapping[str, Any] | None = None,
+        limit: int,
+    ) -> list[Passage]:
+        """Search collections (none: all that are reached); return the best passage of each document
+        with its score. Raises UnknownName for a collection, UsageError for a wrong filter."""
+        known = caller.collections(self.host)
+        for name in collections:
+            if name not in known:
+                raise UnknownName("collection", name, known)
+        reached = self._reached(caller)
+
+        async def of(name: str) -> Sequence[CollectionMatch]:
+            wanted = CollectionQuery(collection=name, text=query, filter=filter, limit=limit)
+            try:
+                return (await reached.find([wanted]))[0].matches
+            except NotPermitted:
+                return ()  # others may have an answer for this caller
+
+        with unwrapped():
+            found = await run_all([partial(of, name) for name in collections or known])
+        best = sorted((match for each in found for match in each), key=lambda match: -match.score)
+        return [
+            Passage(
+                **self._result(match).model_dump(),
+                text=clean(match.passage),
+                score=match.score,
+                metadata=dict(match.fields),
+            )
+            for match in best[:limit]
+        ]
+
+    async def listed(self, caller: McpCaller, cursor: str) -> tuple[list[Result], str]:
+        """Return a page of the documents that the identity may read, by collection and id, and the
+        cursor of the next page ("": none). Raises UsageError for a wrong cursor."""
+        collection, start = _place_of(cursor)
+        collections = self._reached(caller)
+        names = [name for name in caller.collections(self.host) if name >= collection]
+        for name in names:
+            query = CollectionQuery(
+                collection=name, limit=PAGE, offset=start if name == collection else 0
+            )
+            try:
+                [answer] = await collections.find([query])
+            except NotPermitted:
+                continue
+            if answer.matches:
+                end = query.offset + len(answer.matches)
+                rest = [other for other in names if other > name]
+                following = (
+                    f"{name} {end}" if end < answer.total else f"{rest[0]} 0" if rest else ""
+                )
+                return [self._result(match) for match in answer.matches], following
+        return [], ""
+
+    def searches_web(self, caller: McpCaller) -> bool:
+        """Return whether a search may reach the web."""
+        return any(type == "web" for type, _ in caller.searches(self.host))
+
+    # ---- reading
+
+    async def fetch(self, id: str, caller: McpCaller) -> FetchedDocument:
+        """Return what an id names, whole. Raises UnknownName, in the same words for what does not
+        exist and what the identity may not see; Unavailable for a page that cannot be read, Refused
+        above the limits of the caller."""
+        kind, _, rest = id.partition(":")
+        place, _, name = rest.partition("/")
+        if kind == "kb":
+            return await self._document(id, place, name, caller)
+        if kind == "db":
+            return await self._record(id, place, name, caller)
+        if kind == "web":
+            return await self._page(id, place, name, caller)
+        raise _missing("document", id)
+
+    async def fetch_all(
+        self, ids: Sequence[str], caller: McpCaller
+    ) -> tuple[list[FetchedDocument], list[str]]:
+        """Return what ids name, in their order, and the ids of what cannot be read."""
+        found: dict[str, FetchedDocument] = {}
+        few = anyio.CapacityLimiter(_AT_ONCE)
+
+        async def read(id: str) -> None:
+            async with few:
+                try:
+                    found[id] = await self.fetch(id, caller)
+                except (UnknownName, Unavailable):
+                    return
+
+        with unwrapped():
+            async with anyio.create_task_group() as tasks:
+                for id in dict.fromkeys(ids):
+                    tasks.start_soon(read, id)
+        return [found[id] for id in ids if id in found], [id for id in ids if id not in found]
+
+    async def _document(
+        self, id: str, collection: str, document: str, caller: McpCaller
+    ) -> FetchedDocument:
+        if collection not in caller.collections(self.host) or not document:
+            raise _missing("document", id)
+        try:
+            found = (await self._reached(caller).get(collection, [document])).get(document)
+        except NotPermitted:
+            found = None
+        if found is None:
+            raise _missing("document", id)
+        item = Item(type="kb", url=found.url, collection=collection, document_id=document)
+        return FetchedDocument(
+            id=id,
+            title=clean(found.title) or document,
+            text=clean(found.text),
+            url=self._linked(item),
+            metadata=dict(found.fields),
+        )
+
+    async def _record(self, id: str, model: str, key: str, caller: McpCaller) -> FetchedDocument:
+        if model not in caller.models(self.host):
+            raise _missing("record", id)
+        try:
+            record = await read_record(self.host, model, key, caller.identity)
+        except UnknownName as exc:
+            raise _missing("record", id) from exc
+        shown = {name: value for name, value in record.items() if value not in (None, "")}
+        return FetchedDocument(
+            id=id,
+            title=f"{self.host.app.models.named(model).name or model} {key}",
+            text=clean("\n".join(f"{name}: {value}" for name, value in shown.items())),
+            url=self._linked(Item(type="db", model=model, record_id=key)),
+            metadata=record,
+        )
+
+    async def _page(
+        self, id: str, signature: str, address: str, caller: McpCaller
+    ) -> FetchedDocument:
+        reading = next((one for type, one in caller.searches(self.host) if type == "web"), None)
+        if reading is None or not self.secret.signed(_PURPOSE, _offer(address, caller), signature):
+            raise _missing("page", id)
+        await caller.counted()
+        scope = reading_scope(self.host, caller.identity, self.host.settings(reading))
+        try:
+            page = await self.host.sources.fetch_page(address, scope)
+        except (NotPermitted, SourceError) as exc:
+            raise Unavailable("the page could not be read") from exc
+        return FetchedDocument(
+            id=id,
+            title=page.title,
+            text=page.content,
+            url=address,
+            metadata={"published": page.published} if page.published else {},
+        )
+
+    async def _searched(
+        self, type: SearchType, query: str, caller: McpCaller, assistant: str
+    ) -> SearchResult:
+        request = {"type": type, "query": query, "limit": MOST_RESULTS}
+        return await self.host.search(request, identity=caller.identity, assistant=assistant)
+
+    def _reached(self, caller: McpCaller) -> Collections:
+        return self.host.collections(identity=caller.identity, assistant=caller.assistant or None)
+
+    # ---- ids and links
+
+    def _id(self, item: Item, caller: McpCaller) -> str:
+        """Return the id of a record or a page; "" for what cannot be read by one: figures."""
+        if item.type == "db" and item.model and item.record_id is not None:
+            id = f"db:{item.model}/{item.record_id}"
+        elif item.type == "web" and item.url:
+            signature = self.secret.signature(_PURPOSE, _offer(item.url, caller))
+            id = f"web:{signature}/{item.url}"
+        else:
+            return ""
+        return id if len(id) <= LONGEST_ID else ""
+
+    def _result(self, match: CollectionMatch) -> Result:
+        item = Item(type="kb", url=match.url, collection=match.collection, document_id=match.id)
+        return Result(
+            id=f"kb:{match.collection}/{match.id}",
+            title=clean(match.title) or match.id,
+            url=self._linked(item),
+        )
+
+    def _linked(self, item: Item) -> str:
+        """Return the address of a source; "" for one of the server's own without a server."""
+        found = address(item, self.public_url)
+        return found if found == item.url or self.public_url else ""
+
+
+def _bare(passage: Passage) -> Result:
+    return Result(id=passage.id, title=passage.title, url=passage.url)
+
+
+def _offer(address: str, caller: McpCaller) -> str:
+    """Return what a signature is made of: an address, and who was offered it."""
+    who = caller.identity
+    return json.dumps([who.tenant_id, who.team_id, who.user_id, address])
+
+
+def _missing(noun: str, id: str) -> UnknownName:
+    return UnknownName(noun, id, [], hint="use an id that search returned")
+
+
+def _place_of(cursor: str) -> tuple[str, int]:
+    """Return the collection and the number of its first document."""
+    collection, _, start = cursor.rpartition(" ")
+    if cursor and not (start.isascii() and start.isdigit() and len(start) < 5):
+        raise UsageError(f"wrong cursor {cursor!r}", hint="use the one of the last page")
+    return collection, int(start or 0)

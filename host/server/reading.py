@@ -1,0 +1,51 @@
+"""Reads sources outside of turns, with the identity of who reads."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from groundhook.host.app.host import Host
+from groundhook.host.core.errors import NotPermitted, SourceNotConfigured, UnknownName
+from groundhook.host.core.ports import Scope
+from groundhook.host.core.settings import Settings
+from groundhook.host.core.types.model_spec import ModelSpec
+from groundhook.host.core.types.search import RecordQuery
+from groundhook.host.core.types.turn import Identity
+from groundhook.host.turn.context import Request, RunContext, search_scope
+from groundhook.host.turn.stream import call_assistant
+
+
+def reading_scope(host: Host, identity: Identity, settings: Settings | None = None) -> Scope:
+    """Return what a reading under an identity may depend on. `settings` are those of an assistant
+    (None: the app's)."""
+
+    async def warn(code: str, message: str) -> None: ...
+
+    owner = Request(assistant_id="", messages=(), identity=identity)
+    context = RunContext(runtime=host.runtime, turn_id="")
+    return search_scope(context, owner, settings or host.settings(), call_assistant, warn)
+
+
+async def read_record(host: Host, model: str, id: str, identity: Identity) -> dict[str, Any]:
+    """Return the record of a model with this primary key. Raises UnknownName, in the same words
+    for one that does not exist and one that the identity may not see."""
+    try:
+        spec = host.app.models.named(model)
+        query = RecordQuery(model=model, record_id=_key(spec, id), limit=1)
+        records = await host.runtime.records.records(query, reading_scope(host, identity))
+    except (NotPermitted, SourceNotConfigured, UnknownName):
+        records = []
+    if not records:
+        raise UnknownName("record", id[:200], ())
+    return records[0]
+
+
+def _key(spec: ModelSpec, text: str) -> Any:
+    """Return a primary key as its column has it. Raises UnknownName for one that it cannot
+    have."""
+    key = next(each for each in spec.columns if each.primary or each.type == "ID")
+    if key.type not in ("ID", "integer", "bigInteger"):
+        return text
+    if not (text.isascii() and text.lstrip("-").isdecimal() and len(text) < 19):
+        raise UnknownName("record", text[:200], ())
+    return int(text)

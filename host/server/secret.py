@@ -1,0 +1,55 @@
+"""The secret of an app, which signs what the server hands out and later takes back: sessions, and
+addresses of pages that a search found. Nothing is kept for them, so any process accepts them."""
+
+from __future__ import annotations
+
+import base64
+import hmac
+import os
+import secrets
+from pathlib import Path
+
+from groundhook.host.core.errors import StorageError
+
+FILE = "server-secret"
+SECRET_BYTES = 32
+
+
+class Secret:
+    """The secret in a state folder, made when it is first needed."""
+
+    def __init__(self, state: Path) -> None:
+        self._path = state / FILE
+        self._secret = b""
+
+    def signature(self, purpose: str, text: str) -> str:
+        """Return the signature of a text, which counts for one purpose only. Raises
+        StorageError."""
+        digest = hmac.digest(self._read(), f"{purpose}:{text}".encode(), "sha256")
+        return base64.urlsafe_b64encode(digest).decode().rstrip("=")
+
+    def signed(self, purpose: str, text: str, signature: str) -> bool:
+        """Return whether the signature is that of the text. Raises StorageError."""
+        return hmac.compare_digest(self.signature(purpose, text).encode(), signature.encode())
+
+    def _read(self) -> bytes:
+        if not self._secret:
+            try:
+                self._secret = self._make()
+            except OSError as exc:
+                raise StorageError(f"{str(self._path)!r} cannot be used: {exc.strerror}") from exc
+        return self._secret
+
+    def _make(self) -> bytes:
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        new = self._path.with_suffix(f".{secrets.token_hex(4)}")
+        descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(secrets.token_bytes(SECRET_BYTES))
+        try:
+            os.link(new, self._path)  # the first process wins
+        except FileExistsError:
+            pass
+        finally:
+            new.unlink()
+        return self._path.read_bytes()

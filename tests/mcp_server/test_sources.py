@@ -1,0 +1,270 @@
+"""Documents, records and pages of the web over MCP: found by `search`, read by `fetch`, and never by
+somebody to whom no search offered them."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any, Literal
+
+import anyio
+import httpx2
+import pytest
+from mcp import Client, MCPError, StdioServerParameters
+from mcp.client.streamable_http import streamable_http_client
+from mcp.types import TextResourceContents
+
+from groundhook import Host, open_host
+from groundhook.host.core.types.turn import Identity
+from groundhook.host.server.keys import make_key
+from groundhook.host.server.mcp_caller import McpCaller
+from groundhook.host.server.mcp_server import mcp_server
+from groundhook.host.server.mcp_sources import McpSources
+from groundhook.host.server.mcp_tools import McpTools
+from groundhook.host.server.secret import Secret
+from tests.cli.conftest import COMMAND
+from tests.loopback.server import Html, Json, Loopback
+from tests.loopback.server import serving as loopback
+from tests.mcp_server.test_mcp_server import BLUE, RED, structured, text_of
+from tests.server.conftest import serving, settings
+
+Mode = Literal["auto", "legacy"]
+KEYS = {RED.tenant_id: make_key(), BLUE.tenant_id: make_key()}
+PAGE = "<html><head><title>Tea</title></head><body><article><p>Oolong is half oxidised, and is steeped at ninety degrees.</p></article></body></html>"
+
+
+@pytest.fixture(scope="module")
+def web() -> Iterator[Loopback]:
+    with loopback() as server:
+        pages = [
+            {"url": f"{server.url}/oolong", "title": "Ool\u202eong", "content": "About oolong tea."}
+        ]
+        server.on("/search", Json({"query": "x", "results": pages}))
+        server.on("/oolong", Html(PAGE))
+        yield server
+
+
+@pytest.fixture(scope="module")
+def app(tmp_path_factory: pytest.TempPathFactory, web: Loopback) -> Path:
+    """The assistant `shop` searches its records and the web, `tea` its notes alone."""
+    pages = {"hosts": [f"127.0.0.1:{web.port}"], "timeout_ms": 20_000}
+    keys = [
+        {"name": tenant, "key": key, "user": "u", "tenant": tenant} for tenant, key in KEYS.items()
+    ]
+    columns = [{"name": "id", "type": "ID"}, {"name": "name", "type": "string"}]
+    rows = [
+        {"id": 1, "name": "oolong", "__yao_tenant_id": "red", "__yao_share": "tenant"},
+        {"id": 2, "name": "oolong", "__yao_tenant_id": "blue", "__yao_share": "tenant"},
+    ]
+    files: dict[str, Any] = {
+        "agent/agent.yml": settings(auth={"keys": keys}),
+        "models/order.mod.yao": {
+            "name": "Order",
+            "table": {"name": "orders"},
+            "columns": columns,
+            "option": {"permission": True},
+            "values": rows,
+        },
+        "assistants/shop/package.yao": {
+            "db": {"models": ["order"]},
+            "search": {"db": True, "web": {"pages": pages, "timeout_ms": 25_000}},
+        },
+        "assistants/tea/package.yao": {"kb": {"collections": ["notes"]}, "search": {"kb": True}},
+        "kb/notes.kb.yao": {
+            "name": "Notes",
+            "tenant_field": "who",
+            "fields": {"year": "integer"},
+            "embedding": {"provider": "hash"},
+        },
+        "red.jsonl": {
+            "id": "r",
+            "who": "red",
+            "title": "Red oolong",
+            "content": "Oolong, briefly.",
+        },
+        "blue.jsonl": {"id": "b", "who": "blue", "title": "Blue oolong", "content": "Oolong."},
+    }
+    folder = tmp_path_factory.mktemp("sources") / "app"
+    for name, content in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        text = content if isinstance(content, str) else json.dumps(content)
+        (folder / name).write_text(text, encoding="utf-8")
+    return folder
+
+
+@pytest.fixture(scope="module")
+async def host(app: Path, web: Loopback) -> AsyncIterator[Host]:
+    async with open_host(app, environment={"SEARXNG_URL": web.url}) as opened:
+        await opened.database.load(now=opened.runtime.now)
+        for name in ("red", "blue"):
+            await opened.add_documents("notes", app / f"{name}.jsonl")
+        yield opened
+
+
+@asynccontextmanager
+async def client(
+    host: Host, identity: Identity = RED, *, mode: Mode = "auto", assistant: str = ""
+) -> AsyncIterator[Client]:
+    sources = McpSources(host=host, secret=Secret(host.app.state))
+    tools = McpTools(host=host, sources=sources, connector=True)
+    caller = McpCaller(identity=identity, assistant=assistant)
+    async with Client(mcp_server(tools, lambda _: caller), mode=mode) as connected:
+        yield connected
+
+
+async def found(connected: Client, query: str = "oolong") -> dict[str, dict[str, str]]:
+    """The results of a search, by the kind of their ids."""
+    answer = await structured(connected, "search", {"query": query})
+    return {one["id"].partition(":")[0]: one for one in answer["results"]}
+
+
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+async def test_what_assistants_search_is_found_and_read_by_its_id(
+    host: Host, mode: Mode, web: Loopback
+) -> None:
+    async with client(host, mode=mode) as connected:
+        results = await found(connected)
+        assert set(results) == {"kb", "db", "web"}
+        assert results["db"]["id"] == "db:order/1"
+        assert (results["web"]["title"], results["web"]["url"]) == ("Oolong", f"{web.url}/oolong")
+        read = {
+            kind: await structured(connected, "fetch", {"id": one["id"]})
+            for kind, one in results.items()
+        }
+        assert all(set(one) == {"id", "title", "text", "url", "metadata"} for one in read.values())
+        assert read["kb"]["text"] == "Oolong, briefly."
+        assert "name: oolong" in read["db"]["text"]
+        assert read["db"]["metadata"] == {"id": 1, "name": "oolong"}
+        assert "steeped at ninety degrees" in read["web"]["text"]
+        for kind, one in results.items():
+            uri = f"groundhook://{one['id'].replace(':', '/', 1)}"
+            [content] = (await connected.read_resource(uri)).contents
+            assert isinstance(content, TextResourceContents)
+            assert content.text == read[kind]["text"]
+
+
+async def test_an_id_of_another_tenant_reads_nothing(host: Host, web: Loopback) -> None:
+    async with client(host) as connected:
+        ids = [one["id"] for one in (await found(connected)).values()]
+        everything = await structured(connected, "batch_fetch", {"ids": [*ids, "db:order/77"]})
+        assert [one["id"] for one in everything["results"]] == ids
+        assert everything["missing"] == ["db:order/77"]
+    async with client(host, BLUE) as connected:
+        web.requests.clear()
+        nothing = await structured(connected, "batch_fetch", {"ids": ids})
+        assert nothing == {"results": [], "missing": ids}
+        for id in ids:
+            refused = await connected.call_tool("fetch", {"id": id})
+            never = await connected.call_tool("fetch", {"id": f"{id}0"})
+            assert refused.is_error
+            assert text_of(refused).replace(id, f"{id}0") == text_of(never)
+        with pytest.raises(MCPError):
+            await connected.read_resource("groundhook://db/order/1")
+        assert web.requests == []
+
+
+@pytest.mark.parametrize("of", ["another address", "no signature", "the signature of nobody"])
+async def test_an_address_that_no_search_offered_is_not_requested(
+    host: Host, web: Loopback, of: str
+) -> None:
+    async with client(host) as connected:
+        offered = (await found(connected))["web"]["id"]
+        signature, _, _ = offered.removeprefix("web:").partition("/")
+        ids = {
+            "another address": f"web:{signature}/{web.url}/secret",
+            "no signature": f"web:/{web.url}/oolong",
+            "the signature of nobody": f"web:{'A' * len(signature)}/{web.url}/oolong",
+        }
+        web.requests.clear()
+        assert (await connected.call_tool("fetch", {"id": ids[of]})).is_error
+        assert web.requests == []
+
+
+async def test_an_assistant_without_the_web_reads_no_page(host: Host, web: Loopback) -> None:
+    async with client(host, assistant="shop") as connected:
+        offered = (await found(connected))["web"]["id"]
+        hints = {tool.name: tool.annotations for tool in (await connected.list_tools()).tools}
+        assert hints["fetch"] is not None
+        assert hints["fetch"].open_world_hint
+    async with client(host, assistant="tea") as connected:
+        assert set(await found(connected)) == {"kb"}
+        hints = {tool.name: tool.annotations for tool in (await connected.list_tools()).tools}
+        assert hints["fetch"] is not None
+        assert not hints["fetch"].open_world_hint
+        web.requests.clear()
+        for id in (offered, "db:order/1"):
+            assert (await connected.call_tool("fetch", {"id": id})).is_error
+        assert web.requests == []
+
+
+async def test_a_page_that_cannot_be_read_is_an_error_in_words(host: Host, web: Loopback) -> None:
+    lost = [{"url": f"{web.url}/lost", "title": "Lost", "content": "A lost page about pu-erh."}]
+    web.on("/search", Json({"query": "x", "results": lost}))
+    try:
+        async with client(host, assistant="shop") as connected:
+            offered = (await found(connected, "pu-erh"))["web"]["id"]
+            answer = await connected.call_tool("fetch", {"id": offered})
+            assert answer.is_error
+            assert text_of(answer) == "the page could not be read"
+            web.on("/search", Json({}, status=500))
+            failed = await connected.call_tool("search", {"query": "matcha in the web alone"})
+            assert text_of(failed) == "the search of type web failed"
+    finally:
+        pages = [{"url": f"{web.url}/oolong", "title": "Oolong", "content": "About oolong tea."}]
+        web.on("/search", Json({"query": "x", "results": pages}))
+
+
+async def test_documents_are_searched_with_scores_and_filters(host: Host) -> None:
+    async with client(host) as connected:
+        wanted = {"query": "oolong", "collections": ["notes"], "limit": 1}
+        [item] = (await structured(connected, "search_documents", wanted))["items"]
+        assert (item["id"], item["text"]) == ("kb:notes/red.jsonl#r", "Oolong, briefly.")
+        assert 0 < item["score"] <= 1
+        none = {**wanted, "filter": {"year": {"gte": 2020}}}
+        assert await structured(connected, "search_documents", none) == {"items": []}
+        for wrong in ({"collections": ["nots"]}, {"filter": {"year": {"above": 1}}}, {"limit": 0}):
+            answer = await connected.call_tool("search_documents", {**wanted, **wrong})
+            assert answer.is_error
+            assert text_of(answer) != "the tool failed"
+
+
+async def test_over_http_each_tenant_reads_what_its_own_search_offered(
+    app: Path, host: Host, web: Loopback, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shutil.copytree(app, tmp_path / "app", ignore=shutil.ignore_patterns("*.sock"))
+    monkeypatch.setenv("SEARXNG_URL", web.url)
+    with serving(tmp_path / "app") as served:
+
+        @asynccontextmanager
+        async def connected(tenant: str) -> AsyncIterator[Client]:
+            headers = {"authorization": f"Bearer {KEYS[tenant]}"}
+            async with (
+                httpx2.AsyncClient(headers=headers, timeout=20) as http,
+                Client(streamable_http_client(f"{served.url}/mcp", http_client=http)) as one,
+            ):
+                yield one
+
+        async with connected("red") as one:
+            ids = {kind: each["id"] for kind, each in (await found(one)).items()}
+            assert set(ids) >= {"db", "web"}
+            for id in ids.values():
+                assert not (await one.call_tool("fetch", {"id": id})).is_error
+        async with connected("blue") as one:
+            assert (await found(one))["db"]["id"] == "db:order/2"
+            for id in ids.values():
+                assert (await one.call_tool("fetch", {"id": id})).is_error
+
+
+async def test_over_standard_input_an_id_outlives_the_process(app: Path, host: Host) -> None:
+    arguments = ["mcp", "serve", "--app", str(app), "--connector", "--tenant", "blue"]
+    server = StdioServerParameters(command=str(COMMAND), args=arguments)
+    with anyio.fail_after(60):
+        async with Client(server) as one:
+            ids = [each["id"] for each in (await found(one)).values()]
+            assert "db:order/2" in ids
+        async with Client(server) as one:
+            for id in ids:
+                assert not (await one.call_tool("fetch", {"id": id})).is_error
