@@ -12,20 +12,22 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-VERSION = "12/typescript-5.7.3"  # of the entries; change it with the compiler or transpile.js
+VERSION = "13/typescript-5.7.3"  # of the entries; change it with the compiler or transpile.js
 LARGEST_ENTRY = 32 * 1024 * 1024  # bytes
 
 
 @dataclass
 class CompiledFile:
     """A file as the compiler left it: `requires` are (name, emitted line, emitted column),
-    `functions` and `reexports` those of signatures.js."""
+    the other lists those of transpile.js."""
 
     code: str
     mappings: str = ""
     requires: list[tuple[str, int, int]] = field(default_factory=list)
     functions: list[dict[str, Any]] = field(default_factory=list)
     reexports: list[dict[str, Any]] = field(default_factory=list)
+    imports: list[str] = field(default_factory=list)
+    names: list[dict[str, Any]] = field(default_factory=list)
 
 
 def cache_key(suffix: str, source: str) -> str:
@@ -47,6 +49,8 @@ def load(folder: Path, key: str) -> CompiledFile | None:
             requires,
             list(raw["functions"]),
             list(raw["reexports"]),
+            list(raw["imports"]),
+            list(raw["names"]),
         )
         return found if raw["digest"] == _digest(key, found) else None
     except (OSError, ValueError, KeyError, TypeError, RecursionError):

@@ -8,10 +8,11 @@ from __future__ import annotations
 import json
 import threading
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from importlib.resources import files
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 from groundhook.hooks.engine import Isolate, Outcome
 from groundhook.host.core.errors import HookCrashed
@@ -26,17 +27,17 @@ class Compiler:
     def __init__(self) -> None:
         """Load the compiler. Raises HookCrashed if it cannot be found or loaded."""
         package = files("groundhook.hooks")
-        scripts = ("signatures.js", "transpile.js")
+        scripts = ("declared.js", "signatures.js", "named.js", "transpile.js")
         wrapper = "\n".join((package / name).read_text(encoding="utf-8") for name in scripts)
         source = _compiler_source().read_text(encoding="utf-8")
         self._lock = threading.Lock()
         self._queue: deque[tuple[str, Done]] = deque()  # the first one is being compiled
         self._isolate = Isolate(f"{source}\n{wrapper}", lambda _: None, heap_bytes=HEAP_BYTES)
 
-    def transpile(self, file: str, source: str, done: Done) -> None:
+    def transpile(self, file: str, source: str, others: Mapping[str, Any], done: Done) -> None:
         """Compile a file; `done` is called on V8's thread with the JSON that transpile.js
         describes. Files are compiled one after another."""
-        code = f"__transpile({json.dumps(file)},{json.dumps(source)})"
+        code = f"__transpile({','.join(json.dumps(each) for each in (file, source, others))})"
         with self._lock:
             self._queue.append((code, done))
             idle = len(self._queue) == 1

@@ -22,6 +22,7 @@ from groundhook.host.core.hook_engine import (
     HookSession,
     HookTurn,
     ScriptFunction,
+    WrittenName,
 )
 
 if TYPE_CHECKING:
@@ -55,6 +56,9 @@ class _OnFirstUse:
 
     async def functions(self, script: HookScript, /) -> Sequence[ScriptFunction]:
         return await (await self._engine()).functions(script)
+
+    async def names(self, script: HookScript, /) -> Sequence[WrittenName]:
+        return await (await self._engine()).names(script)
 
     @asynccontextmanager
     async def keep_compiler(self) -> AsyncIterator[None]:

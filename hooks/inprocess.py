@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
+from typing import Any
 
 import anyio.to_thread
 
@@ -89,13 +90,13 @@ class InProcessIsolates:
         compiler = await anyio.to_thread.run_sync(Compiler)
         loop = asyncio.get_running_loop()
 
-        async def transpile(file: str, source: str) -> str:
+        async def transpile(file: str, source: str, others: Mapping[str, Any]) -> str:
             answer: asyncio.Future[Outcome] = loop.create_future()
 
             def done(outcome: Outcome) -> None:
                 loop.call_soon_threadsafe(_settle, answer, outcome)
 
-            compiler.transpile(file, source, done)
+            compiler.transpile(file, source, others, done)
             outcome = await answer
             if outcome.kind != "value":
                 raise HookCrashed(f"the TypeScript compiler failed on {file!r}: {outcome.text}")

@@ -7,6 +7,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager, suppress
+from typing import Any
 
 import anyio
 from anyio.abc import TaskGroup
@@ -64,7 +65,7 @@ class Pool:
             self._compiling -= 1
             self._tasks.start_soon(self._end_compiler, self._compiled)
 
-    async def _transpile(self, file: str, source: str) -> str:
+    async def _transpile(self, file: str, source: str, others: Mapping[str, Any]) -> str:
         """Compile a file, with a second compiler if the first is gone: it may have been killed from
         outside."""
         for last in (False, True):
@@ -74,7 +75,7 @@ class Pool:
                     worker = self._compiler = await self._start(alone=True)
             try:
                 with anyio.fail_after(COMPILING_SECONDS):
-                    answer: str = await worker.child.link.call("compile", [file, source])
+                    answer: str = await worker.child.link.call("compile", [file, source, others])
             except TimeoutError as exc:
                 worker.child.kill()
                 raise HookCrashed(

@@ -12,7 +12,7 @@ from typing import Any
 
 from groundhook.hooks.sourcemap import original
 from groundhook.host.core.errors import HookSyntaxError, Place
-from groundhook.host.core.hook_engine import ScriptFunction
+from groundhook.host.core.hook_engine import ScriptFunction, WrittenName
 
 # The runtime's own module (`@yao/runtime`) has the globals under their names.
 RUNTIME_MODULE = """module.exports = new Proxy({}, {
@@ -54,6 +54,7 @@ class Program:
     text: str
     literal: str
     functions: tuple[ScriptFunction, ...] = ()  # of the entries
+    names: tuple[WrittenName, ...] = ()  # of all modules
 
     def place(self, index: int, line: int, column: int) -> Place:
         """Return the source of a place in the script `hook:<index>`; lines and columns from 1."""
@@ -110,11 +111,18 @@ def function_of(read: Mapping[str, Any], file: str) -> ScriptFunction:
         description=read["description"],
         parameters=read["parameters"],
         order=None if order is None else tuple(order),
+        rest=read["rest"],
         takes=read["takes"],
         context=read["context"],
         place=Place(file, read["line"] + 1, read["column"] + 1),
         unread=tuple(
-            (each["type"], Place(file, each["line"] + 1, each["column"] + 1))
+            (each["type"], Place(each.get("file", file), each["line"] + 1, each["column"] + 1))
             for each in read["unread"]
         ),
     )
+
+
+def name_of(read: Mapping[str, Any], file: str) -> WrittenName:
+    """Return a name as named.js describes it."""
+    place = Place(file, read["line"] + 1, read["column"] + 1)
+    return WrittenName(noun=read["noun"], name=read["name"], place=place)

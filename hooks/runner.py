@@ -31,6 +31,7 @@ from groundhook.host.core.hook_engine import (
     HookSession,
     HookTurn,
     ScriptFunction,
+    WrittenName,
 )
 from groundhook.host.core.types.search import SearchRequest, SearchResult
 
@@ -62,6 +63,10 @@ class _Engine:
     async def functions(self, script: HookScript, /) -> Sequence[ScriptFunction]:
         """Return the functions of the entry file. Raises HookSyntaxError."""
         return (await self._linker.link(script)).functions
+
+    async def names(self, script: HookScript, /) -> Sequence[WrittenName]:
+        """Return the names in the script's files. Raises HookSyntaxError."""
+        return (await self._linker.link(script)).names
 
     @asynccontextmanager
     async def session(self, turn: HookTurn) -> AsyncIterator[Session]:

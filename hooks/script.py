@@ -1,40 +1,39 @@
 """The linker: makes one program for an isolate of a package's TypeScript files. Reads the files and
-resolves their imports: relative paths, and names that the package maps to paths. After following
-symbolic links, an import must be inside the package. `transpiling` is the compiler; with a warm
-cache (`hooks/compiled_cache.py`) none is needed.
+follows their imports (`hooks/imports.py`). `transpiling` is the compiler; with a warm cache
+(`hooks/compiled_cache.py`) none is needed.
 """
 
 from __future__ import annotations
 
 import json
-import os
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import anyio
 import anyio.to_thread
 
 from groundhook.hooks.compiled_cache import CompiledFile, cache_key, load, save
 from groundhook.hooks.exported import Linked, exported_functions, require_schemas
+from groundhook.hooks.imports import RUNTIME, Imports
 from groundhook.hooks.program import (
     RUNTIME_MODULE,
     Module,
     Program,
     link_text,
+    name_of,
     not_a_function,
 )
 from groundhook.hooks.sourcemap import original
 from groundhook.host.core.errors import HookSyntaxError, Place
 from groundhook.host.core.hook_engine import HookScript
 
-# file name, source → the JSON that transpile.js describes
-Transpile = Callable[[str, str], Awaitable[str]]
+# file name, source, other files with types → the JSON that transpile.js describes
+Transpile = Callable[[str, str, Mapping[str, Any]], Awaitable[str]]
 Transpiling = Callable[[], AbstractAsyncContextManager[Transpile]]
 
-SUFFIXES = (".ts", ".js", ".json")
 MOST_FILES = 256
-RUNTIME = Path("@yao/runtime")  # modules of the runtime itself (`@yao/…`)
 LARGEST_FILE = 8 * 1024 * 1024  # bytes of one file
 
 
@@ -75,7 +74,7 @@ class Linker:
     async def keep_compiler(self) -> AsyncIterator[None]:
         """Keep a compiler ready until the block is left."""
         async with self._transpiling() as transpile:
-            await transpile("ready.ts", "")
+            await transpile("ready.ts", "", {})
             yield
 
 
@@ -88,6 +87,7 @@ class _Linking:
         # files that were read, and absent ones that an import would have found first
         self.seen: list[Path] = []
         self._script = script
+        self._imports = Imports(script, self.seen)
         self._root = script.root.resolve()
         self._entries = [entry.resolve() for entry in script.entries]
         self._cache = cache
@@ -108,9 +108,11 @@ class _Linking:
         while len(modules) < len(paths):
             path = paths[len(modules)]
             compiled = await self._load(path)
+            if self._script.by_name:
+                compiled = await self._with_imported_types(path, compiled)
             requires = {}
             for name, line, column in compiled.requires:
-                target = self._resolve(path, name, self._place(path, compiled, line, column))
+                target = self._imports.find(path, name, self._place(path, compiled, line, column))
                 if target not in paths:
                     paths.append(target)
                 requires[name] = paths.index(target)
@@ -128,27 +130,72 @@ class _Linking:
             require_schemas(functions)
         called = [each.name for each in functions] if self._script.by_name else ()
         text = link_text(modules, len(self._entries), called)
-        return Program(tuple(modules), text, json.dumps(text), tuple(functions))
+        names = [
+            name_of(each, self._shown(path))
+            for path, (compiled, _) in files.items()
+            for each in compiled.names
+        ]
+        return Program(tuple(modules), text, json.dumps(text), tuple(functions), tuple(names))
 
     async def _load(self, path: Path) -> CompiledFile:
         """Return a compiled file, from the cache if it is there."""
         if path == RUNTIME:
             return CompiledFile(RUNTIME_MODULE)
-        self.seen.append(path)
-        source = await anyio.to_thread.run_sync(self._read, path)
+        source = await self._source(path)
         if path.suffix == ".json":
             return CompiledFile(_json_module(source, self._shown(path)))
-        key = cache_key(path.suffix, source)
+        return await self._compiled(path, source)
+
+    async def _with_imported_types(self, path: Path, compiled: CompiledFile) -> CompiledFile:
+        """Return a file with the schemas of those of its functions that name types of other
+        files."""
+        unread = [each for function in compiled.functions for each in function["unread"]]
+        if not any(each["imported"] for each in unread):
+            return compiled
+        return await self._compiled(path, await self._source(path), await self._types(path))
+
+    async def _types(self, path: Path) -> dict[str, Any]:
+        """Return the files of the package that a file imports, and those that they import, for
+        their types: {name: {source, targets}}, as transpile.js takes them. What is above the limits
+        is left out."""
+        found: dict[str, Any] = {}
+        waiting, size = [path], 0
+        while waiting and len(found) < MOST_FILES and size <= LARGEST_FILE:
+            path = waiting.pop(0)
+            if self._shown(path) in found:
+                continue
+            source = await self._source(path)
+            imports = (await self._compiled(path, source)).imports
+            targets = {name: self._imports.find_types(path, name) for name in imports}
+            size += len(source)
+            found[self._shown(path)] = {
+                "source": source,
+                "targets": {name: self._shown(each) for name, each in targets.items() if each},
+            }
+            waiting += [each for each in targets.values() if each]
+        return found
+
+    async def _source(self, path: Path) -> str:
+        self.seen.append(path)
+        return await anyio.to_thread.run_sync(self._read, path)
+
+    async def _compiled(
+        self, path: Path, source: str, others: Mapping[str, Any] | None = None
+    ) -> CompiledFile:
+        """Return a compiled file, from the cache if it is there."""
+        key = cache_key(path.suffix, json.dumps([source, others]) if others else source)
         found = await anyio.to_thread.run_sync(load, self._cache, key)
         if found is None:
-            found = await self._compile(path, source)
+            found = await self._compile(path, source, others or {})
             await anyio.to_thread.run_sync(save, self._cache, key, found)
         return found
 
-    async def _compile(self, path: Path, source: str) -> CompiledFile:
+    async def _compile(self, path: Path, source: str, others: Mapping[str, Any]) -> CompiledFile:
         if self._transpile is None:
             self._transpile = await self._stack.enter_async_context(self._transpiling())
-        answer = json.loads(await self._transpile(path.name, source))
+        # The compiler emits nothing for a file of declarations, and fails.
+        name = self._shown(path) if others else path.name.replace(".d.ts", ".ts")
+        answer = json.loads(await self._transpile(name, source, others))
         for error in answer["errors"]:
             raise HookSyntaxError(
                 error["message"],
@@ -163,7 +210,13 @@ class _Linking:
             )
         requires = [(entry["name"], entry["line"], entry["column"]) for entry in answer["requires"]]
         return CompiledFile(
-            answer["code"], answer["mappings"], requires, answer["functions"], answer["reexports"]
+            answer["code"],
+            answer["mappings"],
+            requires,
+            answer["functions"],
+            answer["reexports"],
+            answer["imports"],
+            answer["names"],
         )
 
     def _read(self, path: Path) -> str:
@@ -182,57 +235,6 @@ class _Linking:
         except UnicodeDecodeError as exc:
             raise HookSyntaxError("is not UTF-8 text", place=Place(self._shown(path))) from exc
 
-    def _resolve(self, importer: Path, name: str, place: Place) -> Path:
-        if name.startswith("@yao/"):
-            return RUNTIME
-        bases = list(self._bases(importer, name))
-        if not bases:
-            raise HookSyntaxError(f"cannot import {name!r}", place=place, hint=_import_hint(name))
-        for candidate in (candidate for base in bases for candidate in _candidates(base)):
-            self.seen.append(candidate)
-            if not _is_file(candidate):
-                continue
-            found = candidate.resolve()
-            if not found.is_relative_to(self._root):
-                hint = "imports must stay inside the package; copy the file into it"
-                raise HookSyntaxError(
-                    f"the import {name!r} leads outside {self._script.shown}",
-                    place=place,
-                    hint=hint,
-                )
-            if found.suffix not in SUFFIXES:
-                raise HookSyntaxError(
-                    f"the import {name!r} is not a script",
-                    place=place,
-                    hint="only .ts, .js and .json can be imported",
-                )
-            return found
-        if not any(Path(os.path.normpath(base)).is_relative_to(self._root) for base in bases):
-            hint = "imports must stay inside the package"
-            raise HookSyntaxError(
-                f"the import {name!r} leads outside {self._script.shown}", place=place, hint=hint
-            )
-        raise HookSyntaxError(
-            f"the import {name!r} finds no file",
-            place=place,
-            hint="tried .ts, .js, .json, /index.ts and /index.js",
-        )
-
-    def _bases(self, importer: Path, name: str) -> Iterator[Path]:
-        """Yield the paths that an import may mean, by the package's pattern that matches best."""
-        if name.startswith(("./", "../")) or name in (".", ".."):
-            yield importer.parent / name
-            return
-        fitting = [
-            (fit, targets)
-            for pattern, targets in self._script.paths
-            if (fit := _match(pattern, name)) is not None
-        ]
-        best = max((fit for fit, _ in fitting), default=None)
-        for fit, targets in fitting:
-            if fit == best:
-                yield from (self._root / target.replace("*", fit[1]) for target in targets)
-
     def _place(self, path: Path, compiled: CompiledFile, line: int, column: int) -> Place:
         found = original(compiled.mappings, line, column) or (0, 0)
         return Place(self._shown(path), found[0] + 1, found[1] + 1)
@@ -243,43 +245,6 @@ class _Linking:
             if path == RUNTIME
             else f"{self._script.shown}/{path.relative_to(self._root).as_posix()}"
         )
-
-
-def _candidates(base: Path) -> Iterator[Path]:
-    """Yield the files that an import may mean, best first; `./lib.js` may mean `lib.ts`, as in
-    TypeScript."""
-    yield base
-    if base.suffix == ".js":
-        yield base.with_suffix(".ts")
-    for suffix in SUFFIXES:
-        yield (
-            base.with_name(base.name + suffix)
-            if base.name not in ("", "..")
-            else base / f"index{suffix}"
-        )
-    yield base / "index.ts"
-    yield base / "index.js"
-
-
-def _import_hint(name: str) -> str:
-    if name == "groundhook":
-        return "it has types only: import nothing from it that is used as a value"
-    return (
-        "only files of the package can be imported, by a path that begins with ./ or ../ or a name"
-        " in its tsconfig.json"
-    )
-
-
-def _match(pattern: str, name: str) -> tuple[int, str] | None:
-    """Match a name against a pattern: the length before the star, and the text in the star's place;
-    None when it does not match."""
-    before, star, after = pattern.partition("*")
-    if not star:
-        return (len(name) + 1, "") if name == pattern else None
-    fits = (
-        len(name) >= len(before) + len(after) and name.startswith(before) and name.endswith(after)
-    )
-    return (len(before), name[len(before) : len(name) - len(after)]) if fits else None
 
 
 def _json_module(source: str, shown: str) -> str:
@@ -294,13 +259,6 @@ def _json_module(source: str, shown: str) -> str:
             "is JSON with a number too long or nested too deeply", place=Place(shown)
         ) from exc
     return f"module.exports = JSON.parse({json.dumps(json.dumps(value))});"
-
-
-def _is_file(path: Path) -> bool:
-    try:
-        return path.is_file()
-    except OSError:  # for example a name that is too long
-        return False
 
 
 def _stamp(path: Path) -> object:

@@ -97,17 +97,12 @@ class Session:
     async def call(
         self, function: ScriptFunction, arguments: Mapping[str, Any] | Sequence[Any], /
     ) -> Any:
-        if not isinstance(arguments, Mapping):
-            given = list(arguments)
-        elif function.order is None:
-            given = [dict(arguments)]
-        else:
-            given = [arguments.get(name, _ABSENT) for name in function.order]
+        given = _in_order(function, arguments)
         at = function.context
         if at >= 0:
             given += [_ABSENT] * (at - len(given))
-            # A caller that passes all parameters includes a copy of its own ctx.
-            given[at : at + (len(given) == function.takes)] = [None]
+            copied = not isinstance(arguments, Mapping) and _has_context(function, given)
+            given[at : at + copied] = [None]
         absent = [index for index, value in enumerate(given) if value is _ABSENT]
         sent = [None if value is _ABSENT else value for value in given]
         return await self.invoke(function.name, [None, {}, {}, sent, at, absent])
@@ -320,3 +315,25 @@ class Session:
 def _milliseconds(moment: datetime | None) -> int | None:
     """Return a moment in JavaScript's milliseconds."""
     return None if moment is None else round(moment.timestamp() * 1000)
+
+
+def _in_order(function: ScriptFunction, arguments: Mapping[str, Any] | Sequence[Any]) -> list[Any]:
+    """Return the arguments in the order in which a function takes them, without ctx."""
+    if not isinstance(arguments, Mapping):
+        return list(arguments)
+    if function.order is None:
+        return [dict(arguments)]
+    given = [arguments.get(name, _ABSENT) for name in function.order]
+    if function.rest:
+        following = given.pop()
+        given += following if isinstance(following, list) else []
+    return given
+
+
+def _has_context(function: ScriptFunction, given: Sequence[Any]) -> bool:
+    """Return whether a caller includes a copy of its own ctx: it passes all parameters. A rest
+    parameter takes any number of them, and there an object counts as ctx."""
+    at = function.context
+    if function.rest:
+        return len(given) > at and isinstance(given[at], Mapping)
+    return len(given) == function.takes

@@ -1,30 +1,11 @@
-// Evaluated between the TypeScript compiler and transpile.js. Makes `reexportsIn(parsed)`, what a source file exports of other
-// files: [{from, names}], where `names` maps exported names to those in the other file (null: all of them), last; and
-// `functionsIn(parsed)`: the functions at the top level of a source file, [{name, exported, description, parameters, order, takes, context, line, column, unread}]. `parameters` is the
-// JSON Schema of the arguments by name; `order` names them in the order of the function's parameters (null: it takes them as
-// one object); `takes` counts its parameters; `context` is the index of the one that is `ctx` (-1: none). `unread` are [{type,
-// line, column}] of types without a JSON Schema. `is_default`: the file exports it as its default. Lines and columns count from 0. Nothing of the file is executed.
-const { SyntaxKind } = ts;
-const reexportsIn = (parsed) => {
-  const imported = new Map(), found = [];
-  const original = (each) => (each.propertyName ?? each.name).text;
-  for (const statement of parsed.statements) {
-    if (!ts.isImportDeclaration(statement) || !statement.importClause) continue;
-    const { name, namedBindings } = statement.importClause, from = statement.moduleSpecifier.text;
-    if (name) imported.set(name.text, { from, name: "default" });
-    for (const each of namedBindings?.elements ?? []) imported.set(each.name.text, { from, name: original(each) });
-  }
-  for (const statement of parsed.statements) {
-    if (!ts.isExportDeclaration(statement)) continue;
-    const { moduleSpecifier, exportClause } = statement;
-    if (moduleSpecifier && !exportClause) found.push({ from: moduleSpecifier.text, names: null });
-    for (const each of exportClause?.elements ?? []) {
-      const source = moduleSpecifier ? { from: moduleSpecifier.text, name: original(each) } : imported.get(original(each));
-      if (source) found.push({ from: source.from, names: { [each.name.text]: source.name } });
-    }
-  }
-  return found.sort((one, other) => (one.names === null) - (other.names === null));
-};
+// Evaluated between declared.js and transpile.js. Makes `functionsIn(parsed, declarations)`: the functions at the top level of a source
+// file, [{name, exported, description, parameters, order, rest, takes, context, line, column, unread}]. `declarations` find the types that
+// it names (declared.js). `parameters` is the JSON Schema of the arguments by name; `order` names them in the order of the function's
+// parameters (null: it takes them as one object), and `rest` is whether the last one is a rest parameter; `takes` counts its parameters;
+// `context` is the index of the one that is `ctx` (-1: none). `unread` are [{type, file, line, column, imported}] of types without a JSON
+// Schema; `file` is left out where it is this one; `imported`: another file may declare it. `is_default`: the file exports it as its default.
+// Lines and columns count from 0. Nothing of the file is executed.
+const MOST_TYPES = 5000; // of the schema of one function: types that name each other may be written out very often
 const functionsIn = (() => {
   const textOf = (comment) => (ts.getTextOfJSDocComment(comment) ?? "").trim();
   const lastDoc = (node) => node.jsDoc?.[node.jsDoc.length - 1];
@@ -87,7 +68,8 @@ const functionsIn = (() => {
     });
   }
 
-  function reader(declared, unread) {
+  function reader({ find, isImported }, unread) {
+    let left = MOST_TYPES;
     const isUndefined = (type) => type.kind === SyntaxKind.UndefinedKeyword || type.kind === SyntaxKind.VoidKeyword;
     const objectOf = (members, seen) => {
       const properties = { __proto__: null }, required = [];
@@ -111,14 +93,28 @@ const functionsIn = (() => {
       if (values.every((value) => value !== undefined)) return enumOf(values);
       return { type: values.some((value) => typeof value === "string") ? ["number", "string"] : "number" };
     };
+    // Of objects and values of any kind, one object; it is closed if all of them are.
     const joined = (parts) => {
-      const shapes = parts.filter((part) => part.properties);
-      return shapes.length < parts.length ? { allOf: parts } : {
+      if (parts.some((part) => part.type !== "object" && Object.keys(part).length > 0)) return { allOf: parts };
+      const open = parts.find((part) => part.additionalProperties !== false);
+      return {
         type: "object",
-        properties: Object.assign({ __proto__: null }, ...shapes.map((part) => part.properties)),
-        required: shapes.flatMap((part) => part.required ?? []),
-        additionalProperties: false,
+        properties: Object.assign({ __proto__: null }, ...parts.map((part) => part.properties)),
+        required: [...new Set(parts.flatMap((part) => part.required ?? []))],
+        additionalProperties: open ? open.additionalProperties ?? true : false,
       };
+    };
+    const interfaceOf = (found, seen) => {
+      const bases = (found.heritageClauses ?? []).flatMap((each) => each.types).map((each) => schemaOf(each, seen));
+      const own = objectOf(found.members, seen);
+      return bases.length ? joined([...bases, own]) : own;
+    };
+    // The properties of an object that are named, or all but them.
+    const chosen = (whole, names, isChosen) => {
+      if (!whole.properties || !names) return undefined;
+      const kept = Object.keys(whole.properties).filter((name) => names.includes(name) === isChosen);
+      const properties = { __proto__: null, ...Object.fromEntries(kept.map((name) => [name, whole.properties[name]])) };
+      return { ...whole, properties, required: (whole.required ?? []).filter((name) => kept.includes(name)) };
     };
     const unionOf = (types, seen) => {
       const parts = types.filter((type) => !isUndefined(type)).map((type) => schemaOf(type, seen));
@@ -126,24 +122,38 @@ const functionsIn = (() => {
       if (parts.every((part) => part.enum)) return enumOf(parts.flatMap((part) => part.enum));
       return { anyOf: parts };
     };
+    const UTILITIES = {
+      __proto__: null,
+      Array: (of) => ({ type: "array", items: of }),
+      ReadonlyArray: (of) => ({ type: "array", items: of }),
+      Readonly: (of) => of,
+      Partial: (of) => ({ ...of, required: [] }),
+      Required: (of) => of.properties && { ...of, required: Object.keys(of.properties) },
+      Record: (_, of) => of && { type: "object", additionalProperties: of },
+      Pick: (of, names) => chosen(of, names?.enum, true),
+      Omit: (of, names) => chosen(of, names?.enum, false),
+    };
     const referenceOf = (type, seen) => {
-      const name = type.typeName.text, given = type.typeArguments ?? [];
-      if (["Array", "ReadonlyArray"].includes(name) && given.length === 1) return { type: "array", items: schemaOf(given[0], seen) };
-      if (name === "Record" && given.length === 2) return { type: "object", additionalProperties: schemaOf(given[1], seen) };
-      if (name === "Readonly" && given.length === 1) return schemaOf(given[0], seen);
-      if (name === "Partial" && given.length === 1) return { ...schemaOf(given[0], seen), required: [] };
+      const written = type.typeName ?? type.expression ?? type, name = written.text, given = type.typeArguments ?? [];
+      const utility = given.length > 0 && UTILITIES[name]?.(...given.map((each) => schemaOf(each, seen)));
+      if (utility) return utility;
       if (name in PLAIN && given.length === 0) return { type: PLAIN[name] };
-      const found = declared[name];
-      if (found === undefined || seen.includes(name)) {
-        unread(type, name ?? type.getText());
+      const parsed = type.getSourceFile(), found = find(written, parsed);
+      if (found === undefined || seen.includes(found)) {
+        unread(type, found === undefined && isImported(written, parsed));
         return {};
       }
-      if (ts.isInterfaceDeclaration(found)) return objectOf(found.members, [...seen, name]);
+      if (ts.isInterfaceDeclaration(found)) return interfaceOf(found, [...seen, found]);
       if (ts.isEnumDeclaration(found)) return enumeration(membersOf(found));
-      return schemaOf(found.type, [...seen, name]);
+      if (ts.isEnumMember(found)) return enumeration([membersOf(found.parent)[found.parent.members.indexOf(found)]]);
+      return schemaOf(found.type, [...seen, found]);
     };
     function schemaOf(type, seen = []) {
       if (type === undefined) return {};
+      if (left-- <= 0) {
+        if (left === -1) unread(type, false);
+        return {};
+      }
       switch (type.kind) {
         case SyntaxKind.StringKeyword: return { type: "string" };
         case SyntaxKind.NumberKeyword: return { type: "number" };
@@ -155,8 +165,13 @@ const functionsIn = (() => {
         case SyntaxKind.JSDocTypeExpression: return schemaOf(type.type, seen);
         case SyntaxKind.JSDocTypeLiteral: return { type: "object" };
         case SyntaxKind.ParenthesizedType: return schemaOf(type.type, seen);
-        case SyntaxKind.TypeOperator: return schemaOf(type.type, seen);
+        case SyntaxKind.TypeOperator: {
+          const whole = schemaOf(type.type, seen);
+          if (type.operator !== SyntaxKind.KeyOfKeyword) return whole;
+          return whole.properties ? enumOf(Object.keys(whole.properties)) : {};
+        }
         case SyntaxKind.ArrayType: return { type: "array", items: schemaOf(type.elementType, seen) };
+        case SyntaxKind.JSDocVariadicType: return { type: "array", items: schemaOf(type.type, seen) };
         case SyntaxKind.TupleType: return { type: "array" };
         case SyntaxKind.TypeLiteral: return objectOf(type.members, seen);
         case SyntaxKind.UnionType: return unionOf(type.types, seen);
@@ -164,14 +179,14 @@ const functionsIn = (() => {
         case SyntaxKind.LiteralType: {
           const value = valueOf(type.literal);
           if (value === undefined) {
-            unread(type, type.getText());
+            unread(type, false);
             return {};
           }
           return value === null ? { type: "null" } : enumOf([value]);
         }
-        case SyntaxKind.TypeReference: return referenceOf(type, seen);
+        case SyntaxKind.TypeReference: case SyntaxKind.ExpressionWithTypeArguments: case SyntaxKind.ImportType: return referenceOf(type, seen);
         default:
-          unread(type, type.getText());
+          unread(type, false);
           return {};
       }
     }
@@ -185,48 +200,56 @@ const functionsIn = (() => {
   const isOpen = (type) => !type || [SyntaxKind.AnyKeyword, SyntaxKind.UnknownKeyword, SyntaxKind.JSDocAllType].includes(type.kind);
   const WHOLE = ["args", "arguments", "params", "input", "payload"];
 
-  function signature(made, name, doc, given, declared, at) {
+  const at = (node, parsed) => {
+    const place = parsed.getLineAndCharacterOfPosition(node.getStart(parsed));
+    return { line: place.line, column: place.character };
+  };
+
+  function signature(made, name, doc, given, declarations, parsed) {
     const missing = [];
-    const schemaOf = reader(declared, (node, type) => missing.push({ type, ...at(node) }));
+    const unread = (node, imported) => {
+      const file = node.getSourceFile();
+      missing.push({ type: node.getText(), imported, ...(file === parsed ? {} : { file: file.fileName }), ...at(node, file) });
+    };
+    const schemaOf = reader(declarations, unread);
     const context = made.parameters.findIndex(isContext);
     const own = made.parameters.filter((_, index) => index !== context);
     const tags = (doc?.tags ?? []).filter(ts.isJSDocParameterTag);
     const about = new Map(tags.map((tag) => [tag.name.getText(), textOf(tag.comment).replace(/^-\s*/, "")]));
     const bracketed = new Set(tags.filter((tag) => tag.isBracketed).map((tag) => tag.name.getText()));
     const properties = { __proto__: null }, required = [];
-    for (const parameter of own) {
-      const key = nameOf(parameter.name);
+    // Destructured parameters have no name of their own.
+    const names = own.map((parameter, index) => nameOf(parameter.name) || `argument${index + 1}`);
+    for (const [index, parameter] of own.entries()) {
+      const key = names[index];
       const written = typeOf(parameter);
       const assumed = parameter.initializer && !written ? typeof valueOf(parameter.initializer) : "";
-      const type = ["string", "number", "boolean"].includes(assumed) ? { type: assumed } : schemaOf(written);
+      const read = ["string", "number", "boolean"].includes(assumed) ? { type: assumed } : schemaOf(written);
+      const type = parameter.dotDotDotToken && read.type !== "array" ? { type: "array" } : read;
       properties[key] = described(type, about.get(key));
       const optional = parameter.questionToken || parameter.initializer || parameter.dotDotDotToken || bracketed.has(key);
       if (!optional && written?.kind !== SyntaxKind.JSDocOptionalType) required.push(key);
     }
-    const only = own.length === 1 ? own[0] : undefined;
+    const rest = own.length > 0 && own[own.length - 1].dotDotDotToken !== undefined;
+    const only = own.length === 1 && !rest ? own[0] : undefined;
     const shape = only && (Object.values(properties)[0] ?? {});
     const whole = only && (!ts.isIdentifier(only.name) || shape.type === "object" || (isOpen(typeOf(only)) && WHOLE.includes(only.name.text)));
-    const order = whole ? null : own.map((parameter) => nameOf(parameter.name));
+    const order = whole ? null : names;
     const { description, ...alone } = shape ?? {};
     const typed = whole ? { type: "object", properties: {}, ...alone } : { type: "object", properties, required, additionalProperties: false };
-    const byName = given && own.every((parameter) => Object.hasOwn(Object(given.properties), nameOf(parameter.name)));
+    const byName = given && names.every((key) => Object.hasOwn(Object(given.properties), key));
     return {
-      parameters: given ?? typed, order: given ? (byName && !whole ? order : null) : order,
+      parameters: given ?? typed, order: given ? (byName && !whole ? order : null) : order, rest,
       takes: made.parameters.length, context, unread: given ? [] : missing, description: textOf(doc?.comment), name,
     };
   }
 
-  return (parsed) => {
-    const at = (node) => {
-      const place = parsed.getLineAndCharacterOfPosition(node.getStart(parsed));
-      return { line: place.line, column: place.character };
-    };
-    const declared = { __proto__: null }, found = [];
+  return (parsed, declarations) => {
+    const found = [];
     let named = new Map(), schemas = { __proto__: null }, byDefault;
     const isDefault = (node) => node.modifiers?.some((modifier) => modifier.kind === SyntaxKind.DefaultKeyword) ?? false;
     const isExported = (node) => node.modifiers?.some((modifier) => modifier.kind === SyntaxKind.ExportKeyword) ?? false;
     for (const statement of parsed.statements) {
-      if (ts.isInterfaceDeclaration(statement) || ts.isTypeAliasDeclaration(statement) || ts.isEnumDeclaration(statement)) declared[statement.name.text] = statement;
       if (ts.isExportAssignment(statement)) byDefault = statement.expression.text;
       if (ts.isExportDeclaration(statement) && !statement.moduleSpecifier && statement.exportClause?.elements) {
         for (const each of statement.exportClause.elements) {
@@ -245,10 +268,10 @@ const functionsIn = (() => {
       }
     }
     return found.flatMap(([made, name, documented, exported]) => {
-      const own = name.text, read = signature(made, own, lastDoc(documented), schemas[own], declared, at);
+      const own = name.text, read = signature(made, own, lastDoc(documented), schemas[own], declarations, parsed);
       const others = (named.get(own) ?? []).filter((other) => other !== own && other !== "default");
       const one = { ...read, exported: exported || own === byDefault || (named.get(own) ?? []).includes(own),
-        is_default: isDefault(documented) || (named.get(own) ?? []).includes("default") || own === byDefault, ...at(name) };
+        is_default: isDefault(documented) || (named.get(own) ?? []).includes("default") || own === byDefault, ...at(name, parsed) };
       return [one, ...others.map((other) => ({ ...one, name: other, exported: true }))];
     });
   };

@@ -1,8 +1,12 @@
 // Evaluated after the TypeScript compiler, whose namespace is `ts`. Makes the buffer that an isolate starts with, and
-// `__transpile(file, source)`, which returns JSON {code, mappings, errors: [{line, column, message}], requires: [{name,
-// line, column}], values: [{name, kind, line, column}], functions, reexports}. Lines and columns count from 0; those of `requires` are places in the
-// emitted code. `values` are hooks' names that are bound to something other than a function; `functions` and `reexports` are those of
-// signatures.js.
+// `__transpile(file, source, others)`, which returns JSON {code, mappings, errors: [{line, column, message}], requires: [{name,
+// line, column}], values: [{name, kind, line, column}], functions, reexports, imports, names}. Lines and columns count from 0; those of
+// `requires` are places in the emitted code. `values` are hooks' names that are bound to something other than a function; `functions` are
+// those of signatures.js, `reexports` those of declared.js, `imports` the specifiers of all imports, those of types included, and `names` are
+// those of named.js.
+//
+// `others` are the files whose types count too, {name: {source, targets}}, where `targets` are the files that imports mean, {specifier:
+// name}; `file` is among them then.
 //
 // Values that are dropped or kept in a variable, and async functions that are passed on, go through `__groundhook.watched`: the
 // error of a promise that is not awaited would be lost otherwise, since V8 reports it to its embedder in C++ only.
@@ -70,7 +74,9 @@ function valuesIn(parsed) {
   });
 }
 
-globalThis.__transpile = (file, source) => {
+const parse = (name, source) => ts.createSourceFile(name, source, ts.ScriptTarget.ES2022, true);
+
+globalThis.__transpile = (file, source, others) => {
   const result = ts.transpileModule(source, {
     fileName: file,
     reportDiagnostics: true,
@@ -93,8 +99,13 @@ globalThis.__transpile = (file, source) => {
     const at = ts.computeLineAndCharacterOfPosition(starts, entry.pos);
     return { name: entry.fileName, line: at.line, column: at.character };
   });
-  const parsed = ts.createSourceFile(file, source, ts.ScriptTarget.ES2022, true);
-  const { mappings } = JSON.parse(result.sourceMapText);
-  return JSON.stringify({ code, mappings, errors, requires, values: valuesIn(parsed), functions: functionsIn(parsed), reexports: reexportsIn(parsed) });
+  const files = { __proto__: null, [file]: { targets: {}, source }, ...others };
+  for (const [name, each] of Object.entries(files)) each.parsed = parse(name, each.source);
+  const { parsed } = files[file], { mappings } = JSON.parse(result.sourceMapText);
+  return JSON.stringify({
+    code, mappings, errors, requires, values: valuesIn(parsed),
+    functions: functionsIn(parsed, declarationsOf(files)), reexports: reexportsIn(parsed), names: namesIn(parsed),
+    imports: [...new Set(ts.preProcessFile(source, true, true).importedFiles.map((entry) => entry.fileName))],
+  });
 };
 Object.defineProperty(new SharedArrayBuffer(16), "native", { set() {} });

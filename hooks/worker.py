@@ -6,7 +6,7 @@ thread, which sends host calls and outcomes. The process ends when the socket cl
 
     from the host   prelude [script, lazy_globals] · open [run, setup, heap_mb, cpu_ms, code] ·
                     invoke [run, code] · reply [run, text] · close run ·
-                    compile [file, source] (answered)
+                    compile [file, source, others] (answered)
     to the host     ready · call [run, request] · done [run, kind, text] · closed run
 """
 
@@ -21,7 +21,7 @@ import sys
 import threading
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any
 
@@ -131,7 +131,7 @@ class Worker:
         else:
             self._keeper.do(close)
 
-    def _compile(self, id: int, file: str, source: str) -> None:
+    def _compile(self, id: int, file: str, source: str, others: Mapping[str, Any]) -> None:
         def done(outcome: Outcome) -> None:
             if outcome.kind == "value":
                 self._send(ANSWER, id, "", outcome.text)
@@ -142,7 +142,7 @@ class Worker:
         try:
             if self._compiler is None:
                 self._compiler = Compiler()
-            self._compiler.transpile(file, source, done)
+            self._compiler.transpile(file, source, others, done)
         except HostError as exc:
             self._send(REFUSAL, id, "", describe(exc))
 

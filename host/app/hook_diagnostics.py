@@ -16,11 +16,20 @@ from pathlib import Path
 from groundhook.hooks.typecheck import COMPILER_OPTIONS, type_errors
 from groundhook.hooks.typings import Names, typings
 from groundhook.host.app.script_checks import script_problems
+from groundhook.host.config.package import Package
 from groundhook.host.config.packages import App
-from groundhook.host.core.errors import ConfigError, HookCrashed, HookError, Place
+from groundhook.host.core.errors import (
+    ConfigError,
+    HookCrashed,
+    HookError,
+    HostError,
+    Place,
+    UnknownName,
+)
 from groundhook.host.core.hook_engine import (
     HookEngine,
     HookScript,
+    WrittenName,
 )
 from groundhook.host.core.problems import Problem, problems_of
 
@@ -69,6 +78,7 @@ async def hook_problems(
     """Return the problems of these assistants' hooks, without those of their configuration. Raises
     UnknownName."""
     found: list[Problem] = []
+    unknown: list[Problem] = []
     compiled: list[HookScript] = []
     for id in ids:
         try:
@@ -85,10 +95,34 @@ async def hook_problems(
         with suppress(ConfigError):  # reported by the check of the configuration
             package = app.package(id)
             found += await script_problems(app, package, engine)
+            unknown += await _unknown_names(app, package, engine)
             compiled += [package.tools] if package.tools else []
     compiled += [test for id in ids for test in _tests(app, id)]
     text = declarations(app, tools)
-    return list(dict.fromkeys([*found, *await _types(compiled, text), *_stale(app.root, text)]))
+    types = await _types(compiled, text)
+    wrong = {problem.place for problem in types}
+    # A name that does not exist is a wrong type as well, where `ctx` has a type.
+    found += [problem for problem in unknown if problem.place not in wrong]
+    return list(dict.fromkeys([*found, *types, *_stale(app.root, text)]))
+
+
+async def _unknown_names(app: App, package: Package, engine: HookEngine) -> list[Problem]:
+    """Return a warning for each collection and model that the package's scripts name and that does
+    not exist. What does not compile is reported by the check of that script."""
+    found: list[Problem] = []
+    for script in (package.hook, package.tools):
+        names: Sequence[WrittenName] = ()
+        with suppress(HostError):
+            names = await engine.names(script) if script is not None else ()
+        for name in names:
+            resolve = app.resolve_collection if name.noun == "collection" else app.resolve_model
+            try:
+                resolve(package.id, name.name, place=name.place)
+            except UnknownName as exc:
+                found += problems_of(exc, "warning")
+            except ConfigError:
+                continue  # reported by the check of that file
+    return found
 
 
 async def _types(scripts: Sequence[HookScript], text: str) -> list[Problem]:

@@ -88,6 +88,6 @@ def _problems(function: ScriptFunction, *, is_named: bool) -> Iterator[Problem]:
             f"the type {type!r} of the tool {function.name!r} has no JSON Schema: any value is"
             " accepted",
             place,
-            "use a type of this file, or export const schemas = {…}",
+            "use a type of the package's files, or export const schemas = {…}",
             "tool_type",
         )

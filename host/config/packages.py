@@ -25,7 +25,7 @@ from groundhook.host.config.prompts import Prompts, read_prompts
 from groundhook.host.config.resolve import Explained, Resolved, explain, explain_app, resolve
 from groundhook.host.config.validate import Checked, check_document
 from groundhook.host.core.app_settings import AppSettings
-from groundhook.host.core.errors import NO_APP, ConfigError, Place, UnknownName
+from groundhook.host.core.errors import NO_APP, ConfigError, Place, UnknownName, suggestion
 from groundhook.host.core.hook_engine import HookScript
 from groundhook.host.core.problems import raise_all
 from groundhook.host.core.settings import (
@@ -322,5 +322,9 @@ def _why_missing(root: Path, id: str) -> str:
 
 
 def _resolved(catalogue: Catalogue[T], assistant_id: str, name: str, place: Place | None) -> T:
-    own = f"agents.{assistant_id}.{name}"
-    return catalogue[own] if own in catalogue else catalogue.named(name, place=place)
+    own = f"agents.{assistant_id}."
+    for id in (own + name, name):
+        if id in catalogue:
+            return catalogue[id]
+    known = sorted(id.removeprefix(own) for id in catalogue)
+    return catalogue.named(name, place=place, hint=suggestion(name, known))

@@ -8,7 +8,7 @@ from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from groundhook.host.core.errors import Place
 from groundhook.host.core.settings import HookLimits
@@ -53,9 +53,10 @@ class ScriptFunction:
     """A function at the top level of a script, as its source declares it.
 
     `parameters` is the JSON Schema of its arguments by name. `order` names them in the order in
-    which the function takes them; None: it takes them as one object. `takes` is the number of its
-    parameters, `context` the index of the one that is `ctx` (-1: none). `unread` are types that
-    have no JSON Schema here, with their places."""
+    which the function takes them; None: it takes them as one object. `rest`: the last one is a list
+    of the arguments that follow. `takes` is the number of its parameters, `context` the index of
+    the one that is `ctx` (-1: none). `unread` are types that have no JSON Schema here, with their
+    places."""
 
     name: str
     exported: bool
@@ -66,6 +67,16 @@ class ScriptFunction:
     context: int
     place: Place
     unread: tuple[tuple[str, Place], ...] = ()
+    rest: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class WrittenName:
+    """A collection or a model that a script names in a literal, in a call of `ctx.search`."""
+
+    noun: Literal["collection", "model"]
+    name: str
+    place: Place
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -128,6 +139,11 @@ class HookEngine(Protocol):
     async def functions(self, script: HookScript, /) -> Sequence[ScriptFunction]:
         """Return the functions of a script's entry file; executes nothing. Raises
         HookSyntaxError."""
+        ...
+
+    async def names(self, script: HookScript, /) -> Sequence[WrittenName]:
+        """Return the collections and models that a script and the files that it imports name in
+        literals; executes nothing. Raises HookSyntaxError."""
         ...
 
     def keep_compiler(self) -> AbstractAsyncContextManager[None]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import queue
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -256,7 +256,7 @@ async def test_turns_that_come_at_once_compile_once(in_workers: Hooks, tmp_path:
 
     @asynccontextmanager
     async def counting() -> AsyncIterator[Transpile]:
-        async def transpile(file: str, _source: str) -> str:
+        async def transpile(file: str, _source: str, _others: Mapping[str, Any]) -> str:
             compiled.append(file)
             await anyio.lowlevel.checkpoint()
             return json.dumps(
@@ -268,6 +268,8 @@ async def test_turns_that_come_at_once_compile_once(in_workers: Hooks, tmp_path:
                     "values": [],
                     "functions": [],
                     "reexports": [],
+                    "imports": [],
+                    "names": [],
                 }
             )
 
@@ -289,6 +291,7 @@ def test_files_given_to_one_compiler_at_once_get_their_own_answers() -> None:
             compiler.transpile(
                 "a.ts",
                 f"const a: number = {n};",
+                {},
                 lambda outcome, n=n: answers.put((n, outcome)),  # type: ignore[misc]
             )
         for _ in range(5):

@@ -245,8 +245,8 @@ function Next(ctx: agent.Context, payload: agent.Payload, options: agent.HookOpt
 async def test_results_in_the_types_of_the_dialect_are_what_an_author_says(
     make_app: MakeApp,
 ) -> None:
-    root = make_app({"assistants/a/package.yao": "{}", "assistants/a/src/index.ts": DIALECT})
-    assert await findings(root) == []
+    files = {"assistants/a/src/index.ts": DIALECT, "kb/docs.kb.yao": "{}"}
+    assert await findings(make_app({"assistants/a/package.yao": "{}", **files})) == []
 
 
 async def test_what_the_runtime_does_not_offer_is_named_with_what_to_use(make_app: MakeApp) -> None:
@@ -320,3 +320,68 @@ async def test_the_problems_of_a_file_come_in_the_order_of_its_lines(make_app: M
     found = await findings(make_app({"assistants/a/package.yao": package}))
     lines = [each.split(":")[1] for each in found if each.startswith("assistants/a/package.yao:")]
     assert lines == ["2", "3", "4"]
+
+
+NAMED = """
+function Create(ctx, messages) {
+  const mine = ["none"], kind = "kb";
+  ctx.search.KB("x", { collections: ["guide", "guid"], limit: 3 });
+  ctx.search.KB("x", { "collections": "gone" as string });
+  ctx.search.DB("x", { models: [`ordr`] });
+  ctx.search.Parallel([
+    { type: "kb", query: "x", collections: ["agents.a.guide", "noneatall"] },
+    { type: "db", query: "x", models: ["orders", "__yao.user"] },
+    { type: kind, query: "x", collections: mine },
+    ...messages,
+  ]);
+  ctx?.search?.Document("manul", "d1");
+  ctx.search.KB("x", { collections: [...mine, mine[0], "" + kind] });
+  ctx.other?.KB("x", { collections: ["none"] });
+  return { search: { kb: { collections: ["none"] } } };
+}
+"""
+
+
+async def test_a_collection_or_model_that_a_hook_names_and_no_app_has_is_a_warning_at_its_place(
+    make_app: MakeApp,
+) -> None:
+    typed = """import type { Context } from "groundhook";
+    function Next(ctx: Context) { ctx.search.KB("x", { collections: ["guid"] }); }"""
+    table = {"table": {"name": "orders"}, "columns": [{"name": "id", "type": "ID"}]}
+    root = make_app(
+        {
+            "assistants/a/package.yao": "{}",
+            "assistants/a/index.ts": NAMED,
+            "assistants/a/kb/guide.kb.yao": "{}",
+            "assistants/a/models/orders.mod.yao": json.dumps(table),
+            "assistants/b/package.yao": "{}",
+            "assistants/b/index.ts": typed,
+            "kb/manual.kb.yao": "{}",
+        }
+    )
+    found = await findings(root)
+    assert [each.removeprefix("assistants/a/index.ts:") for each in found[:-1]] == [
+        "4:47: warning: no collection 'guid' (did you mean 'guide'?)",
+        "5:39: warning: no collection 'gone' (known: guide, manual)",
+        "6:33: warning: no model 'ordr' (did you mean 'orders'?)",
+        "8:63: warning: no collection 'noneatall' (known: guide, manual)",
+        "13:25: warning: no collection 'manul' (did you mean 'manual'?)",
+    ]
+    # Where `ctx` has a type, the name is a wrong type, once.
+    assert found[-1].startswith("assistants/b/index.ts:2:70: error: TS2820: Type '\"guid\"'")
+
+
+async def test_names_in_files_that_a_hook_or_a_tool_imports_are_checked(make_app: MakeApp) -> None:
+    search = "export const find = (ctx: any) => ctx.search.KB('x', { collections: ['gone'] });"
+    root = make_app(
+        {
+            "assistants/a/package.yao": "{}",
+            "assistants/a/src/index.ts": "import { find } from './lib/find';\nfunction Next(ctx) { find(ctx); }",
+            "assistants/a/src/tools.ts": "import './lib/find';\n/** Finds. */\nexport function f(ctx) { return ctx.search.DB('x', { models: ['none'] }); }",
+            "assistants/a/src/lib/find.ts": search,
+        }
+    )
+    assert [line.partition(" (")[0] for line in await findings(root)] == [
+        "assistants/a/src/lib/find.ts:1:70: warning: no collection 'gone'",
+        "assistants/a/src/tools.ts:3:63: warning: no model 'none'",
+    ]

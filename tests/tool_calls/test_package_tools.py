@@ -237,14 +237,13 @@ async def test_check_names_functions_without_a_description_types_without_a_schem
 ) -> None:
     server: dict[str, Any] = {"transport": "process", "tools": {"x": "scripts.tools.nothing"}}
     source = (
-        'import type { Far } from "./rates";\n'
+        'import type { Far } from "../../b/src/far";\n'
         "/** Finds. */\nexport function find(far: Far) {}\nexport function helper() {}\n"
     )
-    rates = "export const rate = 3;\nexport interface Far { x: number }\n"
     app = shop(
         **{
             "src/tools.ts": source,
-            "src/rates.ts": rates,
+            "../b/src/far.ts": "export interface Far { x: number }\n",
             "mcps/orders.mcp.yao": json.dumps(server),
             "mcps/wrong.mcp.yao": '{"transport": "process"}',
         }
@@ -321,6 +320,215 @@ async def test_functions_that_the_file_of_tools_exports_of_other_files_are_tools
     results = {event.name: event.error or event.result for event in of(events, "tool_result")}
     assert "assistants/a/src/lib/deep.ts:4" in results.pop("deep")
     assert results == {"price": "tea for a", "hidden": 8, "count": 3, "own": 2}
+
+
+TYPES = {
+    "src/tools.ts": """
+import type { Order, Paged, State as Condition } from "./types";
+import type Place from "@types/place";
+import * as kinds from "./kinds";
+
+/** Orders. */
+export function order(order: Order, paged?: Paged, condition?: Condition) {
+  return `${order.lines[0].article} to ${order.to.town}`;
+}
+/** Moves. */
+export function move(to: Place, kind: kinds.Kind, first: kinds.Level.High) { return [to, kind, first]; }
+""",
+    "src/types/index.ts": """
+import { type Line, type Base as Root } from "./lines";
+export type { State } from "./lines";
+export * from "./paging";
+export interface Order extends Root {
+  /** What is bought. */
+  lines: Line[];
+  notes?: Pick<Line, "article">;
+}
+""",
+    "src/types/lines.ts": """
+import type { Order } from "./index";
+import type Place from "@types/place";
+export interface Line { article: string; amount?: number }
+export interface Base { to: Place }
+export enum State { Open, Closed }
+""",
+    "src/types/paging.d.ts": "export type Paged = { page: number } & Partial<Size>;\ninterface Size { size: number }\n",
+    "lib/types/place.ts": "interface Town { town: string }\nexport default Town;\n",
+    "src/kinds.ts": "interface Kinds { air: 1; sea: 2 }\nexport type Kind = keyof Kinds;\nexport enum Level { Low = 1, High = 4 }\n",
+    "tsconfig.json": '{"compilerOptions": {"paths": {"@types/*": ["./lib/types/*"]}}}',
+}
+TOWN = {
+    "type": "object",
+    "properties": {"town": {"type": "string"}},
+    "required": ["town"],
+    "additionalProperties": False,
+}
+
+
+async def test_types_that_another_file_of_the_package_declares_have_schemas(shop: Shop) -> None:
+    order = {"lines": [{"article": "tea"}], "to": {"town": "Haifa"}}
+    calls = called(
+        ("order", {"order": order}),
+        ("order", {"order": {**order, "to": "Haifa"}}),
+        ("move", {"to": {"town": "Acre"}, "kind": "sea", "first": 4}),
+    )
+    app = shop(**TYPES)
+    for _ in range(2):  # compiled, and from the cache
+        model = scripted(calls, "Done.")
+        events = await run(app, connector=model)
+
+        offered = {each["function"]["name"]: each["function"] for each in model.calls[0].tools}
+        properties = offered["order"]["parameters"]["properties"]
+        line = {"article": {"type": "string"}, "amount": {"type": "number"}}
+        assert properties["order"]["properties"] == {
+            "to": TOWN,
+            "lines": {
+                "type": "array",
+                "description": "What is bought.",
+                "items": {
+                    "type": "object",
+                    "properties": line,
+                    "required": ["article"],
+                    "additionalProperties": False,
+                },
+            },
+            "notes": {
+                "type": "object",
+                "properties": {"article": {"type": "string"}},
+                "required": ["article"],
+                "additionalProperties": False,
+            },
+        }
+        assert properties["order"]["required"] == ["to", "lines"]
+        assert list(properties["paged"]["properties"]) == ["page", "size"]
+        assert properties["paged"]["required"] == ["page"]
+        assert properties["condition"] == {"type": "number", "enum": [0, 1]}
+        assert offered["move"]["parameters"]["properties"] == {
+            "to": TOWN,
+            "kind": {"type": "string", "enum": ["air", "sea"]},
+            "first": {"type": "number", "enum": [4]},
+        }
+        made, wrong, moved = sorted(of(events, "tool_result"), key=lambda each: each.call_id)
+        assert made.result == "tea to Haifa"
+        assert "order.to: 'Haifa' is not of type 'object'" in (wrong.error or "")
+        assert moved.result == [{"town": "Acre"}, "sea", 4]
+
+
+async def test_a_type_that_changes_in_another_file_changes_the_schema(shop: Shop) -> None:
+    app = shop(**TYPES)
+    async with open_host(app, environment={}) as host:
+        before = {info.name: info for info in await host.tools(assistant="a")}["move"]
+        kinds = app / "assistants/a/src/kinds.ts"
+        kinds.write_text("export type Kind = 'road';\nexport enum Level { Low = 1, High = 9 }\n")
+        after = {info.name: info for info in await host.tools(assistant="a")}["move"]
+
+    assert before.parameters["properties"]["kind"]["enum"] == ["air", "sea"]
+    assert after.parameters["properties"]["kind"]["enum"] == ["road"]
+    assert after.parameters["properties"]["first"]["enum"] == [9]
+
+
+NESTED = "\n".join(
+    f"export interface T{depth} {{ a: T{depth + 1}; b: T{depth + 1} }}" for depth in range(40)
+)
+
+
+@pytest.mark.parametrize(
+    ("types", "found"),
+    [
+        # outside of the package, by a path and through a link
+        ("../../b/src/far", {"src/tools.ts:3:29": "'T0'"}),
+        ("./linked", {"src/tools.ts:3:29": "'T0'"}),
+        ("./gone", {"src/tools.ts:3:29": "'T0'"}),
+        ("groundhook", {"src/tools.ts:3:29": "'T0'"}),
+        # in it, and of no schema
+        ("./circle", {"src/circle.ts:1:27": "'T0'"}),
+        ("./calculated", {"src/calculated.ts:1:18": "'typeof Date'"}),
+        ("./nested", {}),
+    ],
+)
+async def test_a_type_without_a_schema_is_a_warning_where_it_is_written(
+    shop: Shop, types: str, found: dict[str, str]
+) -> None:
+    tools = (
+        f'import type {{ T0 }} from "{types}";\n/** Finds. */\nexport function find(first: T0) {{}}'
+    )
+    app = shop(
+        **{
+            "src/tools.ts": tools,
+            "src/circle.ts": "export interface T0 { a?: T0 }",
+            "src/calculated.ts": "export type T0 = typeof Date;",
+            "src/nested.ts": NESTED,
+            "../b/src/far.ts": "export type T0 = string;",
+            "package.yao": '{"connector": "script"}',
+        }
+    )
+    (app / "assistants/a/src/linked.ts").symlink_to(app / "assistants/b/src/far.ts")
+    async with open_host(app, environment={}) as host:
+        problems = {
+            str(each.place).removeprefix("assistants/a/"): each.message
+            for each in await host.check()
+            if each.code == "tool_type"
+        }
+        [tool] = [info for info in await host.tools(assistant="a") if info.name == "find"]
+
+    assert len(json.dumps(dict(tool.parameters))) < 1_000_000
+    if not found:
+        assert len(problems) >= 1
+    for place, named in found.items():
+        assert named in problems[place]
+
+
+async def test_arguments_after_the_last_named_one_are_a_list(shop: Shop) -> None:
+    tools = """
+/** Names. */
+export function named(ctx, title: string, ...names: string[]) { return [title, ctx.assistant_id, ...names]; }
+/** Takes anything. */
+export const all = (...args) => args.length;
+/** Reads both. */
+export function both([first, second]: string[], { third }: { third: number }) { return [first, second, third]; }
+"""
+    hook = """
+    function Create(ctx) { return { metadata: {
+      alone: Process("scripts.tools.named", "Dr"),
+      several: Process("scripts.tools.named", "Dr", "Ann", "Bo"),
+      passed: Process("scripts.tools.named", ctx, "Dr", "Ann"),
+    } }; }
+    """
+    calls = called(
+        ("named", {"title": "Dr", "names": ["Ann", "Bo"]}),
+        ("named", {"title": "Dr"}),
+        ("named", {"title": "Dr", "names": "Ann"}),
+        ("all", {"args": [1, 2, 3]}),
+        ("both", {"argument1": ["a", "b"], "argument2": {"third": 3}}),
+    )
+    model = scripted(calls, "Done.")
+
+    events = await run(shop(hook, **{"src/tools.ts": tools}), connector=model)
+
+    offered = {each["function"]["name"]: each["function"] for each in model.calls[0].tools}
+    assert offered["named"]["parameters"] == {
+        "type": "object",
+        "properties": {
+            "title": {"type": "string"},
+            "names": {"type": "array", "items": {"type": "string"}},
+        },
+        "required": ["title"],
+        "additionalProperties": False,
+    }
+    results = sorted(of(events, "tool_result"), key=lambda each: each.call_id)
+    assert [each.result for each in results] == [
+        ["Dr", "a", "Ann", "Bo"],
+        ["Dr", "a"],
+        None,
+        3,
+        ["a", "b", 3],
+    ]
+    assert "names: 'Ann' is not of type 'array'" in (results[2].error or "")
+    assert end(events).metadata == {
+        "alone": ["Dr", "a"],
+        "several": ["Dr", "a", "Ann", "Bo"],
+        "passed": ["Dr", "a", "Ann"],
+    }
 
 
 async def looked_up(query: Question, scope: ToolScope) -> dict[str, str]:
