@@ -8,7 +8,7 @@ the size of a page and never on its offset.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
@@ -55,7 +55,7 @@ def cut_off(dense: Mapping[P, float], pool: int, least: float) -> bool:
 
 def fills(fused: Mapping[P, float], question: Question, document_of: DocumentOf[P]) -> bool:
     """Return whether the fused passages alone fill the page."""
-    order = _grouped(fused, question.groups, document_of) if question.groups else [*fused]
+    order = _grouped(fused, question.groups, document_of)
     return question.offset + question.limit <= len(order)
 
 
@@ -90,12 +90,13 @@ def page(
         for place, similarity in nearest.items()
         if similarity >= least and place not in fused
     }
-    order = list(fused)
-    count = len(order) + len(rest)
-    if question.groups or question.offset + question.limit > len(order):
-        order += sorted(rest, key=lambda place: _place(place, rest[place]))
-    if question.groups:
-        order = _grouped(order, question.groups, document_of)
+    fused_order = _grouped(fused, question.groups, document_of)
+    if question.offset + question.limit <= len(fused_order):
+        order = fused_order
+        count = _returnable([*fused, *rest], question.groups, document_of)
+    else:
+        by_similarity = sorted(rest, key=lambda place: _place(place, rest[place]))
+        order = _grouped([*fused, *by_similarity], question.groups, document_of)
         count = len(order)
     if matching is not None:
         count = max(matching, len(order))
@@ -114,7 +115,9 @@ def _place(place: P, similarity: float) -> tuple[float, P]:
 
 
 def _grouped(order: Iterable[P], most: int, document_of: DocumentOf[P]) -> list[P]:
-    """Return the passages in their order, at most `most` of each document."""
+    """Return the passages in their order, at most `most` of each document (0: all)."""
+    if not most:
+        return list(order)
     seen = Counter[Hashable]()
     kept = []
     for place in order:
@@ -123,3 +126,10 @@ def _grouped(order: Iterable[P], most: int, document_of: DocumentOf[P]) -> list[
         if seen[document] <= most:
             kept.append(place)
     return kept
+
+
+def _returnable(found: Collection[P], most: int, document_of: DocumentOf[P]) -> int:
+    """Return how many of the passages `_grouped` keeps."""
+    if not most:
+        return len(found)
+    return sum(min(most, count) for count in Counter(map(document_of, found)).values())

@@ -97,7 +97,7 @@ class Manifest:
         live = self._db.execute(
             "select id, document, title, url, words, chunks from generations where state = 'live'"
         )
-        self.words = self.chunks = 0
+        self.words = self.chunks = self.divided = 0  # `divided`: documents of several passages
         self.languages = self._languages()
         self._pending: dict[int, Entered] = {}  # of those that this process has begun
         self._shown: dict[int, tuple[str, str, str]] = {}
@@ -292,6 +292,7 @@ class Manifest:
     def _count(self, words: int, chunks: int) -> None:
         self.words += words
         self.chunks += chunks
+        self.divided += (chunks > 1) - (chunks < -1)
 
     def _languages(self) -> Sums | None:
         """None where live versions were entered before languages were kept."""

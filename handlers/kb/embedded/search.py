@@ -7,6 +7,7 @@ passages of the page.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
 from groundhook.handlers.kb import paging
 from groundhook.handlers.kb.analyse import Analyser, Sparse
@@ -43,6 +44,8 @@ class Search:
     def page(self, question: Question) -> tuple[Mapping[int, float], Answer]:
         """Return the passages of a question's page with their similarities, best first, and the
         answer without its hits."""
+        if not self._manifest.divided:  # every passage is a document
+            question = replace(question, groups=0)
         words = self._question.question(question.text)
         balance = self._balance()
         scale = Scale.of(question, balance)
