@@ -67,15 +67,14 @@ def unknown_field(
 
 def without_words(query: QueryDSL) -> QueryDSL | None:
     """Return the query without the words that are searched for in every text; None if it has none,
-    or nothing else."""
+    or neither further conditions nor groups."""
     wheres = tuple(
         where
         for where in query.wheres
         if where.field != EVERY_TEXT or where.op not in (MATCH, MATCH_ANY)
     )
-    return (
-        query.model_copy(update={"wheres": wheres}) if 0 < len(wheres) < len(query.wheres) else None
-    )
+    requested = bool(wheres or query.groups) and len(wheres) < len(query.wheres)
+    return query.model_copy(update={"wheres": wheres}) if requested else None
 
 
 def with_any_word(query: QueryDSL) -> QueryDSL | None:

@@ -20,6 +20,7 @@ from groundhook.handlers.db.schema import Field
 
 NUMBERS = ("integer", "number")
 _PARTED = re.compile(r"[1-9]\d{0,2}\.\d{3}")
+SHORTEST_MULTIPLIER = 2  # letters of one without a number before it: "m" alone is a metre
 M = TypeVar("M", bound=sense.Sense)
 
 
@@ -72,9 +73,9 @@ class Cursor:
         if isinstance(word, sense.LeadIn) and self._may_be(i, sense.FieldRef, sense.ValueRef):
             return False
         if isinstance(word, sense.LinkingVerb):
-            return self._may_be(end, sense.ValueRef, sense.FieldRef, sense.Superlative) or (
-                self._may_be(end, sense.Definite) and self._may_be(end + 1, sense.Superlative)
-            )
+            governed = (sense.ValueRef, sense.FieldRef, sense.Superlative)
+            article = self._may_be(end, sense.Definite, sense.Single)
+            return self._may_be(end, *governed) or (article and self._may_be(end + 1, *governed))
         # The meanings of neighbours are looked up without their places, which would not end.
         governing = (sense.Preposition, sense.DateRelation, sense.Compare)
         if (
@@ -253,7 +254,12 @@ class Cursor:
         if numeral is None and self.is_(i, sense.Single):
             several = self.take(self.at(i)[1], sense.Numeral)  # "a dozen"
             numeral = several if several and several[0].number > 1 else None
-        return (float(numeral[0].number), False, numeral[1]) if numeral else None
+        if numeral is not None:
+            return float(numeral[0].number), False, numeral[1]
+        single = self.take(i, sense.Single)
+        round_one = self.take(single[1] if single else i, sense.Multiplier)  # "over a million"
+        alone = round_one and len(self.tokens[round_one[1] - 1].norm) > SHORTEST_MULTIPLIER
+        return (float(round_one[0].factor), False, round_one[1]) if round_one and alone else None
 
     def _minus(self, i: int) -> bool:
         """Return whether the token is a minus sign: a space before it and none after it."""
@@ -351,6 +357,11 @@ class Cursor:
             ),
             None,
         )
+
+    def born(self) -> Field | None:
+        """Return the date of birth of the current topic, else of the model's records."""
+        related = self.lexicon.births.get(self.about.relation)
+        return related or self.lexicon.birth_field
 
     def only_number(self) -> Field | None:
         """Return the model's number field if it has exactly one; keys do not count."""

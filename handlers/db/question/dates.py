@@ -18,12 +18,13 @@ LONGEST = 10_000  # units; further back there is nothing to find, and dates end
 class Span:
     """From `start` (included) to `end` (not included), both with the time zone of `now`.
     `yearless`: the question named no year, and the latest span that has begun is used; `weekday`:
-    it named the day of a week alone, and the latest one is used."""
+    it named the day of a week alone, and the latest one is used. `note` reports how it was read."""
 
     start: datetime
     end: datetime
     yearless: bool = False
     weekday: bool = False
+    note: str = ""
 
 
 def midnight(moment: datetime) -> datetime:
@@ -137,12 +138,37 @@ def whole_year(now: datetime, kind: str, start: str, end: str) -> int | None:
     )
 
 
-def quarter(now: datetime, number: int, in_year: int | None) -> Span:
-    latest = now.year if number * 3 - 2 <= now.month else now.year - 1
-    within = current(
-        midnight(now).replace(year=in_year or latest, month=number * 3 - 2, day=1), "quarter"
-    )
-    return replace(within, yearless=in_year is None)
+def part_of_year(now: datetime, number: int, months: int, in_year: int | None) -> Span:
+    """Return a quarter or a half; without a year the latest one that has begun."""
+    first = (number - 1) * months + 1
+    latest = now.year if first <= now.month else now.year - 1
+    start = midnight(now).replace(year=in_year or latest, month=first, day=1)
+    return Span(start, shifted(start, "month", months), yearless=in_year is None)
+
+
+def season(now: datetime, first: int, in_year: int) -> Span:
+    """Return the three months from `first`; a winter begins in the December of its year."""
+    start = midnight(now).replace(year=in_year, month=first, day=1)
+    span = Span(start, shifted(start, "month", 3))
+    last = span.end - timedelta(days=1)
+    return replace(span, note=f"the season was read as {start:%Y-%m} to {last:%Y-%m}")
+
+
+def latest_season(now: datetime, first: int) -> Span:
+    """Return the latest such season that has begun."""
+    span = season(now, first, now.year)
+    return span if span.start <= now else season(now, first, now.year - 1)
+
+
+def season_of(now: datetime, which: str, first: int) -> Span:
+    """Return the season of "last", "this" or "next"."""
+    begun = latest_season(now, first)
+    following_one = season(now, first, begun.start.year + 1)
+    if which == "next":
+        return following_one
+    if which == "this":
+        return following_one if begun.end <= now and begun.start.year < now.year else begun
+    return begun if begun.end <= now else season(now, first, begun.start.year - 1)
 
 
 def weekday(now: datetime, number: int, *, before_today: bool) -> Span:

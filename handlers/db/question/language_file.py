@@ -45,6 +45,14 @@ class DateWords(Value):
     after_date: dict[Literal["since", "until"], Words] = {}
     falls: Words = ()
     weekend: Words = ()
+    seasons: dict[Literal[3, 6, 9, 12], Words] = {}
+    nth: tuple[Words, ...] = ()
+    half: Words = ()
+    clock_times: dict[int, Words] = {}
+    clock: Words = ()
+    clock_before: Words = ()
+    am: Words = ()
+    pm: Words = ()
     decade_words: dict[int, Words] = {}
     lengths: dict[Literal["hour", "day", "week", "month", "year"], dict[int, Words]] = {}
     verb_endings: Words = ()
@@ -127,3 +135,4 @@ class LanguageFile(Value):
     made_verbs: Words = ()
     linking_verbs: Words = ()
     auxiliaries: Words = ()
+    relatives: Words = ()

@@ -39,7 +39,8 @@ class Lexicon:
     that have such names. `names` are values such as "Nice" that are also words of the language, in
     their own spelling. `lists` are the fields whose values are lists, with how their pieces are
     parted, "json" or a separator, and `pieces` the known ones. `acts` maps the root of a
-    related model's name ("order" for "ordered") to that relation."""
+    related model's name ("order" for "ordered") to that relation, `births` a relation to the date
+    of birth of its records."""
 
     schema: Schema
     vocabulary: Vocabulary
@@ -51,6 +52,7 @@ class Lexicon:
     parts: dict[str, list[Field]] = field(default_factory=dict)
     longest: dict[str, int] = field(default_factory=dict)
     acts: dict[str, str] = field(default_factory=dict)
+    births: dict[str, Field] = field(default_factory=dict)
     names: dict[str, list[sense.ValueRef]] = field(default_factory=dict)
     lists: dict[str, str] = field(default_factory=dict)
     pieces: dict[str, frozenset[str]] = field(default_factory=dict)
@@ -82,6 +84,11 @@ class Lexicon:
                 and self._is_than(tokens, at + length)
             ):
                 continue  # "or more than 100" does not contain the phrase "or more"
+            own = self.exact.get(key[:1], ()) if length > 1 else ()
+            if all(isinstance(one, sense.Preposition) for one in found) and any(
+                isinstance(one, sense.ValueRef) for one in own
+            ):
+                continue  # lessons "held in" the attic, that may be booked or held
             if found:
                 return tuple(dict.fromkeys(found)), at + length
         return (), at
@@ -166,9 +173,10 @@ class Lexicon:
     @property
     def birth_field(self) -> Field | None:
         """Return the field with the date of birth of a person or an animal."""
-        dated = [one for one in self.schema.visible if one.kind in ("date", "moment")]
-        born = [one for one in dated if self.is_kind(one, "birth")]
-        return born[0] if born else None
+        return next((one for one in self.schema.visible if self.is_birth(one)), None)
+
+    def is_birth(self, candidate: Field) -> bool:
+        return candidate.kind in ("date", "moment") and self.is_kind(candidate, "birth")
 
     def scale_of(self, candidate: Field, kind: str) -> float | None:
         """Return the unit of a kind that the field's label or comment names."""

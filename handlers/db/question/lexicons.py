@@ -81,6 +81,8 @@ def _add_model(made: Lexicon, offer: Offer, path: str) -> None:
         made.fields[here.name] = here
         if candidate.name != back:
             _add_field(made, here)
+        if path and made.is_birth(here):
+            made.births.setdefault(path.removesuffix("."), here)
     # Titles last: where a brand and a product share their name, the brand is meant.
     for name in sorted(offer.samples, key=lambda name: name == schema.title):
         if path + name in made.fields:
@@ -110,16 +112,16 @@ def _add_samples(made: Lexicon, of: Field, samples: Collection[str]) -> None:
 
 def _parted(values: Sequence[str]) -> dict[str, list[str]] | None:
     """Return the pieces of each value if the values are lists ("English, Hebrew"), else None. In
-    lists, some values have one piece alone, and pieces recur."""
+    lists, several pieces recur."""
     parted = {
         value: [piece.strip() for piece in re.split(f"[{SEPARATORS}]", value) if piece.strip()]
         for value in values
     }
-    pieces = [piece for each in parted.values() for piece in each]
+    pieces = Counter(piece for each in parted.values() for piece in each)
     several = sum(len(each) > 1 for each in parted.values())
-    known = set(pieces)
-    short = all(len(piece.split()) <= LONGEST_PIECE for piece in known)
-    return parted if several > 1 and short and len(known) * 2 <= len(pieces) else None
+    short = all(len(piece.split()) <= LONGEST_PIECE for piece in pieces)
+    recurring = sum(number > 1 for number in pieces.values())
+    return parted if several > 1 and short and recurring > 1 else None
 
 
 def _add_field(made: Lexicon, candidate: Field) -> None:
@@ -138,6 +140,9 @@ def _add_field(made: Lexicon, candidate: Field) -> None:
         made.add(phrase_of(name), sense.FieldRef(candidate), plural=True, forms=True)
     for option in candidate.options:
         _add_value(made, candidate, option)
+        if option.endswith(made.vocabulary.file.dates.verb_endings) and " " not in option:
+            chosen = sense.ValueRef(candidate, option)  # "did we cancel", of "cancelled"
+            made.add(phrase_of(option), chosen, plural=False, forms=True)
         for ending in made.vocabulary.file.adverbs:
             made.add(phrase_of(option + ending), sense.ValueRef(candidate, option), plural=False)
 

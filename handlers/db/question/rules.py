@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from groundhook.handlers.db.question import sense
-from groundhook.handlers.db.question.cursor import NUMBERS, Cursor
+from groundhook.handlers.db.question.cursor import Cursor
+from groundhook.handlers.db.question.daytimes import time_of_day
 from groundhook.handlers.db.question.draft import (
     About,
     Draft,
@@ -158,11 +159,8 @@ def mentioned(cursor: Cursor, _: Draft, i: int) -> Parsed | None:
     if field is None or corrected(cursor, i, field[1]):
         return None
     mention = field[0].field
-    if (
-        mention.kind in NUMBERS
-        and cursor.is_(i, sense.Adjective)
-        and cursor.is_(field[1], sense.ModelRef)
-    ):
+    described = cursor.is_(field[1], sense.ModelRef)
+    if described and (mention.options or cursor.is_(i, sense.Adjective)):
         return None  # "lange Flüsse", whose length is called "Länge"
     there = happened(cursor, mention, i, field[1])
     wheres = (Where(field=mention.name, op="not null"),) if there else ()
@@ -203,6 +201,7 @@ RULES: tuple[Rule, ...] = (
     preposition_rule,
     between,
     compared_date,
+    time_of_day,
     date_led,
     limit,
     compare_rule,

@@ -19,7 +19,7 @@ COUNTED: tuple[type[sense.Sense], ...] = (
 
 def aged(cursor: Cursor, amount: Amount, word: sense.Compare, negated: bool) -> Parsed | None:
     """ "members over 60", "trainers younger than 40": a condition on the date of birth."""
-    born = cursor.lexicon.birth_field
+    born = cursor.born()
     if born is None or not _says_age(cursor, amount, word):
         return None
     # "older than 40" begins with those that are 41; the comparison with a date goes the other way.
@@ -39,12 +39,12 @@ def _says_age(cursor: Cursor, amount: Amount, word: sense.Compare) -> bool:
     counted = cursor.is_(end, *COUNTED) and not cursor.is_(end, sense.DateUnit)
     fits = amount.kind in ("", "age") and word.kind in ("", "age", "date") and word.op in OPPOSITE
     named = any(cursor.number_named(at) for at in (end, cursor.past(end, sense.Filler, most=1)))
-    other = (
-        named or cursor.is_(end, sense.Condition, sense.ModelRef) or cursor.lexicon.of_kind("age")
-    )
+    related = cursor.about.relation in cursor.lexicon.births
+    age = cursor.lexicon.of_kind("age", cursor.about.relation if related else "")
+    other = named or cursor.is_(end, sense.Condition, sense.ModelRef) or age
     years = cursor.is_(end, sense.DateUnit, sense.Adjective) or amount.kind == "age"
     bare = word.kind == "" and (
-        cursor.unknown(end) or counted or not (cursor.lexicon.of_persons or years)
+        cursor.unknown(end) or counted or not (cursor.lexicon.of_persons or years or related)
     )
     return fits and not (other or bare) and 0 < amount.value <= LONGEST_LIFE
 

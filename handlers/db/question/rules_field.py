@@ -29,6 +29,8 @@ def field_led(cursor: Cursor, draft: Draft, i: int, negated: bool) -> Parsed | N
             else after
         )
         no = cursor.take(at, sense.Not)
+        if no and cursor.is_(no[1], sense.FieldRef, sense.RelationRef):
+            no, at = None, after  # "on a scholarship with no siblings"
         against = negated != (no is not None)
         end = condition_on(cursor, draft, field, after, against) if no is None else None
         end = end or condition_on(cursor, draft, field, no[1] if no else at, against)
@@ -123,7 +125,7 @@ def _alone(
         return constraint(after, field.name, "null")
     if (
         negated
-        and field.kind == "integer"
+        and field.kind in NUMBERS
         and not _is_key(cursor, field)
         and not cursor.is_(after, sense.Link, sense.Equals, sense.Compare, sense.Between)
     ):
@@ -143,6 +145,9 @@ def happened(cursor: Cursor, field: Field, i: int, end: int) -> bool:
         return False
     if cursor.is_(end, sense.ModelRef):
         return True
+    ended = cursor.ended(end) or cursor.is_(end, sense.And, sense.Or, sense.Having)
+    if ended and i > 1 and cursor.is_(i - 1, sense.Relative):
+        return True
     at = i
     while (
         at > 0
@@ -150,11 +155,7 @@ def happened(cursor: Cursor, field: Field, i: int, end: int) -> bool:
         and not cursor.is_(at - 1, sense.ModelRef)
     ):
         at -= 1
-    return cursor.is_(at - 1, sense.ModelRef) and (
-        cursor.ended(end)
-        or cursor.is_(end, sense.And, sense.Or, sense.Having)
-        or prepositioned(cursor, end) is not None
-    )
+    return cursor.is_(at - 1, sense.ModelRef) and (ended or prepositioned(cursor, end) is not None)
 
 
 def lacking(cursor: Cursor, field: Field) -> str | None:

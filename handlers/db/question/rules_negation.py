@@ -31,7 +31,7 @@ def negation(cursor: Cursor, draft: Draft, i: int) -> Parsed | None:
     if not (cursor.is_(i, sense.Not) or again):
         return None
     direct = cursor.at(i)[1]
-    later = cursor.past(direct, sense.Filler, sense.Link)
+    later = cursor.past(direct, sense.Filler, sense.Link, sense.Contains)
     of_verb = any(word.of_verb for word in cursor.all(i, sense.Not))
     governed = _behind_verb(cursor, later, of_verb)
     for at in dict.fromkeys((direct, later, *governed)):

@@ -108,12 +108,15 @@ def amount_led(cursor: Cursor, draft: Draft, i: int) -> Parsed | None:
         return constraint(amount.end, year.name, "=", amount.value)
     if postfix := postfixed(cursor, amount.end):
         return _with_postfix(cursor, amount, postfix, field_before(cursor, draft, i))
-    field = cursor.field_of_kind(amount.kind) if amount.kind in ("money", "rating") else None
+    exact = measured(cursor, amount, "") or (cursor.field_of_kind(amount.kind), amount.end)
+    field = exact[0] if amount.kind in ("money", "rating", "duration") or amount.scale else None
     if field is None or any(cursor.is_(at, sense.Compare, sense.Between) for at in draft.unplaced):
         return None  # a comparison that was not understood may have been of this number
-    if amount.kind == "money":
-        return equal_to(cursor, field, amount)
-    return constraint(amount.end, field.name, ">=", amount.value)
+    if amount.kind == "rating":
+        return constraint(amount.end, field.name, ">=", amount.value)
+    if amount.scale:
+        return constraint(exact[1], field.name, "=", cursor.in_unit_of(field, amount))
+    return equal_to(cursor, field, amount)
 
 
 def _of_year(cursor: Cursor, amount: Amount) -> Field | None:
@@ -128,7 +131,7 @@ def of_age(cursor: Cursor, draft: Draft, i: int) -> Parsed | None:
     """ "aged 30", "aged over 60", "aged between 20 and 30", "40 years old", "30 to 40 years old",
     "who are 35"."""
     lexicon, word, amount = cursor.lexicon, cursor.take(i, sense.Adjective), cursor.amount(i)
-    if (born := lexicon.birth_field) is None and lexicon.of_kind("age") is None:
+    if (born := cursor.born()) is None and lexicon.of_kind("age") is None:
         return None
     if word is not None and word[0].kind == "age":
         own = None if born else lexicon.of_kind("age")

@@ -148,7 +148,7 @@ def _one(cursor: Cursor, i: int) -> bool:
 
 
 def _sorted_by(cursor: Cursor, draft: Draft, i: int) -> Parsed | None:
-    at = cursor.past(i, sense.Filler, most=1)
+    at = cursor.past(i, sense.Filler, sense.FigureWord, most=2)  # "by number of seats"
     if word := cursor.take(at, sense.OrderWord):
         orders = _by_kind(cursor, draft, word[0].kinds, word[0].order)
         return Parsed(word[1], orders=orders) if orders else None

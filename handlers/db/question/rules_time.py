@@ -7,9 +7,10 @@ from groundhook.handlers.db.question.cursor import Amount, Cursor
 from groundhook.handlers.db.question.dates import Span
 from groundhook.handlers.db.question.draft import OPPOSITE, Draft, Parsed, constraint
 from groundhook.handlers.db.question.language_file import DateWords
+from groundhook.handlers.db.question.periods import duration
 from groundhook.handlers.db.question.rules_age import aged
 from groundhook.handlers.db.question.sense import DateUnitName
-from groundhook.handlers.db.question.times import dated, days, duration, span, year_of
+from groundhook.handlers.db.question.times import dated, days, span, year_of
 from groundhook.handlers.db.schema import Field
 from groundhook.host.core.types.query_language import Where
 
@@ -58,7 +59,7 @@ def date_led(cursor: Cursor, draft: Draft, i: int, of: Field | None = None) -> P
 def compared_date(cursor: Cursor, draft: Draft, i: int, of: Field | None = None) -> Parsed | None:
     """ "older than 3 months", "less than a week old", "more than ten years ago"."""
     word, field = cursor.take(i, sense.Compare), of or cursor.lexicon.day_field
-    born = cursor.lexicon.birth_field
+    born = cursor.born()
     length = duration(cursor, word[1]) if word else None
     if word is None or length is None or field is None or field.kind not in TIMES:
         return None
@@ -249,4 +250,5 @@ def _within(end: int, field: Field, relation: str, span: Span) -> Parsed:
         "after": (Where(field=field.name, op=">=", value=last),),
         "during": (since, until),
     }
-    return Parsed(end, wheres.get(relation, (since,)))
+    notes = (span.note,) if span.note else ()
+    return Parsed(end, wheres.get(relation, (since,)), notes=notes)

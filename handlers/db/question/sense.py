@@ -218,6 +218,30 @@ class DayWord(Sense):
     days: int
 
 
+@dataclass(frozen=True)
+class Season(Sense):
+    """ "summer"; `first` is its first month, in the north."""
+
+    first: int
+
+
+@dataclass(frozen=True)
+class Nth(Sense):
+    """ "third", of the quarters or halves of a year."""
+
+    number: int
+
+
+class Half(Sense): ...
+
+
+@dataclass(frozen=True)
+class Clock(Sense):
+    """ "noon"."""
+
+    hour: int
+
+
 class Weekend(Sense): ...
 
 
@@ -307,6 +331,10 @@ class Request(Filler):
 
 class Auxiliary(Filler):
     """ "do", "did", "have": the subject follows in a question."""
+
+
+class Relative(Filler):
+    """ "who", "that" before a clause about the records."""
 
 
 class LeadIn(Filler):

@@ -1,33 +1,22 @@
-"""Times in a question ("last month", "since March", "3 weeks ago", "5 March 2024", "the next 7
-days") and lengths of time.
+"""Times in a question: "since March", "5 March 2024", "the third quarter of 2025", "the 1990s",
+"winter 2024/25".
 
 Each function reads the time at a position of a cursor and returns it with the position after it."""
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 from groundhook.handlers.db.question import dates, sense
 from groundhook.handlers.db.question.cursor import Cursor
 from groundhook.handlers.db.question.dates import Span
 from groundhook.handlers.db.question.draft import Draft
-from groundhook.handlers.db.question.sense import DateUnitName
+from groundhook.handlers.db.question.periods import relative
 from groundhook.handlers.db.schema import Field
 
-
-def duration(cursor: Cursor, i: int) -> tuple[int, DateUnitName, int] | None:
-    """ "3 months", "a week", "fortnight"."""
-    single = cursor.take(i, sense.Single)
-    if length := cursor.take(single[1] if single else i, sense.Length):
-        return length[0].count, length[0].unit, length[1]
-    count = (1, single[1]) if single else cursor.whole(i, dates.LONGEST)
-    unit = (
-        cursor.take(count[1], sense.DateUnit)
-        or cursor.take(cursor.past(count[1], sense.Filler, most=1), sense.DateUnit)
-        if count
-        else None
-    )
-    return (count[0], unit[0].unit, unit[1]) if count and unit else None
+_NAMED_PART = re.compile("([qh])([1-4])")  # "Q3", "H1"
+_MONTHS = {"q": 3, "h": 6}
 
 
 def dated(cursor: Cursor, i: int, *, year: bool = False) -> tuple[str, Span, int] | None:
@@ -60,11 +49,9 @@ def span(cursor: Cursor, i: int, *, announced: bool, year: bool) -> tuple[Span, 
     if word := cursor.take(i, sense.DayWord):
         return dates.day(dates.shifted(now, "day", word[0].days)), word[1]
     found = (
-        _weekend(cursor, i)
-        or _period(cursor, i)
-        or _period_behind(cursor, i)
-        or _ago(cursor, i)
-        or _quarter(cursor, i)
+        relative(cursor, i)
+        or _season(cursor, i, announced=announced)
+        or _part_of_year(cursor, i)
         or _month(cursor, i, announced=announced)
         or _day_month(cursor, i)
     )
@@ -119,114 +106,55 @@ def _year(cursor: Cursor, i: int) -> int | None:
     return number if dates.FIRST_YEAR <= number <= dates.LAST_YEAR else None
 
 
-def _weekend(cursor: Cursor, i: int) -> tuple[Span, int] | None:
-    """ "this weekend", "last weekend", "next weekend", "the weekend"."""
-    which = {period.which for period in cursor.all(i, sense.Period)}
-    weekend = cursor.take(cursor.at(i)[1] if which else i, sense.Weekend)
-    if weekend is None:
+def _season(cursor: Cursor, i: int, *, announced: bool) -> tuple[Span, int] | None:
+    """ "autumn 2026", "winter 2024/25", "in spring"."""
+    season = cursor.take(i, sense.Season)
+    if season is None:
         return None
-    weeks = 1 if "next" in which else -1 if which and "this" not in which else 0
-    return dates.weekend(cursor.now, weeks), weekend[1]
+    first, end = season[0].first, season[1]
+    if year := _year_behind(cursor, end):
+        following = cursor.tokens[year[1]].number if year[1] < len(cursor.tokens) else 0
+        over = following in (year[0] + 1, (year[0] + 1) % 100)
+        return dates.season(cursor.now, first, year[0]), year[1] + over
+    named = announced and not cursor.is_(i, sense.ValueRef)
+    return (dates.latest_season(cursor.now, first), end) if named else None
 
 
-def _period(cursor: Cursor, i: int) -> tuple[Span, int] | None:
-    which = {period.which for period in cursor.all(i, sense.Period)}
-    if not which:
+def _part_of_year(cursor: Cursor, i: int) -> tuple[Span, int] | None:
+    """ "Q3 2025", "the third quarter of 2025", "the first half of the year"."""
+    named = _NAMED_PART.fullmatch(cursor.tokens[i].norm)
+    if named is not None:
+        number, months, end = int(named[2]), _MONTHS[named[1]], i + 1
+    elif (found := _counted_part(cursor, i)) is not None:
+        number, months, end = found
+    else:
         return None
-    after = cursor.at(i)[1]
-    if "next" in which:
-        return _coming(cursor, after)
-    if "this" not in which and (length := duration(cursor, after)):
-        return dates.rolling(cursor.now, length[1], length[0]), length[2]
-    unit = cursor.take(after, sense.DateUnit)
-    if which == {"counted"} and (unit is None or _plural(cursor, unit[1] - 1)):
-        return None  # "recent weeks": their number is unknown
-    if unit:
-        if "rolling" in which and _plural(cursor, unit[1] - 1):
-            return None
-        the_last = "rolling" in which and i > 0 and cursor.is_(i - 1, sense.Definite)
-        if "previous" in which and not the_last:
-            return dates.previous(cursor.now, unit[0].unit), unit[1]
-        whole = (
-            dates.current(cursor.now, unit[0].unit)
-            if "this" in which
-            else dates.rolling(cursor.now, unit[0].unit, 1)
-        )
-        return whole, unit[1]
-    if weekday := cursor.take(after, sense.Weekday):
-        return dates.weekday(
-            cursor.now, weekday[0].number, before_today="this" not in which
-        ), weekday[1]
-    if month := cursor.take(after, sense.Month):
-        year = (
-            cursor.now.year
-            if "this" in which or month[0].number < cursor.now.month
-            else cursor.now.year - 1
-        )
-        return dates.month(cursor.now, month[0].number, year), month[1]
-    return None
-
-
-def _plural(cursor: Cursor, i: int) -> bool:
-    return cursor.lexicon.vocabulary.stem(cursor.tokens[i].norm) != cursor.tokens[i].norm
-
-
-def _period_behind(cursor: Cursor, i: int) -> tuple[Span, int] | None:
-    """A period in a language that says "month last" and "3 months last"."""
-    length, unit = duration(cursor, i), cursor.take(i, sense.DateUnit)
-    counted = length or ((0, unit[0].unit, unit[1]) if unit else None)
-    if counted is None:
+    year = _year_behind(cursor, end) or _year_behind(cursor, cursor.past(end, sense.Link, most=1))
+    if number * months > 12:
         return None
-    count, name, end = counted
-    word = cursor.take(end, sense.PeriodBehind) or cursor.take(
-        cursor.past(end, sense.Filler, most=1), sense.PeriodBehind
-    )
-    return (_relative(cursor, word[0].which, name, count), word[1]) if word else None
+    span = dates.part_of_year(cursor.now, number, months, year[0] if year else None)
+    return span, year[1] if year else end
 
 
-def _relative(cursor: Cursor, which: str, unit: DateUnitName, count: int) -> Span:
-    if count:
-        return (
-            dates.coming(cursor.now, unit, count)
-            if which == "next"
-            else dates.rolling(cursor.now, unit, count)
-        )
-    if which == "rolling":
-        return dates.rolling(cursor.now, unit, 1)
-    made = {"this": dates.current, "next": dates.following}.get(which, dates.previous)
-    return made(cursor.now, unit)
-
-
-def _coming(cursor: Cursor, i: int) -> tuple[Span, int] | None:
-    """ "next week", "the next 7 days", "next Friday", "next March"."""
-    if length := duration(cursor, i):
-        return dates.coming(cursor.now, length[1], length[0]), length[2]
-    if unit := cursor.take(i, sense.DateUnit):
-        return dates.following(cursor.now, unit[0].unit), unit[1]
-    if weekday := cursor.take(i, sense.Weekday):
-        return dates.coming_weekday(cursor.now, weekday[0].number), weekday[1]
-    if month := cursor.take(i, sense.Month):
-        year = cursor.now.year + (month[0].number <= cursor.now.month)
-        return dates.month(cursor.now, month[0].number, year), month[1]
-    return None
-
-
-def _ago(cursor: Cursor, i: int) -> tuple[Span, int] | None:
-    length = duration(cursor, i)
-    ago = cursor.take(length[2], sense.Ago) if length else None
-    return (
-        (dates.day(dates.shifted(cursor.now, length[1], -length[0])), ago[1])
-        if length and ago
-        else None
-    )
-
-
-def _quarter(cursor: Cursor, i: int) -> tuple[Span, int] | None:
-    norm = cursor.tokens[i].norm
-    if len(norm) != 2 or norm[0] != "q" or norm[1] not in "1234":
+def _counted_part(cursor: Cursor, i: int) -> tuple[int, int, int] | None:
+    """Return the number of a quarter or a half, its months, and the position after it; in Hebrew
+    the number comes last."""
+    nth, of = cursor.take(i, sense.Nth), _unit_of_parts(cursor, i)
+    if nth is not None:
+        of = _unit_of_parts(cursor, nth[1])
+    elif of is not None:
+        nth = cursor.take(cursor.past(of[1], sense.Filler, most=1), sense.Nth)
+    if nth is None or of is None:
         return None
-    year = _year(cursor, i + 1)
-    return dates.quarter(cursor.now, int(norm[1]), year), i + 2 if year else i + 1
+    return nth[0].number, of[0], max(nth[1], of[1])
+
+
+def _unit_of_parts(cursor: Cursor, i: int) -> tuple[int, int] | None:
+    """Return the months of a quarter or a half, and the position after the word."""
+    if half := cursor.take(i, sense.Half):
+        return 6, half[1]
+    unit = cursor.take(i, sense.DateUnit)
+    return (3, unit[1]) if unit and unit[0].unit == "quarter" else None
 
 
 def _month(cursor: Cursor, i: int, *, announced: bool) -> tuple[Span, int] | None:

@@ -203,6 +203,7 @@ def _entries(
     yield file.made_verbs, sense.MadeVerb()
     yield file.linking_verbs, sense.LinkingVerb()
     yield file.auxiliaries, sense.Auxiliary()
+    yield file.relatives, sense.Relative()
     yield from ((words, sense.NumberVerb(kind)) for kind, words in file.number_verbs.items())
 
 
@@ -231,6 +232,10 @@ def _dates(dates: DateWords) -> Iterator[tuple[Iterable[str], sense.Sense]]:
     yield dates.tomorrow, sense.DayWord(1)
     yield from ((words, sense.DateUnit(unit)) for unit, words in dates.units.items())
     yield dates.weekend, sense.Weekend()
+    yield from ((words, sense.Season(first)) for first, words in dates.seasons.items())
+    yield from ((words, sense.Nth(number)) for number, words in enumerate(dates.nth, 1))
+    yield dates.half, sense.Half()
+    yield from ((words, sense.Clock(hour)) for hour, words in dates.clock_times.items())
     yield from ((words, sense.Decade(year)) for year, words in dates.decade_words.items())
     for unit, lengths in dates.lengths.items():
         yield from ((words, sense.Length(unit, count)) for count, words in lengths.items())

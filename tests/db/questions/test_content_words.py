@@ -30,6 +30,7 @@ def test_a_content_word_is_never_a_filler(model: str, question: str, word: str) 
         ("doctor", "doctors living in Haifa", "city = Haifa"),
         ("doctor", "show me all records of doctors based in Haifa", "city = Haifa"),
         ("doctor", "which doctors work in Haifa", "city = Haifa"),
+        ("doctor", "doctors who use the Curry", "meal = Curry"),
         ("doctor", "what kind of doctors do you know", ""),
         ("book", "please find information about German books", "language = German"),
         ("book", "things made in German", "language = German"),

@@ -38,12 +38,16 @@ HIRE: dict[str, dict[str, Any]] = {
         "columns": [
             {"name": "id", "type": "ID"},
             {"name": "email", "type": "string", "label": "Email", "nullable": True},
+            {"name": "born_on", "type": "date", "label": "Born"},
         ],
         "values": [],
     },
     "hire": {
         "name": "Hire",
         "table": {"name": "hire"},
+        "relations": {
+            "driver": {"type": "hasOne", "model": "driver", "key": "id", "foreign": "driver_id"}
+        },
         "columns": [
             {"name": "id", "type": "ID"},
             {"name": "driver_id", "type": "bigInteger"},
@@ -64,6 +68,7 @@ HIRED = offers_of(
         ("cars under €40 a day", ["daily_rate < 40"]),
         ("cars under €40", ["value < 40"]),
         ("cars between 20 and 40 euros per day", ["daily_rate between [20, 40]"]),
+        ("hires of drivers over 60", ["driver.born_on <= 1965-11-12"]),
         ("cars from 2024 or newer", ["year >= 2024"]),
         ("cars from 2019 or older", ["year < 2020"]),
         (

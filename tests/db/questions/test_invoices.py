@@ -161,6 +161,8 @@ UNDERSTOOD = {
     "customers who were closed": "closed_on not null",
     "customers closed or without email": "(closed_on not null or email null)",
     "customers not closed": "closed_on null",
+    "customers in Berlin who closed": "city = Berlin and closed_on not null",
+    "which invoices did we cancel": "status = cancelled",
     "customers closed in March": month("closed_on", "2026-03-01", "2026-04-01"),
     # one related record
     "invoices of customer 42 over 100": "customer_id = 42 and total > 100",

@@ -37,6 +37,9 @@ NO_FRENCH = "languages match none ['French']"
         ),
         ("parcel", "parcels that did not arrive in Rome", "destination != Rome"),
         ("parcel", "parcels that were not shipped from Oslo", "origin != Oslo"),
+        ("doctor", "doctors who do not include Haifa", "city != Haifa"),
+        ("book", "signed books with no pages", "signed = True and pages = 0"),
+        ("book", "books without a price", "price = 0"),
         ("parcel", "parcels that do not weigh more than 5 kg", "weight <= 5"),
     ],
 )

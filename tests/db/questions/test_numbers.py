@@ -25,6 +25,8 @@ from tests.db.questions.models import conditions, read
         ("parcel", "parcels with transit time over 24 hours", "transit > 24"),
         ("book", "books heavier than half a kilo", "weight > 500"),
         ("book", "books over 500 pages long", "pages > 500"),
+        ("parcel", "5 kg parcels", "weight = 5"),
+        ("state", "states with more than a million people", "population > 1000000"),
         ("book", "books more expensive than 30", "price > 30"),
         ("state", "states with more than 5 million people", "population > 5000000"),
     ],

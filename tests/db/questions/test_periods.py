@@ -1,10 +1,12 @@
-"""Rolling periods in all their wordings, and the date that a verb names."""
+"""Rolling periods in all their wordings, seasons and parts of a year, times of day, and the date
+that a verb names."""
 
 from __future__ import annotations
 
 import pytest
 
-from tests.db.questions.models import conditions, read
+from groundhook.handlers.db.question.reading import Reading
+from tests.db.questions.models import conditions, read, readings
 
 
 @pytest.mark.parametrize(
@@ -93,3 +95,71 @@ def test_persons_are_new_by_the_day_they_joined_and_young_by_their_birth(
     assert [(one.field, one.order) for one in read(question, "doctor").dsl.orders] == [
         (order, "desc")
     ]
+
+
+@pytest.mark.parametrize(
+    ("language", "time", "first", "end"),
+    [
+        ("en", "in autumn 2025", "2025-09-01", "2025-12-01"),
+        ("en", "last summer", "2026-06-01", "2026-09-01"),
+        ("en", "last autumn", "2025-09-01", "2025-12-01"),  # this one is not over
+        ("en", "this winter", "2026-12-01", "2027-03-01"),
+        ("en", "next spring", "2027-03-01", "2027-06-01"),
+        ("en", "in the winter of 2024/25", "2024-12-01", "2025-03-01"),
+        ("en", "in the third quarter of 2025", "2025-07-01", "2025-10-01"),
+        ("en", "in the first half of 2026", "2026-01-01", "2026-07-01"),
+        ("en", "in H2 2025", "2025-07-01", "2026-01-01"),
+        ("en", "in the 2nd quarter", "2026-04-01", "2026-07-01"),
+        ("de", "im Sommer 2025", "2025-06-01", "2025-09-01"),
+        ("de", "im dritten Quartal 2025", "2025-07-01", "2025-10-01"),
+        ("he", "בקיץ שעבר", "2026-06-01", "2026-09-01"),
+        ("he", "ברבעון השלישי של 2025", "2025-07-01", "2025-10-01"),
+    ],
+)
+def test_a_season_or_a_part_of_a_year_is_its_months(
+    language: str, time: str, first: str, end: str
+) -> None:
+    (reading,) = readings(f"Sold {time}", "book", language=language)
+    assert conditions(reading) == f"sold_on >= {first} and sold_on < {end}"
+    assert reading.unplaced == ()
+
+
+def test_the_months_of_a_season_are_reported() -> None:
+    (note,) = read("books sold last summer", "book").notes
+    assert "2026-06 to 2026-08" in note
+
+
+@pytest.mark.parametrize(
+    ("time", "found"),
+    [
+        ("on 3 November after 6 pm", "sent_at > 2026-11-03 18:00:00"),
+        ("on 3 November before 9:30", "sent_at < 2026-11-03 09:30:00"),
+        ("after noon on 3 November", "sent_at > 2026-11-03 12:00:00"),
+        (
+            "on 3 November at 18:15",
+            "sent_at >= 2026-11-03 18:15:00 and sent_at < 2026-11-03 18:16:00",
+        ),
+        (
+            "on 3 November between 2 and 4 pm",
+            "sent_at >= 2026-11-03 14:00:00 and sent_at <= 2026-11-03 16:00:00",
+        ),
+    ],
+)
+def test_a_time_of_day_belongs_to_its_day(time: str, found: str) -> None:
+    reading = read(f"parcels sent {time}", "parcel")
+    day = "sent_at >= 2026-11-03 00:00:00 and sent_at < 2026-11-04 00:00:00"
+    assert (conditions(reading), reading.unplaced) == (f"{day} and {found}", ())
+
+
+@pytest.mark.parametrize(
+    ("model", "question"),
+    [
+        ("parcel", "parcels sent after 6 pm"),
+        ("parcel", "parcels sent last week before noon"),
+        ("book", "books sold yesterday at 18:30"),
+    ],
+)
+def test_a_time_of_day_without_a_day_or_of_a_date_is_reported(model: str, question: str) -> None:
+    reading: Reading = read(question, model)
+    assert question.split()[-1].split(":")[0] in " ".join(reading.unplaced)
+    assert "18:00" not in conditions(reading)

@@ -101,6 +101,16 @@ async def test_a_count_is_not_emptied_by_a_word_that_no_record_has(
     assert any("'splendid'" in warning for warning in warnings)
 
 
+async def test_figures_of_groups_are_not_emptied_by_a_word_that_no_record_has(
+    tmp_path: Path,
+) -> None:
+    async with loaded(tmp_path, BOOK) as database:
+        found, warnings = await search(database, "number of splendid books per genre", "book")
+    counts = {(item.data or {})["genre"]: (item.data or {})["count"] for item in found.items}
+    assert counts == {"fiction": 2, "history": 2}
+    assert any("'splendid'" in warning for warning in warnings)
+
+
 async def test_records_are_not_emptied_by_a_word_that_no_record_has(tmp_path: Path) -> None:
     async with loaded(tmp_path, BOOK) as database:
         found, warnings = await search(database, "splendid history books", "book")

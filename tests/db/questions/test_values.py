@@ -15,6 +15,7 @@ from tests.db.questions.models import (
     readings,
 )
 
+BOTH = "languages like Hebrew and languages like French"
 CITY = {"Haifa": 8, "Mountain View": 6}
 COUNTED = {
     "doctor": {"city": CITY, "meal": {"Mountain View": 1, "Curry": 9}},
@@ -99,11 +100,19 @@ def test_a_value_that_no_field_has_is_reported_and_no_filter(
         ("doctor", "doctors with speciality Pediatrics", 'skills like "Pediatrics"'),
         ("doctor", "doctors without Cardiology", "skills match none ['\"Cardiology\"']"),
         ("book", "rare history books", 'tags like "rare" and genre = history'),
+        ("doctor", "doctors who can speak both Hebrew and French", BOTH),
     ],
 )
 def test_a_list_contains_its_pieces(model: str, question: str, found: str) -> None:
     reading = read(question, model)
     assert (conditions(reading), reading.unplaced) == (found, ())
+
+
+def test_a_column_in_which_two_pieces_recur_has_lists() -> None:
+    known = ("Piano, Organ", "Piano", "Violin, Viola", "Cello", "Flute, Recorder", "Piano, Violin")
+    samples = {"doctor": {"skills": (), "meal": known}}
+    (reading,) = read_question("Violin doctors", offers(samples, "doctor"), vocabulary("en"), NOW)
+    assert conditions(reading) == "meal like Violin"
 
 
 def test_a_piece_within_another_is_looked_for_with_its_separators() -> None:
