@@ -22,7 +22,6 @@ import anyio.to_thread
 
 from groundhook.handlers.kb.graph.file import GraphFile, Piece
 from groundhook.handlers.kb.graph.names import key_of
-from groundhook.handlers.kb.graph.rules import names_in
 from groundhook.handlers.kb.store import (
     Answer,
     Hit,
@@ -114,6 +113,8 @@ class Graphs:
         graph = await self._graph(spec.id, question.tenant or "")
         if graph is None:
             return Walked(answer=answer)
+        from groundhook.handlers.kb.graph.rules import names_in  # few apps have a graph
+
         named = names_in(question.text, graph.known, graph.subjects)
         found = [(hit.document, hit.passage) for hit in answer.hits]
         seeds = join.seeds(graph, named, found)

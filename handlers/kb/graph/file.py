@@ -15,9 +15,12 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from groundhook.handlers.kb.graph.rules import Extracted
 from groundhook.host.core.errors import StorageError
+
+if TYPE_CHECKING:
+    from groundhook.handlers.kb.graph.rules import Extracted
 
 _SCHEMA = """
 create table if not exists versions (
