@@ -45,7 +45,8 @@ ROUNDS = 300
 STREAMS = 200
 EVENTS_A_SECOND = 50
 SECONDS = 4
-IDLE = 500
+IDLE = 1000
+FIRST_IDLE = 200  # whose memory is partly what was free before
 LONG = 240_000  # characters of a long answer, six in an event
 BLOCK = b'id: 1\nevent: text\ndata: {"turn_id":"t_000000000000","at_ms":1,"delta":"abcdef"}\n\n'
 KEY = "k" * 40
@@ -139,7 +140,7 @@ async def ticking(host: Host) -> AsyncIterator[AsyncIterator[Event]]:
 async def our_ticks(request: Request) -> ASGIApp:
     """The same ticks through a pump, a log and a reader."""
     turns: Turns = request.state.turns
-    running = await turns.begin(Ask(owner="bench", assistant_id="", enter=ticking), ExitStack())
+    running = await turns.begin(Ask(owner="bench", assistant_id=""), ticking, ExitStack())
     return StreamAnswer(
         open=lambda: running.reader(0, turns.left),
         writer=NativeWriter(Audience(), sse=True),
@@ -312,8 +313,9 @@ async def measure(app: Path, ours: tuple[Any, int], bare: tuple[Any, int]) -> No
 
 async def memory_of_each(process: Any, port: int, raw: bytes) -> float:
     family = psutil.Process(process.pid)
+    writers = await held(port, raw, FIRST_IDLE)
     before = family.memory_info().rss
-    writers = await held(port, raw, IDLE)
+    writers += await held(port, raw, IDLE)
     each = (family.memory_info().rss - before) / IDLE / 1000
     for writer in writers:
         writer.close()

@@ -6,10 +6,9 @@ is for trace nodes and other events from code that must not be interrupted.
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections import deque
-
-import anyio
 
 from groundhook.host.core.types.events import Event
 
@@ -24,8 +23,8 @@ class Channel:
         self.turn_id = turn_id
         self._began = time.perf_counter()
         self._events: deque[Event] = deque()
-        self._arrived: anyio.Event | None = None  # set while the reader waits
-        self._drained = anyio.Event()
+        self._arrived = asyncio.Event()
+        self._drained: asyncio.Event | None = None  # set while a writer waits
         self._closed = False
 
     def elapsed_ms(self) -> float:
@@ -37,12 +36,7 @@ class Channel:
         if self._closed:
             return
         self._events.append(event.stamped(self.turn_id, int(self.elapsed_ms())))
-        self._wake()
-
-    def _wake(self) -> None:
-        if self._arrived is not None:
-            self._arrived.set()
-            self._arrived = None
+        self._arrived.set()
 
     async def send(self, event: Event) -> None:
         """Add an event, then wait while the reader is behind."""
@@ -52,15 +46,15 @@ class Channel:
     async def wait_for_reader(self) -> None:
         """Wait until at most BEHIND events are unread, or the channel is closed."""
         while len(self._events) > BEHIND and not self._closed:
-            if self._drained.is_set():
-                self._drained = anyio.Event()
+            if self._drained is None:
+                self._drained = asyncio.Event()
             await self._drained.wait()
 
     def close(self) -> None:
         """End the channel: the reader receives the events that are left and then the end."""
         self._closed = True
-        self._wake()
-        self._drained.set()
+        self._arrived.set()
+        self._wake_writers()
 
     def __aiter__(self) -> Channel:
         return self
@@ -69,9 +63,14 @@ class Channel:
         while not self._events:
             if self._closed:
                 raise StopAsyncIteration
-            arrived = self._arrived = anyio.Event()
-            await arrived.wait()
+            self._arrived.clear()
+            await self._arrived.wait()
         event = self._events.popleft()
         if len(self._events) == BEHIND:
-            self._drained.set()
+            self._wake_writers()
         return event
+
+    def _wake_writers(self) -> None:
+        if self._drained is not None:
+            self._drained.set()
+            self._drained = None

@@ -240,14 +240,14 @@ async def _turn(call: Call, body: bytes, leaving: Leaving, enter: _Enter) -> ASG
         found = await serving.host.chats.conversations.requested(owner, key)
         return (await kept_turn(serving.host, owner, found[0].id), found[1]) if found else None
 
-    ask = Ask(owner=who.owner, assistant_id=chat.assistant_id, enter=entered, leaving=leaving)
+    ask = Ask(owner=who.owner, assistant_id=chat.assistant_id, leaving=leaving)
     running = await serving.repeats.once(
         who.owner,
         key,
         address,
         body,
         serving.turns.get,
-        lambda: serving.begin(who, ask),
+        lambda: serving.begin(who, ask, entered),
         stored,
     )
     return await answer(call, running, 0)

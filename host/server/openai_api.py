@@ -100,15 +100,11 @@ async def chat_completions(call: Call) -> ASGIApp:
         return _whole_task(wanted, text, headers)
     messages = asking.pointing_at(messages, wanted.groundhook.data.sources)
     options = _options(call, wanted, settings)
-    ask = Ask(
-        owner=who.owner,
-        assistant_id=wanted.model,
-        enter=lambda host: host.stream(
-            wanted.model, messages, identity=who.identity, options=options
-        ),
-        linger_s=0,
+    running = await call.serving.begin(
+        who,
+        Ask(owner=who.owner, assistant_id=wanted.model, linger_s=0),
+        lambda host: host.stream(wanted.model, messages, identity=who.identity, options=options),
     )
-    running = await call.serving.begin(who, ask)
     fold = _fold(call, wanted, running, settings)
     headers |= turn_headers(call, running)
     if wanted.stream:

@@ -30,7 +30,7 @@ from groundhook.host.server.mcp_http import McpEndpoint
 from groundhook.host.server.metrics import Metrics
 from groundhook.host.server.problems import Refused, Shape
 from groundhook.host.server.sessions import Sessions
-from groundhook.host.server.turns import Ask, LogReader, Running, TurnLog, Turns
+from groundhook.host.server.turns import Ask, Enter, LogReader, Running, TurnLog, Turns
 from groundhook.host.server.upkeep import StoreHealth
 from groundhook.host.server.who import SignIn, Who
 
@@ -80,11 +80,11 @@ class Serving:
             return False
         return offered is not None or not info.get("automated")
 
-    async def begin(self, who: Who, ask: Ask) -> Running:
+    async def begin(self, who: Who, ask: Ask, enter: Enter) -> Running:
         """Begin a turn for somebody within the limits. Raises Refused, and what cannot begin."""
         self.package(who, ask.assistant_id)
         async with self.admitted(who) as place:
-            return await self.turns.begin(ask, place)
+            return await self.turns.begin(ask, enter, place)
 
     @asynccontextmanager
     async def admitted(self, who: Who) -> AsyncIterator[ExitStack]:

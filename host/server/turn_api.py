@@ -30,14 +30,7 @@ async def create(call: Call) -> ASGIApp:
     wanted = asking.strict(TurnRequest, asking.parse(body))
     messages = asking.conversation(wanted, settings)
     options = asking.options(wanted.options, wanted.search, call.request, settings, call.address)
-    ask = Ask(
-        owner=call.who.owner,
-        assistant_id=wanted.assistant,
-        enter=lambda host: host.stream(
-            wanted.assistant, messages, identity=call.who.identity, options=options
-        ),
-        leaving=wanted.leaving,
-    )
+    ask = Ask(owner=call.who.owner, assistant_id=wanted.assistant, leaving=wanted.leaving)
     _types(call)
     running = await serving.repeats.once(
         call.who.owner,
@@ -45,7 +38,13 @@ async def create(call: Call) -> ASGIApp:
         f"{call.request.method} {call.request.url.path}",
         body,
         serving.turns.get,
-        lambda: serving.begin(call.who, ask),
+        lambda: serving.begin(
+            call.who,
+            ask,
+            lambda host: host.stream(
+                wanted.assistant, messages, identity=call.who.identity, options=options
+            ),
+        ),
     )
     return await answer(call, running, 0)
 

@@ -21,7 +21,7 @@ from contextlib import (
     contextmanager,
 )
 from dataclasses import dataclass, field
-from typing import Literal, Protocol
+from typing import Literal, NamedTuple, Protocol
 
 import anyio
 import anyio.abc
@@ -50,18 +50,16 @@ Enter = Callable[[Host], AbstractAsyncContextManager[AsyncIterator[Event]]]
 
 @dataclass(frozen=True, kw_only=True)
 class Ask:
-    """A request for a turn. `enter` begins it. `owner` may read it; `linger_s` (none: the setting)
-    is how long it goes on when nobody reads it and `leaving` is `stop`."""
+    """A request for a turn. `owner` may read it; `linger_s` (none: the setting) is how long it goes
+    on when nobody reads it and `leaving` is `stop`."""
 
     owner: str
     assistant_id: str
-    enter: Enter
     leaving: Leaving = "stop"
     linger_s: float | None = None
 
 
-@dataclass(frozen=True)
-class Logged:
+class Logged(NamedTuple):
     """An event in the log of its turn. `seq` counts from 1; `end` is the size of the log in bytes
     up to here."""
 
@@ -122,12 +120,13 @@ class Running:
         self.token = secrets.token_urlsafe(16)
         self.created = int(time.time())
         self.log: list[Logged] = []
+        self.size = 0  # bytes of the log
         self.over_at: float | None = None  # on the monotonic clock
         self.reason = "host_closed"  # why it ends, if it does not end by itself
         self._scope = scope
         self._readers: set[Reader] = set()
         self._arrived = asyncio.Event()
-        self._taken = asyncio.Event()
+        self._taken: asyncio.Event | None = None  # set while the turn waits for a reader
 
     @property
     def over(self) -> bool:
@@ -153,11 +152,6 @@ class Running:
         return self.stop()
 
     @property
-    def size(self) -> int:
-        """Bytes of the log."""
-        return self.log[-1].end if self.log else 0
-
-    @property
     def readers(self) -> int:
         """How many read it now."""
         return len(self._readers)
@@ -165,7 +159,8 @@ class Running:
     def append(self, event: Event) -> None:
         """Add an event."""
         json = line_bytes(event)
-        self.log.append(Logged(len(self.log) + 1, event, json, self.size + len(json)))
+        self.size += len(json)
+        self.log.append(Logged(len(self.log) + 1, event, json, self.size))
         self._arrived.set()
 
     def stop(self, reason: str = "stopped") -> bool:
@@ -192,8 +187,14 @@ class Running:
     async def wait_for_readers(self, bytes_ahead: int) -> None:
         """Wait while the slowest reader is so many bytes behind."""
         while self.is_ahead(bytes_ahead):
-            self._taken.clear()
+            self._taken = asyncio.Event()
             await self._taken.wait()
+        self._taken = None
+
+    def took(self) -> None:
+        """Called when a reader has taken events, or is gone."""
+        if self._taken is not None:
+            self._taken.set()
 
     async def wait_until_over(self) -> None:
         """Wait for the last event."""
@@ -208,13 +209,13 @@ class Running:
     @contextmanager
     def reader(self, after: int, left: Callable[[Running], None]) -> Iterator[Reader]:
         """Read behind the event `after`; `left` is called when the last reader has gone."""
-        reader = Reader(self, min(after, len(self.log)), lambda: self._taken.set())
+        reader = Reader(self, min(after, len(self.log)))
         self._readers.add(reader)
         try:
             yield reader
         finally:
             self._readers.discard(reader)
-            self._taken.set()
+            self.took()
             if not self._readers and not self.over:
                 left(self)
 
@@ -222,8 +223,8 @@ class Running:
 class Reader:
     """One reader of a log."""
 
-    def __init__(self, running: Running, at: int, took: Callable[[], None]) -> None:
-        self._running, self._at, self._took = running, at, took
+    def __init__(self, running: Running, at: int) -> None:
+        self._running, self._at = running, at
         self.taken = running.log[at - 1].end if at else 0
 
     async def next(self) -> Sequence[Logged] | None:
@@ -235,7 +236,7 @@ class Reader:
             await running.arrival()
         ready = self._portion()
         self._at, self.taken = ready[-1].seq, ready[-1].end
-        self._took()
+        running.took()
         return ready
 
     def _portion(self) -> Sequence[Logged]:
@@ -294,10 +295,10 @@ class Turns:
             finally:
                 self._unlogged.discard(scope)
 
-    async def begin(self, ask: Ask, place: ExitStack) -> Running:
-        """Begin a turn; return when its first event is there. The turn takes over the place of its
-        owner. Raises what cannot begin, as `Host.stream` does."""
-        running = await self._tasks.start(self._pump, ask, place)
+    async def begin(self, ask: Ask, enter: Enter, place: ExitStack) -> Running:
+        """Begin a turn with `enter`; return when its first event is there. The turn takes over the
+        place of its owner. Raises what cannot begin, as `Host.stream` does."""
+        running = await self._tasks.start(self._pump, ask, enter, place)
         assert isinstance(running, Running)
         return running
 
@@ -333,14 +334,19 @@ class Turns:
             running.stop()
 
     async def _pump(
-        self, ask: Ask, place: ExitStack, *, task_status: anyio.abc.TaskStatus[Running]
+        self,
+        ask: Ask,
+        enter: Enter,
+        place: ExitStack,
+        *,
+        task_status: anyio.abc.TaskStatus[Running],
     ) -> None:
         running: Running | None = None
         held = ExitStack()
         log_bytes, behind_bytes = self.settings.log_kb * 1024, self.settings.behind_kb * 1024
         try:
             with anyio.CancelScope() as scope:
-                async with ask.enter(self.host) as events:
+                async with enter(self.host) as events:
                     async for event in events:
                         if running is None:
                             running = Running(ask, event.turn_id, scope)

@@ -1,0 +1,53 @@
+"""What a server process keeps of turns that are over."""
+
+from __future__ import annotations
+
+import gc
+import weakref
+from collections.abc import AsyncIterator
+from contextlib import AbstractAsyncContextManager, ExitStack
+
+from groundhook import open_host
+from groundhook.host.app.host import Host
+from groundhook.host.core.server_settings import StreamSettings
+from groundhook.host.core.types.events import Event
+from groundhook.host.server.turns import Ask, Running, Turns, open_turns
+from tests.conftest import MakeApp
+
+APP = {
+    "connectors/fixed.conn.yao": '{"type": "scripted", "options": {"script": [{"text": "Yes."}]}}',
+    "assistants/plain/package.yao": '{"name": "Plain", "connector": "fixed"}',
+}
+
+
+class Body:
+    """What a request brought."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+    def enter(self, host: Host) -> AbstractAsyncContextManager[AsyncIterator[Event]]:
+        """Begin the turn."""
+        return host.stream("plain", self.text)
+
+
+async def begun(turns: Turns) -> tuple[Running, weakref.ref[Body]]:
+    body = Body("Is it so?")
+    ask = Ask(owner="user", assistant_id="plain")
+    return await turns.begin(ask, body.enter, ExitStack()), weakref.ref(body)
+
+
+async def test_a_turn_that_is_over_keeps_its_events_and_nothing_of_its_request(
+    make_app: MakeApp,
+) -> None:
+    async with (
+        open_host(make_app(APP), environment={}) as host,
+        open_turns(host, StreamSettings(), lambda _: None) as turns,
+    ):
+        running, body = await begun(turns)
+        await running.wait_until_over()
+        gc.collect()
+        assert turns.get(running.turn_id) is running
+        assert [logged.seq for logged in running.log] == list(range(1, running.last + 1))
+        assert running.log[-1].event.type == "stream_end"
+        assert body() is None
