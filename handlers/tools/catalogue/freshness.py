@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from groundhook.handlers.tools.catalogue.names import key
+from groundhook.host.core.unseen import clean
 
 GRACE = 1.5  # of the period: "monthly" may be six weeks
 
@@ -43,7 +44,7 @@ def frequency_of(package: Mapping[str, Any]) -> str:
         if isinstance(extra, Mapping)
     }
     for name in _NAMES:
-        if value := str(package.get(name) or extras.get(name) or "").strip():
+        if value := clean(str(package.get(name) or extras.get(name) or "")).strip():
             return value
     return ""
 

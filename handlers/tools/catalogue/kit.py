@@ -76,9 +76,11 @@ class Catalogue:
         return self._tools
 
     def sync(self) -> SyncSource:
-        """Return the portal, the file, or all of them as one source."""
+        """Return the portal, or the files and portals as one source."""
         found = [self._source(source) for source in self._settings.sources]
-        return found[0] if len(found) == 1 else SeveralSources(found, self._settings.sync)
+        if len(found) == 1 and isinstance(found[0], PortalSource):
+            return found[0]  # it lists its changes, and keeps its ids apart
+        return SeveralSources(found, self._settings.sync)
 
     def _source(self, source: CatalogueSource) -> SyncSource:
         settings, collections = self._settings.sync, self._settings.collections

@@ -8,6 +8,8 @@ from collections.abc import Iterable
 from typing import Any
 from urllib.parse import urlsplit
 
+from groundhook.host.core.unseen import clean
+
 # Spellings → the format, as `format_key` returns it. Spellings are small, without a leading dot.
 _SPELLINGS: dict[str, tuple[str, ...]] = {
     "csv": ("text/csv", "application/csv", "text/comma-separated-values", "comma separated values"),
@@ -58,8 +60,9 @@ _BLANKS = re.compile(r"\s+")
 
 
 def key(text: str) -> str:
-    """Return a name for comparison, without differences of case, blanks and width."""
-    folded = unicodedata.normalize("NFKC", text).casefold()
+    """Return a name for comparison, without differences of case, blanks and width, and without
+    unseen characters."""
+    folded = unicodedata.normalize("NFKC", clean(text)).casefold()
     return _BLANKS.sub(" ", folded).strip()
 
 

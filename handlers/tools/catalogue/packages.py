@@ -210,13 +210,18 @@ class _About:
 
 
 def _resources(package: Mapping[str, Any]) -> list[dict[str, Any]]:
-    return [
-        dict(resource)
-        for resource in package.get("resources") or ()
-        if isinstance(resource, Mapping)
-        and resource.get("id")
-        and resource.get("state", "active") == "active"
-    ]
+    """Return the resources; of those with the same id, each after the first has the id of its
+    dataset before it."""
+    found: dict[str, dict[str, Any]] = {}
+    for resource in package.get("resources") or ():
+        if not isinstance(resource, Mapping) or not resource.get("id"):
+            continue
+        if resource.get("state", "active") == "active":
+            id = str(resource["id"])
+            while id in found:
+                id = f"{package['id']}:{id}"
+            found[id] = {**resource, "id": id}
+    return list(found.values())
 
 
 def _translated(package: Mapping[str, Any], name: str) -> Iterator[str]:

@@ -2,7 +2,7 @@
 
 A dataset that a later source also has, because portals harvest each other, is the one of the
 earlier source: it has the same id, the same identifier, or the same title, publisher and files.
-Datasets of different tenants are different ones. An id of a file belongs to the earliest source of
+Datasets of different tenants are different ones. An id of a file belongs to the first dataset of
 its tenant that has it; elsewhere it begins with the id of its dataset. Everything is listed each
 time; unchanged datasets cost a hash.
 """
@@ -70,34 +70,31 @@ def keys_of(package: Mapping[str, Any]) -> frozenset[str]:
 
 @dataclass
 class _Seen:
-    """What was listed so far. `keys` are those of datasets by tenant, `totals` the count of each
-    source, `kept` and `folded` the datasets by source. `records` are ids with the tenant whose they
-    are, `resources` ids by tenant with the source whose they are, and `renamed` the files with
-    another id than their own."""
+    """What was listed so far. `keys` are those of datasets by tenant with the source whose they
+    are, `totals` the count of each source, `folded` the datasets by source. `records` are ids with
+    the tenant whose they are, `resources` ids by tenant with the dataset whose they are, and
+    `renamed` the files with another id than their own."""
 
-    keys: set[tuple[str, str]] = field(default_factory=set)
+    keys: dict[tuple[str, str], int] = field(default_factory=dict)
     totals: dict[int, int] = field(default_factory=dict)
-    kept: set[tuple[int, str]] = field(default_factory=set)
     folded: set[tuple[int, str]] = field(default_factory=set)
     records: dict[tuple[str, str], str] = field(default_factory=dict)
-    resources: dict[tuple[str, str], int] = field(default_factory=dict)
+    resources: dict[tuple[str, str], tuple[int, str]] = field(default_factory=dict)
     renamed: set[tuple[int, str, str]] = field(default_factory=set)
 
     def entered(self, place: int, record: SyncRecord) -> list[SyncRecord]:
         """Return a record of a source as it is put; nothing if an earlier source has it."""
         if not isinstance(record, PackageRecord):
             return [record]
-        # Parts of one source may overlap: its own datasets are not folded.
-        own, mine = {(record.tenant, key) for key in record.same}, (place, record.id)
-        if self.keys & own and mine not in self.kept:
+        own, mine = [(record.tenant, key) for key in record.same], (place, record.id)
+        if any(self.keys.get(key, place) != place for key in own):
             self.folded.add(mine)
             return []
-        self.keys |= own
-        self.kept.add(mine)
+        self.keys |= dict.fromkeys(own, place)
         ids = {
             id: free
             for id in record.resources
-            if (free := _free(self.resources, record.tenant, id, place, record.id)) != id
+            if (free := _free(self.resources, record.tenant, id, mine, record.id)) != id
         }
         self.renamed |= {(*mine, id) for id in ids}
         changed = replace(
@@ -115,7 +112,7 @@ class _Seen:
         if not self.renamed:
             return ()
         return (
-            f"files whose id belongs to a file of an earlier source: {len(self.renamed):,};"
+            f"files whose id belongs to a file of an earlier dataset: {len(self.renamed):,};"
             " the id of their dataset is put before it",
         )
 

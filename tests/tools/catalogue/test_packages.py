@@ -119,8 +119,14 @@ def test_whatever_a_portal_leaves_out_makes_documents(broken: dict[str, Any]) ->
 
 def test_unseen_characters_of_a_portal_are_in_no_document() -> None:
     hostile = "\x00tram\u202e\x1b[31m\u2066s"
-    resource = {"id": "r", "name": hostile, "url": f"https://x.example.org/{hostile}"}
-    about = {"title": hostile, "notes": hostile, "title_translated": {"he": f"{hostile} x"}}
+    address = f"https://x.example.org/{hostile}"
+    resource = {"id": "r", "name": hostile, "url": address, "format": hostile}
+    about = {
+        "title": hostile,
+        "frequency": hostile,
+        "notes": hostile,
+        "title_translated": {"he": f"{hostile} x"},
+    }
     columns = {"columns": [hostile]}
     made = READER.documents(package(1, **about, resources=[{**resource, **columns}]))
     text = repr(made)

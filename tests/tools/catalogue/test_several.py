@@ -134,7 +134,7 @@ async def test_a_later_portal_cannot_replace_a_file_of_an_earlier_one(
     async with open_host(app, environment={}, now=NOW) as host:
         report = await host.syncs.run("catalogue")
         assert report.notes == (
-            "files whose id belongs to a file of an earlier source: 1;"
+            "files whose id belongs to a file of an earlier dataset: 1;"
             " the id of their dataset is put before it",
         )
         for full in (False, True):
@@ -150,6 +150,27 @@ async def test_a_later_portal_cannot_replace_a_file_of_an_earlier_one(
             await host.syncs.run("catalogue")
             assert await files(host) == both
         assert (await host.syncs.run("catalogue")).unchanged == 3
+
+
+async def test_files_of_one_source_that_share_an_id_are_all_found(
+    make_catalogue: MakeCatalogue,
+) -> None:
+    app = make_catalogue({"file": "packages.json"})
+    first, second = (
+        with_file(1, "f", "https://x.example/1"),
+        with_file(2, "f", "https://x.example/2"),
+    )
+    again = {**first["resources"][0], "url": "https://x.example/again"}
+    first["resources"] = [*first["resources"], again]
+    write(app, packages=[first, second])
+    async with open_host(app, environment={}, now=NOW) as host:
+        report = await host.syncs.run("catalogue")
+        assert (report.added, report.failed, len(report.notes)) == (2, 0, 1)
+        found = await addresses(host)
+        assert found["f"] == "https://x.example/1"
+        assert found[f"{first['id']}:f"] == "https://x.example/again"
+        assert found[f"{second['id']}:f"] == "https://x.example/2"
+        assert (await host.syncs.run("catalogue")).unchanged == 2
 
 
 def test_a_package_is_recognised_by_its_id_its_identifier_or_its_files() -> None:
