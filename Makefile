@@ -50,10 +50,11 @@ test: install
 	@$(BIN)/python -m pytest -n 2 --dist loadfile $(PYTEST)
 
 # The type checker brings a Node of 200 MB, so it is installed for this alone.
-# Tracing slows tests that measure time, so coverage is taken of the areas that measure none.
+# Tracing slows tests that measure time, so coverage is taken of the areas that measure none, and
+# of those whose tests take a minute together.
 coverage: install
 	@$(BIN)/python -m pytest -n 2 --dist loadfile -q --cov --cov-report=term:skip-covered \
-		tests/config tests/packages tests/output tests/llm tests/rerankers tests/delegation tests/db
+		tests/config tests/packages tests/output tests/llm tests/rerankers tests/delegation
 
 test-packaging: install
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt basedpyright
