@@ -11,10 +11,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import anyio
+from anyio.abc import TaskGroup
 from pydantic import ValidationError
 
 from groundhook.host.app.keeper import Keeper, has_ended, lease_until, message_of, milliseconds
 from groundhook.host.app.requests import conversation, turn_options, validated
+from groundhook.host.app.titles import write_title
 from groundhook.host.chats.history import sources, split
 from groundhook.host.chats.ports import (
     ChatStore,
@@ -49,11 +51,12 @@ Question = str | Sequence[Mapping[str, Any]] | Message | Mapping[str, Any]
 @dataclass
 class Conversations:
     """The conversations of one open app. `runtime` returns the current parts of the app, which a
-    reload replaces."""
+    reload replaces; `tasks` runs what outlives a turn."""
 
     store: ChatStore
     runtime: Callable[[], Runtime]
     turns: OpenTurns
+    tasks: TaskGroup
     worker: str = field(default_factory=lambda: secrets.token_hex(8))
     _swept: bool = False
 
@@ -289,6 +292,9 @@ class OpenChat:
                 stack.enter_context(unwrapped())
                 tasks = await stack.enter_async_context(anyio.create_task_group())
                 tasks.start_soon(keeper.keep_flushing)
+                if first:
+                    store = self._of.store
+                    self._of.tasks.start_soon(write_title, runtime, store, request, question)
                 try:
                     yield keeper
                 finally:

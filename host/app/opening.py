@@ -147,11 +147,20 @@ async def open_host(
             export=await stack.enter_async_context(_trace_export(app)),
         )
         chats = partial(_open_chats, stack.enter_context(ExitStack()), app)
+        tasks = await stack.enter_async_context(anyio.create_task_group())
+        stack.callback(tasks.cancel_scope.cancel)
         turns = OpenTurns(settings.turns.at_once, settings.turns.queue)
         stack.push_async_callback(turns.close)
         if tune_gc:
             stack.enter_context(frozen_heap())
-        yield Host(runtime=runtime, sources=opened, plugins=registry, turns=turns, open_chats=chats)
+        yield Host(
+            runtime=runtime,
+            sources=opened,
+            plugins=registry,
+            turns=turns,
+            open_chats=chats,
+            tasks=tasks,
+        )
 
 
 def _load(path: Path, environment: Mapping[str, str] | None, registry: Plugins) -> App:

@@ -99,7 +99,7 @@ class References:
             return
         if value == DISABLED and path[-1] in ("search", "rewrite", *SEARCH_TYPES):
             return
-        if path[-1] == "rewrite" and value.startswith(BY_CONNECTOR):
+        if path[-1] in ("rewrite", "title") and value.startswith(BY_CONNECTOR):
             yield from self._unknown(path, "connector", value.removeprefix(BY_CONNECTOR))
             return
         extra = UsesSettings.model_fields[str(path[-1])].json_schema_extra

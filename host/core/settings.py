@@ -189,7 +189,13 @@ class UsesSettings(Value):
         default="", description="`disabled`: no search at all", json_schema_extra=UNREAD
     )
     default: str = Field(default="", json_schema_extra=UNREAD)
-    title: str = Field(default="", json_schema_extra=UNREAD)
+    title: str = Field(
+        default="builtin",
+        description=(
+            "Of kept conversations; `builtin`: the first words of the question; also"
+            " `connector:<id>`, a language model"
+        ),
+    )
     vision: str = Field(default="", json_schema_extra=UNREAD)
     audio: str = Field(default="", json_schema_extra=UNREAD)
     fetch: str = Field(default="", json_schema_extra=UNREAD)

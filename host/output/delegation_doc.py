@@ -26,6 +26,7 @@ BEGIN, END = (
 
 _CONFIGURED = {
     "rewrite": "`uses.rewrite`; deadline `search.rewrite.timeout_ms`",
+    "title": "`uses.title`; deadline 5 s",
     "keyword": "`uses.keyword`; deadline `search.keyword.timeout_ms`",
     "query": "`uses.query`; deadline `search.query.timeout_ms`",
     "rerank": "`uses.rerank` or `search.rerank`; deadline `search.rerank.timeout_ms`",

@@ -1,18 +1,25 @@
-"""Whole answers of language models for tools: `host.core.tool_ports.Models`."""
+"""Whole answers of language models: for tools (`host.core.tool_ports.Models`), and for steps that a
+model does (`connector:<id>`)."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+import anyio
+from pydantic import ValidationError
+
 from groundhook.host.config.packages import App
-from groundhook.host.core.errors import ModelTruncated
+from groundhook.host.core.errors import DelegateError, ModelTruncated
+from groundhook.host.core.exception_groups import unwrapped
 from groundhook.host.core.ports import Connector, ModelCall
 from groundhook.host.core.tool_ports import ModelReply
 from groundhook.host.core.trace import span
+from groundhook.host.core.types.delegation import Answer, Request
 from groundhook.host.core.types.turn import Message
-from groundhook.host.core.types.uses import JsonReply
+from groundhook.host.core.types.uses import JsonReply, Use
 from groundhook.host.readers.json_in_text import extract_json
 from groundhook.host.turn.answer import Draft, step
 
@@ -61,3 +68,33 @@ class AppModels:
             finish_reason=finished.finish_reason,
             usage=finished.usage,
         )
+
+
+async def step_by_model(
+    models: AppModels,
+    connector: str,
+    use: Use[Request, Answer],
+    ask: Request,
+    *,
+    task: str,
+    timeout_ms: int,
+    max_tokens: int,
+    hint: str = "",
+) -> Answer:
+    """Return the answer of one short call of a language model to a step. `task` is its prompt,
+    without the format of the answer; `hint` names the setting of the deadline. Raises
+    DelegateError, and what the model raises."""
+    messages = (
+        Message(role="system", content=f"{task} {use.reply}"),
+        Message(role="user", content=json.dumps(ask.model_dump(), ensure_ascii=False)),
+    )
+    problem = f"no answer within {timeout_ms} ms"
+    with unwrapped(), anyio.move_on_after(timeout_ms / 1000):
+        reply = await models.complete(
+            connector, messages, answer=use.json_reply, temperature=0, max_tokens=max_tokens
+        )
+        try:
+            return use.answers.model_validate(reply.data)
+        except ValidationError:
+            problem = "its answer is none in the format of the step"
+    raise DelegateError(f"{use.name} by the model {connector!r} failed: {problem}", hint=hint)

@@ -18,14 +18,14 @@ from groundhook import ChatBusy, Host, Identity, TooManyTurns, UnknownName, Usag
 from groundhook.handlers.canned import CannedSource, canned_item
 from groundhook.host.chats.ports import NewTurn, Page, message_id, turn_id
 from groundhook.host.core.json_lines import line
-from groundhook.host.core.types.chats import Owner
+from groundhook.host.core.types.chats import Chat, Owner
 from groundhook.host.core.types.events import Event, StreamStart, Text
 from groundhook.host.core.types.tools import Tool
 from groundhook.host.dialects.kept import kept
 from groundhook.host.llm.scripted import ScriptedConnector
 from groundhook.sync import open_host as open_sync
 from tests.conftest import MakeApp
-from tests.turn.test_stream import ASSISTANT, app_with, end, kb, of, scripted, web
+from tests.turn.test_stream import ASSISTANT, COLLECTION, app_with, end, kb, of, scripted, web
 
 # Questions that stand alone, so that they are searched as they are.
 BREWED = "How long is green tea brewed in a pot?"
@@ -524,3 +524,54 @@ async def test_old_conversations_are_removed_where_their_days_are_limited(
         with pytest.raises(UnknownName):
             async with host.chat("a", identity=ADA, chat_id=chat.id):
                 pass
+
+
+NAMED = '{"title": "Brewing green tea"}'
+
+
+@pytest.mark.parametrize("by", ["connector:names", "namer"])
+@pytest.mark.parametrize(
+    ("reply", "title"), [(NAMED, "Brewing green tea"), ("It is brewed.", BREWED)]
+)
+async def test_a_model_writes_the_title_beside_the_first_turn_and_may_fail(
+    make_app: MakeApp, caplog: pytest.LogCaptureFixture, by: str, reply: str, title: str
+) -> None:
+    names = json.dumps({"type": "scripted", "options": {"script": [{"text": reply, "times": 0}]}})
+    package = json.dumps({**json.loads(ASSISTANT), "uses": {"title": by}})
+    namer = '{ "name": "Namer", "connector": "names" }'
+    app = make_app(
+        {
+            "assistants/a/package.yao": package,
+            "kb/docs.kb.yao": COLLECTION,
+            "connectors/names.conn.yao": names,
+            "assistants/namer/package.yao": namer,
+        }
+    )
+    async with opened(app, "Two minutes.", "Yes.") as host:
+        assert [each.message for each in await host.check() if "title" in each.message] == []
+        async with host.chat("a", identity=ADA) as chat:
+            await read(chat.send(BREWED))
+            await read(chat.send(WARM))
+            while (kept := await title_of(host, chat.id)) == BREWED and not caplog.messages:
+                pass
+    assert kept == title
+    assert ["uses.title" in message for message in caplog.messages] == [True] * (title == BREWED)
+    assert reply not in caplog.text
+
+
+async def title_of(host: Host, chat: str) -> str:
+    return (await host.chats.chats.chat(Owner("acme", "ada"), chat)).title
+
+
+async def test_a_title_of_the_user_stays(make_app: MakeApp) -> None:
+    model = scripted({"text": NAMED, "times": 0})
+    package = json.dumps({**json.loads(ASSISTANT), "uses": {"title": "connector:script"}})
+    async with opened(app_with(make_app, package), model=model) as host:
+        owner = Owner("acme", "ada")
+        mine = Chat(id="c_mine", assistant_id="a", title="Mine", made_at=1, changed_at=1)
+        await host.chats.chats.make(owner, mine)
+        async with host.chat("a", identity=ADA, chat_id="c_mine") as chat:
+            await read(chat.send(BREWED))
+            await read(chat.send(WARM))
+        assert await title_of(host, "c_mine") == "Mine"
+    assert [call.question for call in model.calls] == [BREWED, WARM]

@@ -48,6 +48,26 @@ class RewriteAnswer(Reply):
     )
 
 
+# -------------------------------------------------------------------------------------------- title
+
+
+class TitleAsk(Value):
+    """Write the title of a conversation that begins with a question."""
+
+    question: str = Field(description="The first question")
+
+
+class TitleAnswer(Reply):
+    """the title as lists of conversations show it."""
+
+    title: str = Field(
+        min_length=1,
+        max_length=1000,
+        validation_alias=AliasChoices("title", "name", "text"),
+        description="A few words in the question's language; cut at 60 characters",
+    )
+
+
 # ------------------------------------------------------------------------------------------ keyword
 
 

@@ -23,6 +23,8 @@ from groundhook.host.core.types.delegation import (
     RerankAsk,
     RewriteAnswer,
     RewriteAsk,
+    TitleAnswer,
+    TitleAsk,
     WebAnswer,
     WebAsk,
 )
@@ -87,6 +89,19 @@ REWRITE = Use(
     ),
     schema=_object(query=_TEXT),
     tools=("rewrite", "rewrite_question", "condense", "stand_alone"),
+)
+
+
+TITLE = Use(
+    name="title",
+    asks=TitleAsk,
+    answers=TitleAnswer,
+    reply=(
+        'Answer with JSON alone: {"title": "what the conversation is about, in at most six words of'
+        " the question's language\"}"
+    ),
+    schema=_object(title=_TEXT),
+    tools=("title", "generate_title", "summarise", "summarize"),
 )
 
 
@@ -160,4 +175,4 @@ ENTITIES = Use(
 )
 
 
-USES: tuple[Use[Any, Any], ...] = (REWRITE, KEYWORD, QUERY, RERANK, WEB, ENTITIES)
+USES: tuple[Use[Any, Any], ...] = (REWRITE, TITLE, KEYWORD, QUERY, RERANK, WEB, ENTITIES)
