@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import anyio
-from anyio.abc import TaskGroup
 from pydantic import ValidationError
 
 from groundhook.host.app.keeper import Keeper, has_ended, lease_until, message_of, milliseconds
@@ -51,12 +50,11 @@ Question = str | Sequence[Mapping[str, Any]] | Message | Mapping[str, Any]
 @dataclass
 class Conversations:
     """The conversations of one open app. `runtime` returns the current parts of the app, which a
-    reload replaces; `tasks` runs what outlives a turn."""
+    reload replaces."""
 
     store: ChatStore
     runtime: Callable[[], Runtime]
     turns: OpenTurns
-    tasks: TaskGroup
     worker: str = field(default_factory=lambda: secrets.token_hex(8))
     _swept: bool = False
 
@@ -293,8 +291,9 @@ class OpenChat:
                 tasks = await stack.enter_async_context(anyio.create_task_group())
                 tasks.start_soon(keeper.keep_flushing)
                 if first:
-                    store = self._of.store
-                    self._of.tasks.start_soon(write_title, runtime, store, request, question)
+                    self._of.turns.tasks.start_soon(
+                        write_title, runtime, self._of.store, request, question
+                    )
                 try:
                     yield keeper
                 finally:

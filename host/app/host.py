@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import anyio
-from anyio.abc import TaskGroup
 
 from groundhook.host.app.connectors import Connectors
 from groundhook.host.app.plugins import Plugins
@@ -58,7 +57,6 @@ class Host:
     plugins: Plugins
     turns: OpenTurns
     open_chats: Callable[[], ChatStore]
-    tasks: TaskGroup
     _reloads: Reloads = field(default_factory=Reloads)
     _reloading: anyio.Lock = field(default_factory=anyio.Lock)
 
@@ -138,7 +136,7 @@ class Host:
         # Imported here because turns outside of conversations do not need it.
         from groundhook.host.app.conversations import Conversations
 
-        return Conversations(self.chats, lambda: self.runtime, self.turns, self.tasks)
+        return Conversations(self.chats, lambda: self.runtime, self.turns)
 
     async def search(
         self,

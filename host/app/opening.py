@@ -58,7 +58,7 @@ from groundhook.host.mcp.servers import open_servers
 from groundhook.host.memory.memory import open_memory
 from groundhook.host.search.searcher import SearchPlugins
 from groundhook.host.turn.context import Fixed, Runtime
-from groundhook.host.turn.open_turns import OpenTurns
+from groundhook.host.turn.open_turns import open_turns
 from groundhook.host.turn.request_servers import RequestServers
 from groundhook.host.turn.tools import Toolbox
 from groundhook.host.web_client.clients import open_web_clients
@@ -147,20 +147,10 @@ async def open_host(
             export=await stack.enter_async_context(_trace_export(app)),
         )
         chats = partial(_open_chats, stack.enter_context(ExitStack()), app)
-        tasks = await stack.enter_async_context(anyio.create_task_group())
-        stack.callback(tasks.cancel_scope.cancel)
-        turns = OpenTurns(settings.turns.at_once, settings.turns.queue)
-        stack.push_async_callback(turns.close)
+        turns = await stack.enter_async_context(open_turns(settings.turns))
         if tune_gc:
             stack.enter_context(frozen_heap())
-        yield Host(
-            runtime=runtime,
-            sources=opened,
-            plugins=registry,
-            turns=turns,
-            open_chats=chats,
-            tasks=tasks,
-        )
+        yield Host(runtime=runtime, sources=opened, plugins=registry, turns=turns, open_chats=chats)
 
 
 def _load(path: Path, environment: Mapping[str, str] | None, registry: Plugins) -> App:

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import AbstractAsyncContextManager, contextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 
 import anyio
+from anyio.abc import TaskGroup
 
+from groundhook.host.core.app_settings import TurnsSettings
 from groundhook.host.core.errors import TooManyTurns, UsageError
 
 CLOSING_TIME = 5.0  # seconds that turns get to send their last events when their host closes
 
 
 class OpenTurns:
-    """Counts and cancels the turns of one host. At most `at_once` turns run and `queue` wait."""
+    """Counts and cancels the turns of one host. At most `at_once` turns run and `queue` wait.
+    `tasks` runs what goes on after a turn."""
 
-    def __init__(self, at_once: int, queue: int) -> None:
+    def __init__(self, at_once: int, queue: int, tasks: TaskGroup) -> None:
+        self.tasks = tasks
         self._at_once, self._queue = at_once, queue
         self._admitted = 0
         self._running = anyio.Semaphore(at_once)
@@ -73,3 +77,15 @@ class OpenTurns:
         with anyio.move_on_after(CLOSING_TIME, shield=True):
             while self._scopes:
                 await self._all_ended.wait()
+
+
+@asynccontextmanager
+async def open_turns(settings: TurnsSettings) -> AsyncIterator[OpenTurns]:
+    """Open the turns of a host; leaving the block ends them, and what goes on after them."""
+    async with anyio.create_task_group() as tasks:
+        turns = OpenTurns(settings.at_once, settings.queue, tasks)
+        try:
+            yield turns
+        finally:
+            await turns.close()
+            tasks.cancel_scope.cancel()
