@@ -2,6 +2,7 @@
 
 The sample's 60 memories of two teams, 36 questions in three languages, many of them in another
 language than their memory. Half of them are kept aside: what can be chosen is chosen by the others.
+The hundred memories are in five collections, with the sample's texts.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import shutil
 import statistics
 import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,19 +22,23 @@ from groundhook import Host, open_host
 REPOSITORY = Path(__file__).parents[2]
 QUESTIONS = Path(__file__).with_name("memory_questions.jsonl")
 RED = {"tenant_id": "acme", "team_id": "red"}
+SHELVES = ("one", "two", "three", "four", "five")
+REFS = 100
 ROUNDS = 20
 
 
 async def measure(_: Path | None) -> None:
     """Print the figures of memory."""
     cases = [json.loads(line) for line in QUESTIONS.read_text(encoding="utf-8").splitlines()]
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         root = Path(folder)
         shutil.copytree(REPOSITORY / "agent", root / "agent")
         shutil.copytree(REPOSITORY / "assistants/memory", root / "assistants/memory")
         async with open_host(root, environment={}) as host:
             await host.syncs.run("memory")
             found = [await _previews(host, case) for case in cases]
+        async with open_host(_hundred(root / "hundred"), environment={}) as host:
+            await host.syncs.run("memory")
             batch, single = await _reads(host)
     for aside, about in ((False, ""), (True, " kept aside")):
         answered = [
@@ -56,16 +61,49 @@ async def _previews(host: Host, case: Mapping[str, Any]) -> list[int]:
     return [each["id"] for each in await _call(host, "search", arguments)]
 
 
+def _hundred(root: Path) -> Path:
+    """Write an app with the memories that are read at once, and return its folder."""
+    folder = root / "assistants/hundred"
+    for name in ("kb", "toolkits"):
+        (folder / name).mkdir(parents=True)
+    (folder / "package.yao").write_text('{"tools": ["memory"]}', encoding="utf-8")
+    fields = dict.fromkeys(("tags", "supersedes", "links"), "keyword")
+    collection = {"fields": {"preview": "text", "written": "datetime", **fields}}
+    for shelf in SHELVES:
+        file = folder / f"kb/{shelf}.kb.yao"
+        file.write_text(json.dumps({"name": shelf, **collection}), encoding="utf-8")
+    sample = (REPOSITORY / "assistants/memory/data/red.jsonl").read_text(encoding="utf-8")
+    lines = [json.loads(line) for line in sample.splitlines()]
+    memories = [
+        {"id": id, "collection": shelf, "title": line["title"], "content": line["content"]}
+        for id, shelf in _refs()
+        for line in [lines[id % len(lines)]]
+    ]
+    text = "\n".join(json.dumps(memory) for memory in memories)
+    (folder / "memories.jsonl").write_text(text, encoding="utf-8")
+    keys = {
+        "type": "memory",
+        "collections": {shelf: shelf for shelf in SHELVES},
+        "owner": "app",
+        "source": {"file": "memories.jsonl"},
+    }
+    (folder / "toolkits/memory.toolkit.yao").write_text(json.dumps(keys), encoding="utf-8")
+    return root
+
+
+def _refs() -> Sequence[tuple[int, str]]:
+    return [(id, SHELVES[id % len(SHELVES)]) for id in range(REFS)]
+
+
 async def _reads(host: Host) -> tuple[float, float]:
     """Return the milliseconds of a batch of 100 and of one fetch."""
-    shelves = {**dict.fromkeys(range(1, 16), "backend"), **dict.fromkeys(range(16, 26), "qa")}
-    refs = [[id, shelf] for id, shelf in shelves.items()] * 4
+    refs = [list(ref) for ref in _refs()]
     batches, singles = [], []
     for _ in range(ROUNDS):
         began = time.perf_counter()
-        assert len(await _call(host, "batch_fetch", {"doc_refs": refs})) == len(refs)
+        assert len(await _call(host, "batch_fetch", {"doc_refs": refs})) == REFS
         batches.append(time.perf_counter() - began)
         began = time.perf_counter()
-        await _call(host, "fetch", {"doc_id": 3, "collection": "backend"})
+        await _call(host, "fetch", {"doc_id": 3, "collection": SHELVES[3]})
         singles.append(time.perf_counter() - began)
     return statistics.median(batches) * 1000, statistics.median(singles) * 1000

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import anyio
 
-from groundhook.host.app.exact_texts import ExactTexts, same_letters
+from groundhook.host.app.exact_texts import same_letters
 from groundhook.host.config.packages import App
 from groundhook.host.core.errors import NotPermitted, SourceNotConfigured, UsageError
 from groundhook.host.core.exception_groups import unwrapped
@@ -36,6 +36,7 @@ from groundhook.host.core.types.search import FacetCount, Item, KBOptions
 
 if TYPE_CHECKING:
     from groundhook.handlers.kb.base import KnowledgeBase
+    from groundhook.host.app.exact_texts import ExactTexts
 
 
 @dataclass(frozen=True)
@@ -46,6 +47,7 @@ class AppCollections:
 
     app: App
     knowledge_base: Callable[[], KnowledgeBase]
+    texts: Callable[[], ExactTexts]
     assistant_id: str
     scope: Scope | None = None
 
@@ -136,9 +138,9 @@ class AppCollections:
             found = await self.knowledge_base().fetch_documents(spec.id, wanted, scope)
             node.data["found"] = len(found)
         tenant = scope.identity.tenant_id if spec.tenant_field else ""
-        exact = await self._texts.get(spec.id, tenant, list(found))
-        if gone := [id for id in wanted if id not in found]:
-            await self._texts.remove(spec.id, tenant, gone)  # another program removed them
+        exact = await self.texts().get(spec.id, tenant, wanted)
+        if gone := [id for id in exact if id not in found]:
+            await self.texts().remove(spec.id, tenant, gone)  # another program removed them
         return {
             id: _document(id, each.items, tenant, exact.get(id, "")) for id, each in found.items()
         }
@@ -190,7 +192,7 @@ class AppCollections:
         feed = io.BytesIO("\n".join(rows).encode("utf-8", "replace"))
         report = await self.knowledge_base().add(spec.id, feed=feed, prune=False)
         failed |= {file.document: file.error for file in report.files if file.error}
-        await self._texts.put(spec.id, [each for each in documents if each.id not in failed])
+        await self.texts().put(spec.id, [each for each in documents if each.id not in failed])
         return PutReport(
             added=report.counts.get("added", 0),
             replaced=report.counts.get("replaced", 0),
@@ -208,12 +210,8 @@ class AppCollections:
         removed = await self.knowledge_base().remove(
             spec.id, list(ids), tenant=tenant, missing_ok=True
         )
-        await self._texts.remove(spec.id, tenant, ids)
+        await self.texts().remove(spec.id, tenant, ids)
         return removed
-
-    @property
-    def _texts(self) -> ExactTexts:
-        return ExactTexts(self.app.state)
 
     def _spec(self, name: str) -> CollectionSpec:
         return self.app.resolve_collection(self.assistant_id, name)

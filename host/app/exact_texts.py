@@ -8,12 +8,11 @@ put itself.
 
 from __future__ import annotations
 
+import json
 import re
 import sqlite3
 import unicodedata
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from functools import partial
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TypeVar
 
@@ -34,11 +33,16 @@ _TABLE = (
 
 
 class ExactTexts:
-    """The texts in one state folder. The file is opened for each call, and created by the first
-    text. Every call raises StorageError."""
+    """The texts in one state folder. The file is created by the first text. Every call raises
+    StorageError."""
 
     def __init__(self, folder: Path) -> None:
         self._path = folder / FILE
+        self._file = SqliteFile(self._path, f"the texts {FILE!r}", self._prepare, busy_ms=BUSY_MS)
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
 
     async def put(self, collection: str, documents: Sequence[CollectionDocument]) -> None:
         """Keep the texts of documents."""
@@ -50,7 +54,7 @@ class ExactTexts:
         def write(db: sqlite3.Connection) -> None:
             db.executemany("insert or replace into texts values (?, ?, ?, ?)", rows)
 
-        await self._run(write)
+        await to_thread.run_sync(self._change, write)
 
     async def get(self, collection: str, tenant: str, ids: Sequence[str]) -> Mapping[str, str]:
         """Return the texts that are kept, by document."""
@@ -58,11 +62,14 @@ class ExactTexts:
             return {}
 
         def read(db: sqlite3.Connection) -> dict[str, str]:
-            query = "select content from texts where collection = ? and tenant = ? and document = ?"
-            found = ((id, db.execute(query, (collection, tenant, id)).fetchone()) for id in ids)
-            return {id: row[0].decode("utf-8", "surrogatepass") for id, row in found if row}
+            query = (
+                "select document, content from texts where collection = ? and tenant = ?"
+                " and document in (select value from json_each(?))"
+            )
+            found = db.execute(query, (collection, tenant, json.dumps(list(ids))))
+            return {id: content.decode("utf-8", "surrogatepass") for id, content in found}
 
-        return await self._run(read)
+        return await to_thread.run_sync(self._read, read)
 
     async def remove(self, collection: str, tenant: str, ids: Sequence[str] | None) -> None:
         """Forget the texts of documents, or of all (None) of a tenant ("": of all tenants)."""
@@ -77,27 +84,26 @@ class ExactTexts:
             query = "delete from texts where collection = ? and tenant = ? and document = ?"
             db.executemany(query, [(collection, tenant, id) for id in ids])
 
-        await self._run(delete)
+        await to_thread.run_sync(self._change, delete)
+        await to_thread.run_sync(self._empty_log)
 
-    async def _run(self, work: Callable[[sqlite3.Connection], T]) -> T:
-        return await to_thread.run_sync(partial(self._in_file, work))
+    def _read(self, read: Callable[[sqlite3.Connection], T]) -> T:
+        with self._file.connection() as db:
+            return read(db)
 
-    def _in_file(self, work: Callable[[sqlite3.Connection], T]) -> T:
-        with self._opened() as file, file.writing() as db:
-            return work(db)
+    def _change(self, change: Callable[[sqlite3.Connection], None]) -> None:
+        with self._file.writing() as db:
+            change(db)
 
-    @contextmanager
-    def _opened(self) -> Iterator[SqliteFile]:
-        def prepare(db: sqlite3.Connection) -> None:
-            db.execute("pragma secure_delete = on")  # a removed text is not left in the file
-            file.enable_wal(db)
-            db.execute(_TABLE)
+    def _empty_log(self) -> None:
+        """Empty the write-ahead log, which still has the texts that were removed."""
+        with self._file.connection() as db:
+            db.execute("pragma wal_checkpoint(truncate)")
 
-        file = SqliteFile(self._path, f"the texts {FILE!r}", prepare, busy_ms=BUSY_MS)
-        try:
-            yield file
-        finally:
-            file.close()
+    def _prepare(self, db: sqlite3.Connection) -> None:
+        db.execute("pragma secure_delete = on")  # a removed text is not left in the file
+        self._file.enable_wal(db)
+        db.execute(_TABLE)
 
 
 def same_letters(one: str, other: str) -> bool:

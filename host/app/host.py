@@ -275,13 +275,10 @@ class Host:
         base, as `groundhook kb remove` does. Returns the ids that were removed. Raises UnknownName
         for a collection or a document that does not exist (nothing is removed then), UsageError,
         StorageError."""
-        # Imported here because few programs remove documents.
-        from groundhook.host.app.exact_texts import ExactTexts
-
         ids = None if documents is None else list(documents)
         id = self.kb.id_of(collection)
         removed = await self.kb.remove(id, ids, tenant=tenant)
-        await ExactTexts(self.app.state).remove(id, tenant, ids)
+        await self.sources.texts().remove(id, tenant, ids)
         return removed
 
     async def remains(
@@ -292,13 +289,10 @@ class Host:
         documents that searches compare (`searched`), of passages of an export (`exported`), of
         versions in the graph (`graph`) and of exact texts (`texts`). All are 0 for a document that
         is gone. Raises UnknownName for the collection, UsageError, StorageError."""
-        # Imported here because few programs remove documents.
-        from groundhook.host.app.exact_texts import ExactTexts
-
         ids = list(documents)
         id = self.kb.id_of(collection)
         left = await self.kb.remains(id, ids, tenant=tenant)
-        texts = await ExactTexts(self.app.state).get(id, tenant, ids)
+        texts = await self.sources.texts().get(id, tenant, ids)
         return [{**vars(each), "texts": int(each.document in texts)} for each in left]
 
     def delegates(

@@ -64,6 +64,7 @@ from groundhook.host.turn.tools import Toolbox
 from groundhook.host.web_client.clients import open_web_clients
 
 if TYPE_CHECKING:
+    from groundhook.host.app.exact_texts import ExactTexts
     from groundhook.host.chats.ports import ChatStore
     from groundhook.host.core.types.sync import SyncStatus
     from groundhook.host.sync.engine import SyncEngine
@@ -123,7 +124,7 @@ async def open_host(
             return opened.knowledge_base.embedder(spec)
 
         context = _context(app, registry, clock, web_clients.of, embedder, closing)
-        opened = Sources(context)
+        opened = Sources(context, _exact_texts(app, closing))
         runtime = Runtime(
             app=app,
             plugins=SearchPlugins(
@@ -178,6 +179,21 @@ def _open_chats(stack: ExitStack, app: App) -> ChatStore:
     file = app.state / "chats.sqlite"
     opened = open_storage(app.settings.store, file, [CHATS], noun="the chats")
     return chat_store(stack.enter_context(opened))
+
+
+def _exact_texts(app: App, closing: AsyncExitStack) -> Callable[[], ExactTexts]:
+    """Return what opens the exact texts of documents at their first use, until the app is
+    closed."""
+
+    @cache
+    def opened() -> ExactTexts:
+        from groundhook.host.app.exact_texts import ExactTexts
+
+        texts = ExactTexts(app.state)
+        closing.callback(texts.close)
+        return texts
+
+    return opened
 
 
 @asynccontextmanager

@@ -3,7 +3,7 @@ of one type are searched together."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
 from importlib import import_module
@@ -32,6 +32,7 @@ from groundhook.host.search.joined import Joined
 if TYPE_CHECKING:
     from groundhook.handlers.db.base import Database
     from groundhook.handlers.kb.base import KnowledgeBase
+    from groundhook.host.app.exact_texts import ExactTexts
     from groundhook.host.core.tool_ports import Collections
 
 Made = dict[Source, Handler]
@@ -39,10 +40,17 @@ Made = dict[Source, Handler]
 
 class Sources:
     """`handlers` has one handler for each search type. Documents and records come from the first
-    source that provides them, so this also implements `Documents` and `Records`."""
+    source that provides them, so this also implements `Documents` and `Records`. `texts` opens the
+    exact texts of the knowledge base's documents."""
 
-    def __init__(self, context: PluginContext, made: Made | None = None) -> None:
+    def __init__(
+        self,
+        context: PluginContext,
+        texts: Callable[[], ExactTexts],
+        made: Made | None = None,
+    ) -> None:
         self._context = context
+        self.texts = texts
         self._made: Made = {} if made is None else made  # over the declarations of their time
         self._current: Made = {}  # the same over this reading's declarations
         self.handlers = Deferred[Handler](
@@ -52,7 +60,7 @@ class Sources:
     def following(self, app: App) -> Sources:
         """Return the same sources over another reading of the app's files."""
         context = replace(self._context, collections=app.collections, models=app.models)
-        return Sources(context, self._made)
+        return Sources(context, self.texts, self._made)
 
     async def imported(self, type: SearchType) -> None:
         """Import the modules of a type's sources, in a thread. Raises PluginError."""
@@ -80,7 +88,7 @@ class Sources:
         # Imported here because most apps have no toolkit.
         from groundhook.host.app.collections import AppCollections
 
-        return AppCollections(app, lambda: self.knowledge_base, assistant_id, scope)
+        return AppCollections(app, lambda: self.knowledge_base, self.texts, assistant_id, scope)
 
     def _known(self, name: str, *, built_in: bool = False) -> Handler:
         """Return the source of a name, over this reading's declarations. Raises PluginError if it

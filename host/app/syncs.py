@@ -50,7 +50,8 @@ class Syncs:
         if source is None:
             raise UsageError(f"the toolkit {id!r} reads live: it has nothing to sync")
         owner = self.app.toolkits.named(id).assistant
-        collections = AppCollections(self.app, lambda: self.sources.knowledge_base, owner)
+        sources = self.sources
+        collections = AppCollections(self.app, lambda: sources.knowledge_base, sources.texts, owner)
         return await self.engine.sync(
             id, source, collections, full=full, force=force, progress=progress
         )

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 from collections.abc import AsyncIterator, Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -292,6 +295,21 @@ async def test_what_a_user_remembers_is_found_and_nobody_else_finds_it(writable:
     assert "has no document" in await error(
         writable, "fetch", {"doc_id": made["id"], "collection": "own"}, you
     )
+
+
+async def test_a_memory_is_read_while_another_program_writes(make_app: MakeApp) -> None:
+    me, app = {"user_id": "me"}, make_app(WRITABLE)
+    note = {"collection": "own", "title": "Shoes", "content": " My size is 43.\n"}
+    async with open_host(app) as host:
+        made = await call(host, "remember", note, me)
+    async with open_host(app) as host:
+        texts = app / ".groundhook/texts.sqlite"
+        with closing(sqlite3.connect(texts, isolation_level=None)) as other, anyio.fail_after(5):
+            other.execute("begin immediate")
+            arguments = {"doc_id": made["id"], "collection": "own"}
+            assert (await call(host, "fetch", arguments, me))["content"] == note["content"]
+            none = {"doc_refs": [[404, "own"]]}
+            assert await call(host, "batch_fetch", none, me) == []
 
 
 CONTENTS = st.text(
