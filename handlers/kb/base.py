@@ -268,6 +268,12 @@ class KnowledgeBase:
         found = await self._store.stored(spec.id, tenant_of(spec, tenant), documents)
         return {stored.document for stored in found}
 
+    async def tenants_of(self, collection: str, documents: Sequence[str]) -> tuple[str, ...]:
+        """Return the tenants that have documents with any of these ids. Raises UnknownName,
+        StorageError."""
+        found = await self._store.stored(self._spec(collection).id, None, documents)
+        return tuple(dict.fromkeys(stored.tenant for stored in found))
+
     async def _refuse_missing(self, collection: str, tenant: str, documents: Sequence[str]) -> None:
         found = await self._store.stored(collection, tenant, documents)
         there = {stored.document for stored in found}

@@ -237,6 +237,10 @@ def gone(
         async with open_host(app, tune_gc=True) as host:
             whole = host.kb.id_of(collection)
             left = await host.remains(whole, ids, tenant=tenant)
+            others = [each for each in await host.kb.tenants_of(whole, ids) if each != tenant]
+        if others:  # the name of the tenant may be mistyped
+            shown = ", ".join(map(repr, others))
+            report.warned(Warned(code="tenants", message=f"other tenants have these ids: {shown}"))
         if report.json:
             for each in left:
                 report.line({"collection": whole, **each})

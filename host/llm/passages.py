@@ -67,16 +67,25 @@ class Quote:
 def candidates(references: Sequence[Item]) -> list[Candidate]:
     """Return every sentence of the references that may be quoted. Database rows have none. A
     sentence with text that looks like a citation marker is omitted, since it would read as a
-    citation of another source."""
+    citation of another source; so is the title of an item, which the answer shows above its
+    sentences, if there are others."""
     marker = _marker_like(references)
     found: list[Candidate] = []
     for index, item in enumerate(references):
         if item.type == "db":
             continue
-        for place, sentence in enumerate(sentences(item.content)):
-            if marker is None or not marker.search(f"{sentence.columns} {sentence.text}"):
-                found.append(Candidate(index, place, sentence))
+        mine = [
+            Candidate(index, place, sentence)
+            for place, sentence in enumerate(sentences(item.content))
+            if marker is None or not marker.search(f"{sentence.columns} {sentence.text}")
+        ]
+        title = _plain(item.title)
+        found += [each for each in mine if _plain(each.text) != title] or mine
     return found
+
+
+def _plain(text: str) -> str:
+    return " ".join(text.split()).rstrip(".:").casefold()
 
 
 def passage(

@@ -428,3 +428,11 @@ async def test_every_quotation_is_from_the_item_it_cites_and_every_marker_was_of
     for quote, marker in quotes(text):
         words = iter(re.findall(r"\w+", by_marker[marker].content))
         assert all(word in words for word in re.findall(r"\w+", quote))
+
+
+async def test_a_title_that_begins_its_text_is_not_quoted_below_itself() -> None:
+    about = item("a1b2", "Air quality\n\nHourly values of ozone at 31 stations.", "Air quality")
+    text = await answer("Which datasets are there about air quality?", [about])
+    assert "**Air quality**\n- Hourly values of ozone at 31 stations. #ref:a1b2" in text
+    alone = await answer("air quality", [item("a1b2", "Air quality", "Air quality")])
+    assert "- Air quality #ref:a1b2" in alone

@@ -122,6 +122,9 @@ async def test_what_the_command_line_removes_it_shows_to_be_gone(app: Path) -> N
     gone = run_in(app, "kb", "gone", "own", str(id), *of, "--json")
     assert (gone.code, json.loads(gone.out)["texts"]) == (0, 0)
     assert run_in(app, "kb", "gone", "own", str(kept), *of).code == 1
+    mistyped = run_in(app, "kb", "gone", "own", str(kept), "--tenant", "/user/em")
+    assert "warning: other tenants have these ids: '/user/me'\n" in mistyped.err
+    assert "warning" not in gone.err
 
 
 async def test_a_rebuilt_collection_has_no_byte_of_what_was_removed(app: Path) -> None:
