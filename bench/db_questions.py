@@ -55,6 +55,8 @@ SETS = {
     "mistakes kept aside": "mistakes_aside",
     "music": "music",
     "trials": "trials",
+    "theatre": "theatre",
+    "workshop": "workshop",
     "marina kept aside": "marina_aside",
     "shelter kept aside": "shelter_aside",
 }

@@ -19,6 +19,13 @@ from groundhook.handlers.db.question.tokens import CURRENCY, Token
 from groundhook.handlers.db.schema import Field
 
 NUMBERS = ("integer", "number")
+COUNTED: tuple[type[sense.Sense], ...] = (
+    sense.OtherModel,
+    sense.RelationRef,
+    sense.DateUnit,
+    sense.Unit,
+    sense.Multiplier,
+)  # of which we have no number
 _PARTED = re.compile(r"[1-9]\d{0,2}\.\d{3}")
 SHORTEST_MULTIPLIER = 2  # letters of one without a number before it: "m" alone is a metre
 M = TypeVar("M", bound=sense.Sense)
@@ -333,6 +340,13 @@ class Cursor:
         own = self.field_of_kind(unit.kind)
         counted = unit.kind in ("capacity", "quantity")
         return field is not None and (field != own if own and not counted else counted)
+
+    def counts(self, i: int) -> bool:
+        """Return whether a number before this position counts something of which no number is
+        known: "five open jobs"."""
+        behind = self.past(i, sense.ValueRef)
+        named = behind > i and self.is_(behind, sense.ModelRef)
+        return named or self.is_(i, *COUNTED) or self.is_(behind, sense.RelationRef)
 
     def in_unit_of(self, field: Field, amount: Amount) -> int | float:
         """Return the amount in the unit of a field: 1.5 kg are 1500 for a field in grams."""

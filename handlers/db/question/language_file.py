@@ -63,6 +63,7 @@ class DateWords(Value):
     yesterday: Words
     tomorrow: Words
     upcoming: Words = ()
+    overdue: Words = ()
     past: Words = ()
     units: dict[Literal["hour", "day", "week", "month", "quarter", "year"], Words]
     months: tuple[Words, ...]

@@ -181,8 +181,14 @@ def _add_heads(made: Lexicon, schema: Schema) -> None:
             if len(phrase_of(name)) > 1 and words and len(words[-1]) >= SHORTEST_MODEL_WORD:
                 heads.setdefault(made.vocabulary.stem(words[-1]), []).append(candidate)
     for word, fields in heads.items():
-        if len(set(fields)) == 1 and (word,) not in made.exact and (word,) not in made.stems:
+        known = (*made.exact.get((word,), ()), *made.stems.get((word,), ()))
+        if len(set(fields)) == 1 and all("." in _path(one) for one in known):
             made.add((word,), sense.FieldRef(fields[0]), plural=True)
+
+
+def _path(meaning: sense.Sense) -> str:
+    """Return the field of a field or value; "" for other meanings."""
+    return meaning.field.name if isinstance(meaning, (sense.FieldRef, sense.ValueRef)) else ""
 
 
 def _add_value(made: Lexicon, candidate: Field, value: str, rows: int = 0) -> None:

@@ -83,7 +83,9 @@ def _period(cursor: Cursor, i: int) -> tuple[Span, int] | None:
 
 
 def _plural(cursor: Cursor, i: int) -> bool:
-    return cursor.lexicon.vocabulary.stem(cursor.tokens[i].norm) != cursor.tokens[i].norm
+    words, norm = cursor.lexicon.vocabulary, cursor.tokens[i].norm
+    singular = any(norm == unit[0] for unit in words.file.dates.units.values())
+    return not singular and words.stem(norm) != norm
 
 
 def _period_behind(cursor: Cursor, i: int) -> tuple[Span, int] | None:

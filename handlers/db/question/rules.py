@@ -119,10 +119,20 @@ def part(cursor: Cursor, draft: Draft, i: int) -> Parsed | None:
         relation = field.name.rpartition(".")[0]
         named = draft.mention is not None and draft.mention.name == field.name
         person = cursor.lexicon.of_persons and field.name == "name"
-        own = not (relation or about) and person
+        own = (not (relation or about) and person) or _selected(cursor, draft, i, field)
         if named or own or (relation and relation == about):
             return constraint(i + 1, field.name, "like", cursor.typed[i].text)
     return None
+
+
+def _selected(cursor: Cursor, draft: Draft, i: int, field: Field) -> bool:
+    """Return whether the word before a part of a name selects its field: "by Sato", "by Ortiz or
+    Sato"."""
+    last = draft.pieces[-1][2][-1] if draft.pieces and cursor.continues(i) else None
+    selecting = cursor.all(i - 1, sense.Preposition) if i else []
+    return (last is not None and last.field == field.name) or any(
+        field in cursor.lexicon.texts_of_kind(word.kind) for word in selecting
+    )
 
 
 def containing(cursor: Cursor, _: Draft, i: int) -> Parsed | None:
@@ -186,7 +196,7 @@ def nothing(cursor: Cursor, draft: Draft, i: int) -> Parsed | None:
 
 
 # Rules that may take a word without a meaning.
-RULES_UNKNOWN: tuple[Rule, ...] = (identifier, part)
+RULES_UNKNOWN: tuple[Rule, ...] = (identifier, part, figure)
 RULES: tuple[Rule, ...] = (
     identifier,
     negation,

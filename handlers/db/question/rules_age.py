@@ -8,13 +8,6 @@ from groundhook.handlers.db.question.draft import OPPOSITE, Parsed
 from groundhook.host.core.types.query_language import Where
 
 LONGEST_LIFE = 120  # years
-COUNTED: tuple[type[sense.Sense], ...] = (
-    sense.OtherModel,
-    sense.RelationRef,
-    sense.DateUnit,
-    sense.Unit,
-    sense.Multiplier,
-)  # of which we have no number
 
 
 def aged(cursor: Cursor, amount: Amount, word: sense.Compare, negated: bool) -> Parsed | None:
@@ -36,7 +29,7 @@ def aged(cursor: Cursor, amount: Amount, word: sense.Compare, negated: bool) -> 
 def _says_age(cursor: Cursor, amount: Amount, word: sense.Compare) -> bool:
     """Return whether a compared number can be an age and nothing else."""
     end = amount.end
-    counted = cursor.is_(end, *COUNTED) and not cursor.is_(end, sense.DateUnit)
+    counted = cursor.counts(end) and not cursor.is_(end, sense.DateUnit)
     fits = amount.kind in ("", "age") and word.kind in ("", "age", "date") and word.op in OPPOSITE
     named = any(cursor.number_named(at) for at in (end, cursor.past(end, sense.Filler, most=1)))
     related = cursor.about.relation in cursor.lexicon.births

@@ -121,7 +121,8 @@ def _alone(
         and not cursor.is_(after, sense.Link, sense.Equals)
     ):
         return constraint(after, field.name, "=", none)  # "without insurance"
-    if negated and field.nullable and not cursor.is_(after, sense.Link, sense.Equals):
+    last = cursor.ended(cursor.past(after, sense.Link, most=1))  # "die nicht bezahlt sind"
+    if negated and field.nullable and (last or not cursor.is_(after, sense.Link, sense.Equals)):
         return constraint(after, field.name, "null")
     if (
         negated

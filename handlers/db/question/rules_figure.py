@@ -7,6 +7,7 @@ from groundhook.handlers.db.question import sense
 from groundhook.handlers.db.question.cursor import NUMBERS, Cursor
 from groundhook.handlers.db.question.draft import Draft, Parsed, figure_of
 from groundhook.handlers.db.question.rules_field import condition_on
+from groundhook.handlers.db.question.rules_number import rated
 from groundhook.handlers.db.question.rules_time import TIMES
 from groundhook.handlers.db.schema import Field
 from groundhook.host.core.types.query_language import Aggregate, Order
@@ -164,7 +165,10 @@ def grouped(cursor: Cursor, draft: Draft, i: int) -> Parsed | None:
     at = at if cursor.is_(at, sense.FieldRef) else cursor.past(at, sense.Filler, most=1)
     names = _grouping(cursor, at)
     if not names:
-        return None
+        rate = rated(cursor, i)  # "the average salary per month"
+        paid = (cursor.lexicon.fields.get(one.field) for one in draft.aggregates)
+        same = rate and any(field is not None and rate[0](field) for field in paid)
+        return Parsed(rate[1]) if rate and same else None
     made = () if draft.aggregates else (_counted_or_earned(cursor, draft.mention),)
     end = cursor.at(at)[1]
     joint = cursor.joint(end)
@@ -213,15 +217,35 @@ def _count(cursor: Cursor, i: int) -> Parsed | None:
             return None
         made = figure_of("count", named[0].field.name, distinct=True)
         return Parsed(named[1], aggregates=(made,))
-    if cursor.number_named(at) is not None and not cursor.is_(
-        at, sense.ModelRef, sense.RelationRef
-    ):
-        return Parsed(i)  # "how many seats are left" asks for what the records say
+    counted = cursor.number_named(at)
+    if counted is not None and not cursor.is_(at, sense.ModelRef, sense.RelationRef):
+        if not _summed(cursor, counted, at):
+            return Parsed(i)  # "how many seats are left" asks for what the records say
+        return Parsed(cursor.at(at)[1], aggregates=(figure_of("sum", counted.name),))
     people = cursor.is_(at, sense.Unit) and not cursor.is_(at, sense.ModelRef, sense.RelationRef)
     living = cursor.field_of_kind("population") if people else None
     if living is not None:
         return Parsed(cursor.at(at)[1], mention=living)  # "how many people live in Texas"
     return Parsed(i, aggregates=(figure_of("count"),))
+
+
+def _summed(cursor: Cursor, field: Field, i: int) -> bool:
+    """ "how many hours did we work": return whether the question is about what several records did
+    together. Seats and inhabitants are what each record has."""
+    of_each = ("stock", "population", "capacity")
+    if not _measured(cursor, field, "sum") or any(
+        cursor.lexicon.is_kind(field, kind) for kind in of_each
+    ):
+        return False
+    rest = range(i, len(cursor.tokens))
+    named = any(
+        one.field.name == cursor.lexicon.schema.title
+        for at in rest
+        for one in cursor.all(at, sense.ValueRef)
+    )
+    figures = {one.function for at in rest for one in cursor.all(at, sense.FigureWord)}
+    done = "sum" in figures or any(cursor.is_(at, sense.Auxiliary) for at in rest)
+    return done and not named and figures <= {"sum"}
 
 
 def _extreme(cursor: Cursor, i: int) -> Parsed | None:
@@ -243,7 +267,11 @@ def _extreme(cursor: Cursor, i: int) -> Parsed | None:
 
 def _most(cursor: Cursor, draft: Draft, i: int) -> Parsed | None:
     """ "which brand has the most products": the group with the most records, or the fewest."""
-    word, group = cursor.take(i, sense.Superlative), draft.mention or cursor.about.title
+    group = draft.mention or cursor.about.title
+    verb = cursor.unknown(i) or cursor.is_(i, sense.Preposition, sense.NumberVerb)
+    if verb and i and cursor.is_(i - 1, sense.FieldRef, sense.RelationRef):
+        i = cursor.past(max(cursor.at(i)[1], i + 1), sense.Definite, most=1)
+    word = cursor.take(i, sense.Superlative)
     model = cursor.take(word[1], sense.ModelRef) if word else None
     if word is None or model is None or group is None or cursor.many(group):
         return None

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from groundhook.handlers.db.question import dates, sense
-from groundhook.handlers.db.question.cursor import NUMBERS, Amount, Cursor
+from groundhook.handlers.db.question.cursor import COUNTED, NUMBERS, Amount, Cursor
 from groundhook.handlers.db.question.draft import OPPOSITE, Draft, Parsed, constraint
-from groundhook.handlers.db.question.rules_age import COUNTED, aged
+from groundhook.handlers.db.question.rules_age import aged
 from groundhook.handlers.db.question.rules_list import equal_to, postfixed
 from groundhook.handlers.db.question.rules_time import between_dates, field_before, lasting
 from groundhook.handlers.db.schema import Field
@@ -53,6 +53,7 @@ def compare(
         return None
     if of is None and (old := aged(cursor, amount, word[0], negated)) is not None:
         return old
+    of = _of_unit(cursor, amount, of)
     found = (of, _past_unit(cursor, of, amount.end)) if of else None
     found = found or measured(cursor, amount, word[0].kind)
     found = found or number_field(cursor, amount, word[0].kind, field_before(cursor, draft, i))
@@ -76,6 +77,13 @@ def compare(
     op = more[0] if more else word[0].op
     end = _past_adjective(cursor, more[1] if more else found[1])
     return constraint(end, found[0].name, OPPOSITE[op] if negated else op, amount.value)
+
+
+def _of_unit(cursor: Cursor, amount: Amount, named: Field | None) -> Field | None:
+    """ "tickets under 30 euros", of tickets that are counted: the unit selects another field than
+    the name before the number."""
+    own = cursor.field_of_kind(amount.kind) if amount.kind == "money" else None
+    return own if named and own and not cursor.lexicon.is_kind(named, "money") else named
 
 
 def amount_led(cursor: Cursor, draft: Draft, i: int) -> Parsed | None:
@@ -181,7 +189,7 @@ def verb_led(cursor: Cursor, draft: Draft, i: int, negated: bool = False) -> Par
             continue
         after = amount.end
         other = cursor.unknown(after) or cursor.is_(after, *COUNTED, sense.ModelRef, sense.FieldRef)
-        if other and not (cursor.is_(after, sense.Single, sense.Per) or _rated(cursor, after)):
+        if other and not (cursor.is_(after, sense.Single, sense.Per) or rated(cursor, after)):
             continue  # "makes 4 servings"
         if compared:
             return compare(cursor, draft, at, negated, field) or (
@@ -246,10 +254,10 @@ def number_field(
     found = _number_field(cursor, amount, kind, before)
     if found is None:
         return None
-    rated = _rated(cursor, found[1])
+    rate = rated(cursor, found[1])
     prices = [found[0], *cursor.lexicon.numbers_of_kind("money")]
-    field = next((one for one in prices if rated and _fits(cursor, rated, one)), None)
-    return (field, rated[1]) if rated and field is not None else found
+    field = next((one for one in prices if rate and _fits(cursor, rate, one)), None)
+    return (field, rate[1]) if rate and field is not None else found
 
 
 def _fits(cursor: Cursor, rated: Rate, field: Field) -> bool:
@@ -258,7 +266,7 @@ def _fits(cursor: Cursor, rated: Rate, field: Field) -> bool:
     return rated[0](field) or (yearly and cursor.lexicon.is_kind(field, "earnings"))
 
 
-def _rated(cursor: Cursor, i: int) -> Rate | None:
+def rated(cursor: Cursor, i: int) -> Rate | None:
     """ "a day", "per month": return whether a field is an amount for that time, and the position
     after it."""
     word = i if cursor.is_(i, sense.Per, sense.Single) else None
@@ -291,7 +299,11 @@ def _number_field(
         return (field, stock[1]) if field else None
     for at in (end, cursor.past(end, sense.Filler, most=1)):
         behind = cursor.number_named(at)
-        if behind and amount.kind in ("", "duration") and not _says_more(cursor, cursor.at(at)[1]):
+        if (
+            behind
+            and amount.kind in ("", "duration")
+            and not _says_more(cursor, cursor.at(at)[1], behind)
+        ):
             return behind, cursor.at(at)[1]
     if amount.kind or kind:
         field = cursor.field_of_kind(amount.kind or kind)
@@ -301,7 +313,7 @@ def _number_field(
             return field, cursor.at(end)[1]
     if before is not None and before.kind in NUMBERS:
         return before, end
-    if cursor.unknown(end) or cursor.is_(end, *COUNTED) or cursor.is_(end, sense.ModelRef):
+    if cursor.unknown(end) or cursor.counts(end) or cursor.is_(end, sense.ModelRef):
         return None
     only = (
         None if cursor.lexicon.of_persons else cursor.only_number()
@@ -321,11 +333,15 @@ def _past_unit(cursor: Cursor, field: Field, i: int) -> int:
     """Return the position after the unit of a number with a known field."""
     named = any(reference.field.name == field.name for reference in cursor.all(i, sense.FieldRef))
     end = cursor.at(i)[1] if named or cursor.is_(i, sense.Unit) else i
-    rated = _rated(cursor, end)
-    return rated[1] if rated and _fits(cursor, rated, field) else end
+    rate = rated(cursor, end)
+    return rate[1] if rate and _fits(cursor, rate, field) else end
 
 
-def _says_more(cursor: Cursor, i: int) -> bool:
+def _says_more(cursor: Cursor, i: int, field: Field) -> bool:
+    """Return whether the number that follows a field belongs to it: not one with another unit."""
+    amount = cursor.amount(cursor.at(i)[1]) if cursor.is_(i, sense.Compare) else None
+    if amount is not None and _of_unit(cursor, amount, field) != field:
+        return False
     return cursor.number(i) is not None or cursor.is_(i, *SAYS_MORE)
 
 
@@ -348,7 +364,7 @@ def _between_numbers(cursor: Cursor, draft: Draft, i: int, of: Field | None) -> 
             replace(one, value=cursor.in_unit_of(found[0], one)) for one in (lower, upper)
         )
     years = cursor.take(upper.end, sense.DateUnit)
-    if of is None and (years is None or years[0].unit == "year"):
+    if of is None and not rated(cursor, upper.end) and (years is None or years[0].unit == "year"):
         here = replace(upper, end=years[1] if years else upper.end)
         most = aged(cursor, here, sense.Compare("<="), False)
         least = aged(cursor, replace(lower, end=here.end), sense.Compare(">="), False)

@@ -28,6 +28,8 @@ def date_led(cursor: Cursor, draft: Draft, i: int, of: Field | None = None) -> P
         and (day := of or _time_named(cursor, i) or cursor.lexicon.day_field)
         and day.kind in TIMES
     ):
+        if ahead[0].due and of is None and not cursor.lexicon.is_kind(day, "ahead"):
+            return None
         op = ">=" if ahead[0].future else "<"
         return constraint(ahead[1], day.name, op, dates.stored(cursor.now, day.kind))
     earlier = field_before(cursor, draft, i)
@@ -45,11 +47,14 @@ def date_led(cursor: Cursor, draft: Draft, i: int, of: Field | None = None) -> P
         of, end = behind[0], cursor.at(end)[1]
     if of is None and earlier is None and of_unknown_verb(cursor, i, end):
         return _of_no_field(i, end)
-    field = of or earlier or _year_field(cursor, end) or main_date(cursor, i)
+    topic = cursor.about.relation if relation in ("before", "after") else ""
+    year = (_year_field(cursor, end, topic) if topic else None) or _year_field(cursor, end)
+    field = of or earlier or year or main_date(cursor, i)
     if field is None:
         return None
-    if span.yearless and field == cursor.lexicon.birth_field:
-        return _of_no_field(i, end)  # "born in May" is about no year
+    part = field.kind == "integer" and (span.start.month, span.end.month) != (1, 1)
+    if part or (span.yearless and field == cursor.lexicon.birth_field):
+        return _of_no_field(i, end)  # "born in May" is about no year, "written in May" no number
     more = cursor.take(end, sense.DatePostfix) if relation == "during" else None
     if more is not None:
         relation, end = more[0].relation, more[1]
@@ -131,7 +136,7 @@ def main_date(cursor: Cursor, i: int) -> Field | None:
     return made or cursor.lexicon.day_field
 
 
-def _year_field(cursor: Cursor, end: int) -> Field | None:
+def _year_field(cursor: Cursor, end: int, relation: str = "") -> Field | None:
     """Return the number field for a year alone ("from 2024"), if the model has one."""
     alone = (
         cursor.tokens[end - 1].kind == "number"
@@ -141,11 +146,11 @@ def _year_field(cursor: Cursor, end: int) -> Field | None:
     file = cursor.lexicon.vocabulary.file
     decade = cursor.is_(end - 1, sense.Decade) or cursor.tokens[end - 1].norm in file.dates.decades
     if decade:
-        return cursor.lexicon.of_kind("year")
+        return cursor.lexicon.of_kind("year", relation)
     before = cursor.is_(end - 2, sense.Month) or (
         end > 2 and cursor.tokens[end - 2].kind == "number"
     )
-    return cursor.lexicon.of_kind("year") if alone and not before else None
+    return cursor.lexicon.of_kind("year", relation) if alone and not before else None
 
 
 def field_before(cursor: Cursor, draft: Draft, i: int) -> Field | None:
@@ -156,6 +161,7 @@ def field_before(cursor: Cursor, draft: Draft, i: int) -> Field | None:
     return cursor.lexicon.fields.get(draft.pieces[-1][2][-1].field)
 
 
+SHORTEST_MINUTE = 4  # letters: the "min" of a column's name is no minute
 SHORTER: dict[DateUnitName, tuple[DateUnitName | None, int]] = {
     "hour": (None, 60),  # minutes, which are no unit of dates
     "day": ("hour", 24),
@@ -170,10 +176,11 @@ def lasting(cursor: Cursor, amount: Amount, op: str) -> Parsed | None:
     if unit is None or cursor.is_(unit[1], sense.Old, sense.Ago):
         return None
     file = cursor.lexicon.vocabulary.file
+    minutes = [word for word in file.units["duration"] if len(word) > SHORTEST_MINUTE]
     name, (shorter, factor) = unit[0].unit, SHORTER.get(unit[0].unit, (unit[0].unit, 1))
     for words, times in (
         (file.dates.units[name], 1),
-        (file.dates.units[shorter] if shorter else file.units["duration"], factor),
+        (file.dates.units[shorter] if shorter else minutes, factor),
     ):
         field = cursor.lexicon.in_unit_of_time(words)
         if field is not None:

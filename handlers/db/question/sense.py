@@ -203,9 +203,10 @@ class Length(Sense):
 
 @dataclass(frozen=True)
 class Ahead(Sense):
-    """ "upcoming": from now on; "past": until now."""
+    """ "upcoming": from now on; "past": until now; "overdue": a date that lies ahead is over."""
 
     future: bool
+    due: bool = False
 
 
 @dataclass(frozen=True)

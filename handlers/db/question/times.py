@@ -15,6 +15,7 @@ from groundhook.handlers.db.question.draft import Draft
 from groundhook.handlers.db.question.periods import relative
 from groundhook.handlers.db.schema import Field
 
+ENDS = ("after", "until")  # "by the end of the year"
 _NAMED_PART = re.compile("([qh])([1-4])")  # "Q3", "H1"
 _MONTHS = {"q": 3, "h": 6}
 
@@ -31,6 +32,9 @@ def dated(cursor: Cursor, i: int, *, year: bool = False) -> tuple[str, Span, int
         found = span(cursor, at, announced=True, year=year)
         if found is not None:
             return (relation[0].relation, *found)
+        unit = cursor.take(cursor.at(at)[1], sense.DateUnit)
+        if unit and cursor.is_(at, sense.Definite) and relation[0].relation in ENDS:
+            return relation[0].relation, dates.current(cursor.now, unit[0].unit), unit[1]
         if not cursor.is_(at, sense.Filler, sense.Link):
             return None
         at = cursor.at(at)[1]

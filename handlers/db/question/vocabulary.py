@@ -221,6 +221,7 @@ def _dates(dates: DateWords) -> Iterator[tuple[Iterable[str], sense.Sense]]:
         yield getattr(dates, f"{which}_behind"), sense.PeriodBehind(which)
     yield dates.upcoming, sense.Ahead(True)
     yield dates.past, sense.Ahead(False)
+    yield dates.overdue, sense.Ahead(False, due=True)
     yield dates.ago, sense.Ago()
     yield dates.old, sense.Old()
     yield from (

@@ -75,6 +75,7 @@ HIRED = offers_of(
             "cars whose next inspection is due within the next 14 days",
             ["next_check < 2026-11-27", "next_check >= 2026-11-12"],
         ),
+        ("cars whose next inspection is overdue", ["next_check < 2026-11-12"]),
         ("cars with inspection before March 2027", ["next_check < 2027-03-01"]),
         ("cars without insurance", ["insurance = none"]),
         ("cars with insurance", ["insurance != none"]),

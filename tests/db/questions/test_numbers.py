@@ -26,6 +26,8 @@ from tests.db.questions.models import conditions, read
         ("book", "books heavier than half a kilo", "weight > 500"),
         ("book", "books over 500 pages long", "pages > 500"),
         ("parcel", "5 kg parcels", "weight = 5"),
+        ("book", "books with pages under 30 euros", "price < 30"),
+        ("book", "books with over 300 pages under 20 euros", "pages > 300 and price < 20"),
         ("state", "states with more than a million people", "population > 1000000"),
         ("book", "books more expensive than 30", "price > 30"),
         ("state", "states with more than 5 million people", "population > 5000000"),

@@ -54,6 +54,11 @@ def test_a_period_of_unknown_length_is_reported(period: str) -> None:
         ("doctor", "doctors employed since 2015", "hired_on >= 2015-01-01"),
         ("doctor", "doctors born before 1980", "born_on < 1980-01-01"),
         ("doctor", "doctors whose license expires before 2027", "license_expires < 2027-01-01"),
+        (
+            "doctor",
+            "doctors whose license expires before the end of the year",
+            "license_expires < 2027-01-01",
+        ),
         ("doctor", "doctors registered before 2019", "hired_on < 2019-01-01"),
         ("parcel", "parcels received since March", "delivered_at >= 2026-03-01 00:00:00"),
         ("parcel", "parcels dispatched since March", "sent_at >= 2026-03-01 00:00:00"),
@@ -76,6 +81,7 @@ def test_a_time_is_that_of_the_field_that_the_verb_names(
         ("doctor", "doctors who died in 2015"),
         ("parcel", "parcels lost yesterday"),
         ("parcel", "parcels repacked between March and May"),
+        ("book", "books published in summer 2020"),
         ("book", "books I read in 2019"),
         ("book", "books borrowed more than 3 weeks ago"),
     ],
@@ -122,6 +128,16 @@ def test_a_season_or_a_part_of_a_year_is_its_months(
     (reading,) = readings(f"Sold {time}", "book", language=language)
     assert conditions(reading) == f"sold_on >= {first} and sold_on < {end}"
     assert reading.unplaced == ()
+
+
+def test_the_last_week_is_one_week_in_german() -> None:
+    (reading,) = readings("Parcels sent letzte Woche", "parcel", language="de")
+    assert conditions(reading) == "sent_at >= 2026-11-02 00:00:00 and sent_at < 2026-11-09 00:00:00"
+
+
+def test_a_number_of_persons_with_a_salary_is_their_age_in_german() -> None:
+    (reading,) = readings("Doctors unter 40", "doctor", language="de")
+    assert conditions(reading) == "born_on > 1986-11-12"
 
 
 def test_the_months_of_a_season_are_reported() -> None:

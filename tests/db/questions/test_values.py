@@ -158,6 +158,43 @@ def test_of_several_models_the_question_chooses_one(question: str, model: str, f
     assert (reading.dsl.model, conditions(reading), reading.unplaced) == (model, found, ())
 
 
+@pytest.mark.parametrize(
+    ("question", "found"),
+    [
+        ("books by Sato", "author like Sato"),
+        ("books by Sato or Ortiz", "(author like Sato or author like Ortiz)"),
+        ("books by Ada Sato or Ortiz", "(author = Ada Sato or author like Ortiz)"),
+    ],
+)
+def test_a_word_selects_the_field_of_a_part_of_a_name(question: str, found: str) -> None:
+    reading = read(question, "book")
+    assert (conditions(reading), reading.unplaced) == (found, ())
+
+
+@pytest.mark.parametrize(
+    ("question", "figures", "groups"),
+    [
+        ("which author wrote the most books?", ["count"], ("author",)),
+        ("which language has the most books?", ["count"], ("language",)),
+        ("how many pages did Ada Sato write?", ["sum_pages"], ()),
+        ("how many pages does Good Omens have?", [], ()),
+        ("average price per language", ["avg_price"], ("language",)),
+    ],
+)
+def test_a_figure_is_over_records(
+    question: str, figures: list[str], groups: tuple[str, ...]
+) -> None:
+    reading = read(question, "book")
+    assert [one.called for one in reading.dsl.aggregates] == figures
+    assert (reading.dsl.groups, reading.unplaced) == (groups, ())
+
+
+def test_the_time_of_a_salary_is_no_group() -> None:
+    reading = read("average salary of doctors per year", "doctor")
+    assert [one.called for one in reading.dsl.aggregates] == ["avg_salary"]
+    assert (reading.dsl.groups, reading.unplaced) == ((), ())
+
+
 def test_a_count_of_records_is_a_figure() -> None:
     (reading,) = readings("how many rivers does Colorado have?", "state", "river", "lake")
     assert (reading.dsl.model, conditions(reading)) == ("river", "state = Colorado")
