@@ -7,9 +7,9 @@ Several questions of one call are embedded together, and each collection receive
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from functools import lru_cache, partial
-from typing import Any
+from typing import Any, TypeVar
 
 import anyio
 
@@ -36,12 +36,14 @@ from groundhook.host.core.errors import (
     UsageError,
     suggestion,
 )
+from groundhook.host.core.exception_groups import unwrapped
 from groundhook.host.core.ports import Embedder, Found, Scope
 from groundhook.host.core.trace import span
 from groundhook.host.core.types.collection_spec import CollectionSpec, EmbeddingSpec
 from groundhook.host.core.types.filters import Filter
 from groundhook.host.core.types.search import FacetCount, Item, KBOptions, SearchRequest
 
+T = TypeVar("T")
 EmbedderOf = Callable[[CollectionSpec], Embedder]
 
 
@@ -58,6 +60,7 @@ class KBHandler:
         self._embedder = embedder
         self._declared: dict[str, Declared] = {}
         self._one = CollectionSearch(store, graphs)
+        self._started = False
 
     async def search(self, request: SearchRequest, scope: Scope, /) -> Found:
         """Return the passages nearest to the question over all its collections, best first. Raises
@@ -74,7 +77,9 @@ class KBHandler:
         """Search for each question as `search` does, all of them together."""
         gathered = Gathered()
         parts = self._parts(options, scope, gathered)
-        by_embedding = await self._embedded(queries, parts, gathered)
+        embed = partial(self._embedded, queries, parts, gathered)
+        beside = bool(parts) and not self._started
+        by_embedding = await (self._beside_start(embed) if beside else embed())
         return await self._found(len(queries), parts, by_embedding, options, scope, gathered)
 
     async def search_with_vectors(
@@ -190,6 +195,16 @@ class KBHandler:
         spec = self._spec(id)
         tenant = tenant_seen(spec, scope.identity)
         return filter_of(spec, options), tenant
+
+    async def _beside_start(self, embed: Callable[[], Awaitable[T]]) -> T:
+        """Embed while the store starts: at the first search a model is loaded and, as a rule, a
+        process started, each for a third of a second."""
+        with unwrapped():
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(self._store.start)
+                embedded = await embed()
+        self._started = True
+        return embedded
 
     async def _embedded(
         self, queries: Sequence[str], parts: Sequence[Part], gathered: Gathered

@@ -213,6 +213,11 @@ class VectorStore(Protocol):
     """A store of collections. Raises StorageError if it cannot store or read, and ConfigError if a
     collection was made with other settings."""
 
+    async def start(self) -> None:
+        """Start what requests wait for, such as a process. Raises nothing: requests report why it
+        did not start."""
+        ...
+
     async def put(
         self,
         collection: str,

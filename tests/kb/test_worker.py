@@ -15,17 +15,20 @@ from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 
 import anyio
+import anyio.lowlevel
 import anyio.to_thread
 import psutil
 import pytest
 
+from groundhook.handlers.kb.embed import HashEmbedder
 from groundhook.handlers.kb.embedded import client as embedded
 from groundhook.handlers.kb.embedded.client import KBClient
 from groundhook.handlers.kb.messages import packed
 from groundhook.handlers.kb.store import Incoming, Made, Passage, Question, StoreProgress
-from groundhook.host.core.errors import StorageError
+from groundhook.host.core.errors import SourceNotConfigured, StorageError
+from groundhook.host.core.types.collection_spec import EmbeddingSpec
 from groundhook.host.core.workers import interpreter
-from tests.kb.conftest import Opens, Writes, scope, search
+from tests.kb.conftest import Opens, Writes, scope, search, spec
 
 MADE = Made(provider="test", model="test", dimensions=4, language="english")
 LONG = 400  # passages: seven batches
@@ -396,6 +399,28 @@ async def test_opening_starts_nothing(state: Path, opens: Opens) -> None:
     async with opens():
         pass
     assert not there(state)
+
+
+class Waiting(HashEmbedder):
+    """Embeds a question as soon as the worker listens."""
+
+    state: Path
+
+    async def embed_query(self, text: str, /) -> list[float]:
+        with anyio.fail_after(20):
+            while not there(self.state / "kb/worker.json"):
+                await anyio.lowlevel.checkpoint()
+        return await super().embed_query(text)
+
+
+async def test_the_worker_starts_while_the_first_question_is_embedded(
+    state: Path, opens: Opens
+) -> None:
+    Waiting.state = state
+    declared = spec("docs", embedding=EmbeddingSpec(provider="waiting", dimensions=64))
+    async with opens(declared, embedders={"waiting": Waiting}) as kb:
+        with pytest.raises(SourceNotConfigured, match="is empty"):
+            await search(kb, "pears")
 
 
 def _workers(state: Path) -> list[int]:

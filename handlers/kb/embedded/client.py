@@ -12,6 +12,7 @@ import itertools
 import json
 import shutil
 from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -60,6 +61,10 @@ class KBClient:
         self._connecting = anyio.Lock()
         self._tickets = itertools.count(1)
         self._progress: dict[int, StoreProgress] = {}
+
+    async def start(self) -> None:
+        with suppress(StorageError):
+            await self._linked()
 
     async def put(
         self,

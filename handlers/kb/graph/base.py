@@ -209,6 +209,9 @@ class GraphedStore:
         self._extractions = extractions
         self._names: dict[tuple[str, str], dict[str, tuple[str, str]]] = {}
 
+    async def start(self) -> None:
+        await self._store.start()
+
     async def put(
         self,
         collection: str,

@@ -68,6 +68,9 @@ class ServerStore:
         """Return why HTTP is used although gRPC is preferred; "" otherwise."""
         return await self._link.without_grpc()
 
+    async def start(self) -> None:
+        """Do nothing: the server runs."""
+
     async def put(
         self,
         collection: str,
