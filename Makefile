@@ -5,7 +5,7 @@ PYTHON ?= $(shell for python in python3 python3.14 python3.13 python3.12 python3
 BIN := .venv/bin
 BENCHES := hooks calls turn embedder kb kb_adding db db_questions delegation web toolkits conversations serve
 
-.PHONY: help install demo test test-packaging test-peers coverage lint docs bench figures clean
+.PHONY: help install demo test test-packaging test-peers coverage lint docs bench figures soak clean
 
 help:
 	@echo "make demo               ask the sample assistant about Groundhook"
@@ -15,8 +15,9 @@ help:
 	@echo "make test-peers         test against programs of others: the MCP inspector; needs npm"
 	@echo "make lint               style, formatting, types, import contracts"
 	@echo "make docs               write docs/events.md, docs/http.md, docs/delegation.md, docs/package-reference.md and docs/ctx.d.ts anew"
-	@echo "make bench [NAME=turn]  measure: $(BENCHES)"
+	@echo "make bench [NAME=turn]  measure: $(BENCHES), or another script of bench/; ARGS=… adds arguments"
 	@echo "make figures            measure all, or NAME=turn alone, and write bench/README.md and the README's table"
+	@echo "make soak               the server under 200 readers for ten minutes; ARGS=… adds arguments"
 	@echo "make clean              remove the virtual environment and caches"
 
 install: .venv/.installed
@@ -80,7 +81,10 @@ docs: install
 	@$(BIN)/python -m groundhook.handlers.db.json_schemas
 
 bench: install
-	@for name in $(or $(NAME),$(BENCHES)); do $(BIN)/python -m bench.$$name || exit 1; done
+	@for name in $(or $(NAME),$(BENCHES)); do $(BIN)/python -m bench.$$name $(ARGS) || exit 1; done
+
+soak: install
+	@$(BIN)/python -m bench.serve_soak $(ARGS)
 
 figures: install
 	@mkdir -p build/figures

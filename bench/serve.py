@@ -1,10 +1,11 @@
-"""The HTTP server beside bare starlette on the same machine: a turn, events of one stream, two
-hundred streams at once, idle streams, the end of a server with open streams.
+"""The HTTP server beside bare starlette on the same machine: the first turn, a turn, events of one
+stream, two hundred streams at once, idle streams, the end of a server with open streams.
 
     make bench NAME=serve
 
-Servers are processes of their own. Prints JSON lines {"figure", "value", "unit", "floor",
-"floor_is", "ratio"} and nothing else on standard output.
+Servers are processes of their own. What is compared takes turns, so that other work of the machine
+burdens both; it distorts CPU time, and the fastest of many, the least. Prints JSON lines {"figure",
+"value", "unit", "floor", "floor_is", "ratio"} and nothing else on standard output.
 """
 
 from __future__ import annotations
@@ -12,43 +13,30 @@ from __future__ import annotations
 import asyncio
 import json
 import signal
-import socket
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import AsyncIterator, Iterator
-from contextlib import ExitStack, asynccontextmanager, contextmanager
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import anyio
 import psutil
-import uvicorn
-from starlette.applications import Starlette
-from starlette.requests import Request
-from starlette.responses import Response, StreamingResponse
-from starlette.routing import Route
-from starlette.types import ASGIApp
 
+from bench.bare_server import EVENTS_A_SECOND, SECONDS
 from bench.figures import figure
-from groundhook import open_host
-from groundhook.host.app.host import Host
-from groundhook.host.core.server_settings import StreamSettings
-from groundhook.host.core.types.events import Event, StreamEnd, StreamStart, Text
-from groundhook.host.dialects.audience import Audience
-from groundhook.host.server.sse import SSE, NativeWriter, StreamAnswer
-from groundhook.host.server.turns import Ask, Turns, open_turns
+from groundhook import Host, open_host
 
-ROUNDS = 300
+ROUNDS = 20  # of what is compared
+TURNS = 20  # of each in a round
 STREAMS = 200
-EVENTS_A_SECOND = 50
-SECONDS = 4
+STREAM_ROUNDS = 5
 IDLE = 1000
 FIRST_IDLE = 200  # whose memory is partly what was free before
 LONG = 240_000  # characters of a long answer, six in an event
-BLOCK = b'id: 1\nevent: text\ndata: {"turn_id":"t_000000000000","at_ms":1,"delta":"abcdef"}\n\n'
 KEY = "k" * 40
 FILES = {
     "agent/agent.yml": json.dumps(
@@ -67,6 +55,8 @@ FILES = {
             }
         }
     ),
+    "assistants/hooked/package.yao": json.dumps({"name": "hooked", "connector": "short"}),
+    "assistants/hooked/index.ts": "function Create(ctx: any, messages: any[]) { return {}; }\n",
     "connectors/short.conn.yao": (
         '{"type": "scripted", "options": {"script": [{"text": "Yes, it is so.", "times": 0}]}}'
     ),
@@ -84,96 +74,7 @@ FILES = {
 }
 
 
-# ---- servers
-
-
-async def bare_post(request: Request) -> Response:
-    await request.json()
-    return Response(b"{}", media_type="application/json")
-
-
-async def bare_stream(request: Request) -> Response:
-    """`n` blocks, `joined` together in a write."""
-    n, joined = (int(request.query_params[name]) for name in ("n", "joined"))
-
-    async def blocks() -> AsyncIterator[bytes]:
-        for _ in range(n // joined):
-            yield BLOCK * joined
-
-    return StreamingResponse(blocks(), media_type="text/event-stream")
-
-
-def moment() -> str:
-    return f"{time.monotonic():.6f}"
-
-
-async def bare_ticks(request: Request) -> Response:
-    async def ticks() -> AsyncIterator[bytes]:
-        for _ in range(EVENTS_A_SECOND * SECONDS):
-            await anyio.sleep(1 / EVENTS_A_SECOND)
-            yield f'event: text\ndata: {{"delta":"{moment()}"}}\n\n'.encode()
-
-    return StreamingResponse(ticks(), media_type="text/event-stream")
-
-
-async def bare_idle(request: Request) -> Response:
-    async def nothing() -> AsyncIterator[bytes]:
-        yield b": \n\n"
-        await anyio.sleep(3600)
-
-    return StreamingResponse(nothing(), media_type="text/event-stream")
-
-
-@asynccontextmanager
-async def ticking(host: Host) -> AsyncIterator[AsyncIterator[Event]]:
-    async def events() -> AsyncIterator[Event]:
-        turn = f"t_{time.monotonic_ns()}"
-        yield StreamStart(assistant_id="").stamped(turn, 0)
-        for _ in range(EVENTS_A_SECOND * SECONDS):
-            await anyio.sleep(1 / EVENTS_A_SECOND)
-            yield Text(delta=moment()).stamped(turn, 0)
-        yield StreamEnd().stamped(turn, 0)
-
-    yield events()
-
-
-async def our_ticks(request: Request) -> ASGIApp:
-    """The same ticks through a pump, a log and a reader."""
-    turns: Turns = request.state.turns
-    running = await turns.begin(Ask(owner="bench", assistant_id=""), ticking, ExitStack())
-    return StreamAnswer(
-        open=lambda: running.reader(0, turns.left),
-        writer=NativeWriter(Audience(), sse=True),
-        media_type=SSE,
-        settings=turns.settings,
-        headers={},
-    )
-
-
-class _Route:
-    def __init__(self, handler: Any) -> None:
-        self._handler = handler
-
-    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-        answer = await self._handler(Request(scope, receive, send))
-        await answer(scope, receive, send)
-
-
-def bare_app() -> Starlette:
-    @asynccontextmanager
-    async def lifespan(app: Starlette) -> AsyncIterator[dict[str, Any]]:
-        settings = StreamSettings()
-        async with open_turns(cast(Host, None), settings, lambda _: None) as turns:
-            yield {"turns": turns}
-
-    routes = [
-        Route("/post", bare_post, methods=["POST"]),
-        Route("/stream", bare_stream),
-        Route("/ticks", bare_ticks),
-        Route("/idle", bare_idle),
-        Route("/ours", _Route(our_ticks)),
-    ]
-    return Starlette(routes=routes, lifespan=lifespan)
+# ---- clients
 
 
 @contextmanager
@@ -189,16 +90,6 @@ def started(*command: str) -> Iterator[tuple[subprocess.Popen[str], int]]:
             process.kill()
 
 
-def serve_bare() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as sock:
-        print(json.dumps({"url": f"http://127.0.0.1:{sock.getsockname()[1]}"}), flush=True)
-        config = uvicorn.Config(bare_app(), access_log=False, log_level="critical", http="h11")
-        uvicorn.Server(config).run([sock])
-
-
-# ---- clients
-
-
 def request(method: str, path: str, body: Any = None, accept: str = "application/json") -> bytes:
     content = b"" if body is None else json.dumps(body).encode()
     head = (
@@ -206,6 +97,18 @@ def request(method: str, path: str, body: Any = None, accept: str = "application
         f"Accept: {accept}\r\nContent-Type: application/json\r\nContent-Length: {len(content)}\r\n"
     )
     return f"{head}\r\n".encode() + content
+
+
+LATE = request("POST", "/api/turns", {"assistant": "late", "text": "?"}, "text/event-stream")
+
+
+async def head_of(port: int, raw: bytes) -> bytes:
+    """The head of one answer."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    writer.write(raw)
+    head = await reader.readuntil(b"\r\n\r\n")
+    writer.close()
+    return head
 
 
 async def answered(port: int, raw: bytes, rounds: int) -> list[float]:
@@ -246,12 +149,19 @@ async def lateness(port: int, path: str, late: list[float]) -> None:
     writer.close()
 
 
-async def p99(port: int, path: str) -> float:
-    late: list[float] = []
+async def streamed(process: Any, port: int, path: str, late: list[float]) -> float:
+    """CPU seconds of a server that sends two hundred streams; how late each event is goes to
+    `late`."""
+    before = cpu_s(process)
     async with anyio.create_task_group() as tasks:
         for _ in range(STREAMS):
             tasks.start_soon(lateness, port, path, late)
-    return statistics.quantiles(late, n=100)[98]
+    return cpu_s(process) - before
+
+
+def cpu_s(process: Any) -> float:
+    times = psutil.Process(process.pid).cpu_times()
+    return float(times.user + times.system)
 
 
 async def held(port: int, raw: bytes, count: int) -> list[asyncio.StreamWriter]:
@@ -269,40 +179,106 @@ async def held(port: int, raw: bytes, count: int) -> list[asyncio.StreamWriter]:
 
 
 async def measure(app: Path, ours: tuple[Any, int], bare: tuple[Any, int]) -> None:
+    await first_turn(ours[1])
+    await turns(app, ours, bare)
+    await one_stream(ours[1], bare[1])
+    await many_streams(bare)
+    await idle_streams(ours, bare)
+    await ended(ours)
+
+
+async def first_turn(port: int) -> None:
+    """The first turn of a server that is ready, which no turn went before."""
+    while b" 200 " not in await head_of(port, request("GET", "/readyz")):  # noqa: ASYNC110
+        await anyio.sleep(0.05)
+    ask = request("POST", "/api/turns", {"assistant": "hooked", "text": "Is it so?"})
+    first, *later = await answered(port, ask, 20)
+    figure("the first turn with a hook", first, "ms", statistics.median(later), "later ones, p50")
+
+
+async def turns(app: Path, ours: tuple[Any, int], bare: tuple[Any, int]) -> None:
     (process, port), (bare_process, bare_port) = ours, bare
     ask = {"assistant": "short", "text": "Is it so?"}
-    post = request("POST", "/api/turns", ask)
-    await answered(port, post, 30)
-    over_http = statistics.median(await answered(port, post, ROUNDS))
-    bare_ms = statistics.median(await answered(bare_port, request("POST", "/post", ask), ROUNDS))
-    alone = await in_process(app)
+    posts = {"ours": request("POST", "/api/turns", ask), "bare": request("POST", "/post", ask)}
+    taken: dict[str, list[float]] = {"ours": [], "bare": [], "alone": []}
+    cpu = dict.fromkeys(taken, 0.0)
+    async with open_host(app, environment={}, tune_gc=True) as host:
+        for n in range(ROUNDS + 1):
+            if n == 1:  # the first one warms up
+                taken, cpu = {name: [] for name in taken}, dict.fromkeys(cpu, 0.0)
+            for name, at, to in (("ours", process, port), ("bare", bare_process, bare_port)):
+                before = cpu_s(at)
+                taken[name] += await answered(to, posts[name], TURNS)
+                cpu[name] += cpu_s(at) - before
+            before = time.process_time()
+            taken["alone"] += await in_process(host)
+            cpu["alone"] += time.process_time() - before
+    over_http, bare_ms, alone = (statistics.median(each) for each in taken.values())
     figure("a turn over HTTP, p50", over_http, "ms", alone, "the same in process")
     figure("a turn over HTTP: what HTTP adds, p50", over_http - alone, "ms", bare_ms, "bare POST")
+    fastest = [min(each) for each in taken.values()]
+    figure(" the fastest of each", fastest[0] - fastest[2], "ms", fastest[1], "bare POST")
+    each = {name: seconds * 1000 / ROUNDS / TURNS for name, seconds in cpu.items()}
+    figure(" CPU time, mean", each["ours"] - each["alone"], "ms", each["bare"], "bare POST")
 
-    whole = json.loads((await body_of(port, {**ask, "assistant": "long"})).decode())
-    turn = request("GET", f"/api/turns/{whole['turn_id']}/events", accept="text/event-stream")
-    began = time.perf_counter()
-    received = await stream(port, turn)
-    events = received.count(b"\nevent: ")
-    rate = events / (time.perf_counter() - began)
-    floors = []
-    for joined in (1, 16):
+
+async def in_process(host: Host) -> list[float]:
+    """Milliseconds of each turn without a server."""
+    taken = []
+    for _ in range(TURNS):
         began = time.perf_counter()
-        await stream(bare_port, request("GET", f"/stream?n={events}&joined={joined}"))
-        floors.append(events / (time.perf_counter() - began))
-    figure("events of one stream", rate, "1/s", floors[1], "bare starlette, 16 in a write")
-    figure("events of one stream, again", rate, "1/s", floors[0], "bare starlette, one by one")
+        async with host.stream("short", "Is it so?") as events:
+            async for _event in events:
+                pass
+        taken.append((time.perf_counter() - began) * 1000)
+    return taken
 
-    bare_p99, our_p99 = await p99(bare_port, "/ticks"), await p99(bare_port, "/ours")
-    name = f"{STREAMS} streams of {EVENTS_A_SECOND} events/s: made to read, p99"
-    figure(name, our_p99, "ms", bare_p99, "bare starlette")
 
-    idle = request("POST", "/api/turns", {**ask, "assistant": "late"}, "text/event-stream")
-    each = await memory_of_each(process, port, idle)
-    floor = await memory_of_each(bare_process, bare_port, request("GET", "/idle"))
+async def one_stream(port: int, bare_port: int) -> None:
+    whole = json.loads(await body_of(port, {"assistant": "long", "text": "Is it so?"}))
+    turn = request("GET", f"/api/turns/{whole['turn_id']}/events", accept="text/event-stream")
+    events = (await stream(port, turn)).count(b"\nevent: ")
+    joined, single = (request("GET", f"/stream?n={events}&joined={n}") for n in (16, 1))
+    best = dict.fromkeys(("ours", "joined", "single"), 0.0)
+    for _ in range(STREAM_ROUNDS):
+        for name, to, raw in zip(
+            best, (port, bare_port, bare_port), (turn, joined, single), strict=True
+        ):
+            began = time.perf_counter()
+            await stream(to, raw)
+            best[name] = max(best[name], events / (time.perf_counter() - began))
+    name, rate = "events of one stream", best["ours"]
+    figure(name, rate, "1/s", best["joined"], "bare starlette, 16 in a write")
+    figure(f"{name}, again", rate, "1/s", best["single"], "bare starlette, one by one")
+
+
+async def many_streams(bare: tuple[Any, int]) -> None:
+    process, port = bare
+    late: dict[str, list[float]] = {"/ours": [], "/ticks": []}
+    cpu = dict.fromkeys(late, 0.0)
+    for _ in range(STREAM_ROUNDS):
+        for path in late:
+            cpu[path] += await streamed(process, port, path, late[path])
+    ours, floor = (statistics.quantiles(each, n=100) for each in late.values())
+    name = f"{STREAMS} streams of {EVENTS_A_SECOND} events/s: made to read"
+    for percent in (50, 99):
+        at = percent - 1
+        figure(f"{name}, p{percent}", ours[at], "ms", floor[at], "bare starlette")
+    events = STREAMS * EVENTS_A_SECOND * SECONDS * STREAM_ROUNDS / 1e6
+    figure(
+        "… CPU time of an event", cpu["/ours"] / events, "us", cpu["/ticks"] / events, "the same"
+    )
+
+
+async def idle_streams(ours: tuple[Any, int], bare: tuple[Any, int]) -> None:
+    each = await memory_of_each(*ours, LATE)
+    floor = await memory_of_each(*bare, request("GET", "/idle"))
     figure("an idle stream and its turn", each, "kB", floor, "a stream of bare starlette")
 
-    writers = await held(port, idle, STREAMS)
+
+async def ended(ours: tuple[Any, int]) -> None:
+    process, port = ours
+    writers = await held(port, LATE, STREAMS)
     began = time.perf_counter()
     process.send_signal(signal.SIGTERM)
     await anyio.to_thread.run_sync(process.wait)
@@ -333,19 +309,6 @@ async def body_of(port: int, ask: Any) -> bytes:
     return body
 
 
-async def in_process(app: Path) -> float:
-    """p50 of the same turn without a server, in milliseconds."""
-    taken = []
-    async with open_host(app, environment={}) as host:
-        for _ in range(30 + ROUNDS):
-            began = time.perf_counter()
-            async with host.stream("short", "Is it so?") as events:
-                async for _event in events:
-                    pass
-            taken.append((time.perf_counter() - began) * 1000)
-    return statistics.median(taken[30:])
-
-
 def main() -> None:
     groundhook = str(Path(sys.executable).parent / "groundhook")
     with tempfile.TemporaryDirectory() as folder:
@@ -356,10 +319,10 @@ def main() -> None:
         ours = (groundhook, "serve", "--app", folder, "--port", "0", "--json")
         with (
             started(*ours) as ours_at,
-            started(sys.executable, "-m", "bench.serve", "bare") as bare,
+            started(sys.executable, "-m", "bench.bare_server") as bare,
         ):
             anyio.run(measure, Path(folder), ours_at, bare)
 
 
 if __name__ == "__main__":
-    serve_bare() if "bare" in sys.argv else main()
+    main()

@@ -91,7 +91,9 @@ def with_rows(readme: str, name: str, figures: Sequence[Figure]) -> str:
 
 def section(name: str, figures: Sequence[Figure]) -> str:
     """Return the section of a bench: what it measures, when and where that was, and the rows."""
-    about = (inspect.getdoc(importlib.import_module(f"bench.{name}")) or "").split("\n\n")[0]
+    package = (PAGE.parent / name / "__main__.py").exists()
+    module = importlib.import_module(f"bench.{name}.__main__" if package else f"bench.{name}")
+    about = (inspect.getdoc(module) or "").split("\n\n")[0]
     taken = datetime.fromtimestamp((FIGURES / f"{name}.jsonl").stat().st_mtime, UTC)
     where = f"{os.cpu_count()} cores, {platform.machine()}, Python {platform.python_version()}"
     rows = "".join(map(Figure.row, figures))

@@ -1,20 +1,37 @@
 """What the first visitor would wait for, done when the server starts: hooks are compiled, the
-embedding model and the stores are opened, vocabularies of databases are read."""
+embedding model and the stores are opened, vocabularies of databases are read, language models'
+clients are made, and what turns import and validate with is built."""
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable
+from importlib import import_module
+from typing import get_args
 
 from groundhook.host.app.host import Host
 from groundhook.host.core.errors import HostError
+from groundhook.host.core.types.events import Event
+from groundhook.host.core.types.turn import (
+    Completion,
+    CreateReturn,
+    NextPayload,
+    connector_ids,
+)
+from groundhook.host.dialects.native import Answer
+from groundhook.host.server.asking import TurnRequest
 
 log = logging.getLogger("groundhook.server")
+
+# Validators are built when they are first used, most of a turn's in 30 ms.
+VALUES = (TurnRequest, CreateReturn, Completion, NextPayload, Answer, *get_args(get_args(Event)[0]))
 
 
 async def warm_up(host: Host, assistants: list[str]) -> None:
     """Use everything that is local once. What cannot be used fails again, in words, where it is
     asked for; nothing outside is requested."""
+    for value in VALUES:
+        value.model_rebuild()
     done: set[str] = set()
     for id in assistants:
         try:
@@ -22,13 +39,26 @@ async def warm_up(host: Host, assistants: list[str]) -> None:
         except HostError as exc:
             log.warning("the assistant %s cannot be used: %s", id, exc)
             continue
+        for name in connector_ids(settings.connector):
+            connector = host.app.connector_id(id, name)
+            if f"connector:{connector}" not in done:
+                done.add(f"connector:{connector}")
+                _make(host, connector)
         if package.hook is not None:
+            import_module("groundhook.host.turn.services.turn")
             await _quietly(lambda script=package.hook: host.runtime.hooks.check(script))  # type: ignore[misc]
         for type, names in (("kb", settings.kb.collections), ("db", settings.db.models)):
             fresh = [name for name in names or () if f"{type}:{id}:{name}" not in done]
             done.update(f"{type}:{id}:{name}" for name in fresh)
             if fresh:
                 await host.search({"type": type, "query": "hello", "limit": 1}, assistant=id)
+
+
+def _make(host: Host, connector: str) -> None:
+    try:
+        host.runtime.connectors(connector)
+    except HostError as exc:
+        log.warning("%s", exc)
 
 
 async def _quietly(work: Callable[[], Awaitable[object]]) -> None:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from bench.table import PAGE, SECTION, with_sections
+import re
+from pathlib import Path
+
+from bench.table import PAGE, ROOT, SECTION, with_sections
 
 
 def test_renewing_one_section_of_the_figures_changes_no_other() -> None:
@@ -19,3 +22,16 @@ def test_a_bench_without_a_section_gets_the_last_one() -> None:
     renewed = with_sections(page, {"new": "First figures."})
     assert renewed.startswith(page)
     assert SECTION.split(renewed)[-2:] == ["new", "\nFirst figures.\n"]
+
+
+def test_the_page_names_every_script_that_make_bench_runs() -> None:
+    bench = ROOT / "bench"
+    scripts = [path.stem for path in bench.glob("*.py") if _is_script(path)]
+    scripts += [path.parent.name for path in bench.glob("*/__main__.py")]
+    parts = {"table", "echo_server", "bare_server"}  # which make figures and other benches start
+    opening = SECTION.split(PAGE.read_text(encoding="utf-8"))[0]
+    assert sorted(set(scripts) - parts - set(re.findall(r"`(\w+)`", opening))) == []
+
+
+def _is_script(path: Path) -> bool:
+    return '__name__ == "__main__"' in path.read_text(encoding="utf-8")
