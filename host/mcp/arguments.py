@@ -4,13 +4,15 @@ second to import.
 
 The schema comes from a server and is untrusted. Keywords that could block the host or make it send
 requests are left to the server: regular expressions, which can take unbounded time and have another
-dialect, and references to other documents. An invalid schema checks nothing. The steps of a check
-are counted, since references and alternatives can multiply each other without end.
+dialect, and references to other documents. An invalid schema checks nothing. The time of a check is
+limited, since references and alternatives can multiply each other without end; callers run checks
+in a thread.
 """
 
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -28,28 +30,24 @@ from groundhook.host.core.types.base import dotted
 
 MAX_PROBLEMS = 5
 MAX_PROBLEM_CHARS = 200  # the library quotes whole values
-STEPS = 20_000  # of a check of arguments; a step takes some microseconds
-STEPS_PER_CHAR = 1  # and more for each character of the arguments
-MAX_STEPS = 500_000  # of any check, also of a check of a schema itself
-CHARS_PER_STEP = 64  # of a message or an item: writing it takes time too
-ENTRIES_PER_STEP = 16  # of a keyword's list or object
+SECONDS = 0.5  # of processor time, for a check of arguments and for that of a schema
 
 _SKIPPED = ("pattern", "patternProperties", "unevaluatedItems", "unevaluatedProperties")
-_left: ContextVar[int] = ContextVar("steps left")
+_end: ContextVar[float] = ContextVar("end of the check, in processor time of its thread")
 
 
-class TooManySteps(Exception):
-    """A check that takes more steps than it may."""
+class TooLong(Exception):
+    """A check that takes longer than it may."""
 
 
 def problems_of(arguments: Mapping[str, Any], validator: Validator | None) -> list[str]:
     """Return at most MAX_PROBLEMS problems of the arguments, worded so that a model can correct
     them; empty if they are valid. `validator` comes from `validator_of`, which takes longer than
-    the check and is worth caching. Arguments whose check takes too many steps are a problem."""
+    the check and is worth caching. Arguments whose check takes too long are a problem."""
     if validator is None:
         return []
     try:
-        with _at_most(STEPS + STEPS_PER_CHAR * len(repr(arguments))):
+        with _limited_time():
             errors = sorted(
                 _first(validator.iter_errors(dict(arguments))),
                 key=lambda error: [str(step) for step in error.path],
@@ -57,19 +55,19 @@ def problems_of(arguments: Mapping[str, Any], validator: Validator | None) -> li
     # ArithmeticError: `multipleOf` with a fraction and a number that is too large.
     except (Unresolvable, RecursionError, ArithmeticError):
         return []
-    except TooManySteps:
-        return ["the arguments cannot be checked against this schema: it takes too many steps"]
+    except TooLong:
+        return ["the arguments cannot be checked against this schema: it takes too long"]
     return [_describe(error) for error in errors]
 
 
 def validator_of(schema: Mapping[str, Any]) -> Validator | None:
-    """Return a validator for a schema, or None if the schema is invalid."""
+    """Return a validator for a schema, or None if the schema is invalid, or too large to check."""
     known: Any = validator_for(schema, default=Draft202012Validator)
     try:
-        with _at_most(MAX_STEPS):
+        with _limited_time():
             if not _bounded(known)(known.META_SCHEMA, registry=Registry()).is_valid(schema):
                 return None
-    except (RecursionError, TooManySteps):
+    except (RecursionError, TooLong):
         return None
     made: Validator = _bounded(known)(schema, registry=Registry())
     return made
@@ -78,7 +76,7 @@ def validator_of(schema: Mapping[str, Any]) -> Validator | None:
 def schema_problem(schema: Mapping[str, Any]) -> str:
     """Return why arguments are not checked against a schema; "" if they are."""
     if validator_of(schema) is None:
-        return "is not a valid JSON Schema"
+        return "is not a valid JSON Schema, or too large to check"
     parts = list(_objects(schema))
     known = {part["$id"].partition("#")[0] for part in parts if isinstance(part.get("$id"), str)}
     for part in parts:
@@ -101,57 +99,47 @@ def _objects(schema: Any) -> Iterator[Mapping[str, Any]]:
 
 @cache
 def _bounded(known: Any) -> Any:
-    """Return a dialect without the keywords that could block the host, whose steps are counted."""
+    """Return a dialect without the keywords that could block the host, whose time is limited."""
     checks = {
         **known.VALIDATORS,
         **dict.fromkeys(_SKIPPED, _skip_check),
         "uniqueItems": _unique_items,
         "additionalProperties": _skip_with_patterns(known.VALIDATORS["additionalProperties"]),
     }
-    kind: Any = extend(known, {name: _counted(check) for name, check in checks.items()})
+    kind: Any = extend(known, {name: _timed(check) for name, check in checks.items()})
     kind.evolve = _evolve
     return kind
 
 
 def _evolve(self: Any, **changes: Any) -> Any:
     """Return the same validator for a part of the schema. The library's own takes another, whose
-    steps are not counted, for a part with its own `$schema`."""
+    time is not limited, for a part with its own `$schema`."""
     kept = {"schema": self.schema, "registry": self._registry, "_resolver": self._resolver}
     return type(self)(**{**kept, **changes})
 
 
 @contextmanager
-def _at_most(steps: int) -> Iterator[None]:
-    token = _left.set(min(steps, MAX_STEPS))
+def _limited_time() -> Iterator[None]:
+    token = _end.set(time.thread_time() + SECONDS)
     try:
         yield
     finally:
-        _left.reset(token)
+        _end.reset(token)
 
 
-def _spend(steps: int) -> None:
-    left = _left.get() - steps
-    if left < 0:
-        raise TooManySteps
-    _left.set(left)
+def _timed(check: Any) -> Any:
+    def timed(validator: Any, value: Any, instance: Any, schema: Any) -> Any:
+        if time.thread_time() > _end.get():
+            raise TooLong
+        return check(validator, value, instance, schema)
 
-
-def _counted(check: Any) -> Any:
-    def counted(validator: Any, value: Any, instance: Any, schema: Any) -> Any:
-        entries = len(value) if isinstance(value, list | dict) else 0
-        _spend(1 + entries // ENTRIES_PER_STEP)
-        for error in check(validator, value, instance, schema) or ():
-            _spend(len(error.message) // CHARS_PER_STEP)
-            yield error
-
-    return counted
+    return timed
 
 
 def _unique_items(_: Any, wanted: Any, items: Any, __: Any) -> Iterator[ValidationError]:
     """The library's own compares each item with each other one."""
     if wanted and isinstance(items, list):
         written = [json.dumps(item, sort_keys=True, default=str) for item in items]
-        _spend(sum(map(len, written)) // CHARS_PER_STEP)
         if len(set(written)) < len(items):
             yield ValidationError(f"{items!r} has non-unique elements")
 

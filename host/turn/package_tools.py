@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from anyio import to_thread
+
 from groundhook.host.config.documents import read_document
 from groundhook.host.config.package import Package
 from groundhook.host.config.packages import App
@@ -166,7 +168,7 @@ class _Callable:
 
     async def call(self, run: AssistantRun, arguments: Mapping[str, Any]) -> Any:
         """Return the value. Raises ValueError for wrong arguments, HookError, SourceError."""
-        checked = schema_check(self.parameters)(dict(arguments))
+        checked = await to_thread.run_sync(schema_check(self.parameters), dict(arguments))
         order = (self.schema or {}).get(MAPPING)
         given = checked if order is None else list(_mapped(order, checked))
         if isinstance(self.of, RecordProcess):

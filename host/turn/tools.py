@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import anyio
+from anyio import to_thread
 
 from groundhook.host.core.errors import (
     HostError,
@@ -147,7 +148,8 @@ async def _run(offer: Offer, arguments: dict[str, Any], scope: ToolScope) -> Ans
         raise _NotOffered(f"{offer.tool}: {offer.withheld}")
     if refusal := offer.refusal(scope.identity, scope.metadata):
         raise NotPermitted(f"not permitted: {refusal}")
-    checked = offer.check(arguments)
+    # In a thread: a check against another's schema may take long.
+    checked = await to_thread.run_sync(offer.check, arguments)
     if not offer.deadline_ms:
         return await offer.run(checked, scope)
     with anyio.move_on_after(offer.deadline_ms / 1000) as deadline:

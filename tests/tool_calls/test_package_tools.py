@@ -4,10 +4,12 @@ in an isolate under the limits of hooks."""
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
 
 from groundhook import open_host
@@ -615,6 +617,33 @@ async def test_a_schema_of_create_that_checks_nothing_is_a_warning_with_the_tool
     assert "is not a valid JSON Schema" in invalid
     assert "'convert'" in external
     assert "'http://127.0.0.1:9/a.json'" in external
+
+
+async def test_a_schema_that_takes_long_to_check_does_not_stop_the_event_loop(shop: Shop) -> None:
+    hook = """
+    function Create() {
+      const $defs = { a30: {} };
+      for (let n = 0; n < 30; n++) $defs["a" + n] = { allOf: Array(2).fill({ $ref: "#/$defs/a" + (n + 1) }) };
+      const parameters = { $defs, properties: { a: { $ref: "#/$defs/a0" } } };
+      return { tools: [{ type: "function", function: { name: "add", parameters } }] };
+    }
+    """
+    pauses: list[float] = []
+
+    async def watch() -> None:
+        while True:
+            began = time.thread_time()
+            await anyio.lowlevel.checkpoint()
+            pauses.append(time.thread_time() - began)
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(watch)
+        events = await run(shop(hook), connector=scripted(called(("add", {"a": 3})), "Done."))
+        tasks.cancel_scope.cancel()
+
+    [result] = of(events, "tool_result")
+    assert "it takes too long" in (result.error or "")
+    assert max(pauses) < 0.4  # seconds; the check takes 0.5
 
 
 async def test_types_in_comments_are_those_of_tools_in_javascript(shop: Shop) -> None:

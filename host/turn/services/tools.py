@@ -11,6 +11,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from anyio import to_thread
+
 from groundhook.host.config.package import Package
 from groundhook.host.config.packages import App
 from groundhook.host.core.errors import HostError, UnknownName, UsageError
@@ -74,7 +76,7 @@ async def _fetch(
     if chosen is not None:
         every = await _with_toolkits(run, first, _own_toolkits(run), metadata)
         first, missing = chosen.pick(every)
-        for warning in chosen.unchecked():
+        for warning in await to_thread.run_sync(chosen.unchecked):
             await run.channel.send(warning)
     own = await _with_toolkits(run, first, toolkits, metadata)
     made = own.joined(await _of_servers(run, own)) if run.settings.mcp.servers else own
