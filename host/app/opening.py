@@ -21,7 +21,7 @@ from groundhook.host.app.builtins import BUILTIN, declared
 from groundhook.host.app.connectors import Connectors
 from groundhook.host.app.gc_tuning import frozen_heap
 from groundhook.host.app.host import Host
-from groundhook.host.app.parts import RERANKER, made
+from groundhook.host.app.parts import RERANKER, made, named_tool
 from groundhook.host.app.plugins import (
     HOST,
     PORT_VERSION,
@@ -137,7 +137,9 @@ async def open_host(
             web_clients=web_clients,
             connectors=Connectors(app, context, connectors or {}),
             hooks=engine,
-            toolbox=Toolbox.of(tool for _, tool in registry.tools.items()),
+            toolbox=Toolbox.of(
+                named_tool(registry.tools.part(name), tool) for name, tool in registry.tools.items()
+            ),
             toolkits=Toolkits(app, context),
             collections=partial(opened.collections, app),
             servers=servers,

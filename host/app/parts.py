@@ -1,20 +1,27 @@
 """Makes the parts that plug-ins register: checks each against its port, and names the plug-in in
-every exception of its code. Built-in parts are used as they are: a bug of
-the host is not reported as a plug-in's."""
+every exception of its code. Built-in parts are used as they are: a bug of the host is not reported
+as a plug-in's."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
-from dataclasses import dataclass, field, replace
-from functools import partial
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import (
+    AbstractContextManager,
+    AsyncExitStack,
+    asynccontextmanager,
+    contextmanager,
+)
+from dataclasses import dataclass, replace
+from functools import partial, wraps
+from inspect import isawaitable, iscoroutinefunction
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from groundhook.host.core.errors import HostError, IngestError, PluginError
 from groundhook.host.core.exception_groups import unwrapped
 from groundhook.host.core.ports import Delta, Found, ModelCall
 from groundhook.host.core.types.documents import Document, Reader
+from groundhook.host.core.types.tools import Tool
 
 if TYPE_CHECKING:
     from groundhook.host.core.types.web_providers import WebAccess, WebEngine, WebProvider
@@ -22,34 +29,135 @@ if TYPE_CHECKING:
 log = logging.getLogger("groundhook")
 
 T = TypeVar("T")
+Method = Callable[..., Any]
+
+
+# --------------------------------------------------------------------- methods that name their part
+
+
+@contextmanager
+def _naming(part: str, *passed: type[Exception]) -> Iterator[None]:
+    """Turn an exception that is a bug of a plug-in into a PluginError that names the part; those
+    that are `passed` are no bugs."""
+    no_bugs: tuple[type[Exception], ...] = (HostError, StopAsyncIteration, *passed)
+    try:
+        with unwrapped():
+            yield
+    except no_bugs:
+        raise
+    except Exception as exc:  # third-party code, which may raise anything
+        log.exception("a bug in %s", part)
+        raise PluginError(
+            f"{part} raised {_reason(exc)}", hint="the log has the traceback"
+        ) from exc
+
+
+def _plain(method: Method, part: str) -> Method:
+    def call(*arguments: Any, **options: Any) -> Any:
+        with _naming(part):
+            return method(*arguments, **options)
+
+    return call
+
+
+def _awaited(method: Method, part: str, returns: type = object) -> Method:
+    async def call(*arguments: Any, **options: Any) -> Any:
+        with _naming(part):
+            answer = await method(*arguments, **options)
+        if not isinstance(answer, returns):
+            raise PluginError(
+                f"{part} returned {_kind(answer)} from `{method.__name__}`, not a"
+                f" {returns.__name__}"
+            )
+        return answer
+
+    return call
+
+
+def _following(method: Method, part: str) -> Method:
+    """Wrap the method with which a source makes itself again for other declarations."""
+
+    def call(*arguments: Any) -> Any:
+        with _naming(part):
+            one = method(*arguments)
+        return _named(one, part, SOURCE)
+
+    return call
+
+
+def _streamed(method: Method, part: str) -> Method:
+    @asynccontextmanager
+    async def stream(call: ModelCall, /) -> AsyncIterator[AsyncIterator[Delta]]:
+        async with AsyncExitStack() as stack:
+            with _naming(part):  # not around the block: what its body raises is not the plug-in's
+                deltas = aiter(await stack.enter_async_context(method(call)))
+            yield _Deltas(deltas, part)
+
+    return stream
+
+
+@dataclass(frozen=True)
+class _Deltas:
+    """The deltas of a plug-in's model."""
+
+    deltas: AsyncIterator[Delta]
+    part: str
+
+    def __aiter__(self) -> AsyncIterator[Delta]:
+        return self
+
+    async def __anext__(self) -> Delta:
+        with _naming(self.part):
+            return await anext(self.deltas)
+
+
+def _tools(method: Method, part: str) -> Method:
+    def call() -> Sequence[Tool]:
+        with _naming(part):
+            return [named_tool(f"the tool {tool.name!r} of {part}", tool) for tool in method()]
+
+    return call
+
+
+# -------------------------------------------------------------------------------------------- ports
 
 
 @dataclass(frozen=True, kw_only=True)
 class Port:
-    """The shape of a part: the names that it must have, the methods that are called (`plain`),
-    awaited, and the type of what a method returns, where it is checked."""
+    """The shape of a part: the names that it must have, and how its methods are wrapped."""
 
     needs: tuple[str, ...]
-    plain: tuple[str, ...] = ()
-    awaited: tuple[str, ...] = ()
-    returns: Mapping[str, type] = field(default_factory=dict)
+    methods: Mapping[str, Callable[[Method, str], Method]]
 
 
 SOURCE = Port(
     needs=("search",),
-    plain=("with_declarations",),
-    awaited=("search", "records", "fetch_document"),
-    returns={"search": Found, "fetch_document": Found, "records": list},
+    methods={
+        "search": partial(_awaited, returns=Found),
+        "records": partial(_awaited, returns=list),
+        "fetch_document": partial(_awaited, returns=Found),
+        "fetch_page": _awaited,
+        "with_declarations": _following,
+    },
 )
-RERANKER = Port(needs=("rerank",), awaited=("rerank",))
-CONNECTOR = Port(needs=("stream",), awaited=("learn_window",))
+RERANKER = Port(needs=("rerank",), methods={"rerank": _awaited})
+CONNECTOR = Port(needs=("stream",), methods={"stream": _streamed, "learn_window": _awaited})
 EMBEDDER = Port(
     needs=("provider", "model", "dimensions", "embed_query", "embed_documents", "similarity"),
-    plain=("similarity",),
-    awaited=("embed_query", "embed_documents", "embed_queries"),
+    methods={
+        "similarity": _plain,
+        "embed_query": _awaited,
+        "embed_documents": _awaited,
+        "embed_queries": _awaited,
+        "count_tokens": _plain,
+        "fallback": _awaited,
+    },
 )
-TOOLKIT = Port(needs=("tools", "sync"), plain=("tools", "sync"))
-_ENGINE = Port(needs=("search",), awaited=("search",), returns={"search": list})
+TOOLKIT = Port(needs=("tools", "sync"), methods={"tools": _tools, "sync": _plain})
+_ENGINE = Port(needs=("search",), methods={"search": partial(_awaited, returns=list)})
+
+
+# ------------------------------------------------------------------------------------- making parts
 
 
 def made(part: str, port: Port, make: Callable[[], T]) -> T:
@@ -109,96 +217,58 @@ def named_reader(part: str, reader: Reader) -> Reader:
     return read
 
 
-def following(handler: T, part: str) -> T:
-    """Return a source that a plug-in's source has made of itself, with the plug-in in its
-    errors."""
-    return _named(handler, part, SOURCE) if part else handler
+def named_tool(part: str, tool: Tool) -> Tool:
+    """Return the tool, with its plug-in in its errors. ValueError and TimeoutError are answers for
+    the model."""
+    if not part:
+        return tool
+    naming = partial(_naming, part, ValueError, TimeoutError)
+    return replace(
+        tool,
+        run=_run(tool.run, naming),
+        items=tool.items and _plain(tool.items, part),
+        text=tool.text and _plain(tool.text, part),
+    )
+
+
+def _run(run: Method, naming: Callable[[], AbstractContextManager[None]]) -> Method:
+    """Wrap the function of a tool, which keeps its signature and is async if it was."""
+
+    async def awaited(answer: Awaitable[Any]) -> Any:
+        with naming():
+            return await answer
+
+    @wraps(run)
+    async def in_loop(*given: Any) -> Any:
+        return await awaited(run(*given))
+
+    @wraps(run)
+    def in_thread(*given: Any) -> Any:
+        with naming():
+            answer = run(*given)
+        return awaited(answer) if isawaitable(answer) else answer
+
+    return in_loop if iscoroutinefunction(run) else in_thread
 
 
 def _named(one: T, part: str, port: Port) -> T:
-    """Return a stand-in for a part: it has the same names, so it follows the same ports, and what
-    the part raises names it. Raises PluginError for a part that lacks one of `port.needs`."""
+    """Return a stand-in for a part, of a class with the same names: `isinstance` finds the ports
+    that a part follows by the names of its class. What the part raises names it. Raises PluginError
+    for a part that lacks one of `port.needs`."""
     for name in port.needs:
         if not hasattr(one, name):
             raise PluginError(f"{part} has no `{name}`: it is {_kind(one)}")
     members: dict[str, Any] = {
         name: _forwarded(one, name) for name in dir(one) if not name.startswith("__")
     }
-    for name in members.keys() & set(port.plain):
-        members[name] = _plain(getattr(one, name), part)
-    for name in members.keys() & set(port.awaited):
-        members[name] = _awaited(getattr(one, name), part, name, port.returns.get(name))
-    if port is CONNECTOR:  # the only port with a method that streams
-        members["stream"] = _streamed(cast("Any", one).stream, part)
+    for name, wrap in port.methods.items():
+        if name in members:
+            members[name] = staticmethod(wrap(getattr(one, name), part))
     return cast("T", type(one.__class__.__name__, (), members)())
 
 
 def _forwarded(one: object, name: str) -> property:
     return property(lambda _: getattr(one, name))
-
-
-def _plain(method: Callable[..., Any], part: str) -> Callable[..., Any]:
-    def call(_: object, *arguments: Any, **options: Any) -> Any:
-        with _naming(part):
-            return method(*arguments, **options)
-
-    return call
-
-
-def _awaited(
-    method: Callable[..., Any], part: str, name: str, returns: type | None
-) -> Callable[..., Any]:
-    async def call(_: object, *arguments: Any, **options: Any) -> Any:
-        with _naming(part):
-            answer = await method(*arguments, **options)
-        if returns is not None and not isinstance(answer, returns):
-            raise PluginError(
-                f"{part} returned {_kind(answer)} from `{name}`, not a {returns.__name__}"
-            )
-        return answer
-
-    return call
-
-
-def _streamed(method: Callable[..., Any], part: str) -> Callable[..., Any]:
-    @asynccontextmanager
-    async def stream(_: object, call: ModelCall, /) -> AsyncIterator[AsyncIterator[Delta]]:
-        async with AsyncExitStack() as stack:
-            with _naming(part):  # not around the block: what its body raises is not the plug-in's
-                deltas = aiter(await stack.enter_async_context(method(call)))
-            yield _Deltas(deltas, part)
-
-    return stream
-
-
-@dataclass(frozen=True)
-class _Deltas:
-    """The deltas of a plug-in's model."""
-
-    deltas: AsyncIterator[Delta]
-    part: str
-
-    def __aiter__(self) -> AsyncIterator[Delta]:
-        return self
-
-    async def __anext__(self) -> Delta:
-        with _naming(self.part):
-            return await anext(self.deltas)
-
-
-@contextmanager
-def _naming(part: str) -> Iterator[None]:
-    """Turn an exception that is a bug of a plug-in into a PluginError that names the part."""
-    try:
-        with unwrapped():
-            yield
-    except (HostError, StopAsyncIteration):
-        raise
-    except Exception as exc:  # third-party code, which may raise anything
-        log.exception("a bug in %s", part)
-        raise PluginError(
-            f"{part} raised {_reason(exc)}", hint="the log has the traceback"
-        ) from exc
 
 
 def _reason(exc: Exception) -> str:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import anyio.to_thread
 
-from groundhook.host.app.parts import SOURCE, cannot_be_made, following, made
+from groundhook.host.app.parts import SOURCE, cannot_be_made, made
 from groundhook.host.app.plugins import PluginContext, Source
 from groundhook.host.config.packages import App
 from groundhook.host.core.errors import HostError, NotPermitted, SourceError, SourceNotConfigured
@@ -101,9 +101,7 @@ class Sources:
                 self._made[source] = made(part, SOURCE, partial(source.make, self._context))
             handler = self._made[source]
             if isinstance(handler, FollowsDeclarations):
-                handler = following(
-                    handler.with_declarations(self._context.collections, self._context.models), part
-                )
+                handler = handler.with_declarations(self._context.collections, self._context.models)
             self._current[source] = handler
         return self._current[source]
 

@@ -9,11 +9,14 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
+from pydantic import BaseModel
 
 from groundhook import Host, PluginError, open_host
 from groundhook.handlers.canned import CannedSource, canned_item
-from groundhook.plugins import Found, Plugin, Plugins, Ranked, Source
+from groundhook.plugins import Found, Plugin, Plugins, Ranked, Source, Tool, ToolScope
 from tests.conftest import MakeApp
+from tests.turn.test_stream import end, of, scripted
+from tests.turn.test_tools import called
 
 Register = Callable[[Plugins], None]
 APP = {
@@ -176,6 +179,62 @@ async def test_a_reader_with_a_bug_is_named_with_its_plug_in(make_app: MakeApp) 
     assert "the document reader '.log' of the plug-in 'mine' raised ValueError: bug in make" in (
         added.files[0].error
     )
+
+
+class Nothing(BaseModel):
+    pass
+
+
+class Notes:
+    """A toolkit whose tools have bugs of each kind."""
+
+    def __init__(self, *_: object) -> None:
+        pass
+
+    def sync(self) -> None:
+        return None
+
+    def tools(self) -> list[Tool]:
+        return [
+            Tool(name="late", description="Late.", arguments=Nothing, run=self.late),
+            Tool(name="cites", description="Cites.", arguments=Nothing, run=str, items=raises),
+            Tool(name="refuses", description="Refuses.", arguments=Nothing, run=raises),
+        ]
+
+    async def late(self, _: Nothing, scope: ToolScope) -> None:
+        raise KeyError(scope.assistant_id)
+
+
+async def test_a_tool_with_a_bug_is_a_failed_result_with_the_plug_in_named(
+    make_app: MakeApp, caplog: pytest.LogCaptureFixture
+) -> None:
+    def register(plugins: Plugins) -> None:
+        plugins.toolkits.add("notes", Notes)
+        divide = Tool(name="divide", description="Divides.", arguments=Nothing, run=lambda _: 1 / 0)
+        plugins.tools.add("divide", divide)
+
+    package = {"connector": "script", "search": False, "tools": ["mine"]}
+    app = make_app(
+        {
+            "assistants/a/package.yao": json.dumps(package),
+            "toolkits/mine.toolkit.yao": '{"type": "notes"}',
+        }
+    )
+    names = ["late", "cites", "refuses", "divide"]
+    model = scripted(called(*((name, {}) for name in names)), "Done.")
+    plugin = Plugin(register, requires=1, name="shop")
+    parts: dict[str, Any] = {"plugins": [plugin], "connectors": {"script": model}}
+    async with open_host(app, environment={}, **parts) as host, host.stream("a", "q") as stream:
+        events = [event async for event in stream]
+
+    failed = {event.name: event.error or "" for event in of(events, "tool_result")}
+    toolkit = "of the toolkit 'mine', the toolkit type 'notes' of the plug-in 'shop', raised"
+    assert f"the tool 'late' {toolkit} KeyError: 'a'" in failed["late"]
+    assert f"the tool 'cites' {toolkit}" in failed["cites"]
+    assert failed["refuses"] == "bug in make"  # a ValueError is an answer for the model
+    assert "the tool 'divide' of the plug-in 'shop' raised ZeroDivisionError" in failed["divide"]
+    assert end(events).content == "Done."
+    assert caplog.text.count("Traceback") == 3
 
 
 WRONG: list[tuple[Callable[[Any], None], str]] = [
