@@ -131,6 +131,7 @@ PLUGINS = [
     "WebClient",
     "WebEngine",
     "WebHit",
+    "WebPages",
     "WebProvider",
     "WebQuery",
     "partition",
