@@ -25,6 +25,7 @@ from groundhook.host.app.parts import RERANKER, made, named_tool
 from groundhook.host.app.plugins import (
     HOST,
     PORT_VERSION,
+    Entries,
     Owner,
     Plugin,
     PluginContext,
@@ -137,9 +138,7 @@ async def open_host(
             web_clients=web_clients,
             connectors=Connectors(app, context, connectors or {}),
             hooks=engine,
-            toolbox=Toolbox.of(
-                named_tool(registry.tools.part(name), tool) for name, tool in registry.tools.items()
-            ),
+            toolbox=_toolbox(registry.tools),
             toolkits=Toolkits(app, context),
             collections=partial(opened.collections, app),
             servers=servers,
@@ -264,6 +263,10 @@ def _rerankers(context: PluginContext) -> Registry[Reranker]:
         for name, make in entries.items()
     }
     return Deferred("reranker", makers)
+
+
+def _toolbox(tools: Entries[Tool]) -> Toolbox:
+    return Toolbox.of(named_tool(tools.part(name), tool) for name, tool in tools.items())
 
 
 def _instances(sources: Mapping[SearchType, Handler], tools: Iterable[Tool]) -> Plugin:
