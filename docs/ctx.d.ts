@@ -401,6 +401,10 @@ declare module "groundhook" {
     max_completion_tokens?: number | null;
     /** Tools that the model may call, in the format of OpenAI's API */
     tools?: Record<string, any>[];
+    /** Whether one of `tools` is called, and which, as OpenAI's API takes it */
+    tool_choice?: "auto" | "none" | "required" | Record<string, any> | null;
+    /** Sent to the endpoint as the end user's id */
+    user?: string;
   }
 
   /** The result of one search. Of a failed search `error` is the reason and `items` is empty. */

@@ -249,9 +249,10 @@ class ModelCall:
     `messages` are complete: at most one system message, at the beginning, then alternating roles.
     `sources` is the text at the beginning of the last user message, for a connector that moves it
     elsewhere. `question` and `references` are the parts of that message, for a connector without a
-    language model; citable items of tool results follow in `references`. `tools` are those of
-    OpenAI's API. `reply` asks endpoints that can enforce it for a JSON answer: any object ("json"),
-    or one of a schema. `is_step`: an assistant does a step of another's turn."""
+    language model; citable items of tool results follow in `references`. `tools` and `tool_choice`
+    are those of OpenAI's API; `user` is an id for the endpoint ("": none). `reply` asks endpoints
+    that can enforce it for a JSON answer: any object ("json"), or one of a schema. `is_step`: an
+    assistant does a step of another's turn."""
 
     messages: Sequence[Message]
     sources: str = ""
@@ -262,6 +263,8 @@ class ModelCall:
     max_tokens: int | None = None
     max_completion_tokens: int | None = None
     sampling: Sampling = Sampling()
+    tool_choice: str | Mapping[str, Any] | None = None
+    user: str = ""
     reply: JsonReply | Literal["json"] | None = None
     is_step: bool = False
 

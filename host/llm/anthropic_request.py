@@ -45,10 +45,16 @@ def request(call: ModelCall, spec: ConnectorSpec, thought_before: ThoughtBefore)
         body["system"] = system
     if call.tools and not spec.lacks("tool_calls"):
         body["tools"] = [_tool(tool) for tool in call.tools]
+        if call.tool_choice is not None:
+            body["tool_choice"] = _tool_choice(call.tool_choice)
+    if call.user:
+        body["metadata"] = {"user_id": call.user}
     if "stop" in sampling:
         body["stop_sequences"] = sampling["stop"]
     budget = THINKING.get(sampling.get("reasoning_effort", ""))
-    if budget and not _needs_thought(turns):
+    # The API refuses thinking before a call that is demanded.
+    forced = body.get("tool_choice", {}).get("type") in ("any", "tool")
+    if budget and not forced and not _needs_thought(turns):
         body["thinking"] = {"type": "enabled", "budget_tokens": budget}
         body["max_tokens"] += budget  # thinking counts towards it
     else:  # which thinking does not allow
@@ -70,6 +76,12 @@ def _tool(tool: Mapping[str, Any]) -> dict[str, Any]:
     schema = function.get("parameters") or {"type": "object", "properties": {}}
     made = {"name": function["name"], "input_schema": schema}
     return {**made, "description": function["description"]} if function.get("description") else made
+
+
+def _tool_choice(choice: str | Mapping[str, Any]) -> dict[str, Any]:
+    if isinstance(choice, str):
+        return {"type": "any" if choice == "required" else choice}
+    return {"type": "tool", "name": (choice.get("function") or choice).get("name", "")}
 
 
 def _turns(

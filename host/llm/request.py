@@ -30,6 +30,10 @@ def request(call: ModelCall, spec: ConnectorSpec) -> dict[str, Any]:
     }
     if call.tools and not spec.lacks("tool_calls"):
         body["tools"] = [dict(tool) for tool in call.tools]
+        if call.tool_choice is not None:
+            body["tool_choice"] = call.tool_choice
+    if call.user:
+        body["user"] = call.user
     if call.max_tokens is None and call.max_completion_tokens is None:
         limits = {
             "max_tokens": options.max_tokens,

@@ -316,6 +316,8 @@ def model_call(connector: str, call: ModelCall) -> dict[str, Any]:
         "max_tokens": call.max_tokens,
         "max_completion_tokens": call.max_completion_tokens,
         **call.sampling.over(Sampling()),
+        **({"tool_choice": call.tool_choice} if call.tool_choice is not None else {}),
+        **({"user": call.user} if call.user else {}),
     }
 
 

@@ -18,9 +18,10 @@ from groundhook.host.core.types.connector_spec import ConnectorSpec
 from groundhook.host.core.types.sampling import Sampling
 from groundhook.host.core.types.tools import Tool
 from groundhook.host.core.types.turn import Message
+from groundhook.host.llm.anthropic_request import request as to_anthropic
 from groundhook.host.llm.request import UNSEEN_IMAGE, request
 from tests.conftest import MakeApp
-from tests.turn.test_agents import value
+from tests.turn.test_agents import turn, value
 from tests.turn.test_stream import end, of, run, scripted
 
 SAMPLING = {
@@ -102,6 +103,35 @@ def test_options_of_the_model_are_sent_and_those_of_the_call_come_first() -> Non
 
 class Nothing(BaseModel):
     """The arguments of a tool that takes none."""
+
+
+TOOL = {"type": "function", "function": {"name": "look", "parameters": {"type": "object"}}}
+LOOK = {"type": "function", "function": {"name": "look"}}
+
+
+@pytest.mark.parametrize(
+    ("choice", "other"),
+    [
+        ("auto", {"type": "auto"}),
+        ("required", {"type": "any"}),
+        ("none", {"type": "none"}),
+        (LOOK, {"type": "tool", "name": "look"}),
+    ],
+)
+async def test_the_choice_of_a_tool_and_the_user_reach_each_api_in_its_form(
+    make_app: MakeApp, choice: Any, other: dict[str, str]
+) -> None:
+    options = {"tools": [TOOL], "tool_choice": choice, "user": "u-1", "reasoning_effort": "low"}
+    hook = f"function Create(ctx) {{ ctx.llm.Stream('b', 'x', {json.dumps(options)}); }}"
+    _, models = await turn(make_app, {"a": hook}, {"b": ["Fine."]})
+    [call] = models["b"].calls
+
+    spec = {name: ConnectorSpec.model_validate({"type": name}) for name in ("openai", "anthropic")}
+    sent = request(call, spec["openai"])
+    assert (sent["tool_choice"], sent["user"]) == (choice, "u-1")
+    sent = to_anthropic(call, spec["anthropic"], lambda _: [])
+    assert (sent["tool_choice"], sent["metadata"]) == (other, {"user_id": "u-1"})
+    assert ("thinking" in sent) == (choice in ("auto", "none"))  # else the API refuses it
 
 
 IMAGE = {"type": "image_url", "image_url": "data:image/png;base64,AAAA"}

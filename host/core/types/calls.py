@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import AliasChoices, Field
 
@@ -53,6 +53,11 @@ class ModelOptions(Sampling):
     tools: tuple[dict[str, Any], ...] = Field(
         default=(), description="Tools that the model may call, in the format of OpenAI's API"
     )
+    tool_choice: Literal["auto", "none", "required"] | dict[str, Any] | None = Field(
+        default=None,
+        description="Whether one of `tools` is called, and which, as OpenAI's API takes it",
+    )
+    user: str = Field(default="", description="Sent to the endpoint as the end user's id")
 
 
 class AgentAsk(Value):

@@ -211,6 +211,8 @@ class Calls:
             max_tokens=options.max_tokens,
             max_completion_tokens=options.max_completion_tokens,
             sampling=options.sampling(),
+            tool_choice=options.tool_choice,
+            user=options.user,
         )
         draft, error = Draft(), ""
         with span("llm", ask.connector, messages=len(ask.messages)) as node:
