@@ -262,7 +262,10 @@ class CollectionSearch:
 
 
 def how_to_add(spec: CollectionSpec) -> str:
-    return f"fill it with `groundhook kb add {spec.id} PATH…`"
+    return (
+        f"fill it with `groundhook kb add {spec.id} PATH…`, or with `groundhook tools sync` if it"
+        " is a toolkit's"
+    )
 
 
 def _traced(

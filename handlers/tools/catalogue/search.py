@@ -35,6 +35,7 @@ LIFT = 0.2  # of the score of a resource whose format the question names
 WINDOW = 50  # results among which such resources are lifted
 _REFINED = 1000  # results that are counted for refinements
 _MOST_COUNTS = 20
+_NEAR = 100  # documents whose names are compared with an unknown one
 _DATASET_FACETS = ("organization", "tags", "formats")
 
 
@@ -169,11 +170,21 @@ class CatalogueSearch:
     async def _nearest(
         self, collections: Collections, query: CollectionQuery, field: str, wanted: str
     ) -> str:
-        """Return the nearest name of a field, as the end of a sentence; "" if none is near."""
-        facets = await collections.find(
-            [CollectionQuery(collection=query.collection, text=wanted, limit=1, facets=(field,))]
+        """Return the nearest name of a field, as the end of a sentence; "" if none is near. Names
+        are those of the nearest documents, and the most frequent ones where the field has few."""
+        [found] = await collections.find(
+            [
+                CollectionQuery(
+                    collection=query.collection,
+                    text=wanted,
+                    limit=_NEAR,
+                    threshold=0,
+                    facets=() if field == "dataset_keys" else (field,),
+                )
+            ]
         )
-        known = [str(each.value) for each in facets[0].facets.get(field, ())]
+        known = {str(each.value) for each in found.facets.get(field, ())}
+        known.update(name for match in found.matches for name in _texts(match, field))
         near = difflib.get_close_matches(wanted[:100], known, n=1, cutoff=0.6)
         return f" (did you mean {near[0]!r}?)" if near else ""
 

@@ -200,8 +200,9 @@ async def test_a_dataset_is_a_filter_by_its_id_and_its_name(sample: Host) -> Non
     assert await found(sample, "searchResources", datasetId=id) == by_name
     within = await found(sample, "searchResources", datasetId=id, query="report about noise")
     assert names(within)[0] == "Report"
-    unknown = await found(sample, "searchResources", datasetId="noise-mup")
-    assert unknown["resources"] == []
+    outcome = await sample.tool("catalogue.searchResources", {"datasetId": "noise-mup"})
+    unknown = outcome.result
+    assert (unknown["resources"], outcome.warnings) == ([], ())
     assert unknown["message"] == "There is no dataset 'noise-mup' (did you mean 'noise-map'?)."
 
 
