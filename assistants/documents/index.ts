@@ -8,7 +8,7 @@ export function Create(ctx: Context, messages: Message[]): CreateReturn | null {
   }
   const found = ctx.tools.Call("search_documents", { query }, { pool: true });
   if (found.error) {
-    console.warn(found.error);
+    throw new Error(found.error);
   }
   return null;
 }

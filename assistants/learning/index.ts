@@ -14,7 +14,7 @@ export function Create(ctx: Context, messages: Message[]): CreateReturn | null {
   };
   const found = ctx.tools.Call("searchResources", { userIntent, courseContext }, { pool: true });
   if (found.error) {
-    console.warn(found.error);
+    throw new Error(found.error);
   }
   return null;
 }

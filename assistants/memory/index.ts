@@ -12,8 +12,7 @@ export function Create(ctx: Context, messages: Message[]): CreateReturn | null {
   const previews = SHELVES.flatMap((collection) => {
     const found = ctx.tools.Call("search", { query, collection, limit: READ });
     if (found.error) {
-      console.warn(`${collection}: ${found.error}`);
-      return [];
+      throw new Error(found.error);
     }
     return found.result.map((preview: { id: number; score: number }) => ({ ...preview, collection }));
   });

@@ -252,10 +252,10 @@ def _learning(spec: ToolkitSpec, context: PluginContext) -> Toolkit:
     return LearningToolkit(spec, context.collections)
 
 
-def _memory(spec: ToolkitSpec, _: PluginContext) -> Toolkit:
+def _memory(spec: ToolkitSpec, context: PluginContext) -> Toolkit:
     from groundhook.handlers.tools.memory.kit import MemoryToolkit
 
-    return MemoryToolkit(spec)
+    return MemoryToolkit(spec, context.collections)
 
 
 def _builtin(spec: EmbeddingSpec, context: PluginContext) -> Embedder:

@@ -167,6 +167,25 @@ def test_titles_and_contents_are_taken_in_their_order_and_blank_ones_skipped() -
     assert summary.preview(500) == "p q"
 
 
+@pytest.mark.parametrize(
+    "character",
+    [
+        "e\u0301\u0323",
+        "\u0915\u093f",
+        "\U0001f469\u200d\U0001f467",
+        "\U0001f1e9\U0001f1ea",
+        "\U0001f44d\U0001f3fd",
+        "\u1112\u1161\u11ab",
+    ],
+)
+def test_a_preview_ends_before_a_character_that_would_be_cut_in_two(character: str) -> None:
+    for most in range(50, 56):
+        summary = Summary.model_validate({"id": 1, "content": "x" + character * 60})
+        cut = summary.preview(most)
+        assert most - len(character) < len(cut) <= most
+        assert cut == "x" + character * (len(cut) // len(character))
+
+
 @given(st.text(max_size=80), st.integers(50, 60))
 def test_a_preview_is_never_longer_than_allowed(text: str, most: int) -> None:
     summary = Summary.model_validate({"id": 1, "content": text})

@@ -56,6 +56,15 @@ async def test_sections_have_the_five_keys_and_scores_that_never_rise(host: Host
     assert sections[0]["bookTitle"] == "Foundations of Biology"
 
 
+async def test_a_vague_intent_finds_the_sections_of_the_outcomes_and_a_topic_its_own(
+    host: Host,
+) -> None:
+    outcomes = ["mitosis of cells", "nerve impulses along a fibre"]
+    course = {**COURSE, "outcomes": outcomes}
+    assert {"bio-4", "bio-10"} <= set(ids(await search(host, "quiz", course))[:3])
+    assert ids(await search(host, "Photosynthesis", course))[0] == "bio-2"
+
+
 async def test_an_institution_sees_open_books_and_its_own(host: Host) -> None:
     north = await search(host, "Liquidität der Bank und fixe Kosten")
     assert "bwl-4" in ids(north)

@@ -10,6 +10,7 @@ from groundhook.handlers.tools.learning.queries import (
     LONGEST_QUERY,
     by_rules,
     distinct,
+    is_unknown,
     is_vague,
     texts_in,
 )
@@ -35,7 +36,7 @@ def test_the_intent_is_the_first_query_and_a_vague_one_is_joined_by_outcomes() -
         "how does mitosis work",
         "how does mitosis work Biology",
     ]
-    assert by_rules("help", COURSE)[2:4] == ["Biology: explain mitosis", "Biology: "]
+    assert by_rules("help", COURSE)[1:3] == ["Biology: explain mitosis", "Biology: "]
 
 
 @pytest.mark.parametrize("vague", ["", "help", "what is it?", "עזרה", "?", "תא"])
@@ -48,6 +49,16 @@ def test_an_intent_without_two_telling_words_is_vague(vague: str) -> None:
 )
 def test_an_intent_with_two_telling_words_is_not_vague(telling: str) -> None:
     assert not is_vague(telling)
+
+
+@pytest.mark.parametrize(
+    ("intent", "unknown"),
+    [("quiz", True), ("?", True), ("Mitosis!", False), ("a quiz about cells", False)],
+)
+def test_the_course_decides_where_a_vague_intent_has_no_word_of_what_it_found(
+    intent: str, unknown: bool
+) -> None:
+    assert is_unknown(intent, ["In mitosis one cell becomes two.", "Quizzes"]) is unknown
 
 
 def test_queries_lose_numbers_blanks_and_repetitions() -> None:

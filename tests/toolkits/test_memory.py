@@ -21,6 +21,7 @@ from tests.toolkits.conftest import OpenSample
 
 RED = {"tenant_id": "acme", "team_id": "red"}
 BLUE = {"tenant_id": "acme", "team_id": "blue"}
+ME = {"user_id": "me"}
 
 
 @pytest.fixture
@@ -81,6 +82,28 @@ async def test_an_unknown_collection_has_no_previews_and_a_warning_with_the_near
     )
     assert outcome.result == []
     assert outcome.warnings == ("there is no collection 'bakend' (did you mean 'backend'?)",)
+
+
+async def test_before_the_first_sync_there_are_no_previews_and_a_warning(make_app: MakeApp) -> None:
+    sample = {"type": "memory", "collections": {"own": "own"}, "source": {"file": "own.jsonl"}}
+    app = make_app(
+        {**WRITABLE, "assistants/memory/toolkits/memory.toolkit.yao": json.dumps(sample)}
+    )
+    async with open_host(app) as host:
+        outcome = await host.tool(
+            "search", {"query": "x", "collection": "own"}, identity=ME, assistant="memory"
+        )
+    assert outcome.result == []
+    assert outcome.warnings == ("nothing is indexed (run: groundhook tools sync memory)",)
+
+
+def test_check_finds_a_collection_that_lacks_a_field_of_memories(make_app: MakeApp) -> None:
+    collection = {"tenant_field": "owner", "fields": {"preview": "text", "links": "text"}}
+    app = make_app({**WRITABLE, "assistants/memory/kb/own.kb.yao": json.dumps(collection)})
+    ran = run_in(app, "check")
+    assert ran.code == 1
+    assert "the collection 'agents.memory.own' lacks fields that memories need" in ran.err
+    assert '"written": "datetime", "supersedes": "keyword", "links": "keyword")' in ran.err
 
 
 async def test_fetch_returns_the_whole_memory(host: Host) -> None:
@@ -291,7 +314,7 @@ async def test_what_a_user_remembers_is_found_and_nobody_else_finds_it(writable:
     )
     memory = await call(writable, "fetch", {"doc_id": made["id"], "collection": "own"}, me)
     assert memory["content"] == "My size is 43.\n\nWide ones."
-    assert memory["preview"] == "My size is 43. Wide ones."
+    assert (memory["preview"], made["made"]) == ("My size is 43. Wide ones.", True)
     assert "has no document" in await error(
         writable, "fetch", {"doc_id": made["id"], "collection": "own"}, you
     )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any
@@ -21,6 +20,7 @@ from pydantic import (
     ValidationError,
 )
 
+from groundhook.handlers.tools.documents.previews import beginning, plain
 from groundhook.handlers.tools.documents.settings import DocumentsSource
 from groundhook.host.core.errors import (
     SourceError,
@@ -57,13 +57,8 @@ class Summary(BaseModel):
         return self._first(_TITLES)
 
     def preview(self, most: int) -> str:
-        """The first `most` characters of the content, without control characters, not cut within a
-        character that is written with several."""
-        clean = plain(self._first(_CONTENTS) or "")
-        cut = clean[:most]
-        if len(clean) > most and unicodedata.combining(clean[most]):
-            cut = cut.rstrip("".join(c for c in cut[-8:] if unicodedata.combining(c)))[:-1]
-        return cut.rstrip()
+        """The first `most` characters of the content, without control characters."""
+        return beginning(plain(self._first(_CONTENTS) or ""), most)
 
     def _first(self, names: Sequence[str]) -> str | None:
         extra = self.__pydantic_extra__ or {}
@@ -193,14 +188,6 @@ class FileClient:
         )
 
 
-def plain(text: str) -> str:
-    """Return a text as one line, without control characters and other invisible ones."""
-    line = " ".join(text.split())
-    if line.isprintable():  # the usual case
-        return line
-    return " ".join("".join(c if _is_shown(c) else " " for c in line).split())
-
-
 def _belongs(line: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:
     for name in ("memberCode", "partnerCode", "collectionId"):
         if line.get(name) and wanted.get(name) and str(line[name]) != str(wanted[name]):
@@ -218,7 +205,3 @@ def _pause(answer: WebAnswer) -> float:
     except ValueError:
         wait = 1.0
     return min(max(wait, 0.0), LONGEST_PAUSE_S) if math.isfinite(wait) else LONGEST_PAUSE_S
-
-
-def _is_shown(character: str) -> bool:
-    return unicodedata.category(character) not in ("Cc", "Cf", "Cs", "Co", "Cn")

@@ -80,14 +80,13 @@ QUERIES = Use(
 
 @dataclass(frozen=True)
 class Queries:
-    """The queries. `texts[0]` is the intent, the next `translated` ones its translations; `by` is
-    the author of the others, `fallback` the reason if it is not the configured one ("" otherwise).
-    """
+    """The queries. `texts[0]` is the intent, the next `alike` ones its translations; `by` is the
+    author of the others, `fallback` the reason if it is not the configured one ("" otherwise)."""
 
     texts: tuple[str, ...]
     by: str
     fallback: str = ""
-    translated: int = 0
+    alike: int = 0
 
 
 async def make_queries(
@@ -118,17 +117,16 @@ def _joined(intent: str, written: QueriesAnswer, settings: QueriesSettings) -> Q
     others = written.translations[: len(settings.languages)]
     same = distinct([intent, *others], settings.most)
     texts = distinct([*same, *written.queries[:MOST_ADDED]], settings.most)
-    return Queries(texts, settings.by, translated=max(0, len(same) - 1))
+    return Queries(texts, settings.by, alike=max(0, len(same) - 1))
 
 
 def by_rules(intent: str, course: CourseContext) -> list[str]:
     """Return the intent, and the intent with the course's title; of an intent with fewer than two
-    words that carry meaning also the title with each of the first outcomes."""
+    words that carry meaning, before that, the title with each of the first outcomes."""
     queries = [intent, f"{intent} {course.title}".strip()]
     if is_vague(intent):
-        queries += [
-            f"{course.title}: {outcome}" for outcome in course.outcomes[:_OUTCOMES_OF_VAGUE]
-        ]
+        outcomes = course.outcomes[:_OUTCOMES_OF_VAGUE]
+        queries[1:1] = [f"{course.title}: {outcome}" for outcome in outcomes]
     return queries
 
 
@@ -137,6 +135,15 @@ def is_vague(intent: str) -> bool:
     and more, of three in scripts that write no vowels; two characters of a script without spaces
     are a word."""
     return sum(map(_telling, _WORD.findall(intent))) < 2
+
+
+def is_unknown(intent: str, found: Iterable[str]) -> bool:
+    """Return whether an intent is vague and none of its words is in the texts that it found: then
+    the course says more about what is looked for than the intent."""
+    if not is_vague(intent):
+        return False
+    words = {word.casefold() for word in _WORD.findall(intent) if _telling(word)}
+    return not any(words & set(_WORD.findall(text.casefold())) for text in found)
 
 
 def _telling(word: str) -> int:

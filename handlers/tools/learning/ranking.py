@@ -29,14 +29,15 @@ class Ranked:
     queries: tuple[int, ...]
 
 
-def ranked(found: Sequence[Sequence[CollectionMatch]], translated: int = 0) -> list[Ranked]:
+def ranked(found: Sequence[Sequence[CollectionMatch]], alike: int = 0) -> list[Ranked]:
     """Return the sections that any query found, best first. `found[0]` is what the intent found,
-    and the next `translated` ones what its translations found.
+    and the next `alike` ones what the queries found that count as much as the intent, such as its
+    translations.
 
-    The order is by `intent + 0.3 × mean(others)`, where the best of the translations counts as the
-    intent if it is better, and a query that did not find a section, or
-    found it with less than 0.3, has the similarity 0; equal ones by id. The score is the best
-    similarity over all queries, lowered where it would rise along the list."""
+    The order is by `intent + 0.3 × mean(others)`, where the best of the queries alike counts as the
+    intent if it is better, and a query that did not find a section, or found it with less than 0.3,
+    has the similarity 0; equal ones by id. The score is the best similarity over all queries,
+    lowered where it would rise along the list."""
     scores: defaultdict[Key, dict[int, float]] = defaultdict(dict)
     matches: dict[Key, CollectionMatch] = {}
     for number, hits in enumerate(found):
@@ -44,15 +45,15 @@ def ranked(found: Sequence[Sequence[CollectionMatch]], translated: int = 0) -> l
             key = (match.collection, match.id)
             matches.setdefault(key, match)
             scores[key][number] = max(match.score, scores[key].get(number, 0.0))
-    others = max(len(found) - 1 - translated, 1)
+    others = max(len(found) - 1 - alike, 1)
 
     def fused(key: Key) -> float:
         own = scores[key]
-        rest = sum(score for n, score in own.items() if n > translated and score >= COUNTS)
-        return max(own.get(n, 0.0) for n in range(translated + 1)) + OTHERS * rest / others
+        rest = sum(score for n, score in own.items() if n > alike and score >= COUNTS)
+        return max(own.get(n, 0.0) for n in range(alike + 1)) + OTHERS * rest / others
 
     order = sorted(matches, key=lambda key: (-fused(key), key))
-    if translated and found[0]:
+    if alike and found[0]:
         first = max(found[0], key=lambda match: match.score)
         own_first = (first.collection, first.id)
         if first.score >= COUNTS and order.index(own_first) >= SURE:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from groundhook.handlers.tools.learning.queries import make_queries
+from groundhook.handlers.tools.learning.queries import is_unknown, make_queries
 from groundhook.handlers.tools.learning.ranking import COUNTS, Ranked, ranked, spread
 from groundhook.handlers.tools.learning.rerank import reranked
 from groundhook.handlers.tools.learning.settings import LearningSettings
@@ -39,7 +39,9 @@ async def search_resources(
         )
     hits = [[match for answer in answers for match in answer.matches] for answers in found]
     count = len(queries.texts)
-    sections = ranked(hits[:count], queries.translated)
+    by_intent = (f"{match.title} {match.passage}" for match in hits[0])
+    unknown = is_unknown(arguments.user_intent, by_intent)
+    sections = ranked(hits[:count], count - 1 if unknown else queries.alike)
     sections = await reranked(scope, settings.rerank, arguments.user_intent, sections)
     books = {
         (one.match.collection, one.match.id): _text(one.match, settings.fields.book_title)

@@ -53,9 +53,11 @@ def document(
     written: datetime | None,
     tenant: str = "",
 ) -> CollectionDocument:
-    """Return the document of a memory; a preview that is missing is made from the content."""
+    """Return the document of a memory; a preview that is missing is made from the content, and
+    marked as `made`."""
     fields: dict[str, FieldValue] = {
         "preview": preview.strip() or preview_of(content),
+        "made": not preview.strip(),
         "tags": list(tags),
         "written": moment(written) if written else [],
         "supersedes": [str(old) for old in supersedes],

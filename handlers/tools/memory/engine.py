@@ -1,6 +1,6 @@
 """Two-stage memory: `search` returns previews, `fetch` and `batch_fetch` whole memories by id.
 
-    engine = MemoryEngine(settings)
+    engine = MemoryEngine(settings, "memory")
     question = SearchArguments(query="rate limits", collection="backend")
     previews = await engine.search(scope, question)
 
@@ -52,10 +52,11 @@ class MemoryNotFound(NotFound, ValueError):
 
 
 class MemoryEngine:
-    """The operations on the shelves of one toolkit."""
+    """The operations on the shelves of one toolkit. `name` is that of the toolkit."""
 
-    def __init__(self, settings: MemorySettings) -> None:
+    def __init__(self, settings: MemorySettings, name: str) -> None:
         self._settings = settings
+        self._name = name
 
     async def search(self, scope: ToolScope, arguments: SearchArguments) -> Previews:
         """Return previews by falling score; no content. A newer memory comes before the one that it
@@ -85,6 +86,10 @@ class MemoryEngine:
                 ]
             )
         )[0]
+        if not answer.filled and self._settings.source:
+            await scope.warn(
+                "not_indexed", f"nothing is indexed (run: groundhook tools sync {self._name})"
+            )
         newer = await self._newer(scope, collection, answer.matches, written)
         previews = Previews(
             [
@@ -198,7 +203,10 @@ class MemoryEngine:
         if report.failed:
             raise StorageError(f"the memory was not stored: {'; '.join(report.failed.values())}")
         return Remembered(
-            id=id, collection=arguments.collection, preview=str(made.fields["preview"])
+            id=id,
+            collection=arguments.collection,
+            preview=str(made.fields["preview"]),
+            made=made.fields["made"] is True,
         )
 
     async def forget(self, scope: ToolScope, arguments: ForgetArguments) -> Forgotten:

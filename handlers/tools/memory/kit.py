@@ -4,10 +4,10 @@ remember."""
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from groundhook.handlers.tools.memory.engine import MemoryEngine
-from groundhook.handlers.tools.memory.settings import MemorySettings
+from groundhook.handlers.tools.memory.settings import FIELDS, MemorySettings
 from groundhook.handlers.tools.memory.source import memory_files
 from groundhook.handlers.tools.memory.values import (
     BatchArguments,
@@ -21,20 +21,26 @@ from groundhook.handlers.tools.memory.values import (
     Remembered,
     SearchArguments,
 )
+from groundhook.host.core.errors import ConfigError
 from groundhook.host.core.sync_source import ListedDocuments
 from groundhook.host.core.tool_ports import ToolScope
+from groundhook.host.core.types.collection_spec import CollectionSpec
 from groundhook.host.core.types.search import Item
 from groundhook.host.core.types.toolkit_spec import ToolkitSpec
 from groundhook.host.core.types.tools import IdentityPart, Needs, Tool
 
 
 class MemoryToolkit:
-    """The tools over the collections that a toolkit's file names."""
+    """The tools over the collections that a toolkit's file names. `declared` are the collections of
+    the app by full id. Raises ConfigError if one of them lacks a field."""
 
-    def __init__(self, spec: ToolkitSpec) -> None:
+    def __init__(self, spec: ToolkitSpec, declared: Mapping[str, CollectionSpec]) -> None:
         self._settings = spec.read(MemorySettings)
+        for name in self._settings.collections.values():
+            if found := declared.get(f"agents.{spec.assistant}.{name}") or declared.get(name):
+                _check_fields(found)
         self._spec = spec
-        self._engine = MemoryEngine(self._settings)
+        self._engine = MemoryEngine(self._settings, spec.name)
 
     def sync(self) -> ListedDocuments | None:
         """Return the reader of the source's files; None without a source."""
@@ -148,6 +154,19 @@ class MemoryToolkit:
             "user": ("user",),
         }
         return Needs(identity=parts[self._settings.owner])
+
+
+def _check_fields(collection: CollectionSpec) -> None:
+    missing = {
+        name: type
+        for name, type in FIELDS.items()
+        if name not in collection.fields or collection.fields[name].type != type
+    }
+    if missing:
+        raise ConfigError(
+            f"the collection {collection.id!r} lacks fields that memories need",
+            hint=f"declare under `fields` of its .kb.yao: {json.dumps(missing)[1:-1]}",
+        )
 
 
 def _with_notes(answer: Previews | Memories | Forgotten) -> str:

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Literal
 
 from pydantic import Field
 
 from groundhook.host.core.types.base import Value
 from groundhook.host.core.types.collection_queries import Owner
+from groundhook.host.core.types.fields import FieldType
 from groundhook.host.core.types.sync import SyncSettings
 from groundhook.host.core.types.toolkit_spec import ToolkitSettings
 
-# Fields that a collection of memories declares, with the type of each.
-FIELDS = {
+# Fields that a collection of memories must declare. `tags` and `made` are stored if it does.
+FIELDS: Mapping[str, FieldType] = {
     "preview": "text",
-    "tags": "keyword",
     "written": "datetime",
     "supersedes": "keyword",
     "links": "keyword",

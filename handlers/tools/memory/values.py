@@ -147,9 +147,12 @@ class Memories(RootModel[list[ShelvedMemory]]):
 
 
 class Remembered(BaseModel):
+    """A memory that was stored. `made` says whether the preview was made of the content."""
+
     id: int
     collection: str
     preview: str
+    made: bool
 
 
 class Left(BaseModel):
