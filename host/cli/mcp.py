@@ -184,7 +184,7 @@ def _show_servers(host: Host, report: Report) -> None:
 def _where(spec: ServerSpec) -> str:
     if spec.transport == "process" and isinstance(spec.tools, Mapping):
         return ", ".join(spec.tools.values())
-    return spec.url if spec.transport == "http" else " ".join((spec.command, *spec.args))
+    return " ".join((spec.command, *spec.args)) if spec.transport == "stdio" else spec.url
 
 
 async def _show_offers(host: Host, server: str, report: Report) -> None:

@@ -33,10 +33,10 @@ _MAX_REASON_BYTES = 16 * 1024  # of an error answer, which are searched for its 
 
 class GuardedClient(httpx2.AsyncClient):
     """An HTTP client with a limit of `max_bytes` for one answer, and timeouts in seconds: `connect`
-    for connecting, `silence` between two bytes."""
+    for connecting, `silence` between two bytes (None: any)."""
 
     def __init__(
-        self, headers: Mapping[str, str], *, max_bytes: int, connect: float, silence: float
+        self, headers: Mapping[str, str], *, max_bytes: int, connect: float, silence: float | None
     ) -> None:
         # Without compression, so that the limit on the bytes received limits the answer.
         super().__init__(

@@ -98,7 +98,8 @@ class HttpServer:
 
     @property
     def spec(self) -> dict[str, Any]:
-        return {"transport": "http", "url": f"http://127.0.0.1:{self.port}/mcp"}
+        transport, path = ("sse", "sse") if self.answers == "old" else ("http", "mcp")
+        return {"transport": transport, "url": f"http://127.0.0.1:{self.port}/{path}"}
 
     def start(self) -> None:
         arguments = [
@@ -144,7 +145,7 @@ def serving(diary: Path, *, answers: str = "sse", script: str = SERVER) -> Itera
         server.kill()
 
 
-@pytest.fixture(params=["sse", "json"])
+@pytest.fixture(params=["sse", "json", "old"])
 def http_server(request: pytest.FixtureRequest, diary: Path) -> Iterator[HttpServer]:
     with serving(diary, answers=request.param) as server:
         yield server

@@ -1,4 +1,5 @@
-"""An MCP server for tests, over stdio or HTTP: `python server.py [--http PORT] [--slow SECONDS]`.
+"""An MCP server for tests, over stdio or HTTP: `python server.py [--http PORT] [--slow SECONDS]
+[--answers sse|json|old]`; `old` is the transport before streamable HTTP.
 
 Its tools do what servers do on good days and on bad ones. A line is appended to the file $DIARY for
 each call that acts.
@@ -166,13 +167,11 @@ def main(arguments: list[str]) -> None:
     options = dict(zip(arguments[::2], arguments[1::2], strict=True))
     time.sleep(float(options.get("--slow", 0)))
     if "--http" in options:
-        json_response = options.get("--answers") == "json"
-        server.run(
-            "streamable-http",
-            host="127.0.0.1",
-            port=int(options["--http"]),
-            json_response=json_response,
-        )
+        place: dict[str, Any] = {"host": "127.0.0.1", "port": int(options["--http"])}
+        if options.get("--answers") == "old":
+            server.run("sse", **place)
+        else:
+            server.run("streamable-http", json_response=options.get("--answers") == "json", **place)
     else:
         server.run()
 

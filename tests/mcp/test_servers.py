@@ -184,6 +184,7 @@ async def test_an_oversized_answer_is_an_error_and_the_server_stays(
     assert await value(servers, "own", "pid") == before
 
 
+@pytest.mark.parametrize("http_server", ["sse", "json"], indirect=True)
 async def test_an_oversized_answer_is_an_error_over_http(
     opened: Open, http_server: HttpServer
 ) -> None:
@@ -280,9 +281,10 @@ async def test_an_address_that_is_not_an_mcp_server_is_an_error(opened: Open) ->
             name: {"transport": "http", "url": f"{server.url}/{name}"}
             for name in ("page", "locked", "broken", "nothing")
         }
-        async with opened(
-            **paths, closed={"transport": "http", "url": "http://127.0.0.1:9/mcp"}
-        ) as servers:
+        paths["closed"] = {"transport": "http", "url": "http://127.0.0.1:9/mcp"}
+        paths["old"] = {"transport": "sse", "url": f"{server.url}/locked"}
+        paths["old_page"] = {"transport": "sse", "url": f"{server.url}/page"}
+        async with opened(**paths) as servers:
             with pytest.raises(
                 ServerRefused,
                 match=r"^MCP server 'locked' at .* refused the connection: 401 .*credentials",
@@ -297,6 +299,10 @@ async def test_an_address_that_is_not_an_mcp_server_is_an_error(opened: Open) ->
                 await servers.list_tools("nothing")
             with pytest.raises(ServerRefused, match="Unexpected content type: text/html"):
                 await servers.list_tools("page")
+            with pytest.raises(ServerRefused, match=r"^MCP server 'old' at .*: 401 .*credentials"):
+                await servers.list_tools("old")
+            with pytest.raises(ServerUnreachable, match=r"'old_page' .* got 'text/html'"):
+                await servers.list_tools("old_page")
             with pytest.raises(
                 ServerUnreachable,
                 match=r"^MCP server 'closed' cannot be reached at http://127\.0\.0\.1:9/mcp: ",

@@ -99,7 +99,7 @@ async def test_a_killed_http_server_is_an_error_and_works_again_after_a_restart(
         http_server.kill()
         with pytest.raises(
             ServerUnreachable,
-            match=r"^MCP server 'web' cannot be reached at http://127\.0\.0\.1:\d+/mcp",
+            match=r"^MCP server 'web' cannot be reached at http://127\.0\.0\.1:\d+/(mcp|sse)",
         ):
             await servers.call_tool("web", "plain", {"text": "b"})
         http_server.start()

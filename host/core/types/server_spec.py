@@ -13,7 +13,8 @@ from groundhook.host.core.types.serialisation import Headers, Seconds, Variables
 
 class ServerSpec(Value):
     """An MCP server: a program on its standard streams (`stdio`), an address (`http`, streamable
-    HTTP), or functions of the package (`process`). `id` follows from the file's path."""
+    HTTP; `sse`, the transport before it, with answers of at most 1 MB), or functions of the package
+    (`process`). `id` follows from the file's path."""
 
     id: str = ""
     name: str = Field(default="", description="Accepted, and not read")
@@ -21,7 +22,7 @@ class ServerSpec(Value):
     capabilities: Mapping[str, Any] = Field(default={}, description="Accepted, and not read")
     label: str = ""
     description: str = ""
-    transport: Literal["stdio", "http", "process"] = "stdio"
+    transport: Literal["stdio", "http", "sse", "process"] = "stdio"
     command: str = Field(
         default="",
         validate_default=True,
@@ -37,7 +38,7 @@ class ServerSpec(Value):
     url: str = Field(
         default="",
         validate_default=True,
-        description="Address of an http server, such as https://host/mcp",
+        description="Address of an http or sse server, such as https://host/mcp",
     )
     headers: Headers = Field(default={}, description="Sent with every request to an http server")
     authorization_token: str = Field(
@@ -91,9 +92,10 @@ class ServerSpec(Value):
     @field_validator("url")
     @classmethod
     def _address(cls, url: str, info: ValidationInfo) -> str:
-        if info.data.get("transport") == "http":
+        transport = info.data.get("transport")
+        if transport in ("http", "sse"):
             if not url:
-                raise ValueError("an http server needs 'url', such as 'https://host/mcp'")
+                raise ValueError(f"an {transport} server needs 'url', such as 'https://host/mcp'")
             web_address(url)
         return url
 

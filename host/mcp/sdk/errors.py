@@ -29,8 +29,9 @@ CONNECTION_ERRORS = (
     OSError,
     httpx2.TransportError,
 )
-# RuntimeError: the SDK raises it for results that violate their schema.
-PROTOCOL_ERRORS = (MCPError, ValidationError, RuntimeError, ValueError)
+# RuntimeError: the SDK raises it for results that violate their schema. HTTPStatusError: for the
+# stream of an sse server.
+PROTOCOL_ERRORS = (MCPError, ValidationError, RuntimeError, ValueError, httpx2.HTTPStatusError)
 
 
 async def server_error(exc: BaseException, evidence: Evidence, request: str) -> ServerError:
@@ -43,6 +44,13 @@ async def server_error(exc: BaseException, evidence: Evidence, request: str) -> 
     if isinstance(exc, CONNECTION_ERRORS):
         return await evidence.connection_lost(request, delivered=True, reason=str(exc))
     target = f" to {request}" if request else ""
+    if isinstance(exc, httpx2.HTTPStatusError):
+        answer = exc.response
+        return ServerRefused(
+            f"{evidence.name} at {evidence.spec.url} refused the connection:"
+            f" {answer.status_code} {answer.reason_phrase}",
+            hint=_refusal_hint({"status": answer.status_code}),
+        )
     if isinstance(exc, ValidationError):
         path, message = problems(exc)[0]
         return ServerMalformed(

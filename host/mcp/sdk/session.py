@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from mcp import Client, MCPError
+from mcp.client.sse import sse_client
 from mcp.client.streamable_http import streamable_http_client
 from mcp_types import (
     METHOD_NOT_FOUND,
@@ -188,9 +189,13 @@ async def _http_transport(
     stack: AsyncExitStack, spec: ServerSpec
 ) -> AbstractAsyncContextManager[Streams]:
     max_bytes = spec.result_kb * 1024
+    # One stream has all answers of an sse server, and is silent between calls.
+    silence = None if spec.transport == "sse" else 2 * spec.timeout
     client = GuardedClient(
-        spec.sent_headers, max_bytes=max_bytes, connect=spec.start_timeout, silence=2 * spec.timeout
+        spec.sent_headers, max_bytes=max_bytes, connect=spec.start_timeout, silence=silence
     )
+    if spec.transport == "sse":
+        return sse_client(spec.url, httpx_client_factory=lambda *_, **__: client)
     await stack.enter_async_context(client)
     return streamable_http_client(spec.url, http_client=client, max_sse_event_size=max_bytes)
 
