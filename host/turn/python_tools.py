@@ -111,8 +111,9 @@ def _bounded(
     if len(path) != 1 or not message.startswith(("should be greater", "should be less")):
         return message
     schema, given = parameters["properties"].get(path[0], {}), arguments.get(path[0])
-    if "minimum" in schema and "maximum" in schema:
-        return f"between {schema['minimum']} and {schema['maximum']}, not {given}"
+    for kind in schema.get("anyOf", [schema]):  # a number, or a number or null
+        if "minimum" in kind and "maximum" in kind:
+            return f"between {kind['minimum']} and {kind['maximum']}, not {given}"
     return f"{message}, not {given}"
 
 

@@ -211,7 +211,7 @@ async def test_a_dataset_is_a_filter_by_its_id_and_its_name(sample: Host) -> Non
     [
         ({}, "give a query or a filter (organization, tag or tags)"),
         ({"query": " "}, "query"),
-        ({"query": "x", "limit": 0}, "limit"),
+        ({"query": "x", "limit": 0}, "limit: between 1 and 100, not 0"),
         ({"query": "x", "limit": -1}, "limit"),
         ({"query": "x", "limit": 101}, "limit"),
         ({"query": "x", "limit": "ten"}, "limit"),
