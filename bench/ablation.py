@@ -54,7 +54,7 @@ from groundhook.handlers.kb.store import Made, Question
 @dataclass(frozen=True)
 class Way:
     """A way to search: its name, and the parts that are in it. `words` is what words count of every
-    question, None: as they match."""
+    question, None: as they match. `alone`: a word's only passage is found whatever its cosine."""
 
     name: str
     balanced: bool = True
@@ -62,6 +62,7 @@ class Way:
     words: float | None = None
     one_weight: bool = False
     by_rarity: bool = True
+    alone: bool = True
     weights: Weights = WEIGHTS
 
 
@@ -93,9 +94,13 @@ class Ways(Search):
         return balance if self.way.balanced else None
 
     def _rarity(self, words: Sparse, tenant: str | None) -> dict[int, fusion.Rarity]:
-        if self.way.by_rarity:
-            return super()._rarity(words, tenant)
-        return dict.fromkeys(words.indices, fusion.Rarity(1.0))
+        rarity, way = super()._rarity(words, tenant), self.way
+        return {
+            index: fusion.Rarity(
+                one.score if way.by_rarity else 1.0, one.only if way.alone else None
+            )
+            for index, one in rarity.items()
+        }
 
     def _groups(self, *given: Any) -> list[fusion.Group]:
         groups = super()._groups(*given)

@@ -12,7 +12,6 @@ from groundhook.handlers.kb.analyse import Analyser, Sparse
 from groundhook.handlers.kb.ranking.fusion import (
     Group,
     Rarity,
-    best,
     descending,
     found_alone,
     fused,
@@ -31,9 +30,9 @@ def order(
     return fused([Group(dense, words, weight)], cosines, limit)
 
 
-def weight(question: Sparse, *passages: str, rare: dict[int, Rarity] | None = None) -> float:
+def weight(question: Sparse, passage: str, rare: dict[int, Rarity] | None = None) -> float:
     rarities = dict.fromkeys(question.indices, COMMON) | (rare or {})
-    return weight_of_words(question, rarities, [ANALYSER.indices(text) for text in passages])
+    return weight_of_words(question, rarities, ANALYSER.indices(passage))
 
 
 ANALYSER = Analyser("english")
@@ -87,10 +86,10 @@ def test_passages_of_another_language_are_not_worth_less_because_they_cannot_hav
     assert fair.index(11) < alike.index(11)
 
 
-def test_words_count_in_full_when_one_passage_has_all_and_nothing_when_none_has_any() -> None:
+def test_words_count_in_full_when_the_best_passage_has_all_and_nothing_when_it_has_none() -> None:
     question = ANALYSER.question("ripe pears of summer")
     assert weight(question, "pears ripe in the summer of old") == 1.0
-    assert weight(question, "granite", "basalt") == 0.0
+    assert weight(question, "granite") == 0.0
 
 
 def test_a_rare_word_decides_and_common_ones_do_not() -> None:
@@ -121,11 +120,6 @@ def test_only_the_passage_of_a_rare_word_is_found_however_near_and_only_where_wo
     assert found_alone(question, rare, [Group({}, {4: 6.0, 5: 1.0}, 1.0)]) == {4}
     assert not found_alone(question, rare, [Group({}, {4: 6.0}, 0.5)])
     assert not found_alone(question, {granite: COMMON}, [Group({}, {4: 6.0}, 1.0)])
-
-
-@given(SCORES)
-def test_the_passages_looked_at_are_those_that_match_best(words: dict[int, float]) -> None:
-    assert best(words) == sorted(words, key=lambda id: (-words[id], id))[:3]
 
 
 @given(st.lists(st.floats(0, 1), max_size=20))

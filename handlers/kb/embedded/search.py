@@ -173,11 +173,10 @@ class Search:
     def _weight(
         self, words: Sparse, rarity: Mapping[int, fusion.Rarity], found: Mapping[int, float]
     ) -> float:
-        return (
-            fusion.weight_of_words(words, rarity, self._tokens.of(fusion.best(found)))
-            if found
-            else 0.0
-        )
+        if not found:
+            return 0.0
+        [tokens] = self._tokens.of([*fusion.first([found], 1)])
+        return fusion.weight_of_words(words, rarity, tokens)
 
     def _cosines(self, groups: Sequence[fusion.Group], scale: Scale) -> dict[int, float]:
         """Return the similarities of all passages that a ranking lists."""

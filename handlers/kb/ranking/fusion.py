@@ -22,9 +22,9 @@ from itertools import chain
 
 from groundhook.handlers.kb.analyse import Sparse, is_code
 
-LOOKED_AT = 3  # best passages by words that are checked for the question's words
-# Shares of a question's words in one passage: words weigh 0 up to the first, 1 from the second.
-_NAMES, ENOUGH = 0.15, 0.35
+# Shares of a question's words in the best passage by words: they weigh 0 up to the first, 1 from
+# the second.
+_NAMES, _ENOUGH = 0.15, 0.35
 _STEP = 1e-6  # least difference between the scores of two consecutive passages
 _EXACT = 1e9  # steps of a passage's score: rounding errors would tell equal ones apart
 
@@ -84,11 +84,6 @@ def _spread(scores: Sequence[float]) -> tuple[float, float]:
     return mean, 1 / deviation if deviation > 1e-12 else 0.0
 
 
-def best(words: Mapping[int, float]) -> list[int]:
-    """The best passages by words, as many as `weight_of_words` checks."""
-    return [*first([words], LOOKED_AT)]
-
-
 @dataclass(frozen=True)
 class Rarity:
     """How rare a word is: the greatest score that it gives a passage, and that passage if `only` it
@@ -107,19 +102,18 @@ def rarity(scores: Mapping[int, float], passages: int) -> Rarity:
 
 
 def weight_of_words(
-    question: Sparse, rarity: Mapping[int, Rarity], passages: Iterable[Collection[int]]
+    question: Sparse, rarity: Mapping[int, Rarity], tokens: Collection[int]
 ) -> float:
-    """The weight of a question's words beside its vector, 0-1: 0 where no passage has more than
-    15 % of them, 1 where one has at least 35 %. `passages` are the tokens of the best passages by
-    words. A word counts with its weight in the question times its `rarity`. One exact code in
-    common gives 1."""
+    """The weight of a question's words beside its vector, 0-1: 0 where the best passage by words,
+    with these `tokens`, has at most 15 % of them, 1 where it has at least 35 %. A word counts with
+    its weight in the question times its `rarity`. One exact code in common gives 1."""
     weights = {index: weight * rarity[index].score for index, weight in zip(*question, strict=True)}
-    shared = [weights.keys() & tokens for tokens in passages]
-    if any(is_code(index) for tokens in shared for index in tokens):
+    shared = weights.keys() & tokens
+    if any(map(is_code, shared)):
         return 1.0
     whole = math.fsum(weights.values()) or 1.0
-    together = max((math.fsum(map(weights.__getitem__, tokens)) for tokens in shared), default=0.0)
-    return min(1.0, max(0.0, together / whole - _NAMES) / (ENOUGH - _NAMES))
+    share = math.fsum(map(weights.__getitem__, shared)) / whole
+    return min(1.0, max(0.0, share - _NAMES) / (_ENOUGH - _NAMES))
 
 
 def found_alone(

@@ -10,7 +10,6 @@ from qdrant_client import models
 
 from groundhook.handlers.kb import paging, points
 from groundhook.handlers.kb.analyse import Sparse
-from groundhook.handlers.kb.ranking import fusion
 from groundhook.handlers.kb.ranking.scale import Scale
 from groundhook.handlers.kb.server.filter import of_language, of_passages, of_tenant
 from groundhook.handlers.kb.server.layout import PLACE, Place, place
@@ -22,12 +21,12 @@ Points = Sequence[models.ScoredPoint]
 @dataclass(frozen=True)
 class Ranked:
     """The rankings of one language: the nearest passages by vector, the best by words, the cosines
-    of all of these, and the words of the very best."""
+    of all of these, and the words of the best by words."""
 
     dense: Mapping[Place, float]
     words: Mapping[Place, float]
     cosines: Mapping[Place, float]
-    tokens: Sequence[frozenset[int]]
+    tokens: frozenset[int]
 
 
 def among(
@@ -80,7 +79,7 @@ def read_rankings(
                 scores(near),
                 scores(best),
                 scores(cosines) | scores(near),
-                [_tokens(point) for point in very_best],
+                frozenset(index for point in very_best for index in _tokens(point)),
             )
         )
     return ranked, [scores(two) for two in found[each * languages :]]
@@ -89,15 +88,13 @@ def read_rankings(
 def _by_words(
     dense: models.QueryRequest, words: Sparse, tenant: str | None
 ) -> list[models.QueryRequest]:
-    """The best by words; the same once more, with their cosines; and the very best with their
+    """The best by words; the same once more, with their cosines; and the very best one with its
     words."""
     leg = _leg(words, dense.filter, dense.limit, tenant)
     return [
         models.QueryRequest(**leg, with_payload=PLACE),
         dense.model_copy(update={"prefetch": models.Prefetch(**leg)}),
-        models.QueryRequest(
-            **leg | {"limit": fusion.LOOKED_AT}, with_payload=False, with_vector=[points.WORDS]
-        ),
+        models.QueryRequest(**leg | {"limit": 1}, with_payload=False, with_vector=[points.WORDS]),
     ]
 
 

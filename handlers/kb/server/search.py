@@ -247,7 +247,7 @@ def _fused(
         fusion.Group(
             dense={number[at]: scale.similar(n, one) for at, one in found.dense.items()},
             words={number[at]: score for at, score in found.words.items()},
-            weight=fusion.weight_of_words(words, rarity, found.tokens) if found.tokens else 0.0,
+            weight=fusion.weight_of_words(words, rarity, found.tokens),
         )
         for n, found in enumerate(ranked)
     ]
