@@ -35,7 +35,13 @@ from groundhook.handlers.kb.off_topic import OFF_TOPIC
 from groundhook.handlers.kb.store import Question
 from groundhook.host.core.source_settings import KBSettings
 
-SETS = {"paraphrase": "english", "xquad-en": "english", "govil-title": "hebrew"}
+SETS = {
+    "paraphrase": "english",
+    "xquad-en": "english",
+    "govil-title": "hebrew",
+    "xquad-ar": "arabic",
+    "xquad-zh": "chinese",
+}
 FORMS = ("{}", "What is {}?", "How do I use {} and what does it do?")
 WORDS, PARTS, SIZES = 80, 20, (3, 6, 12, 25, 60)
 WAYS = (
