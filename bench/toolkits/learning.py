@@ -3,7 +3,8 @@
 The sample's 60 sections in three languages, 33 intents in five; every second one is in another
 language than its section. Half of them are kept aside: what can be chosen is chosen by the others.
 The same again with the intent put into the language of its section: translations of our own stand
-for those of a language model.
+for those of a language model. Ten intents that say nothing ("help") have outcomes instead, with the
+section of each.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from groundhook.plugins import Delta, Finished, ModelCall, TextDelta
 
 REPOSITORY = Path(__file__).parents[2]
 INTENTS = Path(__file__).with_name("learning_intents.jsonl")
+VAGUE = Path(__file__).with_name("learning_vague.jsonl")
 IDENTITY = {"tenant_id": "north-college"}
 COLLECTIONS = ["agents.learning.library", "agents.learning.institution"]
 
@@ -40,6 +42,7 @@ async def measure(_: Path | None) -> None:
             began = time.perf_counter()
             by_tool = [await _by_tool(host, case["intent"]) for case in cases]
             took = time.perf_counter() - began
+            await _show_vague(host)
             alone = [await _by_search(host, case["intent"]) for case in cases]
         _have_written(root)
         writer = _Writer({case["intent"]: case.get("translation", "") for case in cases})
@@ -68,6 +71,23 @@ def _show(
             figure(what, found, "", least, floor_is)
 
 
+async def _show_vague(host: Host) -> None:
+    cases = [json.loads(line) for line in VAGUE.read_text(encoding="utf-8").splitlines()]
+    for aside, about in ((False, ""), (True, " kept aside")):
+        some = [case for case in cases if case["aside"] is aside]
+        found = [
+            await _by_tool(host, case["intent"], title=case["course"], outcomes=case["outcomes"])
+            for case in some
+        ]
+        pairs = [(case["sections"], ids[:5]) for case, ids in zip(some, found, strict=True)]
+        count = sum(len(own) for own, _ in pairs)
+        figure(
+            f"sections of outcomes in the first five, of {count}{about}",
+            sum(section in ids for own, ids in pairs for section in own),
+            "",
+        )
+
+
 @dataclass(frozen=True)
 class _Writer:
     """A model that translates the intents that it knows, and writes no other query."""
@@ -94,8 +114,10 @@ def _have_written(root: Path) -> None:
     file.write_text(text, encoding="utf-8")
 
 
-async def _by_tool(host: Host, intent: str) -> list[str]:
-    course = {"courseId": "c", "title": "Introduction", "outcomes": []}
+async def _by_tool(
+    host: Host, intent: str, *, title: str = "Introduction", outcomes: Sequence[str] = ()
+) -> list[str]:
+    course = {"courseId": "c", "title": title, "outcomes": list(outcomes)}
     outcome = await host.tool(
         "learning.searchResources",
         {"userIntent": intent, "courseContext": course},

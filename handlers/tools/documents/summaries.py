@@ -94,7 +94,7 @@ class SummariesClient:
         collection: str = "",
         summary: str = "",
         index: int = 1,
-        size: int = 10,
+        size: int = 50,
     ) -> Page:
         """Return a page of a member's summaries; a temporary failure is retried once. `index` is 1
         and higher, `size` 1-100, `partner` is required without `summary`. Raises ValueError for
