@@ -54,7 +54,7 @@ async def test_a_summary_by_its_id_needs_no_partner() -> None:
     noted = Noted()
     await client(noted).page("m", summary="9007199254740993")
     assert noted.requests[0][1]["summaryId"] == "9007199254740993"
-    assert noted.requests[0][1]["pageSize"] == "10"
+    assert noted.requests[0][1]["pageSize"] == "50"
 
 
 @pytest.mark.parametrize(

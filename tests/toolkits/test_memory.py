@@ -15,6 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from groundhook import Host, open_host
+from groundhook.host.core.errors import ConfigError
 from tests.cli.conftest import run_in
 from tests.conftest import MakeApp
 from tests.toolkits.conftest import OpenSample
@@ -69,6 +70,11 @@ async def test_previews_are_sorted_by_score(host: Host) -> None:
     assert all(0 <= score <= 1 for score in scores)
 
 
+async def test_a_blank_query_is_refused(host: Host) -> None:
+    message = await error(host, "search", {"query": " ", "collection": "qa"})
+    assert message == "wrong arguments: query: should not be blank"
+
+
 async def test_search_respects_the_limit(host: Host) -> None:
     found = await call(host, "search", {"query": "tests", "collection": "qa", "limit": 3})
     assert len(found) == 3
@@ -97,13 +103,18 @@ async def test_before_the_first_sync_there_are_no_previews_and_a_warning(make_ap
     assert outcome.warnings == ("nothing is indexed (run: groundhook tools sync memory)",)
 
 
-def test_check_finds_a_collection_that_lacks_a_field_of_memories(make_app: MakeApp) -> None:
+async def test_a_collection_that_lacks_a_field_of_memories_is_named_with_what_to_declare(
+    make_app: MakeApp,
+) -> None:
     collection = {"tenant_field": "owner", "fields": {"preview": "text", "links": "text"}}
     app = make_app({**WRITABLE, "assistants/memory/kb/own.kb.yao": json.dumps(collection)})
-    ran = run_in(app, "check")
-    assert ran.code == 1
-    assert "the collection 'agents.memory.own' lacks fields that memories need" in ran.err
-    assert '"written": "datetime", "supersedes": "keyword", "links": "keyword")' in ran.err
+    async with open_host(app) as host:
+        with pytest.raises(ConfigError) as raised:
+            host.syncs.toolkits("agents.memory.memory")
+    assert str(raised.value).startswith("the collection 'agents.memory.own' lacks fields")
+    assert raised.value.hint.endswith(
+        '"written": "datetime", "supersedes": "keyword", "links": "keyword"'
+    )
 
 
 async def test_fetch_returns_the_whole_memory(host: Host) -> None:

@@ -42,6 +42,7 @@ def test_the_text_of_a_memory_is_its_content() -> None:
     assert (made.id, made.text) == ("7", "\n a \n")
     assert made.fields == {
         "preview": "a",
+        "made": True,
         "written": "2026-01-02T00:00:00Z",
         "supersedes": ["3"],
     }

@@ -228,4 +228,5 @@ def _worded(message: str) -> str:
     message = re.sub(r"be a valid number(?:, unable to .*)?$", "be a number", message)
     message = re.sub(r"be a valid boolean(?:, unable to .*)?$", "be true or false", message)
     message = message.replace("String should have at least 1 character", "should not be empty")
+    message = message.replace(r"String should match pattern '\S'", "should not be blank")
     return message[:1].lower() + message[1:]
