@@ -258,13 +258,13 @@ async def test_over_http_each_tenant_reads_what_its_own_search_offered(
                 assert (await one.call_tool("fetch", {"id": id})).is_error
 
 
-async def test_over_standard_input_an_id_outlives_the_process(app: Path, host: Host) -> None:
+async def test_over_standard_input_an_id_of_another_process_is_read(app: Path, host: Host) -> None:
+    async with client(host, Identity(tenant_id="blue")) as one:
+        ids = [each["id"] for each in (await found(one)).values()]
+    assert "db:order/2" in ids
     arguments = ["mcp", "serve", "--app", str(app), "--connector", "--tenant", "blue"]
     server = StdioServerParameters(command=str(COMMAND), args=arguments)
     with anyio.fail_after(60):
-        async with Client(server) as one:
-            ids = [each["id"] for each in (await found(one)).values()]
-            assert "db:order/2" in ids
         async with Client(server) as one:
             for id in ids:
                 assert not (await one.call_tool("fetch", {"id": id})).is_error
