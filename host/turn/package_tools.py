@@ -166,6 +166,10 @@ class _Callable:
             self.of.description or self.of.parameters.get("description", "")
         )
 
+    @property
+    def is_read(self) -> bool:
+        return isinstance(self.of, RecordProcess)
+
     async def call(self, run: AssistantRun, arguments: Mapping[str, Any]) -> Any:
         """Return the value. Raises ValueError for wrong arguments, HookError, SourceError."""
         checked = await to_thread.run_sync(schema_check(self.parameters), dict(arguments))
@@ -227,6 +231,7 @@ class ProcessServer:
                 _UNNAMEABLE.sub("_", f"{self.name}__{tool}")[:64],
                 server=self.name,
                 tool=tool,
+                reads_only=found.is_read or tool in self.spec.read_only,
             )
             for tool, found in tools.items()
         ]

@@ -115,7 +115,7 @@ SERVERS = {
 APIS = {
     "apis/weather.api.yao": """
         {
-          "label": "Weather", "url": "https://weather.example/search", "method": "POST",
+          "name": "Weather", "url": "https://weather.example/search", "method": "POST",
           "body": { "q": "{{ question }}", "n": "{{ limit }}" },
           "items": "data.rows", "fields": { "id": "id", "title": "place", "content": ["text"], "url": "link" }
         }

@@ -247,6 +247,8 @@ async def test_tools_that_read_records_see_those_of_the_identity(make_app: MakeA
 
     assert values[:4] == ["red", None, 1, [1, 3]]
     assert "weight" in values[4]
+    async with open_host(root, environment={}) as host:
+        assert all(tool.reads_only for tool in await host.tools(assistant="pens"))
 
 
 async def test_functions_of_other_assistants_count_with_those_of_the_turn(

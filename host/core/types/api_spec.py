@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import Annotated, Any, Literal
 from urllib.parse import quote, urlsplit
 
-from pydantic import AfterValidator, Field, ValidationInfo, field_validator
+from pydantic import AfterValidator, AliasChoices, Field, ValidationInfo, field_validator
 
 from groundhook.host.core.errors import NotPermitted, UsageError, suggestion
 from groundhook.host.core.types.base import Few, Value
@@ -51,7 +51,7 @@ class ApiSpec(Value):
     file's path."""
 
     id: str = ""
-    label: str = ""
+    label: str = Field(default="", validation_alias=AliasChoices("label", "name"))
     description: str = ""
     url: str = Field(
         description="Address, such as `https://host/orders`; its path may have placeholders"
