@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -229,22 +230,22 @@ class McpSources:
     async def _page(
         self, id: str, signature: str, address: str, caller: McpCaller
     ) -> FetchedDocument:
-        reading = next((one for type, one in caller.searches(self.host) if type == "web"), None)
-        if reading is None or not self.secret.signed(_PURPOSE, _offer(address, caller), signature):
+        readers = [one for type, one in caller.searches(self.host) if type == "web"]
+        if not readers or not self.secret.signed(_PURPOSE, _offer(address, caller), signature):
             raise _missing("page", id)
         await caller.counted()
-        scope = reading_scope(self.host, caller.identity, self.host.settings(reading))
-        try:
-            page = await self.host.sources.fetch_page(address, scope)
-        except (NotPermitted, SourceError) as exc:
-            raise Unavailable("the page could not be read") from exc
-        return FetchedDocument(
-            id=id,
-            title=page.title,
-            text=page.content,
-            url=address,
-            metadata={"published": page.published} if page.published else {},
-        )
+        for reader in readers:  # each may have hosts of its own
+            scope = reading_scope(self.host, caller.identity, self.host.settings(reader))
+            with suppress(NotPermitted, SourceError):
+                page = await self.host.sources.fetch_page(address, scope)
+                return FetchedDocument(
+                    id=id,
+                    title=page.title,
+                    text=page.content,
+                    url=address,
+                    metadata={"published": page.published} if page.published else {},
+                )
+        raise Unavailable("the page could not be read")
 
     async def _searched(
         self, type: SearchType, query: str, caller: McpCaller, assistant: str

@@ -49,7 +49,8 @@ def web() -> Iterator[Loopback]:
 
 @pytest.fixture(scope="module")
 def app(tmp_path_factory: pytest.TempPathFactory, web: Loopback) -> Path:
-    """The assistant `shop` searches its records and the web, `tea` its notes alone."""
+    """The assistant `shop` searches its records and the web, `agenda` the public web, `tea` its
+    notes alone."""
     pages = {"hosts": [f"127.0.0.1:{web.port}"], "timeout_ms": 20_000}
     keys = [
         {"name": tenant, "key": key, "user": "u", "tenant": tenant} for tenant, key in KEYS.items()
@@ -68,6 +69,7 @@ def app(tmp_path_factory: pytest.TempPathFactory, web: Loopback) -> Path:
             "option": {"permission": True},
             "values": rows,
         },
+        "assistants/agenda/package.yao": {"search": {"web": {"timeout_ms": 25_000}}},
         "assistants/shop/package.yao": {
             "db": {"models": ["order"]},
             "search": {"db": True, "web": {"pages": pages, "timeout_ms": 25_000}},
