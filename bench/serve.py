@@ -18,8 +18,9 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import AbstractAsyncContextManager, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +29,10 @@ import psutil
 
 from bench.bare_server import EVENTS_A_SECOND, SECONDS
 from bench.figures import figure
-from groundhook import Host, open_host
+from groundhook import open_host
+from groundhook.host.core.types.events import Event
+
+Send = Callable[[str], AbstractAsyncContextManager[AsyncIterator[Event]]]
 
 ROUNDS = 20  # of what is compared
 TURNS = 20  # of each in a round
@@ -126,12 +130,26 @@ async def answered(port: int, raw: bytes, rounds: int) -> list[float]:
     return taken
 
 
+async def first_events(port: int, raw: bytes, rounds: int) -> list[float]:
+    """Milliseconds from each request to the first event, over one connection."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    taken = []
+    for _ in range(rounds):
+        began = time.perf_counter()
+        writer.write(raw)
+        await reader.readuntil(b"event: ")
+        taken.append((time.perf_counter() - began) * 1000)
+        await reader.readuntil(b"\r\n0\r\n\r\n")
+    writer.close()
+    return taken
+
+
 async def stream(port: int, raw: bytes) -> bytes:
     """The body of a stream, to its end."""
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     writer.write(raw)
     received = bytearray()
-    while not received.endswith(b"0\r\n\r\n") and (part := await reader.read(1 << 18)):
+    while not received.endswith(b"\r\n0\r\n\r\n") and (part := await reader.read(1 << 18)):
         received += part
     writer.close()
     return bytes(received)
@@ -181,6 +199,7 @@ async def held(port: int, raw: bytes, count: int) -> list[asyncio.StreamWriter]:
 async def measure(app: Path, ours: tuple[Any, int], bare: tuple[Any, int]) -> None:
     await first_turn(ours[1])
     await turns(app, ours, bare)
+    await kept_turns(app)
     await one_stream(ours[1], bare[1])
     await many_streams(bare)
     await idle_streams(ours, bare)
@@ -200,7 +219,9 @@ async def turns(app: Path, ours: tuple[Any, int], bare: tuple[Any, int]) -> None
     (process, port), (bare_process, bare_port) = ours, bare
     ask = {"assistant": "short", "text": "Is it so?"}
     posts = {"ours": request("POST", "/api/turns", ask), "bare": request("POST", "/post", ask)}
+    watched = request("POST", "/api/turns", ask, "text/event-stream")
     taken: dict[str, list[float]] = {"ours": [], "bare": [], "alone": []}
+    first: list[float] = []
     cpu = dict.fromkeys(taken, 0.0)
     async with open_host(app, environment={}, tune_gc=True) as host:
         for n in range(ROUNDS + 1):
@@ -211,8 +232,9 @@ async def turns(app: Path, ours: tuple[Any, int], bare: tuple[Any, int]) -> None
                 taken[name] += await answered(to, posts[name], TURNS)
                 cpu[name] += cpu_s(at) - before
             before = time.process_time()
-            taken["alone"] += await in_process(host)
+            taken["alone"] += await in_process(partial(host.stream, "short"))
             cpu["alone"] += time.process_time() - before
+            first += await first_events(port, watched, TURNS)
     over_http, bare_ms, alone = (statistics.median(each) for each in taken.values())
     figure("a turn over HTTP, p50", over_http, "ms", alone, "the same in process")
     figure("a turn over HTTP: what HTTP adds, p50", over_http - alone, "ms", bare_ms, "bare POST")
@@ -220,14 +242,35 @@ async def turns(app: Path, ours: tuple[Any, int], bare: tuple[Any, int]) -> None
     figure(" the fastest of each", fastest[0] - fastest[2], "ms", fastest[1], "bare POST")
     each = {name: seconds * 1000 / ROUNDS / TURNS for name, seconds in cpu.items()}
     figure(" CPU time, mean", each["ours"] - each["alone"], "ms", each["bare"], "bare POST")
+    figure("question to first event, p50", statistics.median(first), "ms", bare_ms, "bare POST")
+    figure(" the fastest", min(first), "ms", fastest[1], "bare POST, the fastest")
 
 
-async def in_process(host: Host) -> list[float]:
+async def kept_turns(app: Path) -> None:
+    """The same turn in a kept chat, a new one in each round."""
+    kept: list[float] = []
+    alone: list[float] = []
+    async with open_host(app, environment={}, tune_gc=True) as host:
+        for _ in range(ROUNDS):
+            async with host.chat("short", identity={"user_id": "bench"}) as chat:
+                kept += await in_process(chat.send)
+            alone += await in_process(partial(host.stream, "short"))
+    middle = [statistics.median(each) for each in (kept, alone)]
+    figure(
+        "a turn kept: what the store adds, p50",
+        middle[0] - middle[1],
+        "ms",
+        middle[1],
+        "the turn alone",
+    )
+
+
+async def in_process(send: Send) -> list[float]:
     """Milliseconds of each turn without a server."""
     taken = []
     for _ in range(TURNS):
         began = time.perf_counter()
-        async with host.stream("short", "Is it so?") as events:
+        async with send("Is it so?") as events:
             async for _event in events:
                 pass
         taken.append((time.perf_counter() - began) * 1000)
@@ -240,13 +283,14 @@ async def one_stream(port: int, bare_port: int) -> None:
     events = (await stream(port, turn)).count(b"\nevent: ")
     joined, single = (request("GET", f"/stream?n={events}&joined={n}") for n in (16, 1))
     best = dict.fromkeys(("ours", "joined", "single"), 0.0)
+    asked = ((port, turn), (bare_port, joined), (bare_port, single))
     for _ in range(STREAM_ROUNDS):
-        for name, to, raw in zip(
-            best, (port, bare_port, bare_port), (turn, joined, single), strict=True
-        ):
+        for name, (to, raw) in zip(best, asked, strict=True):
             began = time.perf_counter()
-            await stream(to, raw)
-            best[name] = max(best[name], events / (time.perf_counter() - began))
+            received = await stream(to, raw)
+            taken = time.perf_counter() - began
+            assert received.count(b"\nevent: ") > events - 16, "the stream is not whole"
+            best[name] = max(best[name], events / taken)
     name, rate = "events of one stream", best["ours"]
     figure(name, rate, "1/s", best["joined"], "bare starlette, 16 in a write")
     figure(f"{name}, again", rate, "1/s", best["single"], "bare starlette, one by one")
@@ -265,9 +309,7 @@ async def many_streams(bare: tuple[Any, int]) -> None:
         at = percent - 1
         figure(f"{name}, p{percent}", ours[at], "ms", floor[at], "bare starlette")
     events = STREAMS * EVENTS_A_SECOND * SECONDS * STREAM_ROUNDS / 1e6
-    figure(
-        "… CPU time of an event", cpu["/ours"] / events, "us", cpu["/ticks"] / events, "the same"
-    )
+    figure(" CPU time of an event", cpu["/ours"] / events, "us", cpu["/ticks"] / events, "the same")
 
 
 async def idle_streams(ours: tuple[Any, int], bare: tuple[Any, int]) -> None:

@@ -28,7 +28,7 @@ PAGE, README = ROOT / "bench/README.md", ROOT / "README.md"
 HEADING = "## `make bench NAME={}`"
 SECTION = re.compile(rf"^{HEADING.format('([a-z_]+)')}\n", re.MULTILINE)
 HEAD = "| what | measured | floor of the same run | ratio |\n|---|---|---|---|\n"
-# The five figures of the README: of each bench, the first figure that begins so.
+# The figures of the README: of each bench, the first figure that begins so.
 SHOWN = {
     "turn": (
         "turn without a hook: request to first",
@@ -37,6 +37,7 @@ SHOWN = {
     ),
     "hooks": ("fresh isolate, 200-line hook",),
     "web": ("web search through the host",),
+    "serve": ("a turn over HTTP: what HTTP adds",),
 }
 
 
