@@ -6,6 +6,9 @@ export function Create(ctx: Context, messages: Message[]): CreateReturn | null {
   if (typeof query !== "string" || !query.trim()) {
     return null;
   }
+  if (!ctx.tools.List().some((tool) => tool.name === "search_documents")) {
+    return null; // not in this scope
+  }
   const found = ctx.tools.Call("search_documents", { query }, { pool: true });
   if (found.error) {
     throw new Error(found.error);

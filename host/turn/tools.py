@@ -25,6 +25,7 @@ from groundhook.host.core.errors import (
     SourceTimeout,
     UnknownName,
     UsageError,
+    suggestion,
 )
 from groundhook.host.core.exception_groups import unwrapped
 from groundhook.host.core.json_text import DEEPEST, is_deeper
@@ -134,7 +135,11 @@ class Toolbox:
                 return problem
         offered = [offer.canonical for offer in self.offers.values() if not offer.withheld]
         every = list(dict.fromkeys([*self.names, *self._aliases]))
-        return UnknownName("tool", name, every, hint=homonyms_of(name, offered))
+        hint = homonyms_of(name, offered) or suggestion(name, every)
+        if self.problems and not hint.startswith("did you mean"):
+            known, problem = next(iter(self.problems.items()))
+            hint = f"{hint}; {known!r} offers none: {problem}"
+        return UnknownName("tool", name, every, hint=hint)
 
 
 class _NotOffered(UsageError):

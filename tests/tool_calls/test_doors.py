@@ -143,9 +143,12 @@ async def test_a_toolkit_that_cannot_be_made_names_its_file_and_the_turn_goes_on
     app = app_with(pears={"entires": []})
     async with open_host(app, environment={}, plugins=[LISTS]) as host:
         outcome = await host.tool("pears.search", {"query": "x"})
+        by_its_name = await host.tool("search", {"query": "x"})
     assert outcome.error is not None
     assert outcome.error.startswith("assistants/a/toolkits/pears.toolkit.yao:1:")
     assert "unknown key 'entires'" in outcome.error
+    assert by_its_name.code == "unknown_tool"
+    assert "unknown key 'entires'" in (by_its_name.error or "")
     events = await turn(app, Citing("search", say="Fine."))
     assert any("entires" in event.message for event in of(events, "warning"))
     assert end(events).content == "Let me look.\n\nFine."

@@ -16,6 +16,7 @@ from groundhook.host.core.types.tools import ToolOutcome
 from tests.loopback.chat import answer
 from tests.loopback.server import Answer, Hang, Json, Loopback, Sse, serving
 from tests.toolkits.conftest import OpenSample
+from tests.turn.test_stream import end, of
 
 NORTH = {"tenant_id": "north-college"}
 COURSE = {"courseId": "b1", "title": "Biology", "outcomes": []}
@@ -63,6 +64,17 @@ async def test_a_vague_intent_finds_the_sections_of_the_outcomes_and_a_topic_its
     course = {**COURSE, "outcomes": outcomes}
     assert {"bio-4", "bio-10"} <= set(ids(await search(host, "quiz", course))[:3])
     assert ids(await search(host, "Photosynthesis", course))[0] == "bio-2"
+
+
+async def test_the_sample_cites_a_section_and_a_turn_without_an_institution_says_what_is_missing(
+    host: Host,
+) -> None:
+    async with host.stream("learning", "photosynthesis in leaf cells", identity=NORTH) as events:
+        answered = [event async for event in events]
+    assert "https://books.example/bio/2" in [cited.url for cited in end(answered).citations]
+    async with host.stream("learning", "photosynthesis in leaf cells") as events:
+        (failed,) = of([event async for event in events], "error")
+    assert "searchResources needs a tenant (institution)" in failed.message
 
 
 async def test_an_institution_sees_open_books_and_its_own(host: Host) -> None:
