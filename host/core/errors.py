@@ -412,14 +412,22 @@ class WorkerDied(HostError):
     code = "worker_died"
 
 
+def _nearest(name: str, known: Sequence[str], cutoff: float) -> str:
+    return next(iter(difflib.get_close_matches(name, known, n=1, cutoff=cutoff)), "")
+
+
 def suggestion(name: str, known: Sequence[str]) -> str:
     """Return the hint for an unknown name: the full id that ends with it, the nearest known name,
-    or else the first twelve known names."""
-    near = [full for full in known if full.endswith(f".{name}")] or (
-        difflib.get_close_matches(name, known, n=1, cutoff=0.6) if len(name) <= LONGEST_NAME else []
-    )
+    the id with the nearest last part, or else the first twelve known names."""
+    near = next((full for full in known if full.endswith(f".{name}")), "")
+    if not near and len(name) <= LONGEST_NAME:
+        last_parts = {full.rpartition(".")[2]: full for full in known}
+        # Short parts are near many words, so they have to be nearer.
+        near = _nearest(name, known, 0.6) or last_parts.get(
+            _nearest(name, list(last_parts), 0.75), ""
+        )
     if near:
-        return f"did you mean {near[0]!r}?"
+        return f"did you mean {near!r}?"
     if not known:
         return "none are known"
     shown = ", ".join(known[:12]) + (", …" if len(known) > 12 else "")

@@ -278,19 +278,24 @@ async def test_a_reranker_that_no_plug_in_has_is_a_message_that_says_how_to_get_
     assert "installed with pip" in warned[0]
 
 
+@pytest.mark.parametrize(
+    ("called", "suggested"),
+    [("helper", "agents.helper.helper"), ("ordres", "agents.helper.orders")],
+)
 async def test_a_collection_called_by_its_short_name_is_suggested_by_its_full_one(
-    make_app: MakeApp,
+    make_app: MakeApp, called: str, suggested: str
 ) -> None:
     app = make_app(
         {
             "assistants/helper/package.yao": "{}",
             "assistants/helper/kb/helper.kb.yao": '{"embedding": {"provider": "hash"}}',
+            "assistants/helper/kb/orders.kb.yao": "{}",
             **{f"kb/{name}.kb.yao": "{}" for name in ("helped", "helpers")},
         }
     )
     async with open_host(app, environment={}) as host:
-        result = await host.search({"type": "kb", "query": "q", "collections": ["helper"]})
-    assert "did you mean 'agents.helper.helper'?" in str(result.error)
+        result = await host.search({"type": "kb", "query": "q", "collections": [called]})
+    assert f"did you mean '{suggested}'?" in str(result.error)
 
 
 def test_a_script_without_an_event_loop_streams_searches_and_checks(
