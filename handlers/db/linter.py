@@ -31,6 +31,7 @@ from groundhook.handlers.db.dsl import (
     conditions,
     normalize_operator,
 )
+from groundhook.handlers.db.lint_names import route_of, single_route
 from groundhook.handlers.db.lint_values import (
     KIND_NAMES,
     MAX_VALUES,
@@ -40,7 +41,7 @@ from groundhook.handlers.db.lint_values import (
     coerce_value,
     field_hint,
 )
-from groundhook.handlers.db.schema import MAX_HOPS, Field, Route, Schema, Schemas, route
+from groundhook.handlers.db.schema import Field, Route, Schema, Schemas
 from groundhook.host.core.errors import SourceError, suggestion
 from groundhook.host.core.types.base import dotted, problems, read
 from groundhook.host.core.types.model_spec import ModelSpec
@@ -184,7 +185,7 @@ class _Linter:
             )
         if op in MATCHES:
             return Where(field=where.field, op=op, value=self._words(where.field, op, value))
-        found = self._route(where.field)
+        found = route_of(self.schema, where.field, self.schemas)
         if value is None and op in ("=", "!=") and "value" not in where.model_fields_set:
             # A script's undefined variable must not become a search for records without a value.
             hint = "for records without one, use null or the operator 'null'"
@@ -206,7 +207,7 @@ class _Linter:
 
     def _words(self, name: str, op: str, value: Any) -> list[Any]:
         if name != EVERY_TEXT:
-            found = self._route(name)
+            found = route_of(self.schema, name, self.schemas)
             if found.field is None or found.field.kind not in ("text", "json") or found.hops:
                 raise InvalidPart(
                     "DSL004",
@@ -308,48 +309,10 @@ class _Linter:
         ):
             return None
         try:
-            found = self._route(name)
-            if found.field is None:
-                raise InvalidPart(
-                    "DSL006", f"{name!r} is a relation, not a field", field_hint(found)
-                )
-            if found.many:
-                many = next(hop for hop in found.hops if hop.many)
-                raise InvalidPart(
-                    "DSL006",
-                    f"{name!r} leads to many records",
-                    f"use it in conditions, or query the model {many.model!r} instead",
-                )
+            return single_route(self.schema, name, self.schemas)
         except InvalidPart as exc:
             self._add(exc.code, at, exc.message, exc.hint)
             return None
-        return found
-
-    def _route(self, name: str) -> Route:
-        found = route(self.schema, name, self.schemas)
-        if found is None:
-            here, wrong = self._furthest(name)
-            names = [each.name for each in here.visible] + [f"{each}.…" for each in here.relations]
-            raise InvalidPart(
-                "DSL001", f"the model {here.id!r} has no field {wrong!r}", suggestion(wrong, names)
-            )
-        if len(found.hops) > MAX_HOPS:
-            raise InvalidPart(
-                "DSL006",
-                f"{name!r} follows {len(found.hops)} relations; at most {MAX_HOPS} are allowed",
-            )
-        return found
-
-    def _furthest(self, name: str) -> tuple[Schema, str]:
-        """Return the last model that a name reaches, and the unknown part of the name."""
-        here = self.schema
-        while "." in name:
-            head, _, rest = name.partition(".")
-            relation = here.relations.get(head)
-            if relation is None or relation.model not in self.schemas:
-                break
-            here, name = self.schemas[relation.model], rest
-        return here, name
 
     def _add(
         self,

@@ -1,34 +1,25 @@
-"""Reads the tokens of a question: what each can mean at its position, and small pieces that the
-rules share.
-
-A position is an index of a token. A method that takes tokens returns the position after them, or
-None."""
+"""Reads numbers and fields at the positions of a question: small pieces that the rules share."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
-from typing import TypeVar
 
-from groundhook.handlers.db.question import sense
-from groundhook.handlers.db.question.draft import About
-from groundhook.handlers.db.question.lexicon import Lexicon
-from groundhook.handlers.db.question.tokens import CURRENCY, Token
+from groundhook.handlers.db.question import sense, when
+from groundhook.handlers.db.question.meanings import Meanings
+from groundhook.handlers.db.question.tokens import CURRENCY
 from groundhook.handlers.db.schema import Field
 
 NUMBERS = ("integer", "number")
 COUNTED: tuple[type[sense.Sense], ...] = (
     sense.OtherModel,
     sense.RelationRef,
-    sense.DateUnit,
+    when.DateUnit,
     sense.Unit,
     sense.Multiplier,
 )  # of which we have no number
 _PARTED = re.compile(r"[1-9]\d{0,2}\.\d{3}")
 SHORTEST_MULTIPLIER = 2  # letters of one without a number before it: "m" alone is a metre
-M = TypeVar("M", bound=sense.Sense)
 
 
 @dataclass(frozen=True)
@@ -43,212 +34,8 @@ class Amount:
     factor: int = 1
 
 
-class Cursor:
-    """The tokens of one question and what they mean for one model."""
-
-    def __init__(self, tokens: Sequence[Token], lexicon: Lexicon, now: datetime) -> None:
-        pieces = lexicon.read(tokens)
-        self.typed, self.tokens = [typed for typed, _ in pieces], [read for _, read in pieces]
-        self.lexicon, self.now = lexicon, now
-        self.about = About("")  # the topic of the next words: the last one mentioned
-        self._memo: dict[int, tuple[tuple[sense.Sense, ...], int]] = {}
-        self._raw: dict[int, tuple[tuple[sense.Sense, ...], int]] = {}
-        self._unnamed = self._relations_unnamed()
-
-    def at(self, i: int) -> tuple[tuple[sense.Sense, ...], int]:
-        """Return all meanings of the longest phrase at a position, and the position after it.
-        Meanings of related records whose model the question does not name are omitted."""
-        found = self._memo.get(i)
-        if found is None:
-            meanings, end = self._meanings(i)
-            meant = tuple(
-                meaning
-                for meaning in meanings
-                if _relation_of(meaning) not in self._unnamed
-                and (
-                    not isinstance(meaning, (sense.LeadIn, sense.LinkingVerb, sense.Request))
-                    or self._idle(meaning, i, end)
-                )
-            )
-            found = self._memo[i] = (meant, end if meant else i)
-        return found
-
-    def _idle(self, word: sense.Filler, i: int, end: int) -> bool:
-        """Return whether a word that may be content carries no condition at its place."""
-        if isinstance(word, sense.Request):
-            return self._begins(i)
-        if isinstance(word, sense.LeadIn) and self._may_be(i, sense.FieldRef, sense.ValueRef):
-            return False
-        if isinstance(word, sense.LinkingVerb):
-            governed = (sense.ValueRef, sense.FieldRef, sense.Superlative)
-            article = self._may_be(end, sense.Definite, sense.Single)
-            return self._may_be(end, *governed) or (article and self._may_be(end + 1, *governed))
-        # The meanings of neighbours are looked up without their places, which would not end.
-        governing = (sense.Preposition, sense.DateRelation, sense.Compare)
-        if (
-            end >= len(self.tokens)
-            or self.tokens[end].kind == "mark"
-            or self._may_be(end, sense.And, sense.Or)
-        ):
-            return not self._may_be(i - 1, *governing)
-        return self.tokens[end].kind == "number" or self._may_be(
-            end,
-            *governing,
-            sense.Between,
-            sense.Period,
-            sense.Per,
-            sense.Not,
-            sense.Link,
-            sense.Filler,
-        )
-
-    def _may_be(self, i: int, *kinds: type[sense.Sense]) -> bool:
-        return any(isinstance(meaning, kinds) for meaning in self._meanings(i)[0])
-
-    def _begins(self, i: int) -> bool:
-        """Return whether only fillers come before a position."""
-        at = 0
-        while at < i and (self.is_(at, sense.Filler) or self.tokens[at].kind == "mark"):
-            at = max(self.at(at)[1], at + 1)
-        return at >= i
-
-    def _meanings(self, i: int) -> tuple[tuple[sense.Sense, ...], int]:
-        """Return the same with the meanings of related records that are not named."""
-        found = self._raw.get(i)
-        if found is None:
-            known = 0 <= i < len(self.tokens) and self.tokens[i].kind != "quoted"
-            found = self.lexicon.meanings(self.tokens, i) if known else ((), i)
-            if (
-                known
-                and i
-                and (names := self.lexicon.names.get(self.typed[i].text))
-                and found[1] <= i + 1
-            ):
-                found = ((*names, *found[0]), i + 1)
-            self._raw[i] = found
-        return found
-
-    def _relations_unnamed(self) -> frozenset[str]:
-        """Return the relations to many records that the question does not name. Their fields and
-        values are never meant."""
-        many = {
-            relation.name for relation in self.lexicon.schema.relations.values() if relation.many
-        }
-        found = [self._meanings(i)[0] for i in range(len(self.tokens))] if many else []
-        named = {
-            meaning.relation
-            for meanings in found
-            for meaning in meanings
-            if isinstance(meaning, sense.RelationRef)
-        }
-        return frozenset(many - named)
-
-    def take(self, i: int, kind: type[M]) -> tuple[M, int] | None:
-        meanings, end = self.at(i)
-        if kind in (sense.FieldRef, sense.ValueRef):
-            found = self.all(i, kind)
-            return (found[0], end) if found else None
-        for meaning in meanings:
-            if isinstance(meaning, kind):
-                return meaning, end
-        return None
-
-    def all(self, i: int, kind: type[M]) -> list[M]:
-        """Return the meanings of a kind. Fields and values of the current topic come first, then
-        the model's own."""
-        meanings, end = self.at(i)
-        found = [meaning for meaning in meanings if isinstance(meaning, kind)]
-        if len(found) < 2 or kind not in (sense.FieldRef, sense.ValueRef):
-            return found
-        ahead = {
-            meaning.relation
-            for meaning in self.at(end)[0]
-            if isinstance(meaning, sense.RelationRef)
-        }
-
-        def far(meaning: M) -> int:
-            relation = _relation_of(meaning)
-            return (
-                0
-                if relation in ahead
-                else 1
-                if relation == self.about.relation
-                else 2
-                if not relation
-                else 3
-            )
-
-        return sorted(found, key=far)
-
-    def is_(self, i: int, *kinds: type[sense.Sense]) -> bool:
-        for meaning in self.at(i)[0]:  # noqa: SIM110
-            if isinstance(meaning, kinds):
-                return True
-        return False
-
-    def ended(self, i: int) -> bool:
-        return i >= len(self.tokens) or (self.tokens[i].kind == "mark" and not self.at(i)[0])
-
-    def unknown(self, i: int) -> bool:
-        """Return whether a word, number or date has no meaning of its own here."""
-        return (
-            i < len(self.tokens) and self.tokens[i].kind in ("word", "number") and not self.at(i)[0]
-        )
-
-    def is_mark(self, i: int, marks: str) -> bool:
-        return (
-            i < len(self.tokens) and self.tokens[i].kind == "mark" and self.tokens[i].norm in marks
-        )
-
-    def past(self, i: int, *kinds: type[sense.Sense], most: int = 3) -> int:
-        """The position after up to `most` phrases of these kinds."""
-        for _ in range(most):
-            if not self.is_(i, *kinds):
-                break
-            i = self.at(i)[1]
-        return i
-
-    def back(self, i: int) -> int:
-        """Return where the phrase before a position begins, skipping filler words."""
-        starts = [0]
-        while (end := max(self.at(starts[-1])[1], starts[-1] + 1)) < i:
-            starts.append(end)
-        return next((at for at in reversed(starts) if at == 0 or not self.is_(at, sense.Filler)), 0)
-
-    def text(self, start: int, end: int) -> str:
-        """Return the text as typed; the pieces of a compound are joined again."""
-        parts: list[str] = []
-        for i in range(start, end):
-            joined = i > start and self.typed[i].group == self.typed[i - 1].group
-            between = (
-                ""
-                if joined and self.typed[i - 1].kind == "number"
-                else "-"
-                if joined
-                else " "
-                if i > start
-                else ""
-            )
-            parts.append(between + self.typed[i].text)
-        return "".join(parts)
-
-    def joint(self, i: int) -> int:
-        """Return the position after a comma, an "and" or an "or" here; the same position without
-        one."""
-        at = i + 1 if self.is_mark(i, ",") else i
-        return self.at(at)[1] if self.is_(at, sense.And, sense.Or) else at
-
-    def act(self, i: int) -> str | None:
-        """Return the relation to many records that a verb implies: "ordered" implies a customer's
-        orders."""
-        word = self.tokens[i].norm if i < len(self.tokens) and self.tokens[i].kind == "word" else ""
-        return (
-            self.lexicon.acts.get(self.lexicon.vocabulary.root(word))
-            if word and not self.at(i)[0]
-            else None
-        )
-
-    # ---- numbers
+class Cursor(Meanings):
+    """The tokens of one question, with the numbers and the fields that they name."""
 
     def number(self, i: int) -> tuple[float, bool, int] | None:
         """Read a number in digits or as a word. Returns (value, whether it has a currency sign,
@@ -296,7 +83,7 @@ class Cursor:
             return None
         value, money, end = number
         if self.is_mark(end, "-") and (
-            self.is_(end + 1, sense.Unit, sense.DateUnit) or self.number_named(end + 1)
+            self.is_(end + 1, sense.Unit, when.DateUnit) or self.number_named(end + 1)
         ):
             end += 1  # "a 3-room flat"
         kind = "money" if money else before[0].kind if before and start != i else ""
@@ -395,19 +182,9 @@ class Cursor:
 
     def time_unit(self, i: int) -> bool:
         """Return whether a unit of time is here that is not also the name of a number field."""
-        return self.is_(i, sense.DateUnit) and self.number_named(i) is None
+        return self.is_(i, when.DateUnit) and self.number_named(i) is None
 
     def continues(self, i: int) -> bool:
         """Return whether only words such as "and", "or" and "but" separate this position from the
         condition before it."""
         return i > 0 and self.is_(i - 1, sense.And, sense.Or)
-
-
-def _relation_of(meaning: sense.Sense) -> str:
-    """Return the relation that leads to a field or value; "" for the model's own and for other
-    meanings."""
-    return (
-        meaning.field.name.rpartition(".")[0]
-        if isinstance(meaning, (sense.FieldRef, sense.ValueRef))
-        else ""
-    )

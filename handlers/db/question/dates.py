@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
-from groundhook.handlers.db.question.sense import DateUnitName
+from groundhook.handlers.db.question.when import DateUnitName
 
 FIRST_YEAR, LAST_YEAR = 1900, 2100
 LONGEST = 10_000  # units; further back there is nothing to find, and dates end

@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
-from groundhook.handlers.db.question import dates, sense
+from groundhook.handlers.db.question import dates, sense, when
 from groundhook.handlers.db.question.cursor import Cursor
 from groundhook.handlers.db.question.draft import Draft, Parsed
 from groundhook.handlers.db.question.rules_time import date_led
@@ -44,7 +44,7 @@ def time_of_day(cursor: Cursor, draft: Draft, i: int) -> Parsed | None:
 
 def _bound(cursor: Cursor, i: int) -> tuple[list[tuple[str, timedelta]], int] | None:
     """ "after 6 pm", "at 18:30", "by noon"."""
-    relation = cursor.take(i, sense.DateRelation)
+    relation = cursor.take(i, when.DateRelation)
     at = cursor.past(relation[1], sense.Filler, most=1) if relation else i
     clock = _clock(cursor, at)
     if clock is None:
@@ -78,7 +78,7 @@ def _range(cursor: Cursor, i: int) -> tuple[list[tuple[str, timedelta]], int] | 
 def _clock(cursor: Cursor, i: int) -> Clock | None:
     """ "6 pm", "18:30", "9 o'clock", "18 Uhr", "noon"."""
     words = cursor.lexicon.vocabulary.file.dates
-    if word := cursor.take(i, sense.Clock):
+    if word := cursor.take(i, when.Clock):
         return (word[0].hour, 0, word[1])
     before = _is_word(cursor, i, words.clock_before)
     at = i + before

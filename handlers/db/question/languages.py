@@ -5,12 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 
 from groundhook.handlers.db.question.tokens import tokens_of
-from groundhook.handlers.db.question.vocabulary import (
-    Vocabulary,
-    alphabet,
-    languages,
-    vocabulary,
-)
+from groundhook.handlers.db.question.vocabulary import Vocabulary, alphabet, languages, vocabulary
 
 AUTO = "auto"
 

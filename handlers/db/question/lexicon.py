@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
-from groundhook.handlers.db.question import sense
+from groundhook.handlers.db.question import sense, when
 from groundhook.handlers.db.question.sense import Phrase
 from groundhook.handlers.db.question.spelling import nearest
 from groundhook.handlers.db.question.tokens import Token, phrase_of
@@ -78,9 +78,7 @@ class Lexicon:
             found += words.phrases.get(key, ())
             if (
                 length > 1
-                and any(
-                    isinstance(meaning, (sense.Postfix, sense.DatePostfix)) for meaning in found
-                )
+                and any(isinstance(meaning, (sense.Postfix, when.DatePostfix)) for meaning in found)
                 and self._is_than(tokens, at + length)
             ):
                 continue  # "or more than 100" does not contain the phrase "or more"

@@ -5,10 +5,10 @@ Each function reads the time at a position of a cursor and returns it with the p
 
 from __future__ import annotations
 
-from groundhook.handlers.db.question import dates, sense
+from groundhook.handlers.db.question import dates, sense, when
 from groundhook.handlers.db.question.cursor import Cursor
 from groundhook.handlers.db.question.dates import Span
-from groundhook.handlers.db.question.sense import DateUnitName
+from groundhook.handlers.db.question.when import DateUnitName
 
 
 def relative(cursor: Cursor, i: int) -> tuple[Span, int] | None:
@@ -19,12 +19,12 @@ def relative(cursor: Cursor, i: int) -> tuple[Span, int] | None:
 def duration(cursor: Cursor, i: int) -> tuple[int, DateUnitName, int] | None:
     """ "3 months", "a week", "fortnight"."""
     single = cursor.take(i, sense.Single)
-    if length := cursor.take(single[1] if single else i, sense.Length):
+    if length := cursor.take(single[1] if single else i, when.Length):
         return length[0].count, length[0].unit, length[1]
     count = (1, single[1]) if single else cursor.whole(i, dates.LONGEST)
     unit = (
-        cursor.take(count[1], sense.DateUnit)
-        or cursor.take(cursor.past(count[1], sense.Filler, most=1), sense.DateUnit)
+        cursor.take(count[1], when.DateUnit)
+        or cursor.take(cursor.past(count[1], sense.Filler, most=1), when.DateUnit)
         if count
         else None
     )
@@ -33,8 +33,8 @@ def duration(cursor: Cursor, i: int) -> tuple[int, DateUnitName, int] | None:
 
 def _weekend(cursor: Cursor, i: int) -> tuple[Span, int] | None:
     """ "this weekend", "last weekend", "next weekend", "the weekend"."""
-    which = {period.which for period in cursor.all(i, sense.Period)}
-    weekend = cursor.take(cursor.at(i)[1] if which else i, sense.Weekend)
+    which = {period.which for period in cursor.all(i, when.Period)}
+    weekend = cursor.take(cursor.at(i)[1] if which else i, when.Weekend)
     if weekend is None:
         return None
     weeks = 1 if "next" in which else -1 if which and "this" not in which else 0
@@ -42,7 +42,7 @@ def _weekend(cursor: Cursor, i: int) -> tuple[Span, int] | None:
 
 
 def _period(cursor: Cursor, i: int) -> tuple[Span, int] | None:
-    which = {period.which for period in cursor.all(i, sense.Period)}
+    which = {period.which for period in cursor.all(i, when.Period)}
     if not which:
         return None
     after = cursor.at(i)[1]
@@ -50,13 +50,13 @@ def _period(cursor: Cursor, i: int) -> tuple[Span, int] | None:
         return _coming(cursor, after)
     if "this" not in which and (length := duration(cursor, after)):
         return dates.rolling(cursor.now, length[1], length[0]), length[2]
-    unit = cursor.take(after, sense.DateUnit)
+    unit = cursor.take(after, when.DateUnit)
     if which == {"counted"} and (unit is None or _plural(cursor, unit[1] - 1)):
         return None  # "recent weeks": their number is unknown
     if unit:
         if "rolling" in which and _plural(cursor, unit[1] - 1):
             return None
-        the_last = "rolling" in which and i > 0 and cursor.is_(i - 1, sense.Definite)
+        the_last = "rolling" in which and i > 0 and cursor.is_(i - 1, when.Definite)
         if "previous" in which and not the_last:
             return dates.previous(cursor.now, unit[0].unit), unit[1]
         whole = (
@@ -65,14 +65,14 @@ def _period(cursor: Cursor, i: int) -> tuple[Span, int] | None:
             else dates.rolling(cursor.now, unit[0].unit, 1)
         )
         return whole, unit[1]
-    if weekday := cursor.take(after, sense.Weekday):
+    if weekday := cursor.take(after, when.Weekday):
         return dates.weekday(
             cursor.now, weekday[0].number, before_today="this" not in which
         ), weekday[1]
-    if season := cursor.take(after, sense.Season):
+    if season := cursor.take(after, when.Season):
         way = "this" if "this" in which else "previous"
         return dates.season_of(cursor.now, way, season[0].first), season[1]
-    if month := cursor.take(after, sense.Month):
+    if month := cursor.take(after, when.Month):
         year = (
             cursor.now.year
             if "this" in which or month[0].number < cursor.now.month
@@ -90,17 +90,17 @@ def _plural(cursor: Cursor, i: int) -> bool:
 
 def _period_behind(cursor: Cursor, i: int) -> tuple[Span, int] | None:
     """A period in a language that says "month last" and "3 months last"."""
-    season = cursor.take(i, sense.Season)
-    word = cursor.take(season[1], sense.PeriodBehind) if season else None
+    season = cursor.take(i, when.Season)
+    word = cursor.take(season[1], when.PeriodBehind) if season else None
     if season and word:
         return dates.season_of(cursor.now, word[0].which, season[0].first), word[1]
-    length, unit = duration(cursor, i), cursor.take(i, sense.DateUnit)
+    length, unit = duration(cursor, i), cursor.take(i, when.DateUnit)
     counted = length or ((0, unit[0].unit, unit[1]) if unit else None)
     if counted is None:
         return None
     count, name, end = counted
-    word = cursor.take(end, sense.PeriodBehind) or cursor.take(
-        cursor.past(end, sense.Filler, most=1), sense.PeriodBehind
+    word = cursor.take(end, when.PeriodBehind) or cursor.take(
+        cursor.past(end, sense.Filler, most=1), when.PeriodBehind
     )
     return (_relative(cursor, word[0].which, name, count), word[1]) if word else None
 
@@ -122,13 +122,13 @@ def _coming(cursor: Cursor, i: int) -> tuple[Span, int] | None:
     """ "next week", "the next 7 days", "next Friday", "next March"."""
     if length := duration(cursor, i):
         return dates.coming(cursor.now, length[1], length[0]), length[2]
-    if unit := cursor.take(i, sense.DateUnit):
+    if unit := cursor.take(i, when.DateUnit):
         return dates.following(cursor.now, unit[0].unit), unit[1]
-    if weekday := cursor.take(i, sense.Weekday):
+    if weekday := cursor.take(i, when.Weekday):
         return dates.coming_weekday(cursor.now, weekday[0].number), weekday[1]
-    if season := cursor.take(i, sense.Season):
+    if season := cursor.take(i, when.Season):
         return dates.season_of(cursor.now, "next", season[0].first), season[1]
-    if month := cursor.take(i, sense.Month):
+    if month := cursor.take(i, when.Month):
         year = cursor.now.year + (month[0].number <= cursor.now.month)
         return dates.month(cursor.now, month[0].number, year), month[1]
     return None
@@ -136,7 +136,7 @@ def _coming(cursor: Cursor, i: int) -> tuple[Span, int] | None:
 
 def _ago(cursor: Cursor, i: int) -> tuple[Span, int] | None:
     length = duration(cursor, i)
-    ago = cursor.take(length[2], sense.Ago) if length else None
+    ago = cursor.take(length[2], when.Ago) if length else None
     return (
         (dates.day(dates.shifted(cursor.now, length[1], -length[0])), ago[1])
         if length and ago

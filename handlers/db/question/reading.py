@@ -11,19 +11,14 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from groundhook.handlers.db.dsl import EVERY_TEXT, MATCH, MATCH_NONE, QueryDSL
-from groundhook.handlers.db.question import sense
+from groundhook.handlers.db.question import sense, when
 from groundhook.handlers.db.question.cursor import NUMBERS, Cursor
 from groundhook.handlers.db.question.draft import Draft, Parsed
 from groundhook.handlers.db.question.joining import joined
 from groundhook.handlers.db.question.lexicon import Lexicon
 from groundhook.handlers.db.question.lexicons import Lexicons, Offer
 from groundhook.handlers.db.question.rules import RULES, RULES_UNKNOWN
-from groundhook.handlers.db.question.tokens import (
-    LONGEST_QUESTION,
-    MOST_TOKENS,
-    Token,
-    tokens_of,
-)
+from groundhook.handlers.db.question.tokens import LONGEST_QUESTION, MOST_TOKENS, Token, tokens_of
 from groundhook.handlers.db.question.vocabulary import Vocabulary
 from groundhook.host.core.types.query_language import Order, Where
 
@@ -46,10 +41,10 @@ ABOUT_OTHERS: tuple[type[sense.Sense], ...] = (
         sense.Link,
     ),
     *(
-        sense.DateRelation,
-        sense.DateUnit,
-        sense.Period,
-        sense.Ago,
+        when.DateRelation,
+        when.DateUnit,
+        when.Period,
+        when.Ago,
         sense.Condition,
         sense.Per,
         sense.FigureWord,

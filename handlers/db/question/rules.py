@@ -10,30 +10,24 @@ from collections.abc import Callable
 from groundhook.handlers.db.question import sense
 from groundhook.handlers.db.question.cursor import Cursor
 from groundhook.handlers.db.question.daytimes import time_of_day
-from groundhook.handlers.db.question.draft import (
-    About,
-    Draft,
-    Parsed,
-    constraint,
-)
-from groundhook.handlers.db.question.rules_field import (
-    field_led,
-    happened,
-    lacking,
-    literal,
-)
+from groundhook.handlers.db.question.draft import About, Draft, Parsed, constraint
+from groundhook.handlers.db.question.rules_field import field_led, happened, lacking, literal
 from groundhook.handlers.db.question.rules_figure import figure, figures, grouped, ranked
 from groundhook.handlers.db.question.rules_list import amounts
 from groundhook.handlers.db.question.rules_model import corrected, named, related
 from groundhook.handlers.db.question.rules_negation import (
-    compare_rule,
-    condition_rule,
-    field_rule,
+    condition,
     negation,
     preposition_rule,
     values_rule,
 )
-from groundhook.handlers.db.question.rules_number import amount_led, between, of_age, verb_led
+from groundhook.handlers.db.question.rules_number import (
+    amount_led,
+    between,
+    compare,
+    of_age,
+    verb_led,
+)
 from groundhook.handlers.db.question.rules_order import limit, order_words
 from groundhook.handlers.db.question.rules_time import compared_date, date_led
 from groundhook.handlers.db.question.rules_value import excepted
@@ -214,13 +208,13 @@ RULES: tuple[Rule, ...] = (
     time_of_day,
     date_led,
     limit,
-    compare_rule,
+    compare,
     amounts,
     amount_led,
-    field_rule,
+    field_led,
     having,
     values_rule,
-    condition_rule,
+    condition,
     order_words,
     called,
     containing,

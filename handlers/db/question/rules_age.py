@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from groundhook.handlers.db.question import dates, sense
+from groundhook.handlers.db.question import dates, sense, when
 from groundhook.handlers.db.question.cursor import Amount, Cursor
 from groundhook.handlers.db.question.draft import OPPOSITE, Parsed
 from groundhook.host.core.types.query_language import Where
@@ -29,13 +29,13 @@ def aged(cursor: Cursor, amount: Amount, word: sense.Compare, negated: bool) -> 
 def _says_age(cursor: Cursor, amount: Amount, word: sense.Compare) -> bool:
     """Return whether a compared number can be an age and nothing else."""
     end = amount.end
-    counted = cursor.counts(end) and not cursor.is_(end, sense.DateUnit)
+    counted = cursor.counts(end) and not cursor.is_(end, when.DateUnit)
     fits = amount.kind in ("", "age") and word.kind in ("", "age", "date") and word.op in OPPOSITE
     named = any(cursor.number_named(at) for at in (end, cursor.past(end, sense.Filler, most=1)))
     related = cursor.about.relation in cursor.lexicon.births
     age = cursor.lexicon.of_kind("age", cursor.about.relation if related else "")
     other = named or cursor.is_(end, sense.Condition, sense.ModelRef) or age
-    years = cursor.is_(end, sense.DateUnit, sense.Adjective) or amount.kind == "age"
+    years = cursor.is_(end, when.DateUnit, sense.Adjective) or amount.kind == "age"
     bare = word.kind == "" and (
         cursor.unknown(end) or counted or not (cursor.lexicon.of_persons or years or related)
     )

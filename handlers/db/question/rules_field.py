@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from groundhook.handlers.db.question import dates, sense
+from groundhook.handlers.db.question import dates, sense, when
 from groundhook.handlers.db.question.cursor import NUMBERS, Cursor
 from groundhook.handlers.db.question.draft import Draft, Parsed, constraint, negation_of
 from groundhook.handlers.db.question.rules_list import equal_to, postfixed
@@ -16,7 +16,7 @@ from groundhook.host.core.types.query_language import Order
 LONGEST_LITERAL = 5  # words of a value that is not known
 
 
-def field_led(cursor: Cursor, draft: Draft, i: int, negated: bool) -> Parsed | None:
+def field_led(cursor: Cursor, draft: Draft, i: int, negated: bool = False) -> Parsed | None:
     """ "price under 100", "rating of at least 4", "category: books", "released since March", "not
     featured"."""
     for reference in cursor.all(i, sense.FieldRef):
@@ -65,7 +65,7 @@ def condition_on(
         return _unsaid(cursor, draft, field, at)
     if field.kind in TIMES:
         if cursor.is_(
-            at - 1, sense.DateRelation
+            at - 1, when.DateRelation
         ):  # "customer since 2020": the name's last word says how the time relates to it
             end = date_led(cursor, draft, at - 1, field)
             if end is not None:
@@ -73,8 +73,8 @@ def condition_on(
         at = (
             at
             if cursor.is_(at, sense.FieldRef)
-            else cursor.past(at, sense.Falls, sense.Link, sense.Filler)
-            if cursor.is_(at, sense.Falls)
+            else cursor.past(at, when.Falls, sense.Link, sense.Filler)
+            if cursor.is_(at, when.Falls)
             else at
         )
         return (
@@ -176,7 +176,7 @@ def _number(cursor: Cursor, field: Field, at: int) -> Parsed | None:
         amount is None
         or cursor.is_(at - 1, sense.Than)
         or (
-            cursor.is_(at - 1, sense.DateRelation)
+            cursor.is_(at - 1, when.DateRelation)
             and dates.FIRST_YEAR <= amount.value <= dates.LAST_YEAR
         )
     ):

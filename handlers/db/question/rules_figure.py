@@ -3,11 +3,11 @@ category"."""
 
 from __future__ import annotations
 
-from groundhook.handlers.db.question import sense
+from groundhook.handlers.db.question import sense, when
 from groundhook.handlers.db.question.cursor import NUMBERS, Cursor
 from groundhook.handlers.db.question.draft import Draft, Parsed, figure_of
+from groundhook.handlers.db.question.number_fields import rated
 from groundhook.handlers.db.question.rules_field import condition_on
-from groundhook.handlers.db.question.rules_number import rated
 from groundhook.handlers.db.question.rules_time import TIMES
 from groundhook.handlers.db.schema import Field
 from groundhook.host.core.types.query_language import Aggregate, Order
@@ -130,11 +130,7 @@ def ranked(cursor: Cursor, draft: Draft, i: int) -> Parsed | None:
     order = Order(field=found.aggregates[0].called, order="desc")
     limit = number[0] if number else None
     return Parsed(
-        found.end,
-        orders=(order,),
-        aggregates=found.aggregates,
-        groups=tuple(group),
-        limit=limit,
+        found.end, orders=(order,), aggregates=found.aggregates, groups=tuple(group), limit=limit
     )
 
 
@@ -270,7 +266,7 @@ def _most(cursor: Cursor, draft: Draft, i: int) -> Parsed | None:
     group = draft.mention or cursor.about.title
     verb = cursor.unknown(i) or cursor.is_(i, sense.Preposition, sense.NumberVerb)
     if verb and i and cursor.is_(i - 1, sense.FieldRef, sense.RelationRef):
-        i = cursor.past(max(cursor.at(i)[1], i + 1), sense.Definite, most=1)
+        i = cursor.past(max(cursor.at(i)[1], i + 1), when.Definite, most=1)
     word = cursor.take(i, sense.Superlative)
     model = cursor.take(word[1], sense.ModelRef) if word else None
     if word is None or model is None or group is None or cursor.many(group):
@@ -317,7 +313,7 @@ def _of_kind(cursor: Cursor, i: int) -> Field | None:
     first."""
     kinds = [word.kind for word in cursor.all(i, sense.FigureWord) if word.kind]
     behind = cursor.past(cursor.at(i)[1], sense.Link, sense.Filler)
-    in_year = cursor.is_(behind - 1, sense.BeforeYear) and not cursor.is_(
+    in_year = cursor.is_(behind - 1, when.BeforeYear) and not cursor.is_(
         behind - 1, sense.Link
     )  # "revenue in 2025"
     number = cursor.number(behind) is not None and not in_year

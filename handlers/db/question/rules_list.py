@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from groundhook.handlers.db.question import sense
+from groundhook.handlers.db.question import sense, when
 from groundhook.handlers.db.question.cursor import Amount, Cursor
 from groundhook.handlers.db.question.draft import Draft, Parsed, constraint
 from groundhook.handlers.db.schema import Field
@@ -71,7 +71,7 @@ def _plain(cursor: Cursor, amount: Amount) -> bool:
     """Return whether nothing after the number makes it a comparison, a length of time or a number
     of records."""
     return not cursor.is_(amount.end, sense.Postfix, sense.OrderWord) and not (
-        cursor.is_(amount.end, sense.DateUnit) and cursor.number_named(amount.end) is None
+        cursor.is_(amount.end, when.DateUnit) and cursor.number_named(amount.end) is None
     )
 
 

@@ -5,13 +5,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from groundhook.handlers.db.question import sense
+from groundhook.handlers.db.question import sense, when
 from groundhook.handlers.db.question.cursor import Cursor
-from groundhook.handlers.db.question.draft import (
-    About,
-    Draft,
-    Parsed,
-)
+from groundhook.handlers.db.question.draft import About, Draft, Parsed
 from groundhook.host.core.types.query_language import Where
 
 AFTER_A_RECORD = (
@@ -21,8 +17,8 @@ AFTER_A_RECORD = (
     sense.Link,
     sense.Compare,
     sense.Between,
-    sense.DateRelation,
-    sense.Period,
+    when.DateRelation,
+    when.Period,
 )
 
 

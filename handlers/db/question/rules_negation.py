@@ -1,23 +1,14 @@
-"""Rules for negations: "not from Apple", "without orders". The `…_rule` functions give the rules
-that can be negated one signature."""
+"""Rules for negations: "not from Apple", "without orders"."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
 
-from groundhook.handlers.db.question import sense
+from groundhook.handlers.db.question import sense, when
 from groundhook.handlers.db.question.cursor import Cursor
-from groundhook.handlers.db.question.draft import (
-    OPPOSITE,
-    Draft,
-    Parsed,
-    constraint,
-    negation_of,
-)
-from groundhook.handlers.db.question.rules_field import (
-    field_led,
-)
+from groundhook.handlers.db.question.draft import OPPOSITE, Draft, Parsed, constraint, negation_of
+from groundhook.handlers.db.question.rules_field import field_led
 from groundhook.handlers.db.question.rules_number import between, compare, verb_led
 from groundhook.handlers.db.question.rules_time import TIMES, compared_date, date_led
 from groundhook.handlers.db.question.rules_value import prepositioned, values
@@ -53,7 +44,7 @@ def _negated(cursor: Cursor, draft: Draft, i: int) -> Parsed | None:
     it."""
     if (same := _of_same_field(cursor, draft, i)) is not None:
         return same
-    for rule in (verb_led, compare_rule, preposition_rule, field_rule, values_rule, condition_rule):
+    for rule in (verb_led, compare, preposition_rule, field_led, values_rule, condition):
         found = rule(cursor, draft, i, True)
         if found is not None and _of_some(cursor, found.wheres):
             return Parsed(i, refused=True)
@@ -87,7 +78,7 @@ def _behind_verb(cursor: Cursor, i: int, of_verb: bool) -> list[int]:
     verb = cursor.unknown(i) and cursor.tokens[i].kind == "word"
     rest = cursor.past(i + 1, sense.Filler)
     governed = cursor.is_(
-        rest, sense.Compare, sense.Preposition, sense.DateRelation, sense.Between, sense.Period
+        rest, sense.Compare, sense.Preposition, when.DateRelation, sense.Between, when.Period
     )
     direct = of_verb and cursor.is_(rest, sense.ValueRef, sense.FieldRef)
     return [i + 1, rest] if verb and (rest > i + 1 or governed or direct) else []
@@ -160,7 +151,7 @@ def _not_within(cursor: Cursor, draft: Draft, i: int) -> Parsed | None:
     return None
 
 
-def condition(cursor: Cursor, i: int, negated: bool = False) -> Parsed | None:
+def condition(cursor: Cursor, _: Draft, i: int, negated: bool = False) -> Parsed | None:
     """ "in stock", "sold out"."""
     opposite = {">": "=", "=": ">"}
     for found in cursor.all(i, sense.Condition):
@@ -198,15 +189,3 @@ def _negated_behind(cursor: Cursor, i: int, end: int) -> tuple[int, int] | None:
 
 def preposition_rule(cursor: Cursor, _: Draft, i: int, negated: bool = False) -> Parsed | None:
     return prepositioned(cursor, i, negated)
-
-
-def compare_rule(cursor: Cursor, draft: Draft, i: int, negated: bool = False) -> Parsed | None:
-    return compare(cursor, draft, i, negated)
-
-
-def field_rule(cursor: Cursor, draft: Draft, i: int, negated: bool = False) -> Parsed | None:
-    return field_led(cursor, draft, i, negated)
-
-
-def condition_rule(cursor: Cursor, _: Draft, i: int, negated: bool = False) -> Parsed | None:
-    return condition(cursor, i, negated)

@@ -2,31 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 
-from groundhook.handlers.db.question import dates, sense
+from groundhook.handlers.db.question import dates, sense, when
 from groundhook.handlers.db.question.cursor import COUNTED, NUMBERS, Amount, Cursor
 from groundhook.handlers.db.question.draft import OPPOSITE, Draft, Parsed, constraint
+from groundhook.handlers.db.question.number_fields import (
+    measured,
+    number_field,
+    of_unit,
+    past_unit,
+    rated,
+)
 from groundhook.handlers.db.question.rules_age import aged
 from groundhook.handlers.db.question.rules_list import equal_to, postfixed
 from groundhook.handlers.db.question.rules_time import between_dates, field_before, lasting
 from groundhook.handlers.db.schema import Field
 
-Rate = tuple[
-    Callable[[Field], bool], int
-]  # whether a field is such a rate, and the end of its words
 ABOUT, ROUGHLY = "~", 0.1  # how far from a number "about" reaches
-SAYS_MORE: tuple[type[sense.Sense], ...] = (
-    sense.Compare,
-    sense.Link,
-    sense.Between,
-    sense.Superlative,
-)  # of the field before it
 
 
 def compare(
-    cursor: Cursor, draft: Draft, i: int, negated: bool, of: Field | None = None
+    cursor: Cursor, draft: Draft, i: int, negated: bool = False, of: Field | None = None
 ) -> Parsed | None:
     """ "under $100", "at least 4 stars", "more than 50 in stock", "minimum rating 4". `of` is the
     field that was named before."""
@@ -53,8 +50,8 @@ def compare(
         return None
     if of is None and (old := aged(cursor, amount, word[0], negated)) is not None:
         return old
-    of = _of_unit(cursor, amount, of)
-    found = (of, _past_unit(cursor, of, amount.end)) if of else None
+    of = of_unit(cursor, amount, of)
+    found = (of, past_unit(cursor, of, amount.end)) if of else None
     found = found or measured(cursor, amount, word[0].kind)
     found = found or number_field(cursor, amount, word[0].kind, field_before(cursor, draft, i))
     if found is None:
@@ -69,7 +66,7 @@ def compare(
     )
     if upper := cursor.amount(until[1]) if until and not negated else None:
         return _range(
-            found[0], amount, upper, _past_unit(cursor, found[0], upper.end)
+            found[0], amount, upper, past_unit(cursor, found[0], upper.end)
         )  # "rated 4 to 4.5"
     if word[0].op == "=" and not negated and found[1] == amount.end:
         return equal_to(cursor, found[0], amount)
@@ -77,13 +74,6 @@ def compare(
     op = more[0] if more else word[0].op
     end = _past_adjective(cursor, more[1] if more else found[1])
     return constraint(end, found[0].name, OPPOSITE[op] if negated else op, amount.value)
-
-
-def _of_unit(cursor: Cursor, amount: Amount, named: Field | None) -> Field | None:
-    """ "tickets under 30 euros", of tickets that are counted: the unit selects another field than
-    the name before the number."""
-    own = cursor.field_of_kind(amount.kind) if amount.kind == "money" else None
-    return own if named and own and not cursor.lexicon.is_kind(named, "money") else named
 
 
 def amount_led(cursor: Cursor, draft: Draft, i: int) -> Parsed | None:
@@ -95,7 +85,7 @@ def amount_led(cursor: Cursor, draft: Draft, i: int) -> Parsed | None:
         after = cursor.past(cursor.at(amount.end)[1], sense.Link, most=1)
         if (named := cursor.number_named(after)) is not None:  # "10 years experience"
             return constraint(cursor.at(after)[1], named.name, "=", amount.value)
-        hours = any(unit.unit == "hour" for unit in cursor.all(amount.end, sense.DateUnit))
+        hours = any(unit.unit == "hour" for unit in cursor.all(amount.end, when.DateUnit))
         return lasting(cursor, amount, "=") if hours else None
     until = cursor.take(amount.end, sense.BetweenAnd)
     upper = cursor.amount(until[1]) if until else None
@@ -159,11 +149,11 @@ def of_age(cursor: Cursor, draft: Draft, i: int) -> Parsed | None:
         return None
     until = cursor.take(amount.end, sense.BetweenAnd)
     upper = cursor.amount(until[1]) if until else None
-    years = cursor.take((upper or amount).end, sense.DateUnit)
+    years = cursor.take((upper or amount).end, when.DateUnit)
     if (
         years is None
         or years[0].unit != "year"
-        or not cursor.is_(years[1], sense.Old, sense.Adjective)
+        or not cursor.is_(years[1], when.Old, sense.Adjective)
     ):
         alone = upper is None and cursor.is_(i - 1, sense.Link) and cursor.ended(amount.end)
         return aged(cursor, amount, sense.Compare("=", ""), False) if alone else None
@@ -228,16 +218,6 @@ def _with_postfix(
     return constraint(found[1], found[0].name, op, cursor.in_unit_of(found[0], amount))
 
 
-def measured(cursor: Cursor, amount: Amount, kind: str) -> tuple[Field, int] | None:
-    """Return the field that has the amount's unit, and the position after the unit and an adjective
-    that selects the field: "1000 km long"."""
-    adjective = cursor.take(amount.end, sense.Adjective) if amount.scale else None
-    known = adjective if adjective and adjective[0].kind else None
-    end = known[1] if known else amount.end
-    fields = cursor.lexicon.with_unit(amount.kind, known[0].kind if known else kind)
-    return (fields[0], end) if amount.scale and fields else None
-
-
 def between(cursor: Cursor, draft: Draft, i: int, of: Field | None = None) -> Parsed | None:
     """ "between $50 and $100", "from March to May", "between 4 and 5 stars"."""
     word = cursor.take(i, sense.Between)
@@ -246,103 +226,11 @@ def between(cursor: Cursor, draft: Draft, i: int, of: Field | None = None) -> Pa
     return between_dates(cursor, draft, word[1], of) or _between_numbers(cursor, draft, word[1], of)
 
 
-def number_field(
-    cursor: Cursor, amount: Amount, kind: str, before: Field | None = None
-) -> tuple[Field, int] | None:
-    """Return the field that a number is about, and the position after the words that name it: "€40
-    a day" is about a price for a day."""
-    found = _number_field(cursor, amount, kind, before)
-    if found is None:
-        return None
-    rate = rated(cursor, found[1])
-    prices = [found[0], *cursor.lexicon.numbers_of_kind("money")]
-    field = next((one for one in prices if rate and _fits(cursor, rate, one)), None)
-    return (field, rate[1]) if rate and field is not None else found
-
-
-def _fits(cursor: Cursor, rated: Rate, field: Field) -> bool:
-    """Return whether a field is an amount for that time; salaries are those of a year."""
-    yearly = any(unit.unit == "year" for unit in cursor.all(rated[1] - 1, sense.DateUnit))
-    return rated[0](field) or (yearly and cursor.lexicon.is_kind(field, "earnings"))
-
-
-def rated(cursor: Cursor, i: int) -> Rate | None:
-    """ "a day", "per month": return whether a field is an amount for that time, and the position
-    after it."""
-    word = i if cursor.is_(i, sense.Per, sense.Single) else None
-    unit = cursor.take(cursor.at(i)[1], sense.DateUnit) if word is not None else None
-    if unit is None:
-        return _rated_by_name(cursor, cursor.at(i)[1]) if word is not None else None
-    dates_file = cursor.lexicon.vocabulary.file.dates
-    words = {*dates_file.units[unit[0].unit], *dates_file.rates.get(unit[0].unit, ())}
-    return (lambda field: cursor.lexicon.mentions(field, words)), unit[1]
-
-
-def _rated_by_name(cursor: Cursor, i: int) -> Rate | None:
-    """ "a night" of a "Price per night": the word is one of the name of a price."""
-    prices = cursor.lexicon.numbers_of_kind("money")
-    word = cursor.tokens[i].norm if i < len(cursor.tokens) else ""
-    if not word or not any(cursor.lexicon.mentions(field, [word]) for field in prices):
-        return None
-    return (lambda field: cursor.lexicon.mentions(field, [word])), i + 1
-
-
-def _number_field(
-    cursor: Cursor, amount: Amount, kind: str, before: Field | None = None
-) -> tuple[Field, int] | None:
-    """Return the field that a number is about. In this order: the field named after it, of its
-    unit, of the comparison, of the condition `before` ("under 20 or over 1000"), a price. None if
-    the word after it makes it a count of something else."""
-    end = amount.end
-    if (stock := cursor.take(end, sense.Condition)) and amount.kind in ("", "quantity"):
-        field = cursor.field_of_kind(stock[0].kind)
-        return (field, stock[1]) if field else None
-    for at in (end, cursor.past(end, sense.Filler, most=1)):
-        behind = cursor.number_named(at)
-        if (
-            behind
-            and amount.kind in ("", "duration")
-            and not _says_more(cursor, cursor.at(at)[1], behind)
-        ):
-            return behind, cursor.at(at)[1]
-    if amount.kind or kind:
-        field = cursor.field_of_kind(amount.kind or kind)
-        return (field, end) if field else None
-    for verb in cursor.all(end, sense.NumberVerb):  # "die mehr als 50000 verdienen"
-        if (field := cursor.field_of_kind(verb.kind)) is not None:
-            return field, cursor.at(end)[1]
-    if before is not None and before.kind in NUMBERS:
-        return before, end
-    if cursor.unknown(end) or cursor.counts(end) or cursor.is_(end, sense.ModelRef):
-        return None
-    only = (
-        None if cursor.lexicon.of_persons else cursor.only_number()
-    )  # of persons a mere number is an age
-    field = cursor.field_of_kind("money") or only
-    return (field, end) if field else None
-
-
 def _about(amount: Amount) -> tuple[Amount, Amount]:
     """ "around $1000": a tenth less and a tenth more."""
     ends = [round(amount.value * share, 4) for share in (1 - ROUGHLY, 1 + ROUGHLY)]
     lower, upper = (int(end) if end == int(end) else end for end in ends)
     return replace(amount, value=lower), replace(amount, value=upper)
-
-
-def _past_unit(cursor: Cursor, field: Field, i: int) -> int:
-    """Return the position after the unit of a number with a known field."""
-    named = any(reference.field.name == field.name for reference in cursor.all(i, sense.FieldRef))
-    end = cursor.at(i)[1] if named or cursor.is_(i, sense.Unit) else i
-    rate = rated(cursor, end)
-    return rate[1] if rate and _fits(cursor, rate, field) else end
-
-
-def _says_more(cursor: Cursor, i: int, field: Field) -> bool:
-    """Return whether the number that follows a field belongs to it: not one with another unit."""
-    amount = cursor.amount(cursor.at(i)[1]) if cursor.is_(i, sense.Compare) else None
-    if amount is not None and _of_unit(cursor, amount, field) != field:
-        return False
-    return cursor.number(i) is not None or cursor.is_(i, *SAYS_MORE)
 
 
 def _between_numbers(cursor: Cursor, draft: Draft, i: int, of: Field | None) -> Parsed | None:
@@ -363,7 +251,7 @@ def _between_numbers(cursor: Cursor, draft: Draft, i: int, of: Field | None) -> 
         lower, upper = (
             replace(one, value=cursor.in_unit_of(found[0], one)) for one in (lower, upper)
         )
-    years = cursor.take(upper.end, sense.DateUnit)
+    years = cursor.take(upper.end, when.DateUnit)
     if of is None and not rated(cursor, upper.end) and (years is None or years[0].unit == "year"):
         here = replace(upper, end=years[1] if years else upper.end)
         most = aged(cursor, here, sense.Compare("<="), False)
@@ -381,7 +269,7 @@ def range_on(cursor: Cursor, field: Field, lower: Amount, upper: Amount) -> Pars
     """Return the range of a field that was named before it."""
     lower, upper = cursor.range_of(lower, upper)
     lower, upper = (replace(one, value=cursor.in_unit_of(field, one)) for one in (lower, upper))
-    return _range(field, lower, upper, _past_unit(cursor, field, upper.end))
+    return _range(field, lower, upper, past_unit(cursor, field, upper.end))
 
 
 def _range(field: Field, one: Amount, other: Amount, end: int) -> Parsed:

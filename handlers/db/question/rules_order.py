@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from groundhook.handlers.db.question import dates, sense
+from groundhook.handlers.db.question import dates, sense, when
 from groundhook.handlers.db.question.cursor import NUMBERS, Cursor
 from groundhook.handlers.db.question.draft import Draft, Parsed
 from groundhook.handlers.db.question.sense import Sorting
@@ -32,8 +32,8 @@ def limit(cursor: Cursor, draft: Draft, i: int) -> Parsed | None:
         and (found := order_words(cursor, draft, i))
     ):
         return replace(found, end=number[1], limit=number[0])
-    if cursor.is_(i, sense.Period):
-        which = {str(period.which) for period in cursor.all(i, sense.Period)}
+    if cursor.is_(i, when.Period):
+        which = {str(period.which) for period in cursor.all(i, when.Period)}
         if found := _last_records(cursor, draft, lead, which):
             return replace(found, end=number[1] if number else lead)
     count = cursor.whole(i, MOST)
@@ -141,7 +141,7 @@ def _one(cursor: Cursor, i: int) -> bool:
             plural = any(
                 phrase_of(value.value)[-1:] != (last,) for value in cursor.all(i, sense.ValueRef)
             )
-            the = cursor.is_(before, sense.Definite)
+            the = cursor.is_(before, when.Definite)
             return (cursor.is_(i, sense.ModelRef) or plural or the) and stem(last) == last
         i = end
     return False

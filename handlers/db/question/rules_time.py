@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from groundhook.handlers.db.question import dates, sense
+from groundhook.handlers.db.question import dates, sense, when
 from groundhook.handlers.db.question.cursor import Amount, Cursor
 from groundhook.handlers.db.question.dates import Span
 from groundhook.handlers.db.question.draft import OPPOSITE, Draft, Parsed, constraint
 from groundhook.handlers.db.question.language_file import DateWords
 from groundhook.handlers.db.question.periods import duration
 from groundhook.handlers.db.question.rules_age import aged
-from groundhook.handlers.db.question.sense import DateUnitName
 from groundhook.handlers.db.question.times import dated, days, span, year_of
+from groundhook.handlers.db.question.when import DateUnitName
 from groundhook.handlers.db.schema import Field
 from groundhook.host.core.types.query_language import Where
 
@@ -23,8 +23,8 @@ def date_led(cursor: Cursor, draft: Draft, i: int, of: Field | None = None) -> P
     if of is not None and not _tells_time(cursor, of):
         return None
     if (
-        not cursor.is_(i, sense.Period)
-        and (ahead := cursor.take(i, sense.Ahead))
+        not cursor.is_(i, when.Period)
+        and (ahead := cursor.take(i, when.Ahead))
         and (day := of or _time_named(cursor, i) or cursor.lexicon.day_field)
         and day.kind in TIMES
     ):
@@ -55,7 +55,7 @@ def date_led(cursor: Cursor, draft: Draft, i: int, of: Field | None = None) -> P
     part = field.kind == "integer" and (span.start.month, span.end.month) != (1, 1)
     if part or (span.yearless and field == cursor.lexicon.birth_field):
         return _of_no_field(i, end)  # "born in May" is about no year, "written in May" no number
-    more = cursor.take(end, sense.DatePostfix) if relation == "during" else None
+    more = cursor.take(end, when.DatePostfix) if relation == "during" else None
     if more is not None:
         relation, end = more[0].relation, more[1]
     return _within(end, field, relation, _near(cursor, draft, field, span))
@@ -69,16 +69,16 @@ def compared_date(cursor: Cursor, draft: Draft, i: int, of: Field | None = None)
     if word is None or length is None or field is None or field.kind not in TIMES:
         return None
     count, unit, end = length
-    if of is None and of_unknown_verb(cursor, i, cursor.past(end, sense.Old, sense.Ago, most=1)):
-        return _of_no_field(i, cursor.past(end, sense.Old, sense.Ago, most=1))
-    if of is None and born and unit == "year" and not cursor.is_(end, sense.Ago):
+    if of is None and of_unknown_verb(cursor, i, cursor.past(end, when.Old, when.Ago, most=1)):
+        return _of_no_field(i, cursor.past(end, when.Old, when.Ago, most=1))
+    if of is None and born and unit == "year" and not cursor.is_(end, when.Ago):
         return aged(cursor, Amount(count, "", end), word[0], False)
     years = cursor.lexicon.of_kind("year") if of is None and unit == "year" else None
     if years is not None and word[0].kind == "date":  # of a building with a year of construction
         return constraint(end, years.name, word[0].op, cursor.now.year - count)
     if of is None and cursor.lexicon.is_kind(field, "ahead"):
         return None
-    old = cursor.is_(end, sense.Old, sense.Ago)
+    old = cursor.is_(end, when.Old, when.Ago)
     if word[0].kind != "date" and not old:
         return None
     # More than three months old is before a day, newer than three months after it.
@@ -144,10 +144,10 @@ def _year_field(cursor: Cursor, end: int, relation: str = "") -> Field | None:
         and len(cursor.tokens[end - 1].norm) == 4
     )
     file = cursor.lexicon.vocabulary.file
-    decade = cursor.is_(end - 1, sense.Decade) or cursor.tokens[end - 1].norm in file.dates.decades
+    decade = cursor.is_(end - 1, when.Decade) or cursor.tokens[end - 1].norm in file.dates.decades
     if decade:
         return cursor.lexicon.of_kind("year", relation)
-    before = cursor.is_(end - 2, sense.Month) or (
+    before = cursor.is_(end - 2, when.Month) or (
         end > 2 and cursor.tokens[end - 2].kind == "number"
     )
     return cursor.lexicon.of_kind("year", relation) if alone and not before else None
@@ -172,8 +172,8 @@ SHORTER: dict[DateUnitName, tuple[DateUnitName | None, int]] = {
 
 def lasting(cursor: Cursor, amount: Amount, op: str) -> Parsed | None:
     """ "longer than 2 hours" of a field in minutes, "more than two weeks" of one in days."""
-    unit = cursor.take(amount.end, sense.DateUnit)
-    if unit is None or cursor.is_(unit[1], sense.Old, sense.Ago):
+    unit = cursor.take(amount.end, when.DateUnit)
+    if unit is None or cursor.is_(unit[1], when.Old, when.Ago):
         return None
     file = cursor.lexicon.vocabulary.file
     minutes = [word for word in file.units["duration"] if len(word) > SHORTEST_MINUTE]
@@ -235,7 +235,7 @@ def between_dates(cursor: Cursor, draft: Draft, i: int, of: Field | None) -> Par
             (end, start)
             if has_year
             else (
-                dates.earlier(start, "week" if cursor.is_(first[1] - 1, sense.Weekday) else "year"),
+                dates.earlier(start, "week" if cursor.is_(first[1] - 1, when.Weekday) else "year"),
                 end,
             )
         )

@@ -11,8 +11,6 @@ from groundhook.handlers.db.schema import Field
 
 Phrase = tuple[str, ...]
 Sorting = Literal["asc", "desc"]
-Relation = Literal["since", "after", "before", "until", "during"]
-DateUnitName = Literal["hour", "day", "week", "month", "quarter", "year"]
 
 
 class Sense:
@@ -90,13 +88,6 @@ class Postfix(Sense):
 
 
 @dataclass(frozen=True)
-class DatePostfix(Sense):
-    """A comparison after its date: "2024 or newer"."""
-
-    relation: str
-
-
-@dataclass(frozen=True)
 class Unit(Sense):
     kind: str
 
@@ -162,95 +153,6 @@ class Multiplier(Sense):
     factor: int
 
 
-@dataclass(frozen=True)
-class DateRelation(Sense):
-    relation: str
-
-
-@dataclass(frozen=True)
-class Period(Sense):
-    """`previous` (last month), `rolling` (the last 30 days), `this`, `next` (next month, the next
-    30 days), `counted` (rolling, where a number of units follows)."""
-
-    which: Literal["previous", "rolling", "counted", "this", "next"]
-
-
-@dataclass(frozen=True)
-class PeriodBehind(Sense):
-    """A `Period` in a language that puts it after the time."""
-
-    which: Literal["previous", "rolling", "this", "next"]
-
-
-@dataclass(frozen=True)
-class DateUnit(Sense):
-    unit: DateUnitName
-
-
-@dataclass(frozen=True)
-class Month(Sense):
-    number: int
-    clear: bool
-
-
-@dataclass(frozen=True)
-class Length(Sense):
-    """A length of time with a name of its own: "fortnight"."""
-
-    unit: DateUnitName
-    count: int
-
-
-@dataclass(frozen=True)
-class Ahead(Sense):
-    """ "upcoming": from now on; "past": until now; "overdue": a date that lies ahead is over."""
-
-    future: bool
-    due: bool = False
-
-
-@dataclass(frozen=True)
-class Weekday(Sense):
-    number: int
-
-
-@dataclass(frozen=True)
-class DayWord(Sense):
-    days: int
-
-
-@dataclass(frozen=True)
-class Season(Sense):
-    """ "summer"; `first` is its first month, in the north."""
-
-    first: int
-
-
-@dataclass(frozen=True)
-class Nth(Sense):
-    """ "third", of the quarters or halves of a year."""
-
-    number: int
-
-
-class Half(Sense): ...
-
-
-@dataclass(frozen=True)
-class Clock(Sense):
-    """ "noon"."""
-
-    hour: int
-
-
-class Weekend(Sense): ...
-
-
-@dataclass(frozen=True)
-class Decade(Sense):
-    year: int
-
-
 class Between(Sense): ...
 
 
@@ -296,26 +198,10 @@ class Equals(Sense): ...
 class Single(Sense): ...
 
 
-class BeforeYear(Sense): ...
-
-
 class Contains(Sense): ...
 
 
 class Called(Sense): ...
-
-
-class Ago(Sense): ...
-
-
-class Old(Sense): ...
-
-
-class Definite(Sense): ...
-
-
-class Falls(Sense):
-    """Comes between the name of a date and the time: "whose inspection is due next week"."""
 
 
 class Filler(Sense): ...

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-from groundhook.handlers.db.question import dates, sense
+from groundhook.handlers.db.question import dates, sense, when
 from groundhook.handlers.db.question.cursor import Cursor
 from groundhook.handlers.db.question.dates import Span
 from groundhook.handlers.db.question.draft import Draft
@@ -23,17 +23,17 @@ _MONTHS = {"q": 3, "h": 6}
 def dated(cursor: Cursor, i: int, *, year: bool = False) -> tuple[str, Span, int] | None:
     """A time with the word before it that relates to it: ("since", span, end). `year`: a bare
     number may be a year."""
-    relation = cursor.take(i, sense.DateRelation)
+    relation = cursor.take(i, when.DateRelation)
     if relation is None:
         found = span(cursor, i, announced=year, year=year)
         return ("during", *found) if found else None
-    at, year = relation[1], year or cursor.is_(i, sense.BeforeYear)
+    at, year = relation[1], year or cursor.is_(i, when.BeforeYear)
     for _ in range(3):  # "in the", "since the end of" do not change what is meant
         found = span(cursor, at, announced=True, year=year)
         if found is not None:
             return (relation[0].relation, *found)
-        unit = cursor.take(cursor.at(at)[1], sense.DateUnit)
-        if unit and cursor.is_(at, sense.Definite) and relation[0].relation in ENDS:
+        unit = cursor.take(cursor.at(at)[1], when.DateUnit)
+        if unit and cursor.is_(at, when.Definite) and relation[0].relation in ENDS:
             return relation[0].relation, dates.current(cursor.now, unit[0].unit), unit[1]
         if not cursor.is_(at, sense.Filler, sense.Link):
             return None
@@ -50,7 +50,7 @@ def span(cursor: Cursor, i: int, *, announced: bool, year: bool) -> tuple[Span, 
     if token.day is not None:
         moment = now.replace(year=token.day.year, month=token.day.month, day=token.day.day)
         return dates.day(moment), i + 1
-    if word := cursor.take(i, sense.DayWord):
+    if word := cursor.take(i, when.DayWord):
         return dates.day(dates.shifted(now, "day", word[0].days)), word[1]
     found = (
         relative(cursor, i)
@@ -64,7 +64,7 @@ def span(cursor: Cursor, i: int, *, announced: bool, year: bool) -> tuple[Span, 
     if (
         announced
         and not cursor.is_(i - 1, sense.Single)
-        and (weekday := cursor.take(i, sense.Weekday))
+        and (weekday := cursor.take(i, when.Weekday))
     ):
         latest = dates.weekday(now, weekday[0].number, before_today=False)
         return replace(latest, weekday=True), weekday[1]
@@ -76,7 +76,7 @@ def span(cursor: Cursor, i: int, *, announced: bool, year: bool) -> tuple[Span, 
 
 def _decade_of(cursor: Cursor, i: int) -> tuple[int, int] | None:
     """ "1990s", "90s", "nineties": return the first year and the position after it."""
-    if word := cursor.take(i, sense.Decade):
+    if word := cursor.take(i, when.Decade):
         return word[0].year, word[1]
     if not _decade(cursor, i):
         return None
@@ -112,7 +112,7 @@ def _year(cursor: Cursor, i: int) -> int | None:
 
 def _season(cursor: Cursor, i: int, *, announced: bool) -> tuple[Span, int] | None:
     """ "autumn 2026", "winter 2024/25", "in spring"."""
-    season = cursor.take(i, sense.Season)
+    season = cursor.take(i, when.Season)
     if season is None:
         return None
     first, end = season[0].first, season[1]
@@ -143,11 +143,11 @@ def _part_of_year(cursor: Cursor, i: int) -> tuple[Span, int] | None:
 def _counted_part(cursor: Cursor, i: int) -> tuple[int, int, int] | None:
     """Return the number of a quarter or a half, its months, and the position after it; in Hebrew
     the number comes last."""
-    nth, of = cursor.take(i, sense.Nth), _unit_of_parts(cursor, i)
+    nth, of = cursor.take(i, when.Nth), _unit_of_parts(cursor, i)
     if nth is not None:
         of = _unit_of_parts(cursor, nth[1])
     elif of is not None:
-        nth = cursor.take(cursor.past(of[1], sense.Filler, most=1), sense.Nth)
+        nth = cursor.take(cursor.past(of[1], sense.Filler, most=1), when.Nth)
     if nth is None or of is None:
         return None
     return nth[0].number, of[0], max(nth[1], of[1])
@@ -155,15 +155,15 @@ def _counted_part(cursor: Cursor, i: int) -> tuple[int, int, int] | None:
 
 def _unit_of_parts(cursor: Cursor, i: int) -> tuple[int, int] | None:
     """Return the months of a quarter or a half, and the position after the word."""
-    if half := cursor.take(i, sense.Half):
+    if half := cursor.take(i, when.Half):
         return 6, half[1]
-    unit = cursor.take(i, sense.DateUnit)
+    unit = cursor.take(i, when.DateUnit)
     return (3, unit[1]) if unit and unit[0].unit == "quarter" else None
 
 
 def _month(cursor: Cursor, i: int, *, announced: bool) -> tuple[Span, int] | None:
     """ "March", "March 2024", "March 5", "March 5th, 2024"."""
-    month = cursor.take(i, sense.Month)
+    month = cursor.take(i, when.Month)
     if month is None:
         return None
     number, end = month[0].number, month[1]
@@ -180,7 +180,7 @@ def _day_month(cursor: Cursor, i: int) -> tuple[Span, int] | None:
     """ "5 March", "5th of March 2024"."""
     day = cursor.whole(i, 31)
     month = (
-        cursor.take(cursor.past(_ordinal(cursor, day[1]), sense.Link), sense.Month) if day else None
+        cursor.take(cursor.past(_ordinal(cursor, day[1]), sense.Link), when.Month) if day else None
     )
     return _on(cursor, day[0], month[0].number, month[1]) if day and month else None
 
@@ -202,14 +202,14 @@ def _year_ahead(cursor: Cursor, i: int) -> int | None:
     while cursor.is_(i, sense.And, sense.Or, sense.BetweenAnd) or cursor.is_mark(i, ","):
         at = cursor.past(
             cursor.at(i)[1] if cursor.at(i)[0] else i + 1,
-            sense.DateRelation,
+            when.DateRelation,
             sense.And,
             sense.Or,
             most=2,
         )
         day = cursor.whole(at, 31)
         later = cursor.take(
-            cursor.past(_ordinal(cursor, day[1]), sense.Link) if day else at, sense.Month
+            cursor.past(_ordinal(cursor, day[1]), sense.Link) if day else at, when.Month
         )
         if later is None:
             return None
@@ -226,7 +226,7 @@ def _year_ahead(cursor: Cursor, i: int) -> int | None:
 
 def _year_behind(cursor: Cursor, i: int) -> tuple[int, int] | None:
     """ "2025", "of 2025", "in 2025"."""
-    relation = cursor.take(i, sense.DateRelation) if cursor.is_(i, sense.BeforeYear) else None
+    relation = cursor.take(i, when.DateRelation) if cursor.is_(i, when.BeforeYear) else None
     at = relation[1] if relation and relation[0].relation == "during" else i
     year = _year(cursor, at)
     return (

@@ -13,7 +13,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from groundhook.handlers.db.question import sense
+from groundhook.handlers.db.question import sense, when
 from groundhook.handlers.db.question.language_file import DateWords, LanguageFile, Words
 from groundhook.handlers.db.question.sense import Phrase
 from groundhook.handlers.db.question.tokens import phrase_of
@@ -209,37 +209,35 @@ def _entries(
 
 def _dates(dates: DateWords) -> Iterator[tuple[Iterable[str], sense.Sense]]:
     for relation in ("since", "after", "before", "until", "during"):
-        yield getattr(dates, relation), sense.DateRelation(relation)
-    yield dates.with_year, sense.BeforeYear()
-    yield dates.previous, sense.Period("previous")
-    yield dates.rolling, sense.Period("rolling")
-    yield dates.counted, sense.Period("counted")
-    yield dates.definite, sense.Definite()
-    yield dates.this, sense.Period("this")
-    yield dates.next, sense.Period("next")
+        yield getattr(dates, relation), when.DateRelation(relation)
+    yield dates.with_year, when.BeforeYear()
+    yield dates.previous, when.Period("previous")
+    yield dates.rolling, when.Period("rolling")
+    yield dates.counted, when.Period("counted")
+    yield dates.definite, when.Definite()
+    yield dates.this, when.Period("this")
+    yield dates.next, when.Period("next")
     for which in ("previous", "rolling", "this", "next"):
-        yield getattr(dates, f"{which}_behind"), sense.PeriodBehind(which)
-    yield dates.upcoming, sense.Ahead(True)
-    yield dates.past, sense.Ahead(False)
-    yield dates.overdue, sense.Ahead(False, due=True)
-    yield dates.ago, sense.Ago()
-    yield dates.old, sense.Old()
-    yield from (
-        (words, sense.DatePostfix(relation)) for relation, words in dates.after_date.items()
-    )
-    yield dates.falls, sense.Falls()
-    yield dates.today, sense.DayWord(0)
-    yield dates.yesterday, sense.DayWord(-1)
-    yield dates.tomorrow, sense.DayWord(1)
-    yield from ((words, sense.DateUnit(unit)) for unit, words in dates.units.items())
-    yield dates.weekend, sense.Weekend()
-    yield from ((words, sense.Season(first)) for first, words in dates.seasons.items())
-    yield from ((words, sense.Nth(number)) for number, words in enumerate(dates.nth, 1))
-    yield dates.half, sense.Half()
-    yield from ((words, sense.Clock(hour)) for hour, words in dates.clock_times.items())
-    yield from ((words, sense.Decade(year)) for year, words in dates.decade_words.items())
+        yield getattr(dates, f"{which}_behind"), when.PeriodBehind(which)
+    yield dates.upcoming, when.Ahead(True)
+    yield dates.past, when.Ahead(False)
+    yield dates.overdue, when.Ahead(False, due=True)
+    yield dates.ago, when.Ago()
+    yield dates.old, when.Old()
+    yield from ((words, when.DatePostfix(relation)) for relation, words in dates.after_date.items())
+    yield dates.falls, when.Falls()
+    yield dates.today, when.DayWord(0)
+    yield dates.yesterday, when.DayWord(-1)
+    yield dates.tomorrow, when.DayWord(1)
+    yield from ((words, when.DateUnit(unit)) for unit, words in dates.units.items())
+    yield dates.weekend, when.Weekend()
+    yield from ((words, when.Season(first)) for first, words in dates.seasons.items())
+    yield from ((words, when.Nth(number)) for number, words in enumerate(dates.nth, 1))
+    yield dates.half, when.Half()
+    yield from ((words, when.Clock(hour)) for hour, words in dates.clock_times.items())
+    yield from ((words, when.Decade(year)) for year, words in dates.decade_words.items())
     for unit, lengths in dates.lengths.items():
-        yield from ((words, sense.Length(unit, count)) for count, words in lengths.items())
+        yield from ((words, when.Length(unit, count)) for count, words in lengths.items())
     for number, words in enumerate(dates.months, 1):
-        yield from (([word], sense.Month(number, word not in dates.unclear)) for word in words)
-    yield from ((words, sense.Weekday(number)) for number, words in enumerate(dates.weekdays))
+        yield from (([word], when.Month(number, word not in dates.unclear)) for word in words)
+    yield from ((words, when.Weekday(number)) for number, words in enumerate(dates.weekdays))

@@ -75,7 +75,7 @@ CASES: list[tuple[str, Rule, str]] = [
     ("Toyota or Volvo", lambda c, d: values(c, 0, False), "make in ['Toyota', 'Volvo']"),
     ("in Rome", lambda c, d: prepositioned(c, 0), "city = Rome"),
     ("not from Rome", lambda c, d: negation(c, d, 0), "city != Rome"),
-    ("cost nothing", lambda c, d: condition(c, 0), "price = 0"),
+    ("cost nothing", lambda c, d: condition(c, d, 0), "price = 0"),
     ("with seats", lambda c, d: having(c, d, 0), "seats > 0"),
     ("how many", lambda c, d: figure(c, d, 0), "count *"),
     ("average price", lambda c, d: figure(c, d, 0), "avg price"),

@@ -1,0 +1,123 @@
+"""The meanings of the words about time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from groundhook.handlers.db.question.sense import Sense
+
+Relation = Literal["since", "after", "before", "until", "during"]
+DateUnitName = Literal["hour", "day", "week", "month", "quarter", "year"]
+
+
+@dataclass(frozen=True)
+class DatePostfix(Sense):
+    """A comparison after its date: "2024 or newer"."""
+
+    relation: str
+
+
+@dataclass(frozen=True)
+class DateRelation(Sense):
+    relation: str
+
+
+@dataclass(frozen=True)
+class Period(Sense):
+    """`previous` (last month), `rolling` (the last 30 days), `this`, `next` (next month, the next
+    30 days), `counted` (rolling, where a number of units follows)."""
+
+    which: Literal["previous", "rolling", "counted", "this", "next"]
+
+
+@dataclass(frozen=True)
+class PeriodBehind(Sense):
+    """A `Period` in a language that puts it after the time."""
+
+    which: Literal["previous", "rolling", "this", "next"]
+
+
+@dataclass(frozen=True)
+class DateUnit(Sense):
+    unit: DateUnitName
+
+
+@dataclass(frozen=True)
+class Month(Sense):
+    number: int
+    clear: bool
+
+
+@dataclass(frozen=True)
+class Length(Sense):
+    """A length of time with a name of its own: "fortnight"."""
+
+    unit: DateUnitName
+    count: int
+
+
+@dataclass(frozen=True)
+class Ahead(Sense):
+    """ "upcoming": from now on; "past": until now; "overdue": a date that lies ahead is over."""
+
+    future: bool
+    due: bool = False
+
+
+@dataclass(frozen=True)
+class Weekday(Sense):
+    number: int
+
+
+@dataclass(frozen=True)
+class DayWord(Sense):
+    days: int
+
+
+@dataclass(frozen=True)
+class Season(Sense):
+    """ "summer"; `first` is its first month, in the north."""
+
+    first: int
+
+
+@dataclass(frozen=True)
+class Nth(Sense):
+    """ "third", of the quarters or halves of a year."""
+
+    number: int
+
+
+class Half(Sense): ...
+
+
+@dataclass(frozen=True)
+class Clock(Sense):
+    """ "noon"."""
+
+    hour: int
+
+
+class Weekend(Sense): ...
+
+
+@dataclass(frozen=True)
+class Decade(Sense):
+    year: int
+
+
+class BeforeYear(Sense): ...
+
+
+class Ago(Sense): ...
+
+
+class Old(Sense): ...
+
+
+class Definite(Sense): ...
+
+
+class Falls(Sense):
+    """Comes between the name of a date and the time: "whose inspection is due next week"."""
