@@ -105,7 +105,10 @@ def main() -> None:
     closed = sys.stdout is None
     open_what_is_closed()
     replace_what_has_no_code()
-    sys.exit(_report_closed_output() if closed else run(sys.argv[1:]))
+    code = _report_closed_output() if closed else run(sys.argv[1:])
+    # What is left is freed anyway: looking for garbage in it as Python ends is a sixth of `chat`.
+    gc.freeze()
+    sys.exit(code)
 
 
 def _report_closed_output() -> int:
