@@ -5,12 +5,14 @@
 Installs this checkout from the package index into fresh environments in a temporary folder: it
 takes some minutes and two gigabytes. Prints a JSON line for each: megabytes (of 1,000,000 bytes) of
 files in site-packages without pip and setuptools, and the largest packages. The size of an extra is
-what it adds to a plain installation; packages that two extras share count for both.
+what it adds to a plain installation; packages that two extras share count for both. Writes the
+table of installations and the sizes of extras in docs/installing.md anew.
 """
 
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 import tempfile
@@ -19,6 +21,10 @@ from pathlib import Path
 from groundhook.host.core.extras import MODULES
 
 ROOT = Path(__file__).parents[1]
+PAGE = ROOT / "docs/installing.md"
+# What the page shows as a whole: a plain installation, a knowledge base of every kind of document,
+# everything, and spaCy beside it.
+WHOLE: tuple[list[str], ...] = ([], ["documents"], ["all"], ["all", "spacy"])
 # Runs in the environment: for each list of extras of `groundhook`, the bytes of each distribution
 # that it needs.
 WEIGH = """
@@ -69,7 +75,7 @@ def line(name: str, sizes: dict[str, int]) -> None:
         json.dumps(
             {
                 "installed": name,
-                "mb": round(sum(sizes.values()) / 1e6),
+                "mb": megabytes(sizes),
                 "packages": len(sizes),
                 "largest_mb": {name: round(size / 1e6) for name, size in largest},
             }
@@ -78,15 +84,41 @@ def line(name: str, sizes: dict[str, int]) -> None:
     )
 
 
+def megabytes(sizes: dict[str, int]) -> int:
+    return round(sum(sizes.values()) / 1e6)
+
+
+def write(whole: list[dict[str, int]], extras: dict[str, int]) -> None:
+    """Write both tables of the page."""
+    rows = [
+        f"| `{requirement(names)}` | {megabytes(sizes)} | {len(sizes)} |\n"
+        for names, sizes in zip(WHOLE, whole, strict=True)
+    ]
+    text = PAGE.read_text(encoding="utf-8")
+    text = re.sub(r"(?<=packages \|\n\|---\|---\|---\|\n)(?:\|.*\n)+", "".join(rows), text)
+    for name, added in extras.items():
+        text = re.sub(rf"(\| `{name}` \|[^|]*\| )\d+", rf"\g<1>{added}", text)
+    PAGE.write_text(text, encoding="utf-8")
+
+
+def requirement(extras: list[str]) -> str:
+    return f"groundhook[{','.join(extras)}]" if extras else "groundhook"
+
+
 def main() -> None:
     with tempfile.TemporaryDirectory() as made:
         [plain] = weighed(Path(made) / "plain", str(ROOT), [[]])
         line("plain", plain)
-        extras: list[list[str]] = [["all"], *([str(name)] for name in MODULES)]
-        every = weighed(Path(made) / "all", f"{ROOT}[all,spacy]", extras)
-        for name, sizes in zip(("all", *MODULES), every, strict=True):
-            added = sizes if name == "all" else {k: v for k, v in sizes.items() if k not in plain}
-            line(name, added)
+        names = ["all", *map(str, MODULES)]
+        wanted = [*WHOLE[1:], *([name] for name in names)]
+        every = weighed(Path(made) / "all", f"{ROOT}[all,spacy]", wanted)
+    whole = [plain, *every[: len(WHOLE) - 1]]
+    extras = {}
+    for name, sizes in zip(names, every[len(WHOLE) - 1 :], strict=True):
+        added = {package: size for package, size in sizes.items() if package not in plain}
+        line(name, added)
+        extras[name] = megabytes(added)
+    write(whole, extras)
 
 
 if __name__ == "__main__":
