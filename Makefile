@@ -5,7 +5,7 @@ PYTHON ?= $(shell for python in python3 python3.14 python3.13 python3.12 python3
 BIN := .venv/bin
 BENCHES := hooks calls turn embedder kb kb_adding db db_questions delegation web toolkits conversations serve
 
-.PHONY: help install demo test test-packaging test-peers coverage lint docs bench figures soak clean
+.PHONY: help install demo test test-packaging test-peers test-faults coverage lint docs bench figures soak clean
 
 help:
 	@echo "make demo               ask the sample assistant about Groundhook"
@@ -13,6 +13,7 @@ help:
 	@echo "make coverage           how much of the code the tests of its pure parts run"
 	@echo "make test-packaging     build the wheel, install it elsewhere and use it"
 	@echo "make test-peers         test against programs of others: the MCP inspector; needs npm"
+	@echo "make test-faults        kill chats and servers a hundred times, attack in full sizes; 20 minutes"
 	@echo "make lint               style, formatting, types, import contracts"
 	@echo "make docs               write docs/events.md, docs/http.md, docs/delegation.md, docs/package-reference.md and docs/ctx.d.ts anew"
 	@echo "make bench [NAME=turn]  measure: $(BENCHES), or another script of bench/; ARGS=… adds arguments"
@@ -65,6 +66,11 @@ test-packaging: install
 test-peers: install
 	@npm install --silent --no-audit --no-fund --prefix build/peers node@22 @modelcontextprotocol/inspector@2.12.0
 	@$(BIN)/python -m pytest -m peers tests/mcp_server $(PYTEST)
+
+test-faults: install
+	@$(BIN)/python -m pytest --kills 100 --full --timeout 0 -o faulthandler_timeout=0 $(PYTEST) \
+		tests/chats/test_faults.py tests/attacks/test_server.py tests/attacks/test_server_people.py \
+		tests/attacks/test_server_faults.py
 
 lint: install
 	@$(BIN)/ruff check

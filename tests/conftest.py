@@ -37,6 +37,17 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         default=3,
         help="how often a sync, a chat and a server are killed in the tests of that",
     )
+    parser.addoption(
+        "--full",
+        action="store_true",
+        help="attack the server with thousands of readers and guesses, not with hundreds",
+    )
+
+
+@pytest.fixture
+def full(request: pytest.FixtureRequest) -> bool:
+    """Whether attacks have their full sizes."""
+    return bool(request.config.getoption("--full"))
 
 
 @pytest.fixture(scope="session")

@@ -221,14 +221,14 @@ def test_a_turn_that_prints_without_end_ends_at_the_size_of_its_log(served: Serv
     answered(served)
 
 
-def test_readers_that_come_and_leave_at_once_leave_nothing(served: Served) -> None:
+def test_readers_that_come_and_leave_at_once_leave_nothing(served: Served, full: bool) -> None:
     process = psutil.Process()
     answered(served)
     before = process.num_fds()
     ask = json.dumps({"assistant": "late", "text": "?"})
     head = f"Host: {served.url.removeprefix('http://')}\r\nAuthorization: Bearer {LOCAL}\r\n"
     head += f"Content-Type: application/json\r\nContent-Length: {len(ask)}\r\n"
-    for n in range(200):
+    for n in range(1000 if full else 200):
         with connected(served) as sock:
             sock.sendall(f"POST /api/turns HTTP/1.1\r\n{head}\r\n{ask}".encode())
             if n % 2:
@@ -258,10 +258,10 @@ def test_ids_of_events_that_are_no_numbers_are_refused(served: Served, after: st
         assert (answer.status_code, answer.json()["code"]) == (400, "usage")
 
 
-def test_no_guess_reaches_the_things_of_another_person(served: Served) -> None:
+def test_no_guess_reaches_the_things_of_another_person(served: Served, full: bool) -> None:
     with served.client(OTHER) as mine, served.client(READER) as theirs:
         turns = [mine.post("/api/turns", json=ASK).headers["x-groundhook-turn"] for _ in range(5)]
-        guesses = [f"t_{secrets.token_hex(6)}" for _ in range(300)]
+        guesses = [f"t_{secrets.token_hex(6)}" for _ in range(10_000 if full else 300)]
         texts = {
             theirs.get(f"/api/turns/{id}").text.replace(id, "").partition('"request"')[0]
             for id in (*turns, *guesses)

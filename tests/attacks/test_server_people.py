@@ -219,15 +219,23 @@ def test_a_stop_that_races_with_the_end_leaves_one_end(served: Served) -> None:
             assert again[-1] == "stream_end"
 
 
-def test_many_clients_that_stop_reading_hold_up_nobody_else(served: Served) -> None:
+def test_many_clients_that_stop_reading_hold_up_nobody_else(served: Served, full: bool) -> None:
     body = json.dumps({"assistant": "prints", "text": "?"})
-    head = f"Host: {served.url.removeprefix('http://')}\r\nAuthorization: Bearer {LOCAL}\r\n"
-    head += f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n"
+    signed = f"Host: {served.url.removeprefix('http://')}\r\nAuthorization: Bearer {LOCAL}\r\n"
+    ask = f"POST /api/turns HTTP/1.1\r\n{signed}Content-Type: application/json\r\n"
+    ask += f"Content-Length: {len(body)}\r\n\r\n{body}"
     with ExitStack() as open:
-        for _ in range(40):
+
+        def silent(request: str) -> socket.socket:
             sock = open.enter_context(connected(served))
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-            sock.sendall(f"POST /api/turns HTTP/1.1\r\n{head}\r\n{body}".encode())
+            sock.sendall(request.encode())
+            return sock
+
+        first, *_ = (silent(ask) for _ in range(40))
+        turn = first.recv(1000).partition(b"x-groundhook-turn: ")[2].split()[0].decode()
+        for _ in range(1900 if full else 40):
+            silent(f"GET /api/turns/{turn}/events HTTP/1.1\r\n{signed}\r\n")
         with served.client() as client:
             answer = client.post(
                 "/api/turns", json={"assistant": "tea", "text": "?", "search": False}

@@ -1,5 +1,5 @@
 """Chats whose process is killed, whose disk is full, or whose file is locked: questions and answers
-are kept, and no turn runs for ever. `--kills N` kills N times."""
+are kept, and no turn runs for ever. `make test-faults` kills a hundred times."""
 
 from __future__ import annotations
 
