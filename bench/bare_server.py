@@ -26,8 +26,9 @@ from groundhook.host.app.host import Host
 from groundhook.host.core.server_settings import StreamSettings
 from groundhook.host.core.types.events import Event, StreamEnd, StreamStart, Text
 from groundhook.host.dialects.audience import Audience
+from groundhook.host.server.running import Ask
 from groundhook.host.server.sse import SSE, NativeWriter, StreamAnswer
-from groundhook.host.server.turns import Ask, Turns, open_turns
+from groundhook.host.server.turns import Turns, open_turns
 
 EVENTS_A_SECOND = 50
 SECONDS = 2  # of a stream

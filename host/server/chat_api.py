@@ -30,9 +30,9 @@ from groundhook.host.server.asking import AskedData, AskOptions
 from groundhook.host.server.idempotency import digest_of
 from groundhook.host.server.kept_turns import kept_turn
 from groundhook.host.server.problems import Refused
+from groundhook.host.server.running import Ask, Leaving, TurnLog
 from groundhook.host.server.serving import Call
 from groundhook.host.server.turn_api import answer
-from groundhook.host.server.turns import Ask, Leaving, TurnLog
 
 _Enter = Callable[[OpenChat], AbstractAsyncContextManager[AsyncIterator[Event]]]
 

@@ -11,7 +11,7 @@ from hashlib import sha256
 
 from groundhook.host.core.errors import UsageError
 from groundhook.host.server.problems import Refused
-from groundhook.host.server.turns import Running, TurnLog
+from groundhook.host.server.running import Running, TurnLog
 
 MOST = 10_000  # keys that are remembered
 _VISIBLE = re.compile(r"[\x21-\x7e]{1,128}")

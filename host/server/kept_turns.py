@@ -14,7 +14,7 @@ from groundhook.host.app.host import Host
 from groundhook.host.core.errors import StorageError
 from groundhook.host.core.types.chats import ENDED, Owner, StoredTurn
 from groundhook.host.core.types.events import EVENT
-from groundhook.host.server.turns import Logged, Running
+from groundhook.host.server.running import Logged, Running
 
 POLL_S = 0.1
 PATIENCE_S = 15.0  # with a store that cannot be read

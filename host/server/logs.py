@@ -12,7 +12,7 @@ from typing import Any, Literal
 from starlette.types import Scope
 
 from groundhook.host.server.metrics import Metrics
-from groundhook.host.server.turns import Running, failure
+from groundhook.host.server.running import Running, failure
 
 log = logging.getLogger("groundhook.server")
 

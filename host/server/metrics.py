@@ -17,7 +17,7 @@ from prometheus_client import (
 from starlette.responses import Response
 
 from groundhook.host.core.types.events import SearchComplete, SearchStart, StreamEnd, Text
-from groundhook.host.server.turns import Running, failure
+from groundhook.host.server.running import Running, failure
 
 SECONDS = (0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120)
 

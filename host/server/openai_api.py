@@ -23,10 +23,10 @@ from groundhook.host.dialects.openwebui import answer_task, task_of
 from groundhook.host.server import asking
 from groundhook.host.server.asking import AskedData, AskOptions
 from groundhook.host.server.problems import KINDS
+from groundhook.host.server.running import Ask, Running
 from groundhook.host.server.serving import Call
 from groundhook.host.server.sse import SSE, FoldWriter, folded
 from groundhook.host.server.turn_api import stream, turn_headers
-from groundhook.host.server.turns import Ask, Running
 from groundhook.host.server.who import Who
 
 IGNORED = "x-groundhook-ignored"

@@ -29,8 +29,9 @@ from groundhook.host.server.limits import Limits
 from groundhook.host.server.mcp_http import McpEndpoint
 from groundhook.host.server.metrics import Metrics
 from groundhook.host.server.problems import Refused, Shape
+from groundhook.host.server.running import Ask, Enter, LogReader, Running, TurnLog
 from groundhook.host.server.sessions import Sessions
-from groundhook.host.server.turns import Ask, Enter, LogReader, Running, TurnLog, Turns
+from groundhook.host.server.turns import Turns
 from groundhook.host.server.upkeep import StoreHealth
 from groundhook.host.server.who import SignIn, Who
 

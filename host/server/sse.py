@@ -18,7 +18,7 @@ from groundhook.host.core.json_lines import line, line_bytes
 from groundhook.host.core.server_settings import StreamSettings
 from groundhook.host.dialects.audience import Audience
 from groundhook.host.dialects.fold import Fold, Piece
-from groundhook.host.server.turns import Logged, LogReader
+from groundhook.host.server.running import Logged, LogReader
 
 State = TypeVar("State")
 

@@ -15,9 +15,9 @@ from groundhook.host.core.types.events import Event, Text
 from groundhook.host.dialects.native import Whole
 from groundhook.host.server import asking
 from groundhook.host.server.asking import TurnRequest
+from groundhook.host.server.running import Ask, TurnLog
 from groundhook.host.server.serving import Call
 from groundhook.host.server.sse import JSON_LINES, SSE, NativeWriter, StreamAnswer, Writer, folded
-from groundhook.host.server.turns import Ask, TurnLog
 
 LARGEST = 2**53
 TYPES = frozenset(kind.model_fields["type"].default for kind in get_args(get_args(Event)[0]))

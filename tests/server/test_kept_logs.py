@@ -11,7 +11,8 @@ from groundhook import open_host
 from groundhook.host.app.host import Host
 from groundhook.host.core.server_settings import StreamSettings
 from groundhook.host.core.types.events import Event
-from groundhook.host.server.turns import Ask, Running, Turns, open_turns
+from groundhook.host.server.running import Ask, Running
+from groundhook.host.server.turns import Turns, open_turns
 from tests.conftest import MakeApp
 
 APP = {
