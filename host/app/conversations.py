@@ -280,7 +280,7 @@ class OpenChat:
         keeper: Keeper | None = None
         try:
             async with AsyncExitStack() as stack:
-                request = await self._request(runtime, question, options, turn.id)
+                request = await self._request(runtime, question, options, turn)
                 events = await stack.enter_async_context(
                     open_turn(runtime, self._of.turns, request)
                 )
@@ -306,7 +306,7 @@ class OpenChat:
                 await self._undo(turn, first=first)
 
     async def _request(
-        self, runtime: Runtime, question: ChatMessage, options: TurnOptions, turn: str
+        self, runtime: Runtime, question: ChatMessage, options: TurnOptions, turn: StoredTurn
     ) -> Request:
         """Return the request of a turn: the question, after the part of the history that the
         settings allow."""
@@ -327,8 +327,10 @@ class OpenChat:
             messages=(*before, Message(role="user", content=question.content)),
             options=options.model_copy(update={"chat_id": self.id}),
             identity=self._identity,
-            conversation=Conversation(sources=sources(path), newest=newest, omitted=omitted),
-            turn_id=turn,
+            conversation=Conversation(
+                answer_id=turn.answer_id, sources=sources(path), newest=newest, omitted=omitted
+            ),
+            turn_id=turn.id,
         )
 
     async def _kept_leaf(self) -> str:

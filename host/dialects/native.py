@@ -47,6 +47,7 @@ class Answer(Value):
 
     turn_id: str = Field(default="", description="The turn")
     chat_id: str = Field(default="", description="Its chat; empty: none")
+    message_id: str = Field(default="", description="The answer in the chat; empty: none")
     assistant_id: str = ""
     content: str = Field(default="", description="The whole answer, with markers")
     citations: tuple[Cited, ...] = Field(default=(), description="Every marker of the answer once")
@@ -106,6 +107,7 @@ def answer(state: Gathered) -> Answer:
     return Answer(
         turn_id=start.turn_id,
         chat_id=start.chat_id,
+        message_id=start.message_id,
         assistant_id=start.assistant_id,
         content=end.content,
         citations=end.citations,

@@ -66,7 +66,8 @@ async def open_serving(host: Host, opening: Opening, logs: Logs) -> AsyncIterato
     state = host.app.state
     keys = Keyring(fixed, KeyFile(state))
     secret = Secret(state)
-    sessions = Sessions(secret, settings.auth.session_h)
+    secure = settings.public_url.startswith("https:")
+    sessions = Sessions(secret, settings.auth.session_h, secure=secure)
     tokens = Tokens(settings.auth.jwt, fetch_key_set)
     limits = Limits(settings.limits)
     async with (
@@ -140,8 +141,20 @@ def _middleware(settings: ServerSettings, opening: Opening, logs: Logs) -> list[
                 CORSMiddleware,
                 allow_origins=list(settings.origins),
                 allow_methods=["GET", "POST", "PUT", "PATCH", "DELETE"],
-                allow_headers=["authorization", "content-type", "idempotency-key", "last-event-id"],
-                expose_headers=["x-groundhook-turn", "x-request-id", "retry-after"],
+                allow_headers=[
+                    "authorization",
+                    "content-type",
+                    "idempotency-key",
+                    "last-event-id",
+                    "x-api-key",
+                    "x-groundhook-resume",
+                ],
+                expose_headers=[
+                    "x-groundhook-turn",
+                    "x-groundhook-resume",
+                    "x-request-id",
+                    "retry-after",
+                ],
             )
         )
     return made

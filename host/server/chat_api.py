@@ -163,7 +163,7 @@ async def turn(call: Call) -> ASGIApp:
             return chat.edit(given.edit, message, options=options)
         return chat.send(message, options=options)
 
-    return await _turn(call, body, given.leaving, enter)
+    return await _turn(call, body, given, enter)
 
 
 async def again(call: Call) -> ASGIApp:
@@ -174,7 +174,7 @@ async def again(call: Call) -> ASGIApp:
     return await _turn(
         call,
         body,
-        given.leaving,
+        given,
         lambda chat: chat.regenerate(given.message_id or None, options=options),
     )
 
@@ -222,9 +222,10 @@ async def rated(call: Call) -> Response:
     return Response(status_code=204)
 
 
-async def _turn(call: Call, body: bytes, leaving: Leaving, enter: _Enter) -> ASGIApp:
+async def _turn(call: Call, body: bytes, given: ChatTurn | Again, enter: _Enter) -> ASGIApp:
     serving, who, owner = call.serving, call.who, _owner(call)
     chat = await serving.host.chats.chats.chat(owner, _id(call))
+    serving.check_options(who, chat.assistant_id, given.options)
     key = call.request.headers.get("idempotency-key")
     address = f"{call.request.method} {call.request.url.path}"
     repeated = RequestKey(key, digest_of(address, body)) if key else None
@@ -240,7 +241,7 @@ async def _turn(call: Call, body: bytes, leaving: Leaving, enter: _Enter) -> ASG
         found = await serving.host.chats.conversations.requested(owner, key)
         return (await kept_turn(serving.host, owner, found[0].id), found[1]) if found else None
 
-    ask = Ask(owner=who.owner, assistant_id=chat.assistant_id, leaving=leaving)
+    ask = Ask(owner=who.owner, assistant_id=chat.assistant_id, leaving=given.leaving)
     running = await serving.repeats.once(
         who.owner,
         key,

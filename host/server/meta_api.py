@@ -19,7 +19,6 @@ from groundhook.host.dialects.native import readable
 from groundhook.host.server import asking
 from groundhook.host.server.problems import KINDS, Refused
 from groundhook.host.server.serving import Call
-from groundhook.host.server.sessions import COOKIE
 from groundhook.host.server.who import is_loopback, of_key
 
 
@@ -222,5 +221,6 @@ async def sign_in(call: Call) -> Response:
 async def sign_out(call: Call) -> Response:
     """Forget the cookie."""
     answer = Response(status_code=204)
-    answer.delete_cookie(COOKIE)
+    cookie = call.serving.sessions.cookie
+    answer.delete_cookie(cookie, secure=call.public_url.startswith("https:"))
     return answer

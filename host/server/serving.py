@@ -14,7 +14,7 @@ from starlette.types import ASGIApp
 
 from groundhook.host.app.host import Host
 from groundhook.host.config.package import Package
-from groundhook.host.core.errors import HostError, UnknownName
+from groundhook.host.core.errors import HostError, UnknownName, UsageError
 from groundhook.host.core.ports import ModelCall, TextDelta
 from groundhook.host.core.server_settings import ServerScope, ServerSettings
 from groundhook.host.core.types.base import Value
@@ -22,6 +22,7 @@ from groundhook.host.core.types.chats import Owner
 from groundhook.host.core.types.turn import Message
 from groundhook.host.dialects.audience import Audience
 from groundhook.host.server import asking
+from groundhook.host.server.asking import AskOptions
 from groundhook.host.server.idempotency import Repeats
 from groundhook.host.server.kept_turns import kept_turn
 from groundhook.host.server.keys import Keyring
@@ -66,6 +67,17 @@ class Serving:
         if id not in self.host.app.packages or not self._may(who, id):
             raise UnknownName("assistant", id[:80], ())
         return self.host.app.package(id)
+
+    def check_options(self, who: Who, assistant: str, wanted: AskOptions) -> None:
+        """Raise UsageError for more sources than the assistant's settings have: each is paid for in
+        the prompt. Raises UnknownName, ConfigError."""
+        top_k = wanted.rerank.top_k if wanted.rerank else None
+        if top_k is None:
+            return
+        self.package(who, assistant)
+        most = self.host.settings(assistant).search.rerank.top_k
+        if top_k > most:
+            raise UsageError(f"options.rerank.top_k: at most {most} are accepted here")
 
     def _may(self, who: Who, id: str) -> bool:
         offered = self.settings.assistants

@@ -12,20 +12,22 @@ from starlette.responses import Response
 from groundhook.host.server.secret import Secret
 
 COOKIE = "gh_session"
+HOST_COOKIE = f"__Host-{COOKIE}"  # browsers take it from this host alone, by https
 PURPOSE = "session"
 
 
 class Sessions:
-    """Makes and reads cookies."""
+    """Makes and reads cookies. `secure`: clients reach the server by https."""
 
-    def __init__(self, secret: Secret, hours: float) -> None:
+    def __init__(self, secret: Secret, hours: float, *, secure: bool = False) -> None:
         self._secret, self._seconds = secret, int(hours * 3600)
+        self.cookie = HOST_COOKIE if secure else COOKIE
 
     def set_cookie(self, response: Response, key_id: str, *, secure: bool) -> None:
         """Sign a browser in."""
         text = f"{key_id}.{int(time.time()) + self._seconds}"
         response.set_cookie(
-            COOKIE,
+            self.cookie,
             f"{text}.{self._secret.signature(PURPOSE, text)}",
             max_age=self._seconds,
             httponly=True,

@@ -28,6 +28,7 @@ async def create(call: Call) -> ASGIApp:
     serving, settings = call.serving, call.serving.settings
     body = await asking.read_body(call.request, settings.limits)
     wanted = asking.strict(TurnRequest, asking.parse(body))
+    serving.check_options(call.who, wanted.assistant, wanted.options)
     messages = asking.conversation(wanted, settings)
     options = asking.options(wanted.options, wanted.search, call.request, settings, call.address)
     ask = Ask(owner=call.who.owner, assistant_id=wanted.assistant, leaving=wanted.leaving)

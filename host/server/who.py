@@ -25,7 +25,7 @@ from groundhook.host.core.types.turn import Identity
 from groundhook.host.dialects.numbering import CitationStyle
 from groundhook.host.server.keys import Key, Keyring
 from groundhook.host.server.problems import Refused
-from groundhook.host.server.sessions import COOKIE, Sessions
+from groundhook.host.server.sessions import Sessions
 from groundhook.host.server.tokens import Tokens, signed_user
 
 ALL_SCOPES: tuple[ServerScope, ...] = (
@@ -93,7 +93,7 @@ class SignIn:
             who = _by_headers(forwarded, request)
             self._refuse_spoken_for(who.identity.user_id, forwarded.user)
             return who
-        if COOKIE in request.cookies:
+        if self._sessions.cookie in request.cookies:
             return self._by_cookie(request)
         if self._open:
             return _local()
@@ -126,7 +126,7 @@ class SignIn:
     def _by_cookie(self, request: Request) -> Who:
         """A browser sends a cookie with requests of other sites too, so those that change
         something must come from a page of this server."""
-        id = self._sessions.key_of(request.cookies[COOKIE])
+        id = self._sessions.key_of(request.cookies[self._sessions.cookie])
         key = self._keys.by_id(id) if id else None
         if key is None:
             raise Refused("unauthenticated", "the session ended; sign in again")

@@ -108,8 +108,10 @@ class Runtime:
 class Conversation:
     """The kept conversation that a turn belongs to. `sources`: the cited sources of its answers, by
     marker in lower case; `newest`: returns at most so many messages before the question; `omitted`:
-    the messages before those of the request, which may be summarised."""
+    the messages before those of the request, which may be summarised. `answer_id`: the message that
+    the turn writes."""
 
+    answer_id: str
     sources: Mapping[str, Item]
     newest: Callable[[int], Awaitable[Sequence[ChatMessage]]]
     omitted: tuple[Message, ...] = ()

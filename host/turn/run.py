@@ -171,9 +171,12 @@ class AssistantRun:
             ]
 
     def start_event(self) -> StreamStart:
-        first = self.connectors[0]
+        kept = self.request.conversation
         return StreamStart(
-            assistant_id=self.package.id, chat_id=self.request.options.chat_id, connector=first
+            assistant_id=self.package.id,
+            chat_id=self.request.options.chat_id,
+            message_id=kept.answer_id if kept else "",
+            connector=self.connectors[0],
         )
 
     @property

@@ -40,6 +40,7 @@ class StreamStart(_Event):
     type: Literal["stream_start"] = "stream_start"
     assistant_id: str = Field(description="The assistant: its folder's path, with dots")
     chat_id: str = ""
+    message_id: str = Field(default="", description="In a kept chat: the answer of this turn")
     connector: str = Field(default="", description="Id of the connector of the language model")
 
 
