@@ -136,7 +136,16 @@ class _Check:
                     file_layer("global", value, under="search" if name == "search_file" else ""), ""
                 )
                 self.found.extend(wrong_for_all(value))
+            if name == "agent_file" and isinstance(value, Checked):
+                self._served(value)
         self.found.extend(wrong_shared_variables(self.app))
+
+    def _served(self, file: Checked) -> None:
+        if file.data.get("server"):
+            # Imported here because most apps have no settings of a server.
+            from groundhook.host.app.server_checks import server_problems
+
+            self.found.extend(server_problems(self.app, file))
 
     def _package(self, place: tree.Found) -> None:
         package = self._attempt(self.app.packages.named, place.id)

@@ -245,8 +245,13 @@ def _restart(old: App, new: App) -> tuple[str, ...]:
     changed = [key for key in before if before[key] != after[key]]
     return (
         *changed,
+        *(["server"] if _server(old) != _server(new) else []),
         *(["mcps"] if dict(_loaded(old.servers)) != dict(_loaded(new.servers)) else []),
     )
+
+
+def _server(app: App) -> object:
+    return app.agent_file.data.get("server") if app.agent_file else None
 
 
 def _loaded(catalogue: Mapping[str, T]) -> Iterable[tuple[str, T | None]]:

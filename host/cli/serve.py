@@ -10,8 +10,10 @@ from groundhook.host.cli import options
 from groundhook.host.cli.edge import execute_without_loop
 from groundhook.host.cli.report import Report
 from groundhook.host.config.environment import process_environment
-from groundhook.host.config.packages import load_app
-from groundhook.host.core.extras import extra
+from groundhook.host.config.packages import App, load_app
+from groundhook.host.core.errors import ConfigError, HostError
+from groundhook.host.core.extras import extra, install, lacking
+from groundhook.host.core.server_settings import ServerSettings
 
 FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
@@ -21,6 +23,7 @@ FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 @click.option("--host", metavar="H", help="Address to listen on (default: 127.0.0.1).")
 @click.option("--port", type=click.IntRange(0, 65535), metavar="P", help="Port (default: 8420).")
 @click.option("--workers", type=click.IntRange(1, 64), metavar="N", help="Processes (default: 1).")
+@click.option("--reload", is_flag=True, help="Read the app's files again when they are saved.")
 @click.option("--certificate", type=FILE, metavar="FILE", help="Certificate for https (PEM).")
 @click.option("--key", "private_key", type=FILE, metavar="FILE", help="Its private key (PEM).")
 def command(
@@ -28,6 +31,7 @@ def command(
     host: str | None,
     port: int | None,
     workers: int | None,
+    reload: bool,
     certificate: Path | None,
     private_key: Path | None,
     as_json: bool,
@@ -45,11 +49,13 @@ def command(
             from groundhook.host.server import process
             from groundhook.host.server.asgi import settings_of
 
+        if reload and lacking("authoring"):
+            raise ConfigError("--reload needs an extra", hint=install("authoring"))
         loaded = load_app(app, process_environment())
         given = {"host": host, "port": port, "workers": workers}
         changes = {name: value for name, value in given.items() if value is not None}
         settings = settings_of(app).model_copy(update=changes)
-        assistants = sorted(loaded.packages)
+        assistants = [id for id in sorted(loaded.packages) if _is_offered(loaded, id, settings)]
 
         def listening(at: process.Address) -> None:
             if as_json:
@@ -63,12 +69,24 @@ def command(
             loaded.state,
             settings,
             listening,
+            reload=reload,
             certificate=certificate,
             private_key=private_key,
         )
         return 0
 
     return execute_without_loop(work, report, debug=debug)
+
+
+def _is_offered(app: App, id: str, settings: ServerSettings) -> bool:
+    """Return whether clients reach an assistant; a broken one is listed, and asking it reports
+    that."""
+    if settings.assistants is not None:
+        return id in settings.assistants
+    try:
+        return not app.package(id).info.get("automated")
+    except HostError:
+        return True
 
 
 def _introduce(report: Report, url: str, key: str, assistants: list[str]) -> None:

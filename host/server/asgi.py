@@ -42,7 +42,7 @@ from groundhook.host.server.sessions import Sessions
 from groundhook.host.server.table import ENDPOINTS
 from groundhook.host.server.tokens import Tokens
 from groundhook.host.server.turns import open_turns
-from groundhook.host.server.upkeep import keep_up, sync_failed
+from groundhook.host.server.upkeep import keep_up, reload_saved, sync_failed
 from groundhook.host.server.warmup import warm_up
 from groundhook.host.server.who import SignIn, Who, is_loopback
 
@@ -51,11 +51,12 @@ log = logging.getLogger("groundhook.server")
 
 @dataclass(frozen=True, kw_only=True)
 class Opening:
-    """What the processes of a server are started with."""
+    """What the processes of a server are started with. `reload`: saved files are read again."""
 
     folder: Path
     host: str
     local: Key | None = None
+    reload: bool = False
 
 
 @asynccontextmanager
@@ -109,6 +110,8 @@ def make_app(opening: Opening) -> Starlette:
         ):
             tasks.start_soon(_warmed, serving)
             tasks.start_soon(keep_up, host)
+            if opening.reload:
+                tasks.start_soon(reload_saved, host, opening.folder)
             tasks.start_soon(host.syncs.keep, sync_failed)
             yield {"serving": serving}
             tasks.cancel_scope.cancel()

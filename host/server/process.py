@@ -48,6 +48,7 @@ def serve(
     settings: ServerSettings,
     listening: Callable[[Address], None],
     *,
+    reload: bool = False,
     certificate: Path | None = None,
     private_key: Path | None = None,
 ) -> None:
@@ -58,7 +59,9 @@ def serve(
     local = _local_key(settings, KeyFile(state))
     sock = listen(settings.host, settings.port)
     key = Key(id=id_of(local), hash=hash_of(local), name="local", user="local", scopes=ALL_SCOPES)
-    opening = Opening(folder=folder, host=settings.host, local=key if local else None)
+    opening = Opening(
+        folder=folder, host=settings.host, local=key if local else None, reload=reload
+    )
     config = config_of(opening, settings)
     if certificate is not None:
         config.ssl_certfile, config.ssl_keyfile = str(certificate), private_key and str(private_key)

@@ -1,14 +1,17 @@
-"""What a server does from time to time: turns of processes that have ended get their end, and old
-chats and logs are removed."""
+"""What a server does from time to time: turns of processes that have ended get their end, old chats
+and logs are removed, and saved files of the app are read again where that is wanted."""
 
 from __future__ import annotations
 
 import logging
 import time
+from contextlib import aclosing
+from pathlib import Path
 
 import anyio
 
 from groundhook.host.app.host import Host
+from groundhook.host.app.watching import changes, stamps
 from groundhook.host.core.errors import StorageError
 
 log = logging.getLogger("groundhook.server")
@@ -59,3 +62,18 @@ async def keep_up(host: Host) -> None:
                 log.error("kept chats cannot be used: %s", exc)
             failing = True
         await anyio.sleep(LOST_EVERY_S)
+
+
+async def reload_saved(host: Host, folder: Path) -> None:
+    """Read the files of the app again when they are saved, until it is cancelled. Turns under way
+    keep theirs, and a broken file does not replace its last good version."""
+    async with aclosing(changes(folder, stamps(folder))) as batches:
+        async for paths in batches:
+            swap = await host.reload(paths)
+            for problem in swap.problems:
+                log.error("%s", problem)
+            names = ", ".join((*swap.assistants, *swap.removed)) or "the app"
+            if not swap.problems:
+                log.info("reloaded: %s", names)
+            for key in swap.restart:
+                log.warning("%r was changed; restart the server to apply it", key)

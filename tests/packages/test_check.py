@@ -460,3 +460,42 @@ def test_an_entity_type_that_no_rule_finds_is_reported(make_app: MakeApp) -> Non
         "kb/a.kb.yao:1:39: warning: 'entities.types': the rules find no 'gadget' (the rules"
         " know person, "
     )
+
+
+def test_settings_of_a_server_that_do_less_than_they_seem_to_are_reported(
+    make_app: MakeApp,
+) -> None:
+    agent = """\
+server:
+  public_url: https://tea.example
+  workers: 2
+  assistants: [a, be]
+  auth:
+    anonymous: true
+    keys:
+      - { name: web, key: kkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkk, assistants: [b] }
+      - { name: app, key: $ENV.APP_KEY }
+"""
+    files = {
+        "agent/agent.yml": agent,
+        "assistants/a/package.yao": '{"name": "A", "public": true, "kb": ["docs"]}',
+        "assistants/b/package.yao": '{"name": "B"}',
+        "kb/docs.kb.yao": '{"permission": "tenant"}',
+    }
+    root = make_app(files)
+    found = [str(each).partition(" (")[0] for each in check(load_app(root, {"APP_KEY": "k" * 40}))]
+    assert found == [
+        "agent/agent.yml:8:27: warning: the key of 'web' is written in the file",
+        "agent/agent.yml:4:19: error: no assistant 'be'",
+        "agent/agent.yml:2:15: warning: 'server.public_url' is https, and 'server.proxies' lists no"
+        " proxy",
+        "agent/agent.yml:3:12: warning: each of the processes counts its limits alone:"
+        " 'server.limits.storage' is memory",
+        "agent/agent.yml:6:16: warning: 'a' is public, and finds nothing in 'docs' for who does not"
+        " sign in",
+    ]
+    plain = agent.replace("https", "http").replace("workers: 2", "proxies: [10.0.0.1]")
+    (root / "agent/agent.yml").write_text(plain, encoding="utf-8")
+    shown = "\n".join(findings(root))
+    assert "'server.public_url' is http" in shown
+    assert "server.limits.storage" not in shown

@@ -155,11 +155,11 @@ def settings(store: dict[str, str] | None = None, **more: Any) -> str:
 
 
 @contextmanager
-def serving(app: Path) -> Iterator[Served]:
+def serving(app: Path, *, reload: bool = False) -> Iterator[Served]:
     """Serve an app; the local key has every scope."""
     local = Key(id=id_of(LOCAL), hash=hash_of(LOCAL), name="local", user="local", scopes=ALL_SCOPES)
     found = settings_of(app).model_copy(update={"port": 0})
-    opening = Opening(folder=app, host="127.0.0.1", local=local)
+    opening = Opening(folder=app, host="127.0.0.1", local=local, reload=reload)
     with listen("127.0.0.1", 0) as sock:
         port = sock.getsockname()[1]
         server = uvicorn.Server(config_of(opening, found))

@@ -127,8 +127,8 @@ async def test_of_two_questions_at_once_one_is_taken(served: Served) -> None:
 
 def test_chats_are_rated_exported_put_aside_and_deleted(client: httpx.Client) -> None:
     chat = chat_of(client)
-    ask(client, chat)
-    answer = client.get(f"/api/chats/{chat}").json()["messages"][1]["id"]
+    answer = ask(client, chat)["message_id"]
+    assert client.get(f"/api/chats/{chat}").json()["messages"][1]["id"] == answer
     path = f"/api/messages/{answer}/feedback"
     assert client.put(path, json={"rating": 1, "comment": "Good"}).status_code == 204
     assert client.put(path, json={"rating": 2}).status_code == 400

@@ -287,6 +287,18 @@ def test_a_cookie_stands_for_its_key_and_changes_something_from_our_pages_alone(
         assert client.post("/api/session", json={"key": "gh_wrong"}).status_code == 401
 
 
+def test_over_https_a_cookie_is_taken_that_no_other_host_can_set(serve: Serve) -> None:
+    with serve(public_url="https://tea.example") as served, served.client("") as client:
+        given = client.post("/api/session", json={"key": OTHER}).headers["set-cookie"]
+        assert given.startswith("__Host-gh_session=")
+        assert "; Secure" in given
+        value = given.partition("=")[2].partition(";")[0]
+        client.cookies.clear()
+        for name, status in (("__Host-gh_session", 200), ("gh_session", 401)):
+            cookie = {"cookie": f"{name}={value}"}
+            assert client.get("/api/me", headers=cookie).status_code == status
+
+
 def test_nobody_may_ask_public_assistants_alone_and_comes_back_with_a_token(serve: Serve) -> None:
     with serve(auth={"anonymous": True}) as served, served.client("") as client:
         listed = client.get("/api/assistants").json()["assistants"]

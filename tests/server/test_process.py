@@ -19,7 +19,7 @@ import pytest
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
-from tests.server.conftest import APP, GROUNDHOOK, SPARSE, settings, sse, started, write
+from tests.server.conftest import APP, GROUNDHOOK, SPARSE, serving, settings, sse, started, write
 
 
 @pytest.fixture
@@ -48,7 +48,7 @@ def test_without_configuration_it_prints_an_address_a_key_and_the_assistants(app
     assert re.search(r"Serving on http://127\.0\.0\.1:\d+ ", shown)
     assert re.search(r"export OPENAI_BASE_URL=http://127\.0\.0\.1:\d+/v1\n", shown)
     assert re.search(r"export OPENAI_API_KEY=gh_[a-z0-9]{8}_[\w-]{43}\n", shown)
-    assert "Assistants: fails, hidden, late, talks, tea" in shown
+    assert "Assistants: fails, late, talks, tea\n" in shown
 
 
 @pytest.mark.parametrize("workers", [1, 2])
@@ -148,3 +148,15 @@ def test_a_port_in_use_and_wrong_settings_are_errors_in_words(app: Path) -> None
     unset["server"]["auth"]["keys"][0]["key"] = "$ENV.NOT_THERE"
     write(app, {"agent/agent.yml": json.dumps(unset)})
     assert "the key 'other' of server.auth.keys is empty" in run("serve", app=app).stderr
+
+
+def test_saved_files_are_read_again_where_that_is_wanted(app: Path) -> None:
+    write(app, {"agent/agent.yml": settings()})
+    with serving(app, reload=True) as served, served.client() as client:
+        while not client.get("/readyz").json()["ready"]:
+            pass
+        write(app, {"assistants/new/package.yao": '{ "name": "New", "connector": "titles" }'})
+        while client.get("/api/assistants/new").status_code == 404:
+            pass
+        answer = client.post("/api/turns", json={"assistant": "new", "text": "?"})
+        assert sse(answer)[-1][1] == "stream_end"

@@ -172,6 +172,11 @@ def test_the_same_idempotency_key_is_the_same_turn(served: Served) -> None:
             "16 kB",
         ),
         (
+            {"assistant": "tea", "text": "?", "options": {"rerank": {"top_k": 11}}},
+            400,
+            "at most 10",
+        ),
+        (
             {
                 "assistant": "tea",
                 "text": "?",
