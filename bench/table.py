@@ -35,7 +35,6 @@ SHOWN = {
         "turn with a hook: request to first",
         "groundhook chat: start",
     ),
-    "hooks": ("fresh isolate, 200-line hook",),
     "web": ("web search through the host",),
     "serve": ("a turn over HTTP: what HTTP adds",),
 }

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from groundhook.host.core.addresses import shared
 from groundhook.host.core.errors import DelegateError, RerankError, UnknownName
 from groundhook.host.core.extras import reranker_hint
 from groundhook.host.core.ports import Ranked, Scope
@@ -99,7 +100,7 @@ def _entries(items: Sequence[Item], max_chars: int) -> tuple[RerankEntry, ...]:
             type=item.type,
             title=item.title,
             content=text_of(item, max_chars),
-            url=item.url,
+            url=shared(item.url),
             score=item.score,
             weight=item.weight,
         )

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import anyio
 
+from groundhook.host.core.concealed import conceal
 from groundhook.host.core.errors import RerankError
 from groundhook.host.core.ports import Ranked, Scope
 from groundhook.host.core.registry import Registry
@@ -169,6 +170,7 @@ def resolve_access(
     variables = (options.api_key_env,) if options.api_key_env else kind.variables
     for variable in variables:
         if key := environment.get(variable, "").strip():
+            conceal(variable, key)
             return Access(host=host, key=key, variable=variable, closing=closing)
     if variables:
         raise RerankError(

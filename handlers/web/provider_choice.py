@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping
 
 from groundhook.handlers.web.urls import followable
+from groundhook.host.core.concealed import conceal
 from groundhook.host.core.errors import SourceNotConfigured, UnknownName
 from groundhook.host.core.registry import Registry
 from groundhook.host.core.source_settings import WebSettings
@@ -46,6 +47,8 @@ def choose_provider(
             ),
             None,
         )
+        if setting is not None:
+            conceal(*setting)
         access = _access(provider, settings, setting, closing, named=name != "auto")
         if access is not None:
             return candidate, access

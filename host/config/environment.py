@@ -14,6 +14,7 @@ from typing import Any
 
 from groundhook.host.config.documents import Document
 from groundhook.host.config.locations import Path
+from groundhook.host.core.concealed import conceal
 from groundhook.host.core.errors import ConfigError
 from groundhook.host.core.problems import raise_all
 from groundhook.host.core.types.base import dotted
@@ -145,4 +146,5 @@ def _expand(value: Any, path: Path, document: Document, environment: Environment
     for match in _VARIABLE.finditer(value):
         if match.group(1) not in environment:
             return Unset(match.group(1), document, path)
+        conceal(match.group(1), environment[match.group(1)])
     return _VARIABLE.sub(lambda match: environment[match.group(1)], value)

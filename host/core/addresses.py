@@ -39,5 +39,10 @@ def address(text: str, schemes: tuple[str, ...] = WEB) -> str:
     return parts._replace(netloc=place, path=path, query=query, fragment=fragment).geturl()
 
 
+def shared(url: str) -> str:
+    """Return the address as models and readers get it: "" for a file of this machine."""
+    return "" if url.startswith("file:") else url
+
+
 def _encoded(text: str) -> str:
     return _UNSAFE.sub(lambda unsafe: quote(unsafe[0], safe=""), text)

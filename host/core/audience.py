@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any, TypeVar, assert_never
 
+from groundhook.host.core.addresses import shared
 from groundhook.host.core.types.base import Value
 from groundhook.host.core.types.events import (
     STOPPED,
@@ -113,7 +114,7 @@ def _changed(event: _Event, **fields: Any) -> _Event:
 
 def _addressed(found: _Addressed) -> _Addressed:
     """Return the item or citation without the address of a file on this machine."""
-    return found if not found.url.startswith("file:") else _changed(found, url="")
+    return found if shared(found.url) == found.url else _changed(found, url="")
 
 
 def _search_error(error: str | None) -> str | None:

@@ -56,6 +56,8 @@ import difflib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from groundhook.host.core.concealed import without_concealed
+
 LONGEST_NAME = 100  # longer unknown names are not compared with the known ones: it takes too long
 
 
@@ -77,15 +79,16 @@ class HostError(Exception):
     """Base of every deliberate error: a problem outside the code of the host.
 
     `message` says what happened, `place` where, `hint` what to do; `str()` has all three. `code` is
-    the class's name for programs, the same in events."""
+    the class's name for programs, the same in events. Values of environment variables are replaced
+    by the variables' names."""
 
     code = "host"
 
     def __init__(self, message: str, *, place: Place | None = None, hint: str = "") -> None:
-        super().__init__(message)
-        self.message = message
+        self.message = without_concealed(message)
+        super().__init__(self.message)
         self.place = place
-        self.hint = hint
+        self.hint = without_concealed(hint)
 
     def __str__(self) -> str:
         where = f"{self.place}: " if self.place else ""

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from html import escape
 
 from groundhook.host.citations.reader import Grammar, defuse
+from groundhook.host.core.addresses import shared
 from groundhook.host.core.settings import CitationSettings
 from groundhook.host.core.types.search import Item
 from groundhook.host.core.types.turn import Message
@@ -84,7 +85,7 @@ def sources_text(
     parts = [reference_block(items, fence, grammar)]
     if settings.auto_inject_prompt and _lists_references(settings):
         listed = (
-            f"- {item.citation_id} - {_line(item.title or item.url or item.type, grammar)}"
+            f"- {item.citation_id} - {_line(item.title or shared(item.url) or item.type, grammar)}"
             for item in items
         )
         parts.append(settings.custom_prompt.replace("{references}", "\n".join(listed)))
@@ -137,8 +138,8 @@ def _source(item: Item, grammar: Grammar) -> str:
     about = [f'id="{marker}"'] if plain else []
     if item.title:
         about.append(f'title="{_line(item.title, grammar)}"')
-    if item.url:
-        about.append(f'url="{_line(item.url, grammar)}"')
+    if url := shared(item.url):
+        about.append(f'url="{_line(url, grammar)}"')
     if item.published:
         about.append(f'published="{_line(item.published, grammar)}"')
     content = clean(item.content[: 2 * CONTENT_LIMIT])

@@ -12,19 +12,19 @@ is imported when it is first used, so `import groundhook` loads nothing else.
 """
 
 from importlib import import_module
-from os.path import dirname, isfile  # pathlib would be most of what importing this takes
+from os.path import dirname, isdir  # pathlib would be most of what importing this takes
 
 # Type checkers know the name. `typing` is not imported: with `python -m groundhook` it may still be
 # looked for in the current folder, which belongs to anybody.
 TYPE_CHECKING = False
 
 _LINKS = ("handlers", "hooks", "host", "rerankers")
-if _FILES := [name for name in _LINKS if isfile(f"{dirname(__file__)}/{name}")]:  # noqa: PTH113, PTH120
+if _FILES := [name for name in _LINKS if not isdir(f"{dirname(__file__)}/{name}")]:  # noqa: PTH112, PTH120
     raise ImportError(
-        f"{', '.join(_FILES)} in {dirname(__file__)!r} must be links to folders, and are files: git"  # noqa: PTH120
-        " was not allowed to make links when it checked them out. Switch on links (on Windows:"
-        " Developer Mode), then run `git config core.symlinks true`, delete the files and run `git"
-        " checkout -- src/groundhook`; or install the wheel."
+        f"{', '.join(_FILES)} in {dirname(__file__)!r} must be folders or links to folders, and are"  # noqa: PTH120
+        " not: git was not allowed to make links when it checked them out. Switch on links (on"
+        " Windows: Developer Mode), then run `git config core.symlinks true`, delete the files and"
+        " run `git checkout -- src/groundhook`; or install a wheel that was built where links are."
     )
 
 if TYPE_CHECKING:

@@ -14,6 +14,7 @@ from groundhook.host.core.errors import HostError
 from groundhook.host.core.types.events import Event, SearchComplete
 from groundhook.host.core.types.search import SearchType
 from tests.conftest import MakeApp
+from tests.loopback.server import Json, serving
 
 SECRET = "PLANTED_KEY_0123456789"  # looks like the name of a variable
 PACKAGE = {"connector": "extractive", "search": {"web": True, "kb": True}}
@@ -107,3 +108,45 @@ async def test_no_message_shows_what_the_environment_holds(make_app: MakeApp) ->
             shown = str(exc)
         assert shown
         assert SECRET not in shown, each
+
+
+async def test_a_key_that_a_service_repeats_is_shown_as_its_variable(make_app: MakeApp) -> None:
+    echo = Json({"error": {"message": f"bad key Bearer {SECRET}"}}, 401)
+    with serving() as server:
+        for path in ("/search", "/v1/chat/completions"):
+            server.on(path, echo)
+        web = {"provider": "tavily", "api_key_env": "HELD", "host": server.url}
+        options = {"model": "m", "host": f"{server.url}/v1", "key": "$ENV.HELD"}
+        app = make_app(
+            {
+                "connectors/m.conn.yao": json.dumps({"type": "openai", "options": options}),
+                "assistants/a/package.yao": json.dumps({"connector": "m", "search": {"web": web}}),
+            }
+        )
+        async with (
+            open_host(app, environment={"HELD": SECRET}) as host,
+            host.stream("a", "x") as events,
+        ):
+            shown = "".join([event.model_dump_json() async for event in events])
+    assert SECRET not in shown
+    assert shown.count("refused the key (401): bad key Bearer $ENV.HELD") >= 2
+
+
+async def test_the_password_in_an_address_is_shown_as_its_variable(make_app: MakeApp) -> None:
+    address = f"http://user:{SECRET}@127.0.0.1:9/v1"
+    options = {"model": "m", "host": "$ENV.MODEL_HOST", "retries": 0}
+    web = {"provider": "searxng", "host": "$ENV.SEARCH_HOST"}
+    app = make_app(
+        {
+            "connectors/m.conn.yao": json.dumps({"type": "openai", "options": options}),
+            "mcps/far.mcp.yao": json.dumps({"transport": "http", "url": "$ENV.SERVER"}),
+            "assistants/a/package.yao": json.dumps(
+                {"connector": "m", "search": {"web": web}, "mcp": {"servers": ["far"]}}
+            ),
+        }
+    )
+    environment = dict.fromkeys(("MODEL_HOST", "SEARCH_HOST", "SERVER"), address)
+    async with open_host(app, environment=environment) as host, host.stream("a", "x") as events:
+        shown = "".join([event.model_dump_json() async for event in events])
+    assert "cannot be reached" in shown
+    assert SECRET not in shown

@@ -8,6 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 import groundhook
 import groundhook.memory
 import groundhook.plugins
@@ -175,14 +177,18 @@ def test_the_methods_of_a_host_that_are_public_are_documented() -> None:
             assert getattr(chat, method).__doc__
 
 
+@pytest.mark.parametrize("from_a_wheel", [False, True])
 def test_a_link_that_was_checked_out_as_a_file_is_an_error_that_says_what_to_do(
-    tmp_path: Path,
+    tmp_path: Path, from_a_wheel: bool
 ) -> None:
     package = tmp_path / "groundhook"
     package.mkdir()
     for path in Path(groundhook.__file__).parent.glob("*.py"):
         shutil.copy(path, package)
-    (package / "host").write_text("../../host", encoding="utf-8")
+    for name in ("handlers", "hooks", "rerankers"):
+        (package / name).mkdir()
+    if not from_a_wheel:  # which has only the modules
+        (package / "host").write_text("../../host", encoding="utf-8")
     program = f"import sys; sys.path.insert(0, {str(tmp_path)!r}); import groundhook.host.cli.main"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     last = done.stderr.splitlines()[-1]

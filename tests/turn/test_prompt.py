@@ -157,3 +157,10 @@ def test_the_model_sees_a_marker_as_it_is_to_be_written_once_for_each_source(
 def test_a_clean_text_holds_nothing_that_a_reader_cannot_see(text: str) -> None:
     assert not set(clean(text)) & set("\x00\x1b\u202e\u200b\u2066\ufeff\r")
     assert clean(clean(text)) == clean(text)
+
+
+def test_no_path_of_this_machine_is_in_the_prompt() -> None:
+    local = ITEM.model_copy(update={"url": "file:///srv/docs/a.md", "title": ""})
+    text = str(made(CONVERSATION, [local, ITEM]))
+    assert "/srv/docs" not in text
+    assert 'url="https://example.org/"' in text

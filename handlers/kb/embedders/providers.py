@@ -10,6 +10,7 @@ from groundhook.handlers.kb.embedders.endpoint import Endpoint
 from groundhook.handlers.kb.embedders.service import Access, Kind, Limits, ServiceEmbedder
 from groundhook.handlers.kb.embedders.voyage import Voyage
 from groundhook.host.core.app_settings import EmbedderSettings
+from groundhook.host.core.concealed import conceal
 from groundhook.host.core.errors import ConfigError
 from groundhook.host.core.ports import Embedder
 from groundhook.host.core.types.collection_spec import EmbeddingSpec
@@ -60,10 +61,12 @@ def _access(
     """Return the access to a service, with the configured key or that of the environment. An
     OpenAI-compatible service at another host never gets OpenAI's key, and may need none."""
     variable = "" if settings.host and kind == "openai" else _VARIABLES[kind]
+    key = environment.get(variable, "").strip()
+    conceal(variable, key)
     return Access(
         name=name,
         host=settings.host or host,
-        key=settings.key.strip() or environment.get(variable, "").strip(),
+        key=settings.key.strip() or key,
         variable=variable,
         headers=settings.headers,
         needs_key=kind == "voyage" or not settings.host,
