@@ -93,6 +93,7 @@ async def test_a_broken_file_stays_broken_while_others_are_edited(author: Author
 async def test_an_edit_of_an_imported_file_is_an_edit_of_its_package(author: Author) -> None:
     importing = 'import { version } from "./lib/version";\n' + HOOK.replace("VERSION", "version")
     await author.save(
+        assistants__a__package_yao='{"connector": "says", "db": {"models": ["__yao.user"]}}',
         assistants__a__index_ts=importing,
         assistants__a__lib__version_ts="export const version = 5;",
     )
@@ -203,3 +204,18 @@ async def test_a_swap_takes_less_than_200_ms(author: Author) -> None:
     assert min(took) < 200, took  # the least of several: others may be using the machine
     with anyio.fail_after(5):
         assert await author.version() == 6
+
+
+async def test_the_models_of_users_and_teams_are_there_after_a_reload_of_models(
+    author: Author,
+) -> None:
+    search = "ctx.search.DB('anna', { models: ['__yao.user'] }).error ?? ''"
+    await author.save(
+        assistants__a__package_yao='{"connector": "says", "db": {"models": ["__yao.user"]}}',
+        assistants__a__index_ts=f"function Create(ctx) {{ return {{ metadata: {{ version: {search} }} }}; }}",
+    )
+    before = await author.version()
+    assert "no model" not in before
+    model = '{"name": "M", "table": {"name": "m"}, "columns": [{"name": "id", "type": "ID"}]}'
+    await author.save(models__m_mod_yao=model)
+    assert await author.version() == before
