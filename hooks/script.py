@@ -120,18 +120,22 @@ class _Linking:
             if len(paths) > MOST_FILES:
                 raise HookSyntaxError(
                     f"the hook consists of more than {MOST_FILES} files",
-                    place=Place(self._shown(path)),
+                    place=Place(self._display_path(path)),
                 )
-            modules.append(Module(self._shown(path), compiled.code, compiled.mappings, requires))
+            modules.append(
+                Module(self._display_path(path), compiled.code, compiled.mappings, requires)
+            )
         functions = [
-            each for path in self._entries for each in exported_functions(path, files, self._shown)
+            each
+            for path in self._entries
+            for each in exported_functions(path, files, self._display_path)
         ]
         if self._script.by_name:
             require_schemas(functions)
         called = [each.name for each in functions] if self._script.by_name else ()
         text = link_text(modules, len(self._entries), called)
         names = [
-            name_of(each, self._shown(path))
+            name_of(each, self._display_path(path))
             for path, (compiled, _) in files.items()
             for each in compiled.names
         ]
@@ -143,7 +147,7 @@ class _Linking:
             return CompiledFile(RUNTIME_MODULE)
         source = await self._source(path)
         if path.suffix == ".json":
-            return CompiledFile(_json_module(source, self._shown(path)))
+            return CompiledFile(_json_module(source, self._display_path(path)))
         return await self._compiled(path, source)
 
     async def _with_imported_types(self, path: Path, compiled: CompiledFile) -> CompiledFile:
@@ -162,15 +166,17 @@ class _Linking:
         waiting, size = [path], 0
         while waiting and len(found) < MOST_FILES and size <= LARGEST_FILE:
             path = waiting.pop(0)
-            if self._shown(path) in found:
+            if self._display_path(path) in found:
                 continue
             source = await self._source(path)
             imports = (await self._compiled(path, source)).imports
             targets = {name: self._imports.find_types(path, name) for name in imports}
             size += len(source)
-            found[self._shown(path)] = {
+            found[self._display_path(path)] = {
                 "source": source,
-                "targets": {name: self._shown(each) for name, each in targets.items() if each},
+                "targets": {
+                    name: self._display_path(each) for name, each in targets.items() if each
+                },
             }
             waiting += [each for each in targets.values() if each]
         return found
@@ -194,19 +200,19 @@ class _Linking:
         if self._transpile is None:
             self._transpile = await self._stack.enter_async_context(self._transpiling())
         # The compiler emits nothing for a file of declarations, and fails.
-        name = self._shown(path) if others else path.name.replace(".d.ts", ".ts")
+        name = self._display_path(path) if others else path.name.replace(".d.ts", ".ts")
         answer = json.loads(await self._transpile(name, source, others))
         for error in answer["errors"]:
             raise HookSyntaxError(
                 error["message"],
-                place=Place(self._shown(path), error["line"] + 1, error["column"] + 1),
+                place=Place(self._display_path(path), error["line"] + 1, error["column"] + 1),
             )
         hooks = path in self._entries and not self._script.by_name
         for value in answer["values"] if hooks else ():
             raise not_a_function(
                 value["name"],
                 value["kind"],
-                Place(self._shown(path), value["line"] + 1, value["column"] + 1),
+                Place(self._display_path(path), value["line"] + 1, value["column"] + 1),
             )
         requires = [(entry["name"], entry["line"], entry["column"]) for entry in answer["requires"]]
         return CompiledFile(
@@ -224,22 +230,24 @@ class _Linking:
             if path.stat().st_size > LARGEST_FILE:
                 raise HookSyntaxError(
                     f"is larger than {LARGEST_FILE // 1024**2} MB",
-                    place=Place(self._shown(path)),
+                    place=Place(self._display_path(path)),
                     hint="a hook reads large data by searching it",
                 )
             return path.read_text(encoding="utf-8-sig")
         except OSError as exc:
             raise HookSyntaxError(
-                f"cannot be read: {exc.strerror}", place=Place(self._shown(path))
+                f"cannot be read: {exc.strerror}", place=Place(self._display_path(path))
             ) from exc
         except UnicodeDecodeError as exc:
-            raise HookSyntaxError("is not UTF-8 text", place=Place(self._shown(path))) from exc
+            raise HookSyntaxError(
+                "is not UTF-8 text", place=Place(self._display_path(path))
+            ) from exc
 
     def _place(self, path: Path, compiled: CompiledFile, line: int, column: int) -> Place:
         found = original(compiled.mappings, line, column) or (0, 0)
-        return Place(self._shown(path), found[0] + 1, found[1] + 1)
+        return Place(self._display_path(path), found[0] + 1, found[1] + 1)
 
-    def _shown(self, path: Path) -> str:
+    def _display_path(self, path: Path) -> str:
         return (
             RUNTIME.as_posix()
             if path == RUNTIME

@@ -199,16 +199,16 @@ async def _show_offers(host: Host, server: str, report: Report) -> None:
         return
     rows = [
         *(
-            ("tool", tool["name"], _parameters(tool.get("inputSchema") or {}), _said(tool))
+            ("tool", tool["name"], _parameters(tool.get("inputSchema") or {}), _describe(tool))
             for tool in tools
         ),
-        *(("resource", each["uri"], "", _said(each)) for each in resources),
+        *(("resource", each["uri"], "", _describe(each)) for each in resources),
         *(
             (
                 "prompt",
                 each["name"],
                 ", ".join(given["name"] for given in each.get("arguments") or ()),
-                _said(each),
+                _describe(each),
             )
             for each in prompts
         ),
@@ -226,7 +226,7 @@ def _parameters(schema: Mapping[str, Any]) -> str:
     )
 
 
-def _said(entry: Mapping[str, Any]) -> str:
+def _describe(entry: Mapping[str, Any]) -> str:
     return str(entry.get("description") or entry.get("title") or "")
 
 

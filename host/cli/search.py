@@ -242,13 +242,13 @@ def _with_passages(result: SearchResult) -> SearchResult:
     contents = [item.content for item in result.items]
     parts = passage.parts(contents, result.query, language_of("\n".join(contents)), SHOWN_TOKENS)
     items = [
-        item.model_copy(update={"content": _told(item.content, part)}) if part else item
+        item.model_copy(update={"content": _cut_to_part(item.content, part)}) if part else item
         for item, part in zip(result.items, parts, strict=True)
     ]
     return result.model_copy(update={"items": tuple(items)})
 
 
-def _told(content: str, part: passage.Part) -> str:
+def _cut_to_part(content: str, part: passage.Part) -> str:
     before, after = "… " if part.start else "", " …" if part.end < len(content) else ""
     return f"{before}{part.text(content).strip()}{after}"
 

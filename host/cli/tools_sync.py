@@ -77,7 +77,7 @@ async def _sync(
     try:
         with progress(report, f"syncing {id}", str, MofNCompleteColumn()) as update:
             done = await host.syncs.run(
-                id, full=full, force=force, progress=_shown(report, update, events=events)
+                id, full=full, force=force, progress=_show_progress(report, update, events=events)
             )
     except HostError as exc:
         for event in failures(exc):
@@ -91,7 +91,7 @@ async def _sync(
     return FAILED if done.failed else 0
 
 
-def _shown(
+def _show_progress(
     report: Report, update: Progressed | None, *, events: bool
 ) -> Callable[[SyncProgress], None]:
     def show(progress: SyncProgress) -> None:

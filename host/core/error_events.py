@@ -11,15 +11,15 @@ from groundhook.host.core.types.events import Failed, Warned
 
 def failures(error: HostError) -> list[Failed]:
     """Return an `error` event for each error that `error` carries."""
-    return [Failed(**_said(problem)) for problem in problems_of(error)]
+    return [Failed(**_event_fields(problem)) for problem in problems_of(error)]
 
 
 def warning(finding: HostError | Problem) -> Warned:
     """Return the `warning` event of a finding after which the turn goes on."""
-    return Warned(**_said(finding))
+    return Warned(**_event_fields(finding))
 
 
-def _said(finding: HostError | Problem) -> dict[str, Any]:
+def _event_fields(finding: HostError | Problem) -> dict[str, Any]:
     place = finding.place or Place("")
     return {
         "code": finding.code,

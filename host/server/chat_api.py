@@ -121,13 +121,13 @@ async def made(call: Call) -> Response:
 async def one(call: Call) -> Response:
     """A chat, with the messages of the branch that is shown."""
     chat, messages = await _read(call, "")
-    return _json({**chat.model_dump(mode="json"), "messages": _shown(call, messages)})
+    return _json({**chat.model_dump(mode="json"), "messages": _render_messages(call, messages)})
 
 
 async def branch(call: Call) -> Response:
     """The messages of a branch."""
     _, messages = await _read(call, call.request.query_params.get("leaf", "")[:100])
-    return _json({"messages": _shown(call, messages)})
+    return _json({"messages": _render_messages(call, messages)})
 
 
 async def changed(call: Call) -> Response:
@@ -186,7 +186,7 @@ async def exported(call: Call) -> Response:
         raise UsageError("format must be 'json' or 'markdown'")
     chat, messages = await _read(call, "")
     if form == "json":
-        body = {**chat.model_dump(mode="json"), "messages": _shown(call, messages)}
+        body = {**chat.model_dump(mode="json"), "messages": _render_messages(call, messages)}
         return _download(f"{chat.id}.json", json.dumps(body, indent=1), "application/json")
     audience = call.audience()
     text = markdown.exported(
@@ -275,7 +275,7 @@ def _id(call: Call) -> str:
     return str(call.request.path_params["chat"])
 
 
-def _shown(call: Call, messages: list[ChatMessage]) -> list[Any]:
+def _render_messages(call: Call, messages: list[ChatMessage]) -> list[Any]:
     audience = call.audience()
     return [seen(message, audience).model_dump(mode="json") for message in messages]
 

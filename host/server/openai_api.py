@@ -91,10 +91,10 @@ async def chat_completions(call: Call) -> ASGIApp:
         raise NotSupported("n: only one answer is given")
     who = call.serving.sign_in.acting(call.who, wanted.user or wanted.safety_identifier or "")
     package = call.serving.package(who, wanted.model)
-    heard = _heard(wanted.messages, settings.openai.system)
-    ignored = [*(key.path for key in unknown), *heard.ignored]
+    read = _read_messages(wanted.messages, settings.openai.system)
+    ignored = [*(key.path for key in unknown), *read.ignored]
     headers = {IGNORED: _header(ignored)} if ignored else {}
-    messages = asking.bounded(heard.messages, settings.limits)
+    messages = asking.bounded(read.messages, settings.limits)
     if (task := _task(call, wanted, messages)) is not None:
         text = await _task_text(call, who, task, messages, package.name)
         return _whole_task(wanted, text, headers)
@@ -168,12 +168,12 @@ def _options(call: Call, wanted: ChatRequest, settings: ServerSettings) -> TurnO
 
 
 @dataclass(frozen=True)
-class _Heard:
+class _Conversation:
     messages: tuple[Message, ...]
     ignored: tuple[str, ...]
 
 
-def _heard(given: Sequence[Mapping[str, Any]], system: str) -> _Heard:
+def _read_messages(given: Sequence[Mapping[str, Any]], system: str) -> _Conversation:
     """Return the messages of a conversation. A client's system message would outrank the
     assistant's prompts, so it is the user's by default; calls of tools are omitted."""
     messages: list[Message] = []
@@ -193,7 +193,7 @@ def _heard(given: Sequence[Mapping[str, Any]], system: str) -> _Heard:
         message, _ = asking.valid(Message, {"role": role, "content": content})
         ignored += [f"messages[{n}].{key}" for key in each if key not in ("role", "content")]
         messages.append(message)
-    return _Heard(tuple(messages), tuple(ignored))
+    return _Conversation(tuple(messages), tuple(ignored))
 
 
 def _header(ignored: Sequence[str]) -> str:

@@ -39,18 +39,18 @@ class Vocabulary:
 
     def stem(self, word: str) -> str:
         """The word without its plural ending."""
-        return _without(word, self.file.endings, self.file.endings_kept)
+        return _strip_ending(word, self.file.endings, self.file.endings_kept)
 
     def root(self, word: str) -> str:
         """Return the word without the endings of any form. A verb or an adjective shares it with
         its noun: "earning", "earns" and "earned" become "earn". It is not a word of the language,
         and is only compared with other roots."""
         endings, kept = self.file.forms or self.file.endings, self.file.endings_kept
-        return _without(_without(word, endings, kept), endings, kept)
+        return _strip_ending(_strip_ending(word, endings, kept), endings, kept)
 
 
 @lru_cache(maxsize=20_000)
-def _without(word: str, endings: tuple[tuple[str, str], ...], kept: Words) -> str:
+def _strip_ending(word: str, endings: tuple[tuple[str, str], ...], kept: Words) -> str:
     if len(word) > 3 and not word.endswith(kept):
         for ending, instead in endings:
             if word.endswith(ending) and len(word) - len(ending) + len(instead) >= SHORTEST_STEM:

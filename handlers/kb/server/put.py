@@ -122,7 +122,7 @@ class Writing:
         """Remove versions of these documents that are shown and do not count: the previous ones,
         and those of hosts that stopped before the last step. Hidden versions stay, since another
         host may still be writing them."""
-        shown = await self._shown(versions)
+        shown = await self._find_shown(versions)
         stale = shown.keys() - set((await self._named(versions)).values())
         if stale:
             await self._delete(models.FilterSelector(filter=of_versions(sorted(stale))))
@@ -131,7 +131,7 @@ class Writing:
         """Return the versions that another host removed while it stored the same document: they
         were shown already, and no record named them yet."""
         named = await self._named(versions)
-        shown = await self._shown(versions)
+        shown = await self._find_shown(versions)
         return [
             version
             for version in versions
@@ -147,7 +147,7 @@ class Writing:
         )
         return {str(record.id): (record.payload or {})["version"] for record in found}
 
-    async def _shown(self, versions: Sequence[_Version]) -> Mapping[str, int]:
+    async def _find_shown(self, versions: Sequence[_Version]) -> Mapping[str, int]:
         """Return the shown versions of these documents, with their numbers of passages."""
         documents: defaultdict[str, list[str]] = defaultdict(list)
         for version in versions:

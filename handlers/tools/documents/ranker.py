@@ -124,7 +124,7 @@ class PageRanker:
                             suspects := set(filter(gives_orders, candidates))
                         ):
                             node.data["suspicious"] = [one.key for one in suspects]
-                            reading = await self._without(query, candidates, suspects)
+                            reading = await self._rank_without(query, candidates, suspects)
                     except HostError as exc:
                         fallback = f"{exc.message}; the built-in ranked {shown} instead"
                     else:
@@ -149,7 +149,7 @@ class PageRanker:
             await self.scope.warn("ranker_replaced", fallback)
         return kept
 
-    async def _without(
+    async def _rank_without(
         self, query: str, candidates: Sequence[Candidate], suspects: Set[Candidate]
     ) -> Reading:
         """Return the ranking of a page whose `suspects` address the model: the model ranks the
