@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from groundhook.host.core.concealed import shortened
 from groundhook.host.core.errors import RerankError
 
 Scores = list[tuple[int, float]]  # (position in the texts, relevance)
@@ -30,7 +31,7 @@ class RequestFailed(Exception):
 
     def __init__(self, status: int, reason: str, wait_s: float | None = None) -> None:
         super().__init__(reason)
-        self.status, self.reason, self.wait_s = status, " ".join(reason.split())[:300], wait_s
+        self.status, self.reason, self.wait_s = status, shortened(reason, 300), wait_s
 
 
 class Provider(Protocol):

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from email.utils import parsedate_to_datetime
 from typing import Any
 
+from groundhook.host.core.concealed import shortened
 from groundhook.host.core.errors import (
     SourceError,
     SourceMalformed,
@@ -167,5 +168,5 @@ def _reason(body: bytes) -> str:
         if isinstance(place, dict):
             place = text_of(place, "error", "message")
         if isinstance(place, str) and place:
-            return f": {' '.join(place.split())[:300]}"
+            return f": {shortened(place, 300)}"
     return ""

@@ -16,6 +16,7 @@ from groundhook.handlers.web.answers import parse_answer, text_of
 from groundhook.handlers.web.provider_client import ProviderClient
 from groundhook.handlers.web.providers import google_pages, with_operators
 from groundhook.handlers.web.serper import AGES, ANSWER_SCORE
+from groundhook.host.core.concealed import shortened
 from groundhook.host.core.errors import SourceError
 from groundhook.host.core.types.web_providers import WebAccess, WebHit, WebProvider, WebQuery
 
@@ -54,7 +55,8 @@ def hits(answer: Mapping[str, Any]) -> list[WebHit]:
     metadata, found = answer.get("search_metadata"), answer.get("search_information")
     status = text_of(metadata, "status") if isinstance(metadata, Mapping) else ""
     if status == "Error":
-        failed = SourceError(f"the search failed at {NAME!r}: {text_of(answer, 'error')[:300]}")
+        reason = shortened(text_of(answer, "error"), 300)
+        failed = SourceError(f"the search failed at {NAME!r}: {reason}")
         failed.again = True
         raise failed
     nothing = (

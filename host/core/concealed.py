@@ -5,25 +5,40 @@ replaced by `$ENV.NAME`, also where a service repeats the key that it was sent.
 from __future__ import annotations
 
 import re
+from urllib.parse import unquote
 
-SHORTEST = (
-    6  # a shorter value, such as a port, would be found in words that have nothing to do with it
-)
+SHORTEST = 6  # a shorter value, such as a port, would be found in unrelated text
+LONG = 20  # longer ones are nobody's names, so they are replaced anywhere
 
-_SIGN_IN = re.compile(r"//([^/@\s]+)@")  # user and password in an address
+_HOST = re.compile(r"\w+://[\w.:\[\]-]+/?")  # an address that holds no secret
+_SIGN_IN = re.compile(r"//(([^/@:\s]*):?([^/@\s]*))@")  # user and password in an address
 
 _variables: dict[str, str] = {}  # by value
 
 
 def conceal(variable: str, value: str) -> None:
-    """Keep a variable's value, and the user and password of an address in it, out of messages."""
-    for part in (value.strip(), *_SIGN_IN.findall(value)):
+    """Keep a variable's value, and the user and password of an address in it, out of messages. An
+    address of a host alone holds no secret and may be shown."""
+    if _HOST.fullmatch(value.strip()):
+        return
+    parts = [value.strip()]
+    for both, _, password in _SIGN_IN.findall(value):
+        parts += [both, password, unquote(password)]
+    for part in parts:
         if len(part) >= SHORTEST:
             _variables[part] = variable
 
 
 def without_concealed(message: str) -> str:
-    """Return the message with `$ENV.NAME` in place of each concealed value, the longest first."""
+    """Return the message with `$ENV.NAME` in place of each concealed value, the longest first. A
+    short one, such as "production", is replaced only where it is no part of a longer name."""
     for value in sorted(filter(message.__contains__, _variables), key=len, reverse=True):
-        message = message.replace(value, f"$ENV.{_variables[value]}")
+        text = re.escape(value)
+        pattern = text if len(value) >= LONG else rf"(?<![\w.-]){text}(?![\w-])"
+        message = re.sub(pattern, f"$ENV.{_variables[value]}", message)
     return message
+
+
+def shortened(text: str, most: int) -> str:
+    """Return a service's text for a message: on one line, without concealed values, cut."""
+    return " ".join(without_concealed(text).split())[:most]

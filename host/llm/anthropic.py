@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import anyio
 
+from groundhook.host.core.concealed import shortened
 from groundhook.host.core.errors import (
     HostError,
     ModelError,
@@ -282,7 +283,7 @@ class AnthropicConnector:
         except (anthropic.AnthropicError, ValueError, TypeError, AttributeError) as exc:
             raise ModelGarbled(
                 f"model {self._name!r} sent something that is not an event of the API:"
-                f" {str(exc)[:200]}"
+                f" {shortened(str(exc), 200)}"
             ) from exc
 
     def _refused(self, exc: Any) -> ModelError:
@@ -292,7 +293,7 @@ class AnthropicConnector:
         if exc.status_code != 200:
             keyless = not self._key
             return refusal(self._name, exc.status_code, body, exc.response.headers, keyless=keyless)
-        message = str(body.get("message", "") if isinstance(body, dict) else exc)[:300]
+        message = shortened(str(body.get("message", "") if isinstance(body, dict) else exc), 300)
         if is_overflow(message):
             return overflow(self._name, f": {message}")
         error = ModelError(f"model {self._name!r} reported an error: {message or kind}")

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import anyio
 from pydantic import ValidationError
 
+from groundhook.host.core.concealed import shortened
 from groundhook.host.core.errors import (
     HostError,
     ModelError,
@@ -355,7 +356,7 @@ def _reason(exc: BaseException) -> str:
         if str(current):
             seen = [*seen, str(current)]
         current = current.__cause__ or current.__context__
-    return " ".join(seen[-1].split())[:200] if seen else exc.__class__.__name__
+    return shortened(seen[-1], 200) if seen else exc.__class__.__name__
 
 
 def _not_whole(name: str, begun: bool, content_type: str) -> ModelError:

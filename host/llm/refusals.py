@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from groundhook.host.core.concealed import shortened
 from groundhook.host.core.errors import ModelContextExceeded, ModelError, ModelRefused
 
 AGAIN = frozenset({408, 409, 429})  # and every 5xx: the same request may succeed later
@@ -55,7 +56,7 @@ def words(body: Any) -> str:
         text = str(body.get("message") or body.get("detail") or "")
     else:
         text = body if isinstance(body, str) and not body.lstrip().startswith("<") else ""
-    return " ".join(text.split())[:300]
+    return shortened(text, 300)
 
 
 def wait_of(headers: Mapping[str, str]) -> float | None:

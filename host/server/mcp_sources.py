@@ -20,6 +20,7 @@ import anyio
 
 from groundhook.host.app.host import Host
 from groundhook.host.core.errors import (
+    IngestError,
     NotPermitted,
     SourceError,
     UnknownName,
@@ -236,7 +237,7 @@ class McpSources:
         await caller.counted()
         for reader in readers:  # each may have hosts of its own
             scope = reading_scope(self.host, caller.identity, self.host.settings(reader))
-            with suppress(NotPermitted, SourceError):
+            with suppress(NotPermitted, SourceError, IngestError):
                 page = await self.host.sources.fetch_page(address, scope)
                 return FetchedDocument(
                     id=id,

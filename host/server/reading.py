@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from groundhook.host.app.host import Host
@@ -46,6 +47,6 @@ def _key(spec: ModelSpec, text: str) -> Any:
     key = next(each for each in spec.columns if each.primary or each.type == "ID")
     if key.type not in ("ID", "integer", "bigInteger"):
         return text
-    if not (text.isascii() and text.lstrip("-").isdecimal() and len(text) < 19):
+    if not re.fullmatch(r"-?[0-9]{1,18}", text):
         raise UnknownName("record", text[:200], ())
     return int(text)

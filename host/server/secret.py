@@ -46,10 +46,17 @@ class Secret:
         descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with os.fdopen(descriptor, "wb") as file:
             file.write(secrets.token_bytes(SECRET_BYTES))
+            file.flush()
+            os.fsync(file.fileno())
         try:
             os.link(new, self._path)  # the first process wins
         except FileExistsError:
             pass
         finally:
             new.unlink()
-        return self._path.read_bytes()
+        if len(secret := self._path.read_bytes()) != SECRET_BYTES:
+            raise StorageError(
+                f"{str(self._path)!r} is not a whole secret",
+                hint="delete it: a new one is made, and who is signed in signs in again",
+            )
+        return secret

@@ -5,12 +5,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from urllib.parse import unquote
 
 import pytest
 
 from groundhook import open_host
 from groundhook.handlers.canned import CannedSource, canned_item
-from groundhook.host.core.errors import HostError
+from groundhook.host.core.errors import HostError, StorageError
 from groundhook.host.core.types.events import Event, SearchComplete
 from groundhook.host.core.types.search import SearchType
 from tests.conftest import MakeApp
@@ -111,7 +112,8 @@ async def test_no_message_shows_what_the_environment_holds(make_app: MakeApp) ->
 
 
 async def test_a_key_that_a_service_repeats_is_shown_as_its_variable(make_app: MakeApp) -> None:
-    echo = Json({"error": {"message": f"bad key Bearer {SECRET}"}}, 401)
+    # the second would be cut within the key
+    echo = Json({"error": {"message": f"bad key Bearer {SECRET}{' x' * 125} {SECRET}"}}, 401)
     with serving() as server:
         for path in ("/search", "/v1/chat/completions"):
             server.on(path, echo)
@@ -128,7 +130,7 @@ async def test_a_key_that_a_service_repeats_is_shown_as_its_variable(make_app: M
             host.stream("a", "x") as events,
         ):
             shown = "".join([event.model_dump_json() async for event in events])
-    assert SECRET not in shown
+    assert SECRET[:12] not in shown
     assert shown.count("refused the key (401): bad key Bearer $ENV.HELD") >= 2
 
 
@@ -150,3 +152,23 @@ async def test_the_password_in_an_address_is_shown_as_its_variable(make_app: Mak
         shown = "".join([event.model_dump_json() async for event in events])
     assert "cannot be reached" in shown
     assert SECRET not in shown
+
+
+@pytest.mark.parametrize("password", ["hun%zzter22", "hunter%2022"])
+async def test_the_password_alone_is_shown_as_its_variable(
+    make_app: MakeApp, password: str
+) -> None:
+    app = make_app({"agent/agent.yml": "store: {url: $ENV.STORE}"})
+    environment = {"STORE": f"postgresql://alice:{password}@127.0.0.1:9/app"}
+    async with open_host(app, environment=environment):
+        pass
+    for form in (password, unquote(password)):
+        assert str(StorageError(f"invalid token: {form!r}")) == "invalid token: '$ENV.STORE'"
+
+
+async def test_a_value_that_is_a_word_leaves_longer_names_as_they_are(make_app: MakeApp) -> None:
+    app = make_app({"agent/agent.yml": "connector: $ENV.STAGE"})
+    async with open_host(app, environment={"STAGE": "production"}):
+        pass
+    assert str(HostError("known: production-docs")) == "known: production-docs"
+    assert str(HostError("no connector 'production'")) == "no connector '$ENV.STAGE'"

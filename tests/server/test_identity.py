@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from threading import Thread
 from typing import Any
 
@@ -18,6 +19,8 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 from groundhook.host.cli.main import run
+from groundhook.host.core.errors import StorageError
+from groundhook.host.server.secret import FILE, Secret
 from tests.server.conftest import LOCAL, OTHER, READER, Serve, Served
 
 ISSUER, AUDIENCE = "https://id.example", "groundhook"
@@ -386,3 +389,9 @@ def test_an_author_whose_key_lists_assistants_sees_the_problems_of_these_alone(
     everything, theirs = places
     assert theirs == {"assistants/tea/green/package.yao"}
     assert everything >= {*theirs, "assistants/tea/package.yao", "connectors/broken.conn.yao"}
+
+
+def test_a_secret_that_was_cut_signs_nothing(tmp_path: Path) -> None:
+    (tmp_path / FILE).write_bytes(b"")
+    with pytest.raises(StorageError, match="is not a whole secret"):
+        Secret(tmp_path).signature("session", "x")

@@ -26,7 +26,12 @@ def test_a_citation_leads_to_its_record_for_programs_and_for_browsers(served: Se
         page = client.get(cited["url"], headers={"accept": "text/html"})
         assert "<td>Assam</td>" in page.text
         assert page.headers["content-security-policy"].startswith("default-src 'none'")
-        for path in ("/api/sources/db/tea/99", "/api/sources/db/te/1", "/api/sources/db/tea/x'--"):
+        for path in (
+            "/api/sources/db/tea/99",
+            "/api/sources/db/te/1",
+            "/api/sources/db/tea/x'--",
+            "/api/sources/db/tea/--5",
+        ):
             assert client.get(path).status_code == 404
 
 

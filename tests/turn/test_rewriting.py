@@ -102,7 +102,7 @@ async def test_a_language_model_rewrites_where_one_is_named(make_app: MakeApp) -
     assert of(events, "stream_end")[0].content == "Fine."
 
 
-@pytest.mark.parametrize("answer", ["I do not know.", '{"query": ""}', {"delay_ms": 5000}])
+@pytest.mark.parametrize("answer", ["I do not know.", '{"query": " "}', {"delay_ms": 5000}])
 async def test_where_the_model_fails_the_built_in_rules_replace_it_with_a_warning(
     make_app: MakeApp, answer: Any
 ) -> None:

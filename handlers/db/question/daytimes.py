@@ -66,7 +66,8 @@ def _range(cursor: Cursor, i: int) -> tuple[list[tuple[str, timedelta]], int] | 
     if last is None or not (clock or (word and number)):
         return None
     hour, minute = clock[:2] if clock else (number[0] if number else 0, 0)
-    if clock is None and hour + NOON <= last[0]:
+    words = cursor.lexicon.vocabulary.file.dates
+    if clock is None and _is_word(cursor, last[2] - 1, words.pm) and hour + NOON <= last[0]:
         hour += NOON  # "between 2 and 4 pm"
     first_time, last_time = (
         timedelta(hours=hour, minutes=minute),

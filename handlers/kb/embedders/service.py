@@ -20,6 +20,7 @@ import anyio
 
 from groundhook.handlers.kb.embed import estimated_tokens
 from groundhook.handlers.kb.embedders.curve import Curve
+from groundhook.host.core.concealed import shortened
 from groundhook.host.core.errors import (
     SourceError,
     SourceMalformed,
@@ -318,7 +319,7 @@ def _wait(failed: Failed, attempt: int) -> float:
 
 def one_line(text: object) -> str:
     """Return text of a service on one line, short enough for a message."""
-    return " ".join(str(text or "").split())[:300]
+    return shortened(str(text or ""), 300)
 
 
 @contextmanager

@@ -23,7 +23,13 @@ class Reply(BaseModel):
     """An answer from outside. Unknown keys are ignored, since language models add keys of their
     own."""
 
-    model_config = ConfigDict(frozen=True, extra="ignore", populate_by_name=True, defer_build=True)
+    model_config = ConfigDict(
+        frozen=True,
+        extra="ignore",
+        populate_by_name=True,
+        defer_build=True,
+        str_strip_whitespace=True,
+    )
 
 
 # ------------------------------------------------------------------------------------------ rewrite

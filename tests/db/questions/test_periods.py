@@ -159,6 +159,10 @@ def test_the_months_of_a_season_are_reported() -> None:
             "on 3 November between 2 and 4 pm",
             "sent_at >= 2026-11-03 14:00:00 and sent_at <= 2026-11-03 16:00:00",
         ),
+        (
+            "on 3 November between 8 and 20 o'clock",
+            "sent_at >= 2026-11-03 08:00:00 and sent_at <= 2026-11-03 20:00:00",
+        ),
     ],
 )
 def test_a_time_of_day_belongs_to_its_day(time: str, found: str) -> None:
