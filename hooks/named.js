@@ -1,5 +1,5 @@
 // Evaluated before transpile.js. Makes `namesIn(parsed)`: the collections and models that calls of `ctx.search` in a source file name in
-// literals, [{noun, name, line, column}]. Lines and columns count from 0. Names that are calculated are left out. Nothing is executed.
+// literals, [{noun, name, line, column}]. Lines and columns count from 0. Calculated names are omitted. Nothing is executed.
 const namesIn = (() => {
   const COLLECTIONS = ["collection", "collections"], MODELS = ["model", "models"]; // what is named, and the option that names it
   const OPTIONS = { __proto__: null, KB: [COLLECTIONS], DB: [MODELS] };

@@ -161,7 +161,7 @@ class _Linking:
     async def _types(self, path: Path) -> dict[str, Any]:
         """Return the files of the package that a file imports, and those that they import, for
         their types: {name: {source, targets}}, as transpile.js takes them. What is above the limits
-        is left out."""
+        is omitted."""
         found: dict[str, Any] = {}
         waiting, size = [path], 0
         while waiting and len(found) < MOST_FILES and size <= LARGEST_FILE:

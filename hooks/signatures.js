@@ -3,7 +3,7 @@
 // it names (declared.js). `parameters` is the JSON Schema of the arguments by name; `order` names them in the order of the function's
 // parameters (null: it takes them as one object), and `rest` is whether the last one is a rest parameter; `takes` counts its parameters;
 // `context` is the index of the one that is `ctx` (-1: none). `unread` are [{type, file, line, column, imported}] of types without a JSON
-// Schema; `file` is left out where it is this one; `imported`: another file may declare it. `is_default`: the file exports it as its default.
+// Schema; `file` is omitted where it is this one; `imported`: another file may declare it. `is_default`: the file exports it as its default.
 // Lines and columns count from 0. Nothing of the file is executed.
 const MOST_TYPES = 5000; // of the schema of one function: types that name each other may be written out very often
 const functionsIn = (() => {

@@ -132,7 +132,7 @@ class WebHandler:
 
     async def fetch_page(self, url: str, scope: Scope, /) -> Item:
         """Return a page with its whole text as content, within the limits of `search.web.pages`.
-        Raises SourceError, NotPermitted."""
+        Raises SourceError, IngestError where nothing can be read from it, NotPermitted."""
         return await self._pages.whole(url, scope)
 
     async def _search(

@@ -143,7 +143,7 @@ class Sources:
 
     async def fetch_page(self, url: str, scope: Scope, /) -> Item:
         """Return a page from the first source that reads pages. Raises SourceError,
-        NotPermitted."""
+        IngestError, NotPermitted."""
         await self.imported("web")
         for source in self._all("web"):
             if isinstance(source, WebPages):

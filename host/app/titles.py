@@ -54,7 +54,7 @@ async def write_title(
             await store.chats.change(owner, change)
     except HostError as exc:  # its message may quote the answer, which no log line has
         log.warning("uses.title by %r failed: %s", by, exc.code)
-    except Exception:
+    except Exception:  # the turn is over: a bug must not end the tasks of other turns
         log.exception("uses.title by %r failed", by)
 
 

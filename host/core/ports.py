@@ -189,8 +189,8 @@ class WebPages(Protocol):
     """A source of whole pages of the web."""
 
     async def fetch_page(self, url: str, scope: Scope, /) -> Item:
-        """Return a page with its whole text as content. Raises SourceError, NotPermitted for an
-        address that is not public."""
+        """Return a page with its whole text as content. Raises SourceError, IngestError where
+        nothing can be read from it, NotPermitted for an address that is not public."""
         ...
 
 

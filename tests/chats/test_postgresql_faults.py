@@ -192,7 +192,7 @@ async def test_the_end_of_a_log_that_was_appended_twice_has_each_event_once(app:
         running = await host.chats.conversations.running(OWNER, chat.id)
         assert running is not None
         logs = host.chats.logs
-        for body in (b"1\n", b"1\n2\n"):  # whoever lost the answer to the first sends more
+        for body in (b"1\n", b"1\n2\n"):  # a client that lost the first answer sends more
             await logs.append(OWNER, running.id, 1000, body, running.lease_until)
         assert await logs.read(OWNER, running.id, 900) == [(1000, b"1\n2\n")]
 

@@ -26,7 +26,7 @@ from groundhook.host.server.mcp_sources import McpSources
 from groundhook.host.server.mcp_tools import McpTools
 from groundhook.host.server.secret import Secret
 from tests.cli.conftest import COMMAND
-from tests.loopback.server import Html, Json, Loopback
+from tests.loopback.server import Html, Json, Loopback, Reply
 from tests.loopback.server import serving as loopback
 from tests.mcp_server.test_mcp_server import BLUE, RED, structured, text_of
 from tests.server.conftest import serving, settings
@@ -202,17 +202,23 @@ async def test_an_assistant_without_the_web_reads_no_page(host: Host, web: Loopb
         assert web.requests == []
 
 
-async def test_a_page_that_cannot_be_read_is_an_error_in_words(host: Host, web: Loopback) -> None:
-    lost = [{"url": f"{web.url}/lost", "title": "Lost", "content": "A lost page about pu-erh."}]
+@pytest.mark.parametrize("name", ["lost", "picture"])
+async def test_a_page_that_cannot_be_read_is_an_error_in_words(
+    host: Host, web: Loopback, name: str
+) -> None:
+    web.on("/picture", Reply(b"\x89PNG", content_type="image/png"))
+    lost = [{"url": f"{web.url}/{name}", "title": "Lost", "content": f"A {name} about pu-erh."}]
     web.on("/search", Json({"query": "x", "results": lost}))
     try:
         async with client(host, assistant="shop") as connected:
-            offered = (await found(connected, "pu-erh"))["web"]["id"]
+            offered = (await found(connected, f"pu-erh {name}"))["web"]["id"]
             answer = await connected.call_tool("fetch", {"id": offered})
             assert answer.is_error
             assert text_of(answer) == "the page could not be read"
             web.on("/search", Json({}, status=500))
-            failed = await connected.call_tool("search", {"query": "matcha in the web alone"})
+            failed = await connected.call_tool(
+                "search", {"query": f"matcha {name} in the web alone"}
+            )
             assert text_of(failed) == "the search of type web failed"
     finally:
         pages = [{"url": f"{web.url}/oolong", "title": "Oolong", "content": "About oolong tea."}]
