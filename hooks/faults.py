@@ -22,7 +22,7 @@ from groundhook.host.core.errors import (
     Place,
 )
 from groundhook.host.core.settings import HookLimits
-from groundhook.host.core.types.base import dotted, problems
+from groundhook.host.core.types.base import dotted, validation_problems
 
 _TARGETS = ("server", "mcp", "server_id", "agent", "connector", "type")
 _FRAME = re.compile(
@@ -225,7 +225,9 @@ def wrong_return(
     hook: str, raw: Any, model: type[BaseModel], error: ValidationError, program: Program
 ) -> HookReturnInvalid:
     """Return the error of a return value that has wrong types, with each of their paths."""
-    wrong = _by_path([(_path_through(path, raw), message) for path, message in problems(error)])
+    wrong = _by_path(
+        [(_path_through(path, raw), message) for path, message in validation_problems(error)]
+    )
     shown = [f" at {dotted(path)}: {why}" if path else f": {why}" for path, why in wrong.items()]
     more = len(shown) - MOST_WRONG
     return HookReturnInvalid(

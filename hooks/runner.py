@@ -25,7 +25,7 @@ from groundhook.hooks.run import UNITS, Prelude
 from groundhook.hooks.script import Linker
 from groundhook.hooks.session import Session
 from groundhook.host.core.errors import Place
-from groundhook.host.core.exception_groups import unwrapped
+from groundhook.host.core.exception_groups import unwrap_exception_groups
 from groundhook.host.core.hook_engine import (
     HookScript,
     HookSession,
@@ -115,7 +115,7 @@ async def open_engine(
     the first hook runs. `cache` is the folder for compiled files. `dialect` is what the scripts may
     call. `environment` holds the variables of the worker processes; None: those of this one.
     """
-    with unwrapped():
+    with unwrap_exception_groups():
         async with anyio.create_task_group() as tasks:
             engine = make_engine(
                 tasks, workers=workers, cache=cache, dialect=dialect, environment=environment

@@ -30,7 +30,7 @@ from groundhook.host.core.errors import (
     Place,
 )
 from groundhook.host.core.hook_engine import HookTurn, ScriptFunction
-from groundhook.host.core.types.base import read
+from groundhook.host.core.types.base import validate_known
 from groundhook.host.core.types.turn import (
     Client,
     CreateReturn,
@@ -143,7 +143,7 @@ class Session:
             message = f"{self._hook} must return an object or nothing, not {json.dumps(raw)[:40]}"
             raise HookReturnInvalid(message, place=Place(self._file))
         try:
-            value, unknown = read(model, raw)
+            value, unknown = validate_known(model, raw)
         except ValidationError as exc:
             raise faults.wrong_return(self._hook, raw, model, exc, self._program) from exc
         for key in unknown:

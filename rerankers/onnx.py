@@ -14,7 +14,7 @@ import anyio
 import anyio.to_thread
 
 from groundhook.host.core.errors import RerankError
-from groundhook.host.core.exception_groups import unwrapped
+from groundhook.host.core.exception_groups import unwrap_exception_groups
 from groundhook.host.core.onnx_folder import Computing, ModelFolder
 from groundhook.host.core.onnx_runtime import Unusable
 from groundhook.rerankers.providers import Access, ProviderType, Scores
@@ -42,7 +42,7 @@ class CrossEncoder:
                 )
                 scores.append((index, score))
 
-        with unwrapped():
+        with unwrap_exception_groups():
             async with anyio.create_task_group() as tasks:
                 for _ in range(min(os.cpu_count() or 1, len(texts))):
                     tasks.start_soon(work)

@@ -27,7 +27,7 @@ from pydantic import Field as Setting
 
 from groundhook.handlers.db.schema import Schema, route
 from groundhook.host.core.errors import SourceError
-from groundhook.host.core.types.base import Few, Value, dotted, problems, read
+from groundhook.host.core.types.base import Few, Value, dotted, validate_known, validation_problems
 from groundhook.host.core.types.query_language import (
     Aggregate,
     Order,
@@ -114,9 +114,9 @@ class QueryDSL(Value):
 def parse(raw: Mapping[str, Any]) -> QueryDSL:
     """Parse a query from JSON. Raises SourceError that names the key."""
     try:
-        dsl, unknown = read(QueryDSL, raw)
+        dsl, unknown = validate_known(QueryDSL, raw)
     except ValidationError as exc:
-        path, message = problems(exc)[0]
+        path, message = validation_problems(exc)[0]
         raise SourceError(f"the query's {dotted(path)!r}: {message}") from exc
     if unknown:
         raise SourceError(f"the query has an {unknown[0]}")

@@ -43,7 +43,7 @@ from groundhook.handlers.db.lint_values import (
 )
 from groundhook.handlers.db.schema import Field, Route, Schema, Schemas
 from groundhook.host.core.errors import SourceError, suggestion
-from groundhook.host.core.types.base import dotted, problems, read
+from groundhook.host.core.types.base import dotted, validate_known, validation_problems
 from groundhook.host.core.types.model_spec import ModelSpec
 from groundhook.host.core.types.query_language import (
     Aggregate,
@@ -126,9 +126,11 @@ def _schemas(models: Mapping[str, Any]) -> Mapping[str, Schema]:
 
 def _read(raw: Mapping[str, Any]) -> tuple[QueryDSL | None, list[Problem]]:
     try:
-        query, unknown = read(QueryDSL, raw)
+        query, unknown = validate_known(QueryDSL, raw)
     except ValidationError as exc:
-        return None, [Problem("DSL000", dotted(path), message) for path, message in problems(exc)]
+        return None, [
+            Problem("DSL000", dotted(path), message) for path, message in validation_problems(exc)
+        ]
     return query, [Problem("DSL000", key.path, "no such key", key.hint) for key in unknown]
 
 

@@ -36,7 +36,7 @@ from groundhook.host.core.errors import (
     UsageError,
     suggestion,
 )
-from groundhook.host.core.exception_groups import unwrapped
+from groundhook.host.core.exception_groups import unwrap_exception_groups
 from groundhook.host.core.ports import Embedder, Found, Scope
 from groundhook.host.core.trace import span
 from groundhook.host.core.types.collection_spec import CollectionSpec, EmbeddingSpec
@@ -199,7 +199,7 @@ class KBHandler:
     async def _beside_start(self, embed: Callable[[], Awaitable[T]]) -> T:
         """Embed while the store starts: at the first search a model is loaded and, as a rule, a
         process started, each for a third of a second."""
-        with unwrapped():
+        with unwrap_exception_groups():
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(self._store.start)
                 embedded = await embed()

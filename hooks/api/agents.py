@@ -16,7 +16,14 @@ from pydantic import ValidationError
 from groundhook.hooks.api.row import HostCall, Late, kind_of, padded, quoted
 from groundhook.host.core.errors import UsageError
 from groundhook.host.core.hook_services import HookServices, Together
-from groundhook.host.core.types.base import Model, UnknownKey, dotted, names_of, problems, read
+from groundhook.host.core.types.base import (
+    Model,
+    UnknownKey,
+    dotted,
+    names_of,
+    validate_known,
+    validation_problems,
+)
 from groundhook.host.core.types.calls import (
     AgentAsk,
     AgentOptions,
@@ -163,7 +170,7 @@ def _parse_messages(where: str, value: Any) -> tuple[Message, ...]:
         try:
             made.append(Message.model_validate(entry))
         except ValidationError as exc:
-            path, message = problems(exc)[0]
+            path, message = validation_problems(exc)[0]
             raise UsageError(f"{where}: {dotted(('messages', index, *path))}: {message}") from exc
     return tuple(made)
 
@@ -178,9 +185,9 @@ def _parse_options(
     if not isinstance(value, Mapping | None):
         raise UsageError(f"{where}: options must be an object, not {kind_of(value)}")
     try:
-        made, strays = read(model, value or {})
+        made, strays = validate_known(model, value or {})
     except ValidationError as exc:
-        path, message = problems(exc)[0]
+        path, message = validation_problems(exc)[0]
         raise UsageError(f"{where}: option {dotted(path)}: {message}") from exc
     unknown += [(where, stray) for stray in strays]
     return made

@@ -15,7 +15,7 @@ from groundhook.hooks.api.row import HostCall, kind_of, padded
 from groundhook.hooks.text import markdown_to_html
 from groundhook.host.core.errors import UsageError, suggestion
 from groundhook.host.core.hook_services import HookServices
-from groundhook.host.core.types.base import dotted, problems, read
+from groundhook.host.core.types.base import dotted, validate_known, validation_problems
 from groundhook.host.core.types.search import RecordQuery
 from groundhook.host.readers.json_in_text import extract_json
 
@@ -91,9 +91,9 @@ def _query(where: str, model: str, raw: Any) -> RecordQuery:
     if isinstance(orders, list):
         fields["orders"] = [_rename_direction(order) for order in orders]
     try:
-        query, unknown = read(RecordQuery, {**fields, "model": model})
+        query, unknown = validate_known(RecordQuery, {**fields, "model": model})
     except ValidationError as exc:
-        path, message = problems(exc)[0]
+        path, message = validation_problems(exc)[0]
         raise UsageError(f"{where}: {dotted(path)}: {message}") from exc
     if unknown:
         raise UsageError(f"{where}: the query has an {unknown[0]}")

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 from groundhook.hooks.api.row import HostCall, Late, Run, kind_of, padded, quoted
 from groundhook.host.core.errors import UsageError, suggestion
 from groundhook.host.core.hook_services import HookServices
-from groundhook.host.core.types.base import dotted, problems, read
+from groundhook.host.core.types.base import dotted, validate_known, validation_problems
 from groundhook.host.core.types.search import (
     SEARCH_TYPES,
     DBOptions,
@@ -121,9 +121,9 @@ async def _make_request(
     if not options:
         return SearchRequest(type=type, query=query)
     try:
-        known, unknown = read(OPTIONS[type], options)
+        known, unknown = validate_known(OPTIONS[type], options)
     except ValidationError as exc:
-        path, message = problems(exc)[0]
+        path, message = validation_problems(exc)[0]
         raise UsageError(f"{where}: option {dotted(path)}: {message}") from exc
     for key in unknown:
         await services.warn("unknown_option", f"{where}: {key}")

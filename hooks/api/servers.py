@@ -17,7 +17,7 @@ from pydantic import ValidationError
 from groundhook.hooks.api.row import HostCall, Run, kind_of, padded, quoted
 from groundhook.host.core.errors import ServerTimeout, UsageError
 from groundhook.host.core.hook_services import HookServices
-from groundhook.host.core.types.base import UnknownKey, dotted, problems, read
+from groundhook.host.core.types.base import UnknownKey, dotted, validate_known, validation_problems
 from groundhook.host.core.types.servers import ServerCalling, ServerMethod, ToolAsk
 
 MOST_TOGETHER = 50  # calls at once: each is a task of the host
@@ -117,9 +117,9 @@ def _parse_calls(
 def _parse_call(where: str, entry: Mapping[str, Any]) -> tuple[ToolAsk, list[UnknownKey]]:
     fields = {key: value for key, value in entry.items() if value is not None}
     try:
-        return read(ToolAsk, fields)
+        return validate_known(ToolAsk, fields)
     except ValidationError as exc:
-        path, message = problems(exc)[0]
+        path, message = validation_problems(exc)[0]
         raise UsageError(f"{where}: {dotted(path)}: {message}") from exc
 
 

@@ -18,7 +18,7 @@ import anyio
 from groundhook.host.app.exact_texts import same_letters
 from groundhook.host.config.packages import App
 from groundhook.host.core.errors import NotPermitted, SourceNotConfigured, UsageError
-from groundhook.host.core.exception_groups import unwrapped
+from groundhook.host.core.exception_groups import unwrap_exception_groups
 from groundhook.host.core.ports import Found, Scope
 from groundhook.host.core.trace import span
 from groundhook.host.core.types.collection_queries import (
@@ -63,7 +63,7 @@ class AppCollections:
             found = await self._find([queries[place] for place in places])
             answers.update(zip(places, found, strict=True))
 
-        with unwrapped():
+        with unwrap_exception_groups():
             async with anyio.create_task_group() as tasks:
                 for places in alike.values():
                     tasks.start_soon(answer, places)

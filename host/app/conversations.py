@@ -27,7 +27,7 @@ from groundhook.host.chats.ports import (
     turn_id,
 )
 from groundhook.host.core.errors import UnknownName, UsageError
-from groundhook.host.core.exception_groups import unwrapped
+from groundhook.host.core.exception_groups import unwrap_exception_groups
 from groundhook.host.core.json_lines import line
 from groundhook.host.core.types.chats import Chat, ChatMessage, Feedback, Owner, StoredTurn
 from groundhook.host.core.types.events import EVENT, Event
@@ -287,7 +287,7 @@ class OpenChat:
                 keeper = self._running = Keeper(
                     self._of.store, self._owner, turn, events, runtime.now
                 )
-                stack.enter_context(unwrapped())
+                stack.enter_context(unwrap_exception_groups())
                 tasks = await stack.enter_async_context(anyio.create_task_group())
                 tasks.start_soon(keeper.keep_flushing)
                 if first:

@@ -14,7 +14,7 @@ from collections.abc import AsyncIterator, Sequence
 import anyio
 
 from groundhook.host.chats.ports import AHEAD_MS, ChatStore, EndedTurn
-from groundhook.host.core.error_events import warning
+from groundhook.host.core.error_events import warning_event
 from groundhook.host.core.errors import StorageError
 from groundhook.host.core.json_lines import line
 from groundhook.host.core.ports import Clock
@@ -186,7 +186,7 @@ class Keeper:
             unkept = exc
         log.error("turn %s: its answer was not kept: %s", self.turn.id, unkept)
         problem = StorageError(f"this answer was not kept: {unkept.message}", hint=unkept.hint)
-        self._left.append(warning(problem).stamped(self.turn.id, events[-1].at_ms))
+        self._left.append(warning_event(problem).stamped(self.turn.id, events[-1].at_ms))
         self._left.extend(events)
 
     async def _end_in_store(self, state: TurnState) -> bool:

@@ -40,7 +40,7 @@ from groundhook.host.app.toolkits import Toolkits
 from groundhook.host.config.environment import child_environment, process_environment
 from groundhook.host.config.packages import App, load_app
 from groundhook.host.core.errors import StorageError
-from groundhook.host.core.exception_groups import unwrapped
+from groundhook.host.core.exception_groups import unwrap_exception_groups
 from groundhook.host.core.extras import extra
 from groundhook.host.core.ports import (
     ClientOf,
@@ -103,7 +103,7 @@ async def open_host(
     app = _load(Path(path), environment, registry)
     settings = app.settings
     async with AsyncExitStack() as stack:
-        stack.enter_context(unwrapped())
+        stack.enter_context(unwrap_exception_groups())
         engine = await stack.enter_async_context(
             open_on_first_use(
                 workers=settings.hook_workers,

@@ -18,7 +18,7 @@ from inspect import isawaitable, iscoroutinefunction
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from groundhook.host.core.errors import HostError, IngestError, PluginError
-from groundhook.host.core.exception_groups import unwrapped
+from groundhook.host.core.exception_groups import unwrap_exception_groups
 from groundhook.host.core.ports import Delta, Found, ModelCall
 from groundhook.host.core.types.documents import Document, Reader
 from groundhook.host.core.types.tools import Tool
@@ -41,7 +41,7 @@ def _naming(part: str, *passed: type[Exception]) -> Iterator[None]:
     that are `passed` are no bugs."""
     no_bugs: tuple[type[Exception], ...] = (HostError, StopAsyncIteration, *passed)
     try:
-        with unwrapped():
+        with unwrap_exception_groups():
             yield
     except no_bugs:
         raise

@@ -9,7 +9,7 @@ from pydantic import ValidationError
 
 from groundhook.host.core.app_settings import TurnsSettings
 from groundhook.host.core.errors import UsageError
-from groundhook.host.core.types.base import dotted, problems, read, well_formed
+from groundhook.host.core.types.base import dotted, validate_known, validation_problems, well_formed
 from groundhook.host.core.types.turn import Message, TurnOptions
 
 USUAL_LIMITS = TurnsSettings()
@@ -84,11 +84,11 @@ def validated(model: type[Any], raw: Any, path: str = "") -> Any:
             f"{path or model.__name__} must be a mapping, not {raw.__class__.__name__}"
         )
     try:
-        value, unknown = read(model, well_formed(raw))
+        value, unknown = validate_known(model, well_formed(raw))
     except RecursionError:
         raise UsageError(f"{path or model.__name__} is nested too deeply") from None
     except ValidationError as exc:
-        step, message = problems(exc)[0]
+        step, message = validation_problems(exc)[0]
         where = ".".join(part for part in (path, dotted(step)) if part)
         raise UsageError(f"{where or model.__name__}: {message}") from None
     if unknown:

@@ -11,7 +11,7 @@ from pydantic_core import from_json
 
 from groundhook.host.core.errors import StorageError, UnknownName
 from groundhook.host.core.json_lines import line
-from groundhook.host.core.types.base import Value, read
+from groundhook.host.core.types.base import Value, validate_known
 from groundhook.host.core.types.chats import (
     Chat,
     ChatMessage,
@@ -167,6 +167,6 @@ def _value(model: type[Any], body: bytes, id: str) -> Any:
     except ValidationError:
         pass
     try:  # kept by a version with other fields
-        return read(model, from_json(body))[0]
+        return validate_known(model, from_json(body))[0]
     except ValueError as exc:
         raise StorageError(f"the message {id!r} was kept by another version, or damaged") from exc

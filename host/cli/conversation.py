@@ -22,9 +22,9 @@ from groundhook.host.app.host import Host
 from groundhook.host.cli.prompt import Lines
 from groundhook.host.cli.report import Report
 from groundhook.host.cli.view import View
-from groundhook.host.core.error_events import failures
+from groundhook.host.core.error_events import error_events
 from groundhook.host.core.errors import HostError
-from groundhook.host.core.exception_groups import unwrapped
+from groundhook.host.core.exception_groups import unwrap_exception_groups
 from groundhook.host.core.types.chats import KeptCitation
 from groundhook.host.core.types.events import Event, Failed, Trace, TraceNode, Warned
 from groundhook.host.dialects.kept import events_of, kept
@@ -73,7 +73,7 @@ class Conversation:
         if not self._lines.typed:
             await self._converse(create=create)
             return
-        with unwrapped():
+        with unwrap_exception_groups():
             async with anyio.create_task_group() as tasks:
                 await tasks.start(self._stop_on_interrupts)
                 await self._converse(create=create)
@@ -137,7 +137,7 @@ class Conversation:
                 self._report.show(Text(STOPPED, "dim"))
         except HostError as exc:
             self.failed = True
-            for event in failures(exc):
+            for event in error_events(exc):
                 self._report.failed(event)
         finally:
             self._turn = None

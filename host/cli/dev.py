@@ -24,7 +24,7 @@ from groundhook.host.cli.conversation import COMMANDS, Conversation
 from groundhook.host.cli.edge import FAILED, execute
 from groundhook.host.cli.prompt import Lines, is_nowhere, opened_lines
 from groundhook.host.cli.report import Report
-from groundhook.host.core.error_events import failures
+from groundhook.host.core.error_events import error_events
 from groundhook.host.core.errors import HostError
 from groundhook.host.core.problems import Problem
 from groundhook.host.core.types.events import Warned
@@ -148,7 +148,7 @@ class Watch:
             await self._beside(partial(self._show_types, id, found, mended=bool(before)))
 
     def _show_failure(self, exc: HostError) -> None:
-        for event in failures(exc):
+        for event in error_events(exc):
             self._report.warned(Warned(code=event.code, message=event.message, hint=event.hint))
 
     def _show_types(self, id: str, found: list[Problem], *, mended: bool) -> None:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from groundhook.host.cli.report import Report
 from groundhook.host.core.errors import NO_APP, HostError
-from groundhook.host.core.exception_groups import leaves
+from groundhook.host.core.exception_groups import errors_in
 
 if TYPE_CHECKING:
     from groundhook.host.core.types.events import Failed
@@ -54,7 +54,7 @@ def execute_without_loop(work: Callable[[], int], report: Report, *, debug: bool
         code = work()
         sys.stdout.flush()
     except BaseException as exc:  # noqa: BLE001 - the outermost edge: nothing is above it
-        return _report_errors(list(leaves(exc)), report, debug=debug)
+        return _report_errors(list(errors_in(exc)), report, debug=debug)
     return code
 
 
@@ -71,7 +71,7 @@ async def _woken_by_signals(work: Work) -> int:
 
 def _report_errors(errors: list[BaseException], report: Report, *, debug: bool) -> int:
     # Imported here because most commands end well.
-    from groundhook.host.core.error_events import failures
+    from groundhook.host.core.error_events import error_events
     from groundhook.host.core.types.events import Failed
 
     if any(isinstance(error, KeyboardInterrupt) for error in errors):
@@ -82,7 +82,7 @@ def _report_errors(errors: list[BaseException], report: Report, *, debug: bool) 
         return READER_GONE
     for error in errors:
         if isinstance(error, HostError):
-            for event in failures(error):
+            for event in error_events(error):
                 report.failed(_with_option(event))
         elif isinstance(error, OSError) and error.errno in UNWRITABLE and error.filename is None:
             _discard_output()  # the unwritten output would fail again at exit

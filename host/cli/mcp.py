@@ -15,7 +15,7 @@ from groundhook.host.app.opening import open_host
 from groundhook.host.cli import options
 from groundhook.host.cli.edge import FAILED, execute
 from groundhook.host.cli.report import Report
-from groundhook.host.core.error_events import warning
+from groundhook.host.core.error_events import warning_event
 from groundhook.host.core.errors import ConfigError
 from groundhook.host.core.extras import extra
 from groundhook.host.core.ports import ToolServers
@@ -171,7 +171,7 @@ def _show_servers(host: Host, report: Report) -> None:
         try:
             specs.append(host.app.servers.named(id))
         except ConfigError as exc:
-            report.warned(warning(exc))
+            report.warned(warning_event(exc))
     rows = [(spec.id, spec.transport, _where(spec), spec.label) for spec in specs]
     if report.json:
         for row in rows:

@@ -11,7 +11,7 @@ from groundhook.host.cli.edge import INTERRUPTED, Work
 from groundhook.host.cli.report import Report
 from groundhook.host.cli.streams import end_input
 from groundhook.host.core.errors import HostError
-from groundhook.host.core.exception_groups import leaves
+from groundhook.host.core.exception_groups import errors_in
 from groundhook.host.core.types.events import Failed
 
 
@@ -27,7 +27,7 @@ async def stoppable(work: Work, report: Report, after: str) -> int:
             tasks.cancel_scope.cancel()
     except (HostError, BaseExceptionGroup) as exc:
         # Stopped input ends in the middle, which raises its own error.
-        if not stopped.is_set() or not all(isinstance(leaf, HostError) for leaf in leaves(exc)):
+        if not stopped.is_set() or not all(isinstance(leaf, HostError) for leaf in errors_in(exc)):
             raise
     if code is None:
         report.failed(Failed(code="interrupted", message=f"interrupted; {after}"))

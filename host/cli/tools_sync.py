@@ -21,7 +21,7 @@ from groundhook.host.cli.progress import Progressed, progress
 from groundhook.host.cli.report import Report
 from groundhook.host.cli.stopping import stoppable
 from groundhook.host.cli.tables import table
-from groundhook.host.core.error_events import failures
+from groundhook.host.core.error_events import error_events
 from groundhook.host.core.errors import HostError
 from groundhook.host.core.types.events import Warned
 from groundhook.host.core.types.sync import SyncProgress, SyncReport, SyncStatus
@@ -80,7 +80,7 @@ async def _sync(
                 id, full=full, force=force, progress=_show_progress(report, update, events=events)
             )
     except HostError as exc:
-        for event in failures(exc):
+        for event in error_events(exc):
             report.failed(event)
         return FAILED
     for note in done.notes:

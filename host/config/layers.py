@@ -18,7 +18,7 @@ from groundhook.host.config.normalise import normalise
 from groundhook.host.config.validate import Checked
 from groundhook.host.core.errors import HookReturnInvalid, HostError, Place, UsageError
 from groundhook.host.core.settings import Settings
-from groundhook.host.core.types.base import UnknownKey, dotted, problems
+from groundhook.host.core.types.base import UnknownKey, dotted, validation_problems
 from groundhook.host.core.types.search import SEARCH_TYPES, RerankOptions
 from groundhook.host.core.types.turn import CreateReturn, SearchChoice, TurnOptions
 
@@ -147,7 +147,7 @@ def _layer(name: LayerName, settings: Mapping[str, Any], error: type[HostError],
     try:
         Settings.model_validate(normal.data)
     except ValidationError as exc:
-        path, message = problems(exc)[0]
+        path, message = validation_problems(exc)[0]
         key = dotted(normal.written(path))
         for ours, theirs in _RETURNED.items() if name == "hook" else ():
             key = theirs + key.removeprefix(ours) if key.startswith(ours) else key

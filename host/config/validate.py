@@ -23,7 +23,7 @@ from groundhook.host.config.locations import Path
 from groundhook.host.config.normalise import Normal, Stray, normalise
 from groundhook.host.core.errors import ConfigError, Place
 from groundhook.host.core.problems import Problem, problems_of, raise_all
-from groundhook.host.core.types.base import dotted, problems
+from groundhook.host.core.types.base import dotted, validation_problems
 
 Model = TypeVar("Model", bound=BaseModel)
 
@@ -77,7 +77,9 @@ def check_document(
     except ValidationError as exc:
         unset = {each.path for each in unset_in(normal.data)}  # of which nothing is known
         wrong = [
-            (path, message) for path, message in problems(exc) if normal.written(path) not in unset
+            (path, message)
+            for path, message in validation_problems(exc)
+            if normal.written(path) not in unset
         ]
         errors += [_wrong(document, normal, path, message, environment) for path, message in wrong]
     warnings = [

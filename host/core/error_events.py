@@ -9,12 +9,12 @@ from groundhook.host.core.problems import Problem, problems_of
 from groundhook.host.core.types.events import Failed, Warned
 
 
-def failures(error: HostError) -> list[Failed]:
+def error_events(error: HostError) -> list[Failed]:
     """Return an `error` event for each error that `error` carries."""
     return [Failed(**_event_fields(problem)) for problem in problems_of(error)]
 
 
-def warning(finding: HostError | Problem) -> Warned:
+def warning_event(finding: HostError | Problem) -> Warned:
     """Return the `warning` event of a finding after which the turn goes on."""
     return Warned(**_event_fields(finding))
 

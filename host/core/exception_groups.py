@@ -8,23 +8,23 @@ from contextlib import contextmanager
 from groundhook.host.core.errors import HostError
 
 
-def leaves(error: BaseException) -> Iterator[BaseException]:
+def errors_in(error: BaseException) -> Iterator[BaseException]:
     """Yield the errors inside an exception group, at any depth; an error outside a group itself."""
     if isinstance(error, BaseExceptionGroup):
         for inner in error.exceptions:
-            yield from leaves(inner)
+            yield from errors_in(inner)
     else:
         yield error
 
 
 @contextmanager
-def unwrapped() -> Iterator[None]:
+def unwrap_exception_groups() -> Iterator[None]:
     """Raise the error inside an exception group: the only one, or the first if all are
     HostErrors."""
     try:
         yield
     except BaseExceptionGroup as group:
-        found = list(leaves(group))
+        found = list(errors_in(group))
         if len(found) > 1 and not all(isinstance(error, HostError) for error in found):
             raise
         if isinstance(found[0], (SystemExit, KeyboardInterrupt)):

@@ -16,7 +16,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any
 
-from groundhook.host.core.exception_groups import leaves
+from groundhook.host.core.exception_groups import errors_in
 from groundhook.host.core.types.events import NodeStatus, TraceNode
 
 
@@ -136,4 +136,4 @@ def _describe(exc: BaseException) -> str:
     names of tasks."""
     if isinstance(exc, asyncio.CancelledError):
         return "stopped"
-    return "; ".join(str(each) or each.__class__.__name__ for each in leaves(exc))
+    return "; ".join(str(each) or each.__class__.__name__ for each in errors_in(exc))

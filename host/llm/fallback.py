@@ -16,7 +16,7 @@ from groundhook.host.core.errors import (
     ModelError,
     PluginError,
 )
-from groundhook.host.core.exception_groups import unwrapped
+from groundhook.host.core.exception_groups import unwrap_exception_groups
 from groundhook.host.core.ports import Connector, Delta, ModelCall, Warn
 
 
@@ -52,7 +52,7 @@ class Fallback:
             async with AsyncExitStack() as stack:
                 id, make = self._left[0]
                 try:
-                    with unwrapped():
+                    with unwrap_exception_groups():
                         deltas = await stack.enter_async_context(make().stream(call))
                         first = [delta async for delta in _first_of(deltas)]
                 except (ModelError, ConfigError, PluginError) as exc:

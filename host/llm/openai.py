@@ -31,7 +31,7 @@ from groundhook.host.core.errors import (
 from groundhook.host.core.extras import extra
 from groundhook.host.core.ports import Delta, ModelCall
 from groundhook.host.core.trace import open_span, span
-from groundhook.host.core.types.base import dotted, problems
+from groundhook.host.core.types.base import dotted, validation_problems
 from groundhook.host.core.types.connector_spec import ConnectorSpec
 from groundhook.host.llm.chunks import Reader
 from groundhook.host.llm.refusals import is_overflow, overflow, refusal
@@ -318,7 +318,7 @@ def _translated_errors(name: str, spec: ConnectorSpec, *, begun: bool) -> Iterat
             headers = exc.response.headers
             raise refusal(name, exc.status_code, exc.body, headers, keyless=not _key(spec)) from exc
         if isinstance(exc, ValidationError):
-            path, message = problems(exc)[0]
+            path, message = validation_problems(exc)[0]
             raise ModelGarbled(
                 f"model {name!r} sent a chunk of a wrong shape: {dotted(path)}: {message}"
             ) from exc

@@ -42,7 +42,7 @@ from groundhook.host.core.errors import (
     ModelUnreachable,
 )
 from groundhook.host.core.ports import Delta, Finished, ModelCall, TextDelta, ToolDelta
-from groundhook.host.core.types.base import Value, dotted, problems
+from groundhook.host.core.types.base import Value, dotted, validation_problems
 from groundhook.host.core.types.connector_spec import ConnectorSpec
 from groundhook.host.core.types.turn import Usage
 
@@ -181,7 +181,7 @@ def _reply(spec: ConnectorSpec, index: int, entry: Any) -> Reply:
     try:
         return Reply.model_validate(entry)
     except ValidationError as exc:
-        path, message = problems(exc)[0]
+        path, message = validation_problems(exc)[0]
         place = f"{where}.{dotted(path)}" if path else where
         known = ", ".join(sorted(Reply.model_fields))
         raise ConfigError(

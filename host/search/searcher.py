@@ -24,7 +24,7 @@ from groundhook.host.core.errors import (
     SourceTimeout,
     UsageError,
 )
-from groundhook.host.core.exception_groups import unwrapped
+from groundhook.host.core.exception_groups import unwrap_exception_groups
 from groundhook.host.core.ports import Found, Handler, Ranked, Reranker, Scope
 from groundhook.host.core.registry import Registry
 from groundhook.host.core.settings import RerankSettings, Settings
@@ -167,7 +167,7 @@ class Searcher:
             if self.plugins.imported is not None:
                 await self.plugins.imported(request.type)
             handler = self.plugins.handlers.get(request.type)
-            with unwrapped(), anyio.move_on_after(timeout / 1000):
+            with unwrap_exception_groups(), anyio.move_on_after(timeout / 1000):
                 return await handler.search(completed, self.scope), None
             raise SourceTimeout(
                 f"the {request.type} search did not end within {timeout} ms", hint=setting
@@ -254,7 +254,7 @@ class Searcher:
                 await self.scope.warn("rerank_items", _limit_message(name, len(judged), len(items)))
             try:
                 reranker = self.plugins.rerankers.get(name)
-                with unwrapped(), anyio.move_on_after(options.timeout_ms / 1000):
+                with unwrap_exception_groups(), anyio.move_on_after(options.timeout_ms / 1000):
                     ranked = await reranker.rerank(query, judged, options, self.scope)
                     if problem := misfit(ranked, len(judged)):
                         raise RerankError(f"the reranker {name!r} returned {problem}")

@@ -15,7 +15,14 @@ from starlette.requests import ClientDisconnect, Request
 from groundhook.host.core.errors import UsageError
 from groundhook.host.core.json_text import is_deeper
 from groundhook.host.core.server_settings import LimitSettings, ServerSettings
-from groundhook.host.core.types.base import UnknownKey, Value, dotted, problems, read, well_formed
+from groundhook.host.core.types.base import (
+    UnknownKey,
+    Value,
+    dotted,
+    validate_known,
+    validation_problems,
+    well_formed,
+)
 from groundhook.host.core.types.serialisation import is_language_tag, no_language_tag
 from groundhook.host.core.types.turn import (
     Client,
@@ -153,9 +160,9 @@ def valid(model: type[Model], value: Any) -> tuple[Model, list[UnknownKey]]:
     if not isinstance(value, Mapping):
         raise UsageError("the body must be a JSON object")
     try:
-        return read(model, value)
+        return validate_known(model, value)
     except ValidationError as exc:
-        path, message = problems(exc)[0]
+        path, message = validation_problems(exc)[0]
         where = dotted(path)
         raise UsageError(f"{where}: {_short(message)}" if where else _short(message)) from None
 

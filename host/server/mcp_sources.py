@@ -26,7 +26,7 @@ from groundhook.host.core.errors import (
     UnknownName,
     UsageError,
 )
-from groundhook.host.core.exception_groups import unwrapped
+from groundhook.host.core.exception_groups import unwrap_exception_groups
 from groundhook.host.core.tool_ports import Collections
 from groundhook.host.core.types.collection_queries import CollectionMatch, CollectionQuery
 from groundhook.host.core.types.search import Item, SearchResult, SearchType
@@ -116,7 +116,7 @@ class McpSources:
             except NotPermitted:
                 return ()  # others may have an answer for this caller
 
-        with unwrapped():
+        with unwrap_exception_groups():
             found = await run_all([partial(of, name) for name in collections or known])
         best = sorted((match for each in found for match in each), key=lambda match: -match.score)
         return [
@@ -186,7 +186,7 @@ class McpSources:
                 except (UnknownName, Unavailable):
                     return
 
-        with unwrapped():
+        with unwrap_exception_groups():
             async with anyio.create_task_group() as tasks:
                 for id in dict.fromkeys(ids):
                     tasks.start_soon(read, id)

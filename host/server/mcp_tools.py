@@ -19,7 +19,7 @@ from groundhook.host.app.host import Host
 from groundhook.host.app.requests import validated
 from groundhook.host.core.audience import NOT_PERMITTED, TOOL_FAILED
 from groundhook.host.core.errors import HostError, NotPermitted, UnknownName, UsageError
-from groundhook.host.core.exception_groups import unwrapped
+from groundhook.host.core.exception_groups import unwrap_exception_groups
 from groundhook.host.core.types.events import Event, ToolProgress
 from groundhook.host.core.types.tools import ABOUT_THE_REQUEST, ToolInfo, ToolOutcome
 from groundhook.host.server.mcp_ask import ask
@@ -166,7 +166,7 @@ class McpTools:
                     await report(event.done or 0, event.total, event.message)
 
         outcome: ToolOutcome | None = None
-        with unwrapped():
+        with unwrap_exception_groups():
             async with anyio.create_task_group() as tasks, send:
                 tasks.start_soon(forward)
                 outcome = await self.host.tool(

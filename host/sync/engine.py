@@ -21,7 +21,7 @@ import anyio
 import anyio.to_thread
 
 from groundhook.host.core.errors import HostError, SourceError, SourceMalformed, UsageError
-from groundhook.host.core.exception_groups import unwrapped
+from groundhook.host.core.exception_groups import unwrap_exception_groups
 from groundhook.host.core.ports import Clock
 from groundhook.host.core.sync_source import Documents, SyncBatch, SyncRecord, SyncSource
 from groundhook.host.core.tool_ports import Collections
@@ -350,7 +350,7 @@ async def _prepare(records: Iterable[SyncRecord]) -> None:
         async with few:
             await prepare()
 
-    with unwrapped():
+    with unwrap_exception_groups():
         async with anyio.create_task_group() as tasks:
             for record in records:
                 if record.prepare is not None:

@@ -25,7 +25,7 @@ from typing import Any
 from pydantic import Field, ValidationError
 
 from groundhook.host.core.errors import ConfigError, HostError, Place
-from groundhook.host.core.types.base import Value, dotted, problems
+from groundhook.host.core.types.base import Value, dotted, validation_problems
 
 FIRST_NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)  # clock of tests without recordings
 FIRST_SEED = 1
@@ -243,7 +243,7 @@ def _read(path: Path, shown: str) -> _File:
             f"is not JSON: {exc.msg}", place=Place(shown, exc.lineno, exc.colno), hint=_MEND
         ) from exc
     except ValidationError as exc:
-        step, message = problems(exc)[0]
+        step, message = validation_problems(exc)[0]
         raise ConfigError(
             f"is not a cassette: {dotted(step)}: {message}", place=Place(shown), hint=_MEND
         ) from exc

@@ -29,7 +29,7 @@ from groundhook.host.core.ports import (
     Scope,
 )
 from groundhook.host.core.registry import Registry
-from groundhook.host.core.types.base import dotted, problems, read
+from groundhook.host.core.types.base import dotted, validate_known, validation_problems
 from groundhook.host.core.types.connector_spec import (
     ConnectorOptions,
     ConnectorSpec,
@@ -244,9 +244,9 @@ def _options(options: Any) -> TurnArguments:
     if options is not None and not isinstance(options, Mapping):
         raise UsageError("turn: options must be an object")
     try:
-        wanted, unknown = read(TurnArguments, options or {})
+        wanted, unknown = validate_known(TurnArguments, options or {})
     except ValidationError as exc:
-        path, message = problems(exc)[0]
+        path, message = validation_problems(exc)[0]
         raise UsageError(f"turn: option {dotted(path)}: {message}") from exc
     for key in unknown:
         raise UsageError(f"turn: {key}")
@@ -288,11 +288,11 @@ def _item(type: SearchType, index: int, entry: Any) -> Item:
     if not isinstance(raw, Mapping):
         raise UsageError(f"{where} must be a title or an object")
     try:
-        item, unknown = read(
+        item, unknown = validate_known(
             Item, {"score": 0.5, "content": raw.get("title", ""), **raw, "type": type}
         )
     except ValidationError as exc:
-        path, message = problems(exc)[0]
+        path, message = validation_problems(exc)[0]
         raise UsageError(f"{where}: {dotted(path)}: {message}") from exc
     for key in unknown:
         raise UsageError(f"{where}: {key}")

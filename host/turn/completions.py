@@ -13,7 +13,7 @@ from pydantic import ValidationError
 
 from groundhook.host.config.packages import App
 from groundhook.host.core.errors import DelegateError, ModelTruncated
-from groundhook.host.core.exception_groups import unwrapped
+from groundhook.host.core.exception_groups import unwrap_exception_groups
 from groundhook.host.core.ports import Connector, ModelCall
 from groundhook.host.core.tool_ports import ModelReply
 from groundhook.host.core.trace import span
@@ -89,7 +89,7 @@ async def step_by_model(
         Message(role="user", content=json.dumps(ask.model_dump(), ensure_ascii=False)),
     )
     problem = f"no answer within {timeout_ms} ms"
-    with unwrapped(), anyio.move_on_after(timeout_ms / 1000):
+    with unwrap_exception_groups(), anyio.move_on_after(timeout_ms / 1000):
         reply = await models.complete(
             connector, messages, answer=use.json_reply, temperature=0, max_tokens=max_tokens
         )

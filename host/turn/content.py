@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pydantic import ValidationError
 
 from groundhook.host.core.errors import UsageError
-from groundhook.host.core.types.base import dotted, problems, read
+from groundhook.host.core.types.base import dotted, validate_known, validation_problems
 from groundhook.host.core.types.query_language import OF_TABLE
 from groundhook.host.core.types.search import SearchRequest
 from groundhook.host.core.types.turn import DataSource, Message
@@ -94,9 +94,9 @@ def _sources(message: Message) -> tuple[list[DataSource], list[UsageError]]:
     sources: list[DataSource] = []
     for index, raw in listed[:MOST_SOURCES]:
         try:
-            source, unknown = read(DataSource, raw if isinstance(raw, dict) else {})
+            source, unknown = validate_known(DataSource, raw if isinstance(raw, dict) else {})
         except ValidationError as exc:
-            path, problem = problems(exc)[0]
+            path, problem = validation_problems(exc)[0]
             wrong.append(UsageError(f"{dotted(('data', 'sources', index, *path))}: {problem}"))
             continue
         wrong += [UsageError(f"data.sources[{index}]: {key}") for key in unknown]

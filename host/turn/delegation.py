@@ -26,10 +26,10 @@ from groundhook.host.core.errors import (
     HostError,
     UnknownName,
 )
-from groundhook.host.core.exception_groups import unwrapped
+from groundhook.host.core.exception_groups import unwrap_exception_groups
 from groundhook.host.core.ports import ToolServers, accept_any
 from groundhook.host.core.trace import Span, span
-from groundhook.host.core.types.base import dotted, problems
+from groundhook.host.core.types.base import dotted, validation_problems
 from groundhook.host.core.types.delegation import (
     Answer,
     Request,
@@ -102,7 +102,7 @@ class Delegates:
         DelegateError."""
         with span("delegate", target, use=use.name) as node:
             try:
-                with unwrapped(), anyio.move_on_after(timeout_ms / 1000):
+                with unwrap_exception_groups(), anyio.move_on_after(timeout_ms / 1000):
                     return await Delegate(use, self._send_to(use, target), wrong)(
                         request, tries=tries
                     )
@@ -285,7 +285,7 @@ def _select_declared(
 def _describe(raw: Any, error: ValidationError) -> str:
     if isinstance(raw, str):
         return "there is no JSON in it"
-    found = problems(error)
+    found = validation_problems(error)
     # A problem with a list follows from those with its entries, so only theirs are shown.
     own = [
         (path, message)

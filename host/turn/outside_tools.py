@@ -12,7 +12,7 @@ import anyio
 from groundhook.host.citations.index import CitationIndex
 from groundhook.host.config.package import Package
 from groundhook.host.core.channel import Channel
-from groundhook.host.core.error_events import warning
+from groundhook.host.core.error_events import warning_event
 from groundhook.host.core.errors import HostError
 from groundhook.host.core.settings import Settings
 from groundhook.host.core.trace import recording, span
@@ -91,7 +91,7 @@ class OutsideTools:
         toolbox = await self.toolbox()
         if problem is not None:
             for error in toolbox.problems.values():
-                problem(warning(error))
+                problem(warning_event(error))
         return [
             offer.info()
             for offer in toolbox.offers.values()

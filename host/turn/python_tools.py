@@ -13,7 +13,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import to_jsonable_python
 
 from groundhook.host.core.tool_ports import ToolScope
-from groundhook.host.core.types.base import dotted, problems, read
+from groundhook.host.core.types.base import dotted, validate_known, validation_problems
 from groundhook.host.core.types.tools import Tool
 from groundhook.host.turn.offers import Answered, Offer, wrong_arguments
 
@@ -26,14 +26,14 @@ def offer_of(tool: Tool, *, name: str = "", description: str = "", **more: Any) 
 
     def check(arguments: dict[str, Any]) -> BaseModel:
         try:
-            value, unknown = read(tool.arguments, arguments) if closed else (None, [])
+            value, unknown = validate_known(tool.arguments, arguments) if closed else (None, [])
             if unknown:
                 raise wrong_arguments(f"{key.path}: unknown key ({key.hint})" for key in unknown)
             return value or tool.arguments.model_validate(arguments)
         except ValidationError as exc:
             raise wrong_arguments(
                 f"{dotted(path) or 'arguments'}: {_bounded(message, path, arguments, parameters)}"
-                for path, message in problems(exc)
+                for path, message in validation_problems(exc)
             ) from exc
 
     async def run(arguments: BaseModel, scope: ToolScope) -> Answered:

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from pydantic import ValidationError
 
-from groundhook.host.core.types.base import dotted, problems, read
+from groundhook.host.core.types.base import dotted, validate_known, validation_problems
 from groundhook.host.core.types.search import RecordQuery
 from groundhook.host.turn.run import AssistantRun
 
@@ -90,9 +90,9 @@ class RecordProcess:
         fields = dict(more) if isinstance(more, Mapping) else {}
         one = {} if key is None else {"record_id": key, "limit": 1}
         try:
-            query, unknown = read(RecordQuery, {**fields, **one, "model": self.model})
+            query, unknown = validate_known(RecordQuery, {**fields, **one, "model": self.model})
         except ValidationError as exc:
-            path, message = problems(exc)[0]
+            path, message = validation_problems(exc)[0]
             raise ValueError(f"{dotted(path)}: {message}") from None
         if unknown:
             raise ValueError(f"the query has an {unknown[0]}")

@@ -12,7 +12,7 @@ import anyio
 
 from groundhook.host.core.channel import Channel
 from groundhook.host.core.errors import UsageError
-from groundhook.host.core.exception_groups import unwrapped
+from groundhook.host.core.exception_groups import unwrap_exception_groups
 from groundhook.host.core.ports import Warn
 from groundhook.host.core.types.events import Warned
 from groundhook.host.core.types.server_spec import ServerSpec
@@ -47,7 +47,7 @@ class RequestServers:
                 if isinstance(event, Warned):
                     await self.warn(event.code, event.message)
 
-        with unwrapped():
+        with unwrap_exception_groups():
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(forward)
                 try:

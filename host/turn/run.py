@@ -12,7 +12,7 @@ import anyio
 from groundhook.host.citations.index import CitationIndex
 from groundhook.host.config.package import Package
 from groundhook.host.core.channel import Channel
-from groundhook.host.core.error_events import warning
+from groundhook.host.core.error_events import warning_event
 from groundhook.host.core.errors import HostError, UsageError
 from groundhook.host.core.hook_engine import HookScript, ScriptFunction
 from groundhook.host.core.ports import Connector
@@ -213,7 +213,7 @@ class AssistantRun:
 
     async def warn(self, finding: HostError | Problem) -> None:
         """Send a warning event: the turn goes on in spite of the problem."""
-        await self.channel.send(warning(finding))
+        await self.channel.send(warning_event(finding))
 
 
 def _extended(chain: tuple[str, ...], id: str) -> tuple[str, ...]:

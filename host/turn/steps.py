@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import anyio
 
-from groundhook.host.core.error_events import failures
+from groundhook.host.core.error_events import error_events
 from groundhook.host.core.errors import (
     ConfigError,
     HookError,
@@ -30,7 +30,7 @@ from groundhook.host.core.errors import (
     Place,
     UnknownName,
 )
-from groundhook.host.core.exception_groups import unwrapped
+from groundhook.host.core.exception_groups import unwrap_exception_groups
 from groundhook.host.core.hook_engine import HookSession
 from groundhook.host.core.ports import (
     Connector,
@@ -146,7 +146,7 @@ async def _composed(
 
 async def _report_model_error(run: AssistantRun, error: HostError | None) -> None:
     run.model_failure = str(error) if error else ""
-    for event in failures(error) if error else ():
+    for event in error_events(error) if error else ():
         await run.channel.send(event)
 
 
@@ -277,7 +277,7 @@ async def _stream_answer(
         is_step=run.request.reply is not None,
     )
     try:
-        with unwrapped():
+        with unwrap_exception_groups():
             async with learning_windows(run, prompt):
                 await run.answer.stream(connector, call, tooling)
     except HostError as exc:
@@ -309,7 +309,7 @@ async def _apply_on_error(run: AssistantRun, hook: Awaitable[T]) -> T | None:
     """Return the result of a hook. Under `hooks.on_error: continue` a failed hook is a warning, and
     its result None."""
     try:
-        with unwrapped():
+        with unwrap_exception_groups():
             return await hook
     except HookError as exc:
         if run.settings.hooks.on_error == "fail":

@@ -1,11 +1,11 @@
 """Runs one turn of a conversation, from the request to the last event.
 
-    open_turn            enter a turn and yield its events
-      _run_turn          the turn's bounds: a free slot, the time limit, the closing of the host
-        _report_errors   exceptions become `error` events
-          _run_assistants    the assistant's steps (`host.turn.steps`), then those of the assistant
-                             that a hook delegates the turn to, if any
-    call_assistant       a turn inside a turn, for `ctx.agent.Call` and for delegated steps
+    open_turn                  enter a turn and yield its events
+      _run_turn                wait for a free slot; stop at the time limit, or when the host closes
+        _errors_as_events      send exceptions as `error` events
+          _run_assistants      run the assistant's steps (`host.turn.steps`), then those of the
+                               assistant that a hook delegates the turn to, if any
+    call_assistant             run a turn inside a turn, for `ctx.agent.Call` and delegated steps
 
 A failed search never ends a turn, and a failed model does not keep the Next hook from running. If
 something ends a turn early, that is an `error` event; `stream_end` always follows, with everything
@@ -16,15 +16,15 @@ from __future__ import annotations
 
 import logging
 import secrets
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import replace
 
 import anyio
 from pydantic import ValidationError
 
 from groundhook.host.core.channel import Channel
-from groundhook.host.core.error_events import failures
+from groundhook.host.core.error_events import error_events
 from groundhook.host.core.errors import (
     HookReturnInvalid,
     HostError,
@@ -32,12 +32,9 @@ from groundhook.host.core.errors import (
     UnknownName,
     UsageError,
 )
-from groundhook.host.core.exception_groups import (
-    leaves,
-    unwrapped,
-)
+from groundhook.host.core.exception_groups import errors_in, unwrap_exception_groups
 from groundhook.host.core.trace import Span, recording, span
-from groundhook.host.core.types.base import dotted, problems, read
+from groundhook.host.core.types.base import dotted, validate_known, validation_problems
 from groundhook.host.core.types.events import Event, Failed, StreamEnd, Warned
 from groundhook.host.core.types.turn import Delegation, TurnOptions
 from groundhook.host.turn.context import EventSink, Request, RunContext, Runtime
@@ -60,7 +57,7 @@ async def open_turn(
     for an id that is not text or a closed host, UnknownName for an unknown assistant, ConfigError
     for one whose files are invalid, and TooManyTurns when the limit of turns at once is reached."""
     turns.refuse_if_closed()
-    # Not checked before: a program may pass a value of its own client.
+    # A program may pass on what its own client sent, unchecked.
     assistant_id: object = request.assistant_id
     if not isinstance(assistant_id, str):
         raise UsageError(
@@ -68,7 +65,7 @@ async def open_turn(
         )
     channel = Channel(request.turn_id or f"t_{secrets.token_hex(6)}")
     runs = TurnRuns([AssistantRun.begin(runtime, request, channel, call_assistant, call_script)])
-    with turns.admit(), unwrapped():
+    with turns.admit(), unwrap_exception_groups():
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(_run_turn, runs, turns)
             try:
@@ -79,7 +76,7 @@ async def open_turn(
 
 
 async def _run_turn(runs: TurnRuns, turns: OpenTurns) -> None:
-    """Run a turn within its bounds. The first event is `stream_start`, the last `stream_end`."""
+    """Run a turn. Its first event is `stream_start`, its last `stream_end`."""
     first = runs.current
     channel, limit_ms = first.channel, first.runtime.app.settings.turn_timeout_ms
     try:
@@ -92,10 +89,13 @@ async def _run_turn(runs: TurnRuns, turns: OpenTurns) -> None:
                 with (
                     anyio.move_on_after(limit_ms / 1000) as deadline,
                     span("turn", first.package.id) as turn_span,
+                    _errors_as_events(channel, turn_span),
                 ):
-                    await _report_errors(runs, turn_span)
+                    await _run_assistants(runs)
+                    if runs.model_failure:
+                        turn_span.fail(runs.model_failure)
                 if deadline.cancelled_caught:
-                    channel.send_nowait(_timed_out(limit_ms))
+                    channel.send_nowait(_timeout_event(limit_ms))
         if closing.cancelled_caught:
             channel.send_nowait(
                 Failed(
@@ -107,7 +107,7 @@ async def _run_turn(runs: TurnRuns, turns: OpenTurns) -> None:
         channel.close()
 
 
-def _timed_out(limit_ms: int) -> Failed:
+def _timeout_event(limit_ms: int) -> Failed:
     return Failed(
         code="turn_timeout",
         message=f"the turn took longer than {limit_ms} ms",
@@ -115,23 +115,21 @@ def _timed_out(limit_ms: int) -> Failed:
     )
 
 
-async def _report_errors(runs: TurnRuns, node: Span) -> None:
-    """Run the assistants of a turn, and turn every exception into an `error` event."""
-    channel = runs.current.channel
+@contextmanager
+def _errors_as_events(channel: Channel, turn_span: Span) -> Iterator[None]:
+    """Send every exception of the block as an `error` event, and mark the turn's span as failed."""
     try:
-        await _run_assistants(runs)
-        if runs.model_failure:
-            node.fail(runs.model_failure)
+        yield
     except* HostError as errors:
-        node.fail("; ".join(str(error) for error in leaves(errors)))
-        for error in leaves(errors):
+        turn_span.fail("; ".join(str(error) for error in errors_in(errors)))
+        for error in errors_in(errors):
             assert isinstance(error, HostError)
-            for event in failures(error):
+            for event in error_events(error):
                 channel.send_nowait(event)
     except* Exception as bugs:  # last resort: a bug is logged and ends this turn only
         log.exception("a bug in Groundhook or a plug-in ended the turn %s", channel.turn_id)
-        message = "; ".join(repr(bug) for bug in leaves(bugs))
-        node.fail(message)
+        message = "; ".join(repr(bug) for bug in errors_in(bugs))
+        turn_span.fail(message)
         channel.send_nowait(
             Failed(
                 code="internal",
@@ -145,15 +143,15 @@ async def _run_assistants(runs: TurnRuns) -> None:
     """Run the steps of the assistant, then those of each assistant that the turn is delegated to,
     all with the same channel."""
     while (delegation := await run_steps(runs.current)) is not None:
-        delegating = runs.current
+        previous = runs.current
         run = AssistantRun.begin(
-            delegating.runtime,
-            await _delegated_request(delegating, delegation),
-            delegating.channel,
+            previous.runtime,
+            await _delegated_request(previous, delegation),
+            previous.channel,
             call_assistant,
             call_script,
-            context=delegating.context,
-            outbox=delegating.outbox,
+            context=previous.context,
+            outbox=previous.outbox,
         )
         run.answer.follows_text = runs.has_text
         runs.add(run)
@@ -166,18 +164,18 @@ async def _delegated_request(run: AssistantRun, delegation: Delegation) -> Reque
     merged = {**run.request.options.model_dump(exclude_unset=True), **delegation.options}
     place = Place(run.package.hook_file)
     try:
-        run.runtime.app.package(delegation.agent_id)
-        options, unknown = read(TurnOptions, merged)
+        run.runtime.app.package(delegation.agent_id)  # raises UnknownName
+        options, unknown_keys = validate_known(TurnOptions, merged)
     except UnknownName as exc:
         raise HookReturnInvalid(
             f"delegate.agent_id: {exc.message}", place=place, hint=exc.hint
         ) from None
     except ValidationError as exc:
-        path, message = problems(exc)[0]
+        path, message = validation_problems(exc)[0]
         raise HookReturnInvalid(
             f"delegate.options.{dotted(path)}: {message}", place=place
         ) from None
-    for key in unknown:
+    for key in unknown_keys:
         await run.channel.send(
             Warned(
                 code="unknown_key",
@@ -199,9 +197,9 @@ async def call_assistant(
     """Run an assistant for a hook, a delegated step, or a search outside a turn
     (`host.turn.context.CallAssistant`).
 
-    Its events go to `sink` instead of the client, its steps into the current trace if there is one.
-    Return the final event, and the errors joined by "; " (empty: none). Raises HostError when the
-    turn cannot begin.
+    Its events are sent to `sink` instead of the client, and its steps are added to the current
+    trace, if any. Returns the final event, and the errors joined by "; " ("" if there were none).
+    Raises HostError when the turn cannot begin.
     """
     channel = Channel(context.turn_id)
     first = AssistantRun.begin(
@@ -216,7 +214,7 @@ async def call_assistant(
     runs = TurnRuns([first])
     errors: list[str] = []
 
-    async def forward() -> None:
+    async def forward_events() -> None:
         async for event in channel:
             if isinstance(event, Failed):
                 errors.append(f"{event.message} ({event.hint})" if event.hint else event.message)
@@ -224,11 +222,11 @@ async def call_assistant(
                 await sink(event)
 
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(forward)
+        tasks.start_soon(forward_events)
         try:
             await _run_assistants(runs)
         except* HostError as group:
-            errors += [str(error) for error in leaves(group)]
+            errors += [str(error) for error in errors_in(group)]
         finally:
             channel.close()
     return runs.end_event(), "; ".join(errors)

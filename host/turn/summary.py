@@ -8,9 +8,9 @@ from collections.abc import Sequence
 
 import anyio
 
-from groundhook.host.core.error_events import warning
+from groundhook.host.core.error_events import warning_event
 from groundhook.host.core.errors import HostError, ModelStalled
-from groundhook.host.core.exception_groups import unwrapped
+from groundhook.host.core.exception_groups import unwrap_exception_groups
 from groundhook.host.core.trace import span
 from groundhook.host.core.types.turn import Message
 from groundhook.host.turn.completions import AppModels
@@ -42,7 +42,7 @@ async def summarised(run: AssistantRun, omitted: Sequence[Message]) -> str:
     summary = ""
     with span("summary", run.connectors[0], characters=len(text)) as node:
         try:
-            with unwrapped(), anyio.move_on_after(settings.summary_timeout_ms / 1000):
+            with unwrap_exception_groups(), anyio.move_on_after(settings.summary_timeout_ms / 1000):
                 reply = await models.complete(
                     run.connectors[0], task, temperature=0, max_tokens=MOST_TOKENS
                 )
@@ -56,7 +56,7 @@ async def summarised(run: AssistantRun, omitted: Sequence[Message]) -> str:
             node.data["summary"] = len(summary)
         except HostError as exc:
             node.fail(str(exc))
-            await run.channel.send(warning(exc))
+            await run.channel.send(warning_event(exc))
     return summary
 
 

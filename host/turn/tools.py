@@ -27,7 +27,7 @@ from groundhook.host.core.errors import (
     UsageError,
     suggestion,
 )
-from groundhook.host.core.exception_groups import unwrapped
+from groundhook.host.core.exception_groups import unwrap_exception_groups
 from groundhook.host.core.json_text import DEEPEST, is_deeper
 from groundhook.host.core.tool_ports import ToolScope
 from groundhook.host.core.types.tools import (
@@ -110,7 +110,7 @@ class Toolbox:
             changes["arguments"] = parsed = dict(parsed)
             if offer is None:
                 raise self._unknown(name)
-            with unwrapped():
+            with unwrap_exception_groups():
                 answered = await _run(offer, parsed, scope_of(offer, call_id, warnings))
             text = answered.text or text_of(answered.result)
             changes |= {"result": answered.result, "text": text, "items": tuple(answered.items)}

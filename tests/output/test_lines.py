@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from groundhook.host.core.error_events import failures
+from groundhook.host.core.error_events import error_events
 from groundhook.host.core.errors import ConfigError, Place
 from groundhook.host.core.json_lines import line
 from groundhook.host.core.types.events import EVENT, SearchFound, StreamEnd, Text, Trace, TraceNode
@@ -120,7 +120,7 @@ def test_the_key_of_an_item_does_not_go_over_the_wire() -> None:
 
 
 def test_an_error_keeps_its_place_and_hint() -> None:
-    (event,) = failures(
+    (event,) = error_events(
         ConfigError("no such key", place=Place("a.yao", 3, 4), hint="did you mean 'b'?")
     )
     assert (event.code, event.file, event.line, event.column, event.hint) == (

@@ -18,7 +18,7 @@ from groundhook.handlers.db.question.language_file import DateWords, LanguageFil
 from groundhook.handlers.db.question.sense import Phrase
 from groundhook.handlers.db.question.tokens import phrase_of
 from groundhook.host.core.errors import ConfigError, SourceNotConfigured, suggestion
-from groundhook.host.core.types.base import dotted, problems
+from groundhook.host.core.types.base import dotted, validation_problems
 
 FOLDER = files("groundhook.handlers.db.question")
 SHORTEST_STEM = 3
@@ -96,7 +96,7 @@ def made(language: str, raw: Mapping[str, Any]) -> Vocabulary:
             {key: value for key, value in raw.items() if key not in connectors}
         )
     except ValidationError as exc:
-        path, message = problems(exc)[0]
+        path, message = validation_problems(exc)[0]
         raise ConfigError(f"the words of {language!r}: {dotted(path)}: {message}") from exc
     phrases: dict[Phrase, list[sense.Sense]] = {}
     for words, meaning in _entries(file, connectors):

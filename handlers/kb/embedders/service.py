@@ -29,7 +29,7 @@ from groundhook.host.core.errors import (
     SourceRefused,
     SourceTimeout,
 )
-from groundhook.host.core.exception_groups import unwrapped
+from groundhook.host.core.exception_groups import unwrap_exception_groups
 
 Kind = Literal["query", "document"]
 Vectors = list[list[float]]
@@ -136,7 +136,7 @@ class ServiceEmbedder:
             for index in waiting:
                 done[index] = await self._request(batches[index], kind, budget_s)
 
-        with unwrapped():
+        with unwrap_exception_groups():
             async with anyio.create_task_group() as tasks:
                 for _ in range(min(AT_ONCE, len(batches))):
                     tasks.start_soon(embed_next)

@@ -15,7 +15,7 @@ from groundhook.handlers.tools.documents.ranking import Candidate, Ranked, at_le
 from groundhook.handlers.tools.documents.settings import DocumentsSettings
 from groundhook.handlers.tools.documents.summaries import Page, SummariesClient
 from groundhook.host.core.errors import HostError, UsageError
-from groundhook.host.core.exception_groups import unwrapped
+from groundhook.host.core.exception_groups import unwrap_exception_groups
 from groundhook.host.core.ports import Embedder
 from groundhook.host.core.tool_ports import ToolScope
 from groundhook.host.core.trace import span
@@ -42,7 +42,7 @@ async def search_documents(
     await scope.progress("search_documents.started", query=query)
     total, error = 0, "cancelled"
     try:
-        with unwrapped():
+        with unwrap_exception_groups():
             search = _Search(
                 scope=scope,
                 settings=settings,

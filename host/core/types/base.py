@@ -114,12 +114,12 @@ class UnknownKey:
         return f"unknown key {self.path!r} ({self.hint})"
 
 
-def read(model: type[Model], raw: Mapping[str, Any]) -> tuple[Model, list[UnknownKey]]:
+def validate_known(model: type[Model], raw: Mapping[str, Any]) -> tuple[Model, list[UnknownKey]]:
     """Validate `raw` as `model` without the keys that the model does not have; return the value and
     those keys.
 
-    Of very many unknown keys the first are named and the rest counted. Raises
-    pydantic.ValidationError if a known key has a wrong value; `problems` makes its messages.
+    The list names at most MOST_UNKNOWN keys and counts the others. Raises pydantic.ValidationError
+    if a known key has a wrong value; `validation_problems` returns its messages.
     """
     unknown: list[tuple[str, str, type[BaseModel]]] = []
     known = _strip(model, raw, "", unknown)
@@ -132,10 +132,10 @@ def read(model: type[Model], raw: Mapping[str, Any]) -> tuple[Model, list[Unknow
     return model.model_validate(known), named
 
 
-def problems(error: ValidationError) -> list[tuple[tuple[str | int, ...], str]]:
+def validation_problems(error: ValidationError) -> list[tuple[tuple[str | int, ...], str]]:
     """Return the problems of a validation as [(path, message)], in plain words and without the
     library's links."""
-    return [(tuple(item["loc"]), _worded(item["msg"])) for item in error.errors(include_url=False)]
+    return [(tuple(item["loc"]), _reword(item["msg"])) for item in error.errors(include_url=False)]
 
 
 def dotted(path: tuple[str | int, ...]) -> str:
@@ -211,7 +211,7 @@ def _models_in(annotation: Any) -> Iterator[type[BaseModel]]:
             yield from _models_in(part)
 
 
-def _worded(message: str) -> str:
+def _reword(message: str) -> str:
     message = message.removeprefix("Value error, ").replace("Input should", "should")
     message = re.sub(
         r"be a valid (?:dictionary or instance of \w+|dictionary)", "be an object", message

@@ -17,8 +17,8 @@ from groundhook.host.core.errors import (
     ServerMalformed,
     ServerRefused,
 )
-from groundhook.host.core.exception_groups import leaves
-from groundhook.host.core.types.base import dotted, problems
+from groundhook.host.core.exception_groups import errors_in
+from groundhook.host.core.types.base import dotted, validation_problems
 from groundhook.host.mcp.evidence import Evidence
 from groundhook.host.mcp.http_client import BROKE_OFF, LARGER, REFUSED, TOO_LARGE, UNREACHED
 
@@ -52,7 +52,7 @@ async def server_error(exc: BaseException, evidence: Evidence, request: str) -> 
             hint=_refusal_hint({"status": answer.status_code}),
         )
     if isinstance(exc, ValidationError):
-        path, message = problems(exc)[0]
+        path, message = validation_problems(exc)[0]
         return ServerMalformed(
             f"the answer of {evidence.name}{target} is not valid MCP: {dotted(path)}: {message}"
         )
@@ -109,7 +109,7 @@ def known_errors(
 ) -> list[BaseException]:
     """Return the errors in a group, HostErrors first, if all of them are HostErrors or of these
     kinds; otherwise none."""
-    found = list(leaves(group))
+    found = list(errors_in(group))
     if not all(isinstance(each, (HostError, *kinds)) for each in found):
         return []
     return sorted(found, key=lambda each: not isinstance(each, HostError))

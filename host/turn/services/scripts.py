@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from groundhook.host.core.errors import HookError
-from groundhook.host.core.exception_groups import unwrapped
+from groundhook.host.core.exception_groups import unwrap_exception_groups
 from groundhook.host.core.hook_engine import HookScript, ScriptFunction
 from groundhook.host.turn.run import AssistantRun
 
@@ -32,7 +32,7 @@ async def call_script(
     services = TurnServices.of(run)
     run.open_scripts.count += 1
     try:
-        with unwrapped():
+        with unwrap_exception_groups():
             async with run.runtime.hooks.open(services.turn(script)) as session:
                 called = session.call(function, arguments)
                 return await services.during(f"{function.place.file} {function.name}", called)
