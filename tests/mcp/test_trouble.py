@@ -15,7 +15,13 @@ import anyio
 import psutil
 import pytest
 
-from groundhook.host.core.errors import HostError, ServerMalformed, ServerTimeout, ServerUnreachable
+from groundhook.host.core.errors import (
+    HostError,
+    ServerMalformed,
+    ServerRefused,
+    ServerTimeout,
+    ServerUnreachable,
+)
 from groundhook.host.mcp.servers import Servers, open_servers
 from tests.mcp.conftest import HttpServer, Open, declared, read, script, stdio, value
 
@@ -120,6 +126,16 @@ async def test_a_killed_http_server_is_an_error_and_works_again_after_a_restart(
         http_server.start()
         assert await value(servers, "web", "plain", {"text": "d"}) == "d"
     assert read(diary) == ["act"]
+
+
+async def test_a_request_that_an_http_server_refuses_is_an_error_at_once_and_others_go_on(
+    opened: Open, http_server: HttpServer
+) -> None:
+    async with opened(web=http_server.spec | {"timeout": 20}) as servers:
+        assert await value(servers, "web", "plain", {"text": "a"}) == "a"
+        with anyio.fail_after(10), pytest.raises(ServerRefused, match=r"tools/call 'plain': 413"):
+            await servers.call_tool("web", "plain", {"text": "x" * 5_000_000})
+        assert await value(servers, "web", "plain", {"text": "b"}) == "b"
 
 
 async def test_a_slow_call_meets_its_deadline_and_the_others_go_on(opened: Open) -> None:

@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from mcp import Client, MCPError
-from mcp.client.sse import sse_client
 from mcp.client.streamable_http import streamable_http_client
 from mcp_types import (
     METHOD_NOT_FOUND,
@@ -39,6 +38,7 @@ from groundhook.host.mcp.sdk.errors import (
     known_errors,
     server_error,
 )
+from groundhook.host.mcp.sdk.sse import sse_streams
 from groundhook.host.mcp.sdk.stdio import Streams, streams
 
 T = TypeVar("T")
@@ -188,14 +188,15 @@ async def _start_program(
 async def _http_transport(
     stack: AsyncExitStack, spec: ServerSpec
 ) -> AbstractAsyncContextManager[Streams]:
-    max_bytes = spec.result_kb * 1024
-    # One stream has all answers of an sse server, and is silent between calls.
-    silence = None if spec.transport == "sse" else 2 * spec.timeout
-    client = GuardedClient(
-        spec.sent_headers, max_bytes=max_bytes, connect=spec.start_timeout, silence=silence
-    )
     if spec.transport == "sse":
-        return sse_client(spec.url, httpx_client_factory=lambda *_, **__: client)
+        return sse_streams(spec)
+    max_bytes = spec.result_kb * 1024
+    client = GuardedClient(
+        spec.sent_headers,
+        max_bytes=max_bytes,
+        connect=spec.start_timeout,
+        silence=2 * spec.timeout,
+    )
     await stack.enter_async_context(client)
     return streamable_http_client(spec.url, http_client=client, max_sse_event_size=max_bytes)
 
