@@ -109,7 +109,7 @@ class Terminal:
         self._nodes: dict[str, TraceNode] = {}
         self._warnings: list[Styled] = []
 
-    def show(self, event: Event) -> None:
+    def show(self, event: Event) -> None:  # noqa: C901 - one case for each event
         """Write one event."""
         match event:
             case (
