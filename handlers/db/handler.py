@@ -8,7 +8,7 @@ reads.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -20,10 +20,11 @@ from groundhook.handlers.db.dsl import QueryDSL, models_of
 from groundhook.handlers.db.items import items_of, less_certain
 from groundhook.handlers.db.joins import Permits
 from groundhook.handlers.db.linter import checked_with_warnings
+from groundhook.handlers.db.offers import Offers
 from groundhook.handlers.db.permission import permit_for
 from groundhook.handlers.db.query_warnings import CheckedQuery, query_warnings
 from groundhook.handlers.db.question.languages import words_for
-from groundhook.handlers.db.question.lexicons import Lexicons, Offer, spellings
+from groundhook.handlers.db.question.lexicons import Lexicons
 from groundhook.handlers.db.question.reading import Reading, read_question
 from groundhook.handlers.db.request_query import (
     merge,
@@ -32,13 +33,12 @@ from groundhook.handlers.db.request_query import (
     without_words,
 )
 from groundhook.handlers.db.statement import ROWS
-from groundhook.handlers.db.store import QueryResult, Samples, Store
+from groundhook.handlers.db.store import QueryResult, Store
 from groundhook.host.core.errors import (
     DelegateError,
     NotPermitted,
     SourceError,
     SourceNotConfigured,
-    SourceTimeout,
     suggestion,
 )
 from groundhook.host.core.ports import Found, Scope
@@ -51,14 +51,13 @@ from groundhook.host.core.types.search import (
     SearchRequest,
 )
 
-NO_SAMPLES: Samples = {}  # a single object, since lexicons are cached by the identity of samples
-
 
 class DBHandler:
     """Searches the models of one database. Implements `host.core.ports.Handler`."""
 
     def __init__(self, store: Store, models: Mapping[str, ModelSpec]) -> None:
         self._store, self._models, self._lexicons = store, models, Lexicons()
+        self._offers = Offers(store, models)
 
     async def search(self, request: SearchRequest, scope: Scope, /) -> Found:
         """Return records of `request.models`, best first. `Found.dsl` is the query, or {"queries":
@@ -66,20 +65,7 @@ class DBHandler:
         of the models."""
         self._require_models(request.models)
         limit = request.limit or scope.settings.db.max_results
-        with span("dsl_build", "query from the question", query=request.query) as node:
-            given = request.wheres or request.orders or request.aggregates or request.group_by
-            readings = [
-                one for one in await self._read_question(request, scope) if one.asks or given
-            ]
-            queries = [merge(request, reading.dsl, limit) for reading in readings]
-            asks = [
-                self._check(query)
-                for query in await self._with_known_fields(request, queries, scope)
-            ]
-            node.data.update(
-                dsl=[ask.query.wire() for ask in asks],
-                unplaced=[list(one.unplaced) for one in readings],
-            )
+        readings, asks = await self._build_queries(request, limit, scope)
         if not readings:
             await scope.warn(
                 "db_query_words",
@@ -90,26 +76,58 @@ class DBHandler:
             await scope.warn(code, message)
         asks = await self._permit_clauses(asks, scope)
         found = await self._run_all(asks, scope, limit)
-        if not found.items and (
-            loose := [one for ask in asks if (one := with_any_word(ask.query)) is not None]
-        ):
-            found = await self._run_all([self._check(query) for query in loose], scope, limit)
-            words = (
-                "all of these words; records with any of them are returned"
-                if found.items
-                else "any of these words"
-            )
-            await scope.warn("db_query_words", f"no record has {words}")
-        if _is_empty(found) and (
-            bare := [one for ask in asks if (one := without_words(ask.query)) is not None]
-        ):
-            found = await self._run_all([self._check(query) for query in bare], scope, limit)
-            if not _is_empty(found):
-                found = replace(found, items=tuple(map(less_certain, found.items)))
-                await scope.warn(
-                    "db_query_words", "no record has the words; only the conditions were used"
-                )
+        if not found.items:
+            found = await self._search_any_word(asks, scope, limit) or found
+        if _is_empty(found):
+            found = await self._search_without_words(asks, scope, limit) or found
         return found
+
+    async def _build_queries(
+        self, request: SearchRequest, limit: int, scope: Scope
+    ) -> tuple[list[Reading], list[CheckedQuery]]:
+        """Return the readings of the question that request anything, or that the caller's
+        conditions complete, and a checked query for each model."""
+        with span("dsl_build", "query from the question", query=request.query) as node:
+            given = request.wheres or request.orders or request.aggregates or request.group_by
+            readings = [
+                one for one in await self._read_question(request, scope) if one.asks or given
+            ]
+            queries = [merge(request, reading.dsl, limit) for reading in readings]
+            asks = self._check_all(await self._with_known_fields(request, queries, scope))
+            node.data.update(
+                dsl=[ask.query.wire() for ask in asks],
+                unplaced=[list(one.unplaced) for one in readings],
+            )
+        return readings, asks
+
+    async def _search_any_word(
+        self, asks: list[CheckedQuery], scope: Scope, limit: int
+    ) -> Found | None:
+        """Search for records with any of the words; None if no query has several words."""
+        loose = self._check_all(one for ask in asks if (one := with_any_word(ask.query)))
+        if not loose:
+            return None
+        found = await self._run_all(loose, scope, limit)
+        words = (
+            "all of these words; records with any of them are returned"
+            if found.items
+            else "any of these words"
+        )
+        await scope.warn("db_query_words", f"no record has {words}")
+        return found
+
+    async def _search_without_words(
+        self, asks: list[CheckedQuery], scope: Scope, limit: int
+    ) -> Found | None:
+        """Search with the conditions alone; None if no query has conditions beside words."""
+        bare = self._check_all(one for ask in asks if (one := without_words(ask.query)))
+        if not bare:
+            return None
+        found = await self._run_all(bare, scope, limit)
+        if _is_empty(found):
+            return found
+        await scope.warn("db_query_words", "no record has the words; only the conditions were used")
+        return replace(found, items=tuple(map(less_certain, found.items)))
 
     async def records(self, query: RecordQuery, scope: Scope, /) -> list[dict[str, Any]]:
         """Return the records that meet the conditions and that the identity may see. Raises
@@ -136,6 +154,9 @@ class DBHandler:
     def _check(self, query: QueryDSL) -> CheckedQuery:
         return CheckedQuery(query, *checked_with_warnings(query, self._store.schemas))
 
+    def _check_all(self, queries: Iterable[QueryDSL]) -> list[CheckedQuery]:
+        return [self._check(query) for query in queries]
+
     def _require_models(self, models: Sequence[str] | None) -> None:
         if not models:
             raise SourceNotConfigured(
@@ -157,7 +178,7 @@ class DBHandler:
                 )
             except DelegateError as exc:
                 await scope.warn(exc.code, f"{exc}; the built-in reading of questions was used")
-        offers = await self._offers(request.models or (), request.query, scope)
+        offers = await self._offers.build(request.models or (), request.query, scope)
         now, language = scope.now(), scope.settings.query.language
 
         def read() -> list[Reading]:
@@ -174,69 +195,6 @@ class DBHandler:
                 hint="query.strict is on; without it they are searched for as text",
             )
         return readings
-
-    async def _offers(self, models: Sequence[str], question: str, scope: Scope) -> list[Offer]:
-        """Return the models with their sampled values, without models whose tables are missing or
-        differ. Raises SourceNotConfigured if none is left."""
-        offers: list[Offer] = []
-        texts = spellings(question)
-        failed: list[tuple[str, SourceNotConfigured]] = []
-        for model in models:
-            try:
-                offers.append(await self._offer(model, texts, scope))
-            except SourceNotConfigured as exc:
-                failed.append((model, exc))
-        if failed and not offers:
-            raise failed[0][1]
-        for model, why in failed:
-            await scope.warn("db_model_skipped", f"{model!r} was not searched: {why}")
-        return offers
-
-    async def _offer(self, model: str, texts: Sequence[str], scope: Scope) -> Offer:
-        """Return a model with its sampled values and those of `texts` that are values too, and with
-        those related models that the identity may see."""
-        schema, related = self._store.schemas[model], {}
-        for relation in schema.relations.values():
-            if relation.model in self._models and self._may_see(relation.model, scope):
-                try:
-                    related[relation.name] = await self._known(relation.model, texts, scope)
-                except SourceNotConfigured as exc:  # the related table is missing
-                    await scope.warn(
-                        "db_sample", f"{relation.name!r} of {model!r} was omitted: {exc.message}"
-                    )
-        return replace(await self._known(model, texts, scope), related=related)
-
-    async def _known(self, model: str, texts: Sequence[str], scope: Scope) -> Offer:
-        """Return a model with its sampled values and those of `texts` that are values too."""
-        samples = await self._samples(model, scope)
-        looked_up: Mapping[str, Sequence[str]] = {}
-        if samples is not NO_SAMPLES:
-            permit = permit_for(self._models[model], scope.identity)
-            try:
-                looked_up = await self._store.lookup(model, permit, samples, texts)
-            except SourceTimeout as exc:
-                await scope.warn(
-                    "db_sample", f"the values of {model!r} could not be looked up: {exc.message}"
-                )
-        return Offer(self._store.schemas[model], samples, looked_up=looked_up)
-
-    def _may_see(self, model: str, scope: Scope) -> bool:
-        try:
-            permit_for(self._models[model], scope.identity)
-        except NotPermitted:
-            return False
-        return True
-
-    async def _samples(self, model: str, scope: Scope) -> Samples:
-        try:
-            return await self._store.samples(model, permit_for(self._models[model], scope.identity))
-        except NotPermitted:
-            return NO_SAMPLES
-        except SourceTimeout as exc:
-            await scope.warn(
-                "db_sample", f"the values of {model!r} could not be sampled: {exc.message}"
-            )
-            return NO_SAMPLES
 
     async def _with_known_fields(
         self, request: SearchRequest, queries: list[QueryDSL], scope: Scope

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import count
+from itertools import chain, count
 from typing import Any
 
 import sqlalchemy as sa
@@ -20,7 +20,7 @@ from groundhook.handlers.db.collation import Texts, as_text
 from groundhook.handlers.db.conditions import Conditions, bind_type, word_conditions
 from groundhook.handlers.db.dsl import EVERY_TEXT, MATCH_ANY, QueryDSL
 from groundhook.handlers.db.joins import Permits, TableNode, row_limits
-from groundhook.handlers.db.schema import Field, Schema
+from groundhook.handlers.db.schema import Field
 from groundhook.handlers.db.tables import Tables
 from groundhook.host.core.types.query_language import (
     Aggregate,
@@ -113,44 +113,56 @@ class _SelectBuilder:
     def records(self, limit: int) -> Statement:
         """Return the statement for records. Statements that differ only in values are cached with
         open parameters, since building a statement often takes longer than running it."""
-        schema, dsl = self.root.declared.schema, self.dsl
-        chosen = dsl.select or [one.name for one in schema.visible]
-        names = tuple(
-            dict.fromkeys([schema.key, *([schema.title] if schema.title else []), *chosen])
-        )
-        by = tuple((order.field, order.order) for order in dsl.orders)
-        own = schema.fields.keys() >= {*names, *(name for name, _ in by)} and not any(
-            one.op == MATCH_ANY for one in dsl.wheres
-        )
-        fixed = [one for one in dsl.wheres if own and _has_fixed_shape(schema, one)]
-        rest = [one for one in dsl.wheres if not (own and _has_fixed_shape(schema, one))]
+        names = self._record_names()
+        own = self._reads_own_fields(names)
+        fixed = [one for one in self.dsl.wheres if own and self._has_fixed_shape(one)]
+        rest = [one for one in self.dsl.wheres if not (own and self._has_fixed_shape(one))]
         # Also joins the tables it needs.
         wheres = [*self.conditions.all_of(self.root, rest), *self.root.row_limits()]
         if self.root.joined or not own:
-            return self._rows(names, limit).where(
-                *self.conditions.all_of(self.root, fixed), *wheres
-            ), {}
+            wheres = [*self.conditions.all_of(self.root, fixed), *wheres]
+            return self._rows(names, limit).where(*wheres), {}
         given = [self._values_of(one) for one in fixed]
-        key = (
-            schema.id,
-            names,
-            by,
-            limit,
-            *(
-                (one.field, one.op, *map(type, some))
-                for one, some in zip(fixed, given, strict=True)
-            ),
+        rows = self._cached_rows(names, limit, fixed, given)
+        values = {f"given{at}": value for at, value in enumerate(chain.from_iterable(given))}
+        return rows.where(*wheres) if wheres else rows, values
+
+    def _record_names(self) -> tuple[str, ...]:
+        """Return the columns of records: the key, the title, and those that are selected."""
+        schema = self.root.declared.schema
+        chosen = self.dsl.select or [one.name for one in schema.visible]
+        return tuple(dict.fromkeys(filter(None, (schema.key, schema.title, *chosen))))
+
+    def _reads_own_fields(self, names: Sequence[str]) -> bool:
+        """Return whether the columns and orders are fields of the model itself."""
+        read = {*names, *(order.field for order in self.dsl.orders)}
+        ranked = any(one.op == MATCH_ANY for one in self.dsl.wheres)
+        return self.root.declared.schema.fields.keys() >= read and not ranked
+
+    def _has_fixed_shape(self, where: Where) -> bool:
+        """Return whether a condition compiles to the same SQL for every value."""
+        of = self.root.declared.schema.fields.get(where.field) if where.op in PLAIN else None
+        return of is not None and of.kind in ("integer", "number", "date", "moment")
+
+    def _cached_rows(
+        self,
+        names: tuple[str, ...],
+        limit: int,
+        fixed: Sequence[Where],
+        given: Sequence[list[Any]],
+    ) -> sa.Select[Any]:
+        """Return the select of the records with open parameters for the values of `fixed`."""
+        orders = tuple((order.field, order.order) for order in self.dsl.orders)
+        shapes = (
+            (one.field, one.op, *map(type, values))
+            for one, values in zip(fixed, given, strict=True)
         )
+        key = (self.root.declared.schema.id, names, orders, limit, *shapes)
         rows = self.cache.get(key)
         if rows is None:
-            rows = self.cache[key] = self._rows(names, limit).where(
-                *self._open_conditions(fixed, given)
-            )
-        values = {
-            f"given{at}": value
-            for at, value in enumerate(value for some in given for value in some)
-        }
-        return rows.where(*wheres) if wheres else rows, values
+            rows = self._rows(names, limit).where(*self._open_conditions(fixed, given))
+            self.cache[key] = rows
+        return rows
 
     def _values_of(self, where: Where) -> list[Any]:
         """Return the values of a condition as they are bound."""
@@ -302,9 +314,3 @@ class _SelectBuilder:
         is_default = (self.dialect == "postgresql") == (order.order == "asc")
         last = [by.is_(None)] if empty and not is_default else []
         return [*last, by.asc() if order.order == "asc" else by.desc()]
-
-
-def _has_fixed_shape(schema: Schema, where: Where) -> bool:
-    """Return whether a condition compiles to the same SQL for every value."""
-    of = schema.fields.get(where.field) if where.op in PLAIN else None
-    return of is not None and of.kind in ("integer", "number", "date", "moment")

@@ -1,0 +1,86 @@
+"""What a question may be about: the models with their sampled values, as far as the identity may
+see them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from groundhook.handlers.db.permission import permit_for
+from groundhook.handlers.db.question.lexicons import Offer, spellings
+from groundhook.handlers.db.store import Samples, Store
+from groundhook.host.core.errors import NotPermitted, SourceNotConfigured, SourceTimeout
+from groundhook.host.core.ports import Scope
+from groundhook.host.core.types.model_spec import ModelSpec
+
+NO_SAMPLES: Samples = {}  # a single object, since lexicons are cached by the identity of samples
+
+
+class Offers:
+    """Prepares the models of one database for the reading of a question."""
+
+    def __init__(self, store: Store, models: Mapping[str, ModelSpec]) -> None:
+        self._store, self._models = store, models
+
+    async def build(self, models: Sequence[str], question: str, scope: Scope) -> list[Offer]:
+        """Return the models with their sampled values, without models whose tables are missing or
+        differ. Raises SourceNotConfigured if none is left."""
+        offers: list[Offer] = []
+        texts = spellings(question)
+        failed: list[tuple[str, SourceNotConfigured]] = []
+        for model in models:
+            try:
+                offers.append(await self._build_offer(model, texts, scope))
+            except SourceNotConfigured as exc:
+                failed.append((model, exc))
+        if failed and not offers:
+            raise failed[0][1]
+        for model, why in failed:
+            await scope.warn("db_model_skipped", f"{model!r} was not searched: {why}")
+        return offers
+
+    async def _build_offer(self, model: str, texts: Sequence[str], scope: Scope) -> Offer:
+        """Return a model with its sampled values and those of `texts` that are values too, and with
+        those related models that the identity may see."""
+        schema, related = self._store.schemas[model], {}
+        for relation in schema.relations.values():
+            if relation.model in self._models and self._may_see(relation.model, scope):
+                try:
+                    related[relation.name] = await self._load_values(relation.model, texts, scope)
+                except SourceNotConfigured as exc:  # the related table is missing
+                    await scope.warn(
+                        "db_sample", f"{relation.name!r} of {model!r} was omitted: {exc.message}"
+                    )
+        return replace(await self._load_values(model, texts, scope), related=related)
+
+    async def _load_values(self, model: str, texts: Sequence[str], scope: Scope) -> Offer:
+        """Return a model with its sampled values and those of `texts` that are values too."""
+        samples = await self._sample_values(model, scope)
+        looked_up: Mapping[str, Sequence[str]] = {}
+        if samples is not NO_SAMPLES:
+            permit = permit_for(self._models[model], scope.identity)
+            try:
+                looked_up = await self._store.lookup(model, permit, samples, texts)
+            except SourceTimeout as exc:
+                await scope.warn(
+                    "db_sample", f"the values of {model!r} could not be looked up: {exc.message}"
+                )
+        return Offer(self._store.schemas[model], samples, looked_up=looked_up)
+
+    def _may_see(self, model: str, scope: Scope) -> bool:
+        try:
+            permit_for(self._models[model], scope.identity)
+        except NotPermitted:
+            return False
+        return True
+
+    async def _sample_values(self, model: str, scope: Scope) -> Samples:
+        try:
+            return await self._store.samples(model, permit_for(self._models[model], scope.identity))
+        except NotPermitted:
+            return NO_SAMPLES
+        except SourceTimeout as exc:
+            await scope.warn(
+                "db_sample", f"the values of {model!r} could not be sampled: {exc.message}"
+            )
+            return NO_SAMPLES
