@@ -35,17 +35,6 @@ MOST_BRANCHES = 15  # cyclomatic complexity as radon counts it, with `and`, `or`
 FULL_OF_RULES = ("handlers.kb.ranking.", "handlers.db.question.")
 # Functions with more branches, until they are taken apart. No entry is added.
 BRANCHING: set[str] = {
-    "handlers.db.dialect._where",
-    "handlers.db.dialect.translated",
-    "handlers.db.fulltext.is_present",
-    "handlers.db.handler.DBHandler.search",
-    "handlers.db.loading.rows_of",
-    "handlers.db.permission._need",
-    "handlers.db.query_warnings.query_warnings",
-    "handlers.db.schema_diff._Comparison._keys",
-    "handlers.db.statement._SelectBuilder.records",
-    "handlers.db.tables._type",
-    "handlers.db.tables.table_of",
     "handlers.kb.calibrate.calibrate",
     "handlers.kb.graph.base.Graphs.reach",
     "handlers.kb.graph.rules._find_capitalised",

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from groundhook.handlers.db.dialect import translated
+from groundhook.handlers.db.dialect import translate
 from groundhook.handlers.db.dsl import QueryDSL, parse
 from groundhook.handlers.db.linter import lint
 from groundhook.handlers.db.question.reading import Reading
@@ -55,7 +55,7 @@ async def read_by_delegate(
     answer = await scope.delegates.ask(
         QUERY, delegate, arguments, **options, wrong=wrong, tries=MAX_TRIES
     )
-    written = [translated(raw) for raw in answer.queries]
+    written = [translate(raw) for raw in answer.queries]
     queries = [parse({**raw, "model": _model(raw, models, schemas)}) for raw in written]
     notes = tuple(f"{delegate}: {text}" for text in answer.warnings)
     return [_reading(query, notes if number == 0 else ()) for number, query in enumerate(queries)]
@@ -91,7 +91,7 @@ def _describe_field(field: Field) -> dict[str, Any]:
 def _problems(
     raw: Mapping[str, Any], models: Sequence[str], schemas: Mapping[str, Schema]
 ) -> list[str]:
-    raw = translated(raw)
+    raw = translate(raw)
     try:
         model = _model(raw, models, schemas)
     except UnknownName as exc:

@@ -30,50 +30,60 @@ _CONDITION = {"field", "column", "op", "value", "any_of", "all_of", "comment", *
 _DIRECTIONS = ("sort", "option", "direction")
 
 
-def translated(raw: Mapping[str, Any]) -> dict[str, Any]:
+def translate(raw: Mapping[str, Any]) -> dict[str, Any]:
     """Return a query with the names and forms of `QueryDSL`."""
-    made = dict(raw)
-    source = made.pop("from", None) or made.pop("table", None)
-    if isinstance(source, str) and source.strip() and not made.get("model"):
-        made["model"] = source.split()[0]
-    aggregates: list[Any] = list(made.get("aggregates") or ())
-    if isinstance(made.get("select"), (list, str)):
-        made["select"] = _selected(_listed(made["select"]), aggregates)
-    if "groups" in made:
-        made["groups"] = [_name(each) for each in _listed(made["groups"])]
-    if "orders" in made:
-        made["orders"] = [_order(each, aggregates) for each in _listed(made["orders"])]
-    if isinstance(made.get("wheres"), list):
-        made["wheres"] = [_where(each) for each in made["wheres"]]
+    query = _name_model(raw)
+    aggregates: list[Any] = list(query.get("aggregates") or ())
+    if isinstance(query.get("select"), (list, str)):
+        query["select"] = _select_fields(_list(query["select"]), aggregates)
+    if "groups" in query:
+        query["groups"] = [_name_field(each) for each in _list(query["groups"])]
+    if "orders" in query:
+        query["orders"] = [_translate_order(each, aggregates) for each in _list(query["orders"])]
+    if isinstance(query.get("wheres"), list):
+        query["wheres"] = [_translate_where(each) for each in query["wheres"]]
     if aggregates:
-        made["aggregates"] = aggregates
-        groups = made.get("groups") or ()
-        made["select"] = [field for field in made.get("select") or () if field not in groups]
-    if isinstance(made.get("limit"), str) and made["limit"].isdecimal():
-        made["limit"] = int(made["limit"])
-    return made
+        query.update(aggregates=aggregates, select=_without_groups(query))
+    if isinstance(query.get("limit"), str) and query["limit"].isdecimal():
+        query["limit"] = int(query["limit"])
+    return query
 
 
-def _listed(value: Any) -> list[Any]:
+def _without_groups(query: Mapping[str, Any]) -> list[Any]:
+    """Return the selected fields that the query does not group by."""
+    groups = query.get("groups") or ()
+    return [field for field in query.get("select") or () if field not in groups]
+
+
+def _name_model(raw: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the query with `model` instead of `from` or `table`; an alias is dropped."""
+    query = dict(raw)
+    source = query.pop("from", None) or query.pop("table", None)
+    if isinstance(source, str) and source.strip() and not query.get("model"):
+        query["model"] = source.split()[0]
+    return query
+
+
+def _list(value: Any) -> list[Any]:
     if isinstance(value, str):
         return [part.strip() for part in re.split(r",(?![^(]*\))", value) if part.strip()]
     return value if isinstance(value, list) else [value]
 
 
-def _selected(entries: list[Any], aggregates: list[Any]) -> list[Any]:
+def _select_fields(entries: list[Any], aggregates: list[Any]) -> list[Any]:
     """Return the plain fields; add those that are functions to `aggregates`."""
     fields = []
     for entry in entries:
-        figure = _figure(entry)
+        figure = _parse_aggregate(entry)
         if figure is not None:
             if figure not in aggregates:
                 aggregates.append(figure)
         elif entry != "*":
-            fields.append(_name(entry))
+            fields.append(_name_field(entry))
     return fields
 
 
-def _figure(entry: Any) -> dict[str, Any] | None:
+def _parse_aggregate(entry: Any) -> dict[str, Any] | None:
     found = _FUNCTION.match(entry.strip()) if isinstance(entry, str) else None
     if found is None:
         return None
@@ -85,20 +95,20 @@ def _figure(entry: Any) -> dict[str, Any] | None:
     return figure
 
 
-def _name(entry: Any) -> Any:
+def _name_field(entry: Any) -> Any:
     if isinstance(entry, Mapping):
         entry = entry.get("field", entry.get("column", entry))
     found = _NAMED.match(entry.strip()) if isinstance(entry, str) else None
     return found["field"] if found else entry
 
 
-def _order(entry: Any, aggregates: list[Any]) -> Any:
+def _translate_order(entry: Any, aggregates: list[Any]) -> Any:
     if isinstance(entry, str):
         found = _ORDER.match(entry.strip())
         if found is None:
             return entry
         order = (found["order"] or "asc").lower()
-        return {"field": _sorted_by(found["field"], aggregates), "order": order}
+        return {"field": _name_order(found["field"], aggregates), "order": order}
     if not isinstance(entry, Mapping):
         return entry
     made = {key: value for key, value in entry.items() if key not in _DIRECTIONS}
@@ -108,52 +118,58 @@ def _order(entry: Any, aggregates: list[Any]) -> Any:
     if isinstance(made.get("order"), str):
         made["order"] = made["order"].lower()
     if isinstance(made.get("field"), str):
-        made["field"] = _sorted_by(made["field"], aggregates)
+        made["field"] = _name_order(made["field"], aggregates)
     return made
 
 
-def _sorted_by(field: str, aggregates: list[Any]) -> str:
+def _name_order(field: str, aggregates: list[Any]) -> str:
     """Return the name to sort by: that of an aggregate where the field is written as one."""
-    figure = _figure(field)
+    figure = _parse_aggregate(field)
     if figure is None:
         return field
     same = ("function", "field", "distinct")
     for known in aggregates:
         if all(known.get(key) == figure.get(key) for key in same):
-            return _called(known)
+            return _name_aggregate(known)
     aggregates.append(figure)
-    return _called(figure)
+    return _name_aggregate(figure)
 
 
-def _called(figure: Mapping[str, Any]) -> str:
+def _name_aggregate(figure: Mapping[str, Any]) -> str:
     """Return the name of an aggregate in orders and results, as `Aggregate.called` does."""
     plain = str(figure["field"]).replace(".", "_")
     unnamed = figure["function"] if plain == "*" else f"{figure['function']}_{plain}"
     return str(figure.get("as") or unnamed)
 
 
-def _where(entry: Any) -> Any:
+def _translate_where(entry: Any) -> Any:
     """Return a condition; of `{":price": "Price", ">": 100}` the field, operator and value."""
     if not isinstance(entry, Mapping):
         return entry
-    made = {
-        key: [_where(each) for each in value]
-        if key in _GROUPS and isinstance(value, list)
-        else value
-        for key, value in entry.items()
-    }
-    marked = [key for key in made if isinstance(key, str) and key.startswith(":") and key[1:]]
-    if marked and not made.get("field") and not made.get("column"):
-        made["field"] = marked[0][1:]
-        del made[marked[0]]
-    operators = [key for key in made if key not in _CONDITION]
-    if (
-        len(operators) == 1
-        and "op" not in made
-        and "value" not in made
-        and (made.get("field") or made.get("column"))
-    ):
-        made["op"] = operators[0]
-        made["value"] = made.pop(operators[0])
-    made.pop("comment", None)
-    return made
+    where = {key: value for key, value in entry.items() if key != "comment"}
+    for key in _GROUPS:
+        if isinstance(where.get(key), list):
+            where[key] = [_translate_where(each) for each in where[key]]
+    return _name_operator(_name_marked_field(where))
+
+
+def _name_marked_field(where: dict[Any, Any]) -> dict[Any, Any]:
+    """Return the condition with its field under `field`: `":price"` is a key of its own."""
+    if where.get("field") or where.get("column"):
+        return where
+    texts = (key for key in where if isinstance(key, str))
+    found = next((key for key in texts if key.startswith(":") and key != ":"), None)
+    if found is None:
+        return where
+    rest = {key: value for key, value in where.items() if key != found}
+    return {**rest, "field": found[1:]}
+
+
+def _name_operator(where: dict[Any, Any]) -> dict[Any, Any]:
+    """Return the condition with `op` and `value`: `">": 100` has them as key and value."""
+    operators = [key for key in where if key not in _CONDITION]
+    has_field = where.get("field") or where.get("column")
+    if len(operators) != 1 or not has_field or "op" in where or "value" in where:
+        return where
+    rest = {key: value for key, value in where.items() if key != operators[0]}
+    return {**rest, "op": operators[0], "value": where[operators[0]]}

@@ -18,6 +18,7 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.dialects import mysql
 from sqlalchemy.engine import Connection
+from sqlalchemy.engine.reflection import Inspector
 from sqlalchemy.sql import ColumnElement, FromClause
 
 from groundhook.handlers.db.collation import fold
@@ -71,49 +72,47 @@ def is_present(connection: Connection, schema: Schema, table: sa.Table) -> bool:
     """Return whether the table has an index over exactly the model's text fields."""
     if not _can_index(schema, table):
         return False
-    inspector, name, names = (
-        sa.inspect(connection),
-        name_of(table.name),
-        {field.name for field in schema.texts},
-    )
     match connection.dialect.name:
         case "postgresql":
-            indexes_by_name = {one["name"]: one for one in inspector.get_indexes(table.name)}
-            expressions = (
-                " ".join(indexes_by_name[name].get("expressions", ()))
-                if name in indexes_by_name
-                else ""
-            )
-            return expressions.lower().count("coalesce(") == len(names) and all(
-                re.search(rf"\b{re.escape(one)}\b", expressions) for one in names
-            )
+            return _has_gin(sa.inspect(connection), schema, table)
         case "mariadb":
-            indexes = inspector.get_indexes(table.name)
+            names = {field.name for field in schema.texts}
             return any(
                 is_text_index(one, table.name) and set(one["column_names"]) == names
-                for one in indexes
+                for one in sa.inspect(connection).get_indexes(table.name)
             )
         case _:
-            if not (
+            return (
                 _has_fts5(connection)
                 and _has_rowid_key(schema, table)
-                and inspector.has_table(name)
-            ):
-                return False
-            listed = (
-                sa.select(sa.func.count())
-                .select_from(sa.table("sqlite_master"))
-                .where(
-                    sa.column("type") == "trigger",
-                    sa.column("name").in_(
-                        [f"{name}_{event}" for event in ("insert", "delete", "update")]
-                    ),
-                )
+                and _has_fts5_table(connection, schema, name_of(table.name))
             )
-            columns = [one["name"] for one in inspector.get_columns(name)]
-            return columns == [field.name for field in schema.texts] and bool(
-                connection.execute(listed).scalar_one() == 3
-            )
+
+
+def _has_gin(inspector: Inspector, schema: Schema, table: sa.Table) -> bool:
+    """Return whether PostgreSQL's index has exactly the text fields in its expression."""
+    by_name = {one["name"]: one for one in inspector.get_indexes(table.name)}
+    index = by_name.get(name_of(table.name))
+    expressions = " ".join(index.get("expressions", ())) if index else ""
+    return expressions.lower().count("coalesce(") == len(schema.texts) and all(
+        re.search(rf"\b{re.escape(field.name)}\b", expressions) for field in schema.texts
+    )
+
+
+def _has_fts5_table(connection: Connection, schema: Schema, name: str) -> bool:
+    """Return whether SQLite's index has exactly the text fields, and its three triggers."""
+    inspector = sa.inspect(connection)
+    if not inspector.has_table(name):
+        return False
+    triggers = [f"{name}_{event}" for event in ("insert", "delete", "update")]
+    listed = (
+        sa.select(sa.func.count())
+        .select_from(sa.table("sqlite_master"))
+        .where(sa.column("type") == "trigger", sa.column("name").in_(triggers))
+    )
+    columns = [one["name"] for one in inspector.get_columns(name)]
+    fields = [field.name for field in schema.texts]
+    return columns == fields and bool(connection.execute(listed).scalar_one() == len(triggers))
 
 
 def is_text_index(index: Any, table: str) -> bool:

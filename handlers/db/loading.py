@@ -77,29 +77,28 @@ def load_model(connection: Connection, spec: ModelSpec, now: datetime | None) ->
 def rows_of(spec: ModelSpec, now: datetime | None) -> list[dict[str, Any]]:
     """Return the model's sample rows in the types of its columns, with defaults. Raises
     ConfigError."""
-    fields = schema_of(spec).fields
-    defaults = {
-        column.name: column.default for column in spec.columns if column.default is not None
-    }
-    if spec.option.timestamps and now is not None:
-        defaults.update(dict.fromkeys(TIMESTAMPS, now))
-    keys = {column.name for column in spec.columns if column.type == "ID"}
-    required = [
-        column.name for column in spec.columns if not column.nullable and column.name not in keys
-    ]
+    fields, defaults = schema_of(spec).fields, _list_defaults(spec, now)
+    required = [one.name for one in spec.columns if not one.nullable and one.type != "ID"]
     names = set(defaults).union(*(row.keys() for row in spec.values)) if spec.values else set()
     rows = []
     for number, row in enumerate(spec.values):
         where = f"the model {spec.id!r}, values[{number}]"
         whole = {**dict.fromkeys(names), **defaults, **row}
-        for name in required:
-            if whole.get(name) is None:
-                raise ConfigError(f"{where}: the column {name!r} has no value and is not nullable")
-        rows.append({name: _value(fields, name, value, where) for name, value in whole.items()})
+        missing = next((name for name in required if whole.get(name) is None), None)
+        if missing is not None:
+            raise ConfigError(f"{where}: the column {missing!r} has no value and is not nullable")
+        rows.append({name: _convert(fields, name, value, where) for name, value in whole.items()})
     return rows
 
 
-def _value(fields: Mapping[str, Field], name: str, value: Any, where: str) -> Any:
+def _list_defaults(spec: ModelSpec, now: datetime | None) -> dict[str, Any]:
+    """Return the values of columns that a row does not name."""
+    defaults = {one.name: one.default for one in spec.columns if one.default is not None}
+    stamped = spec.option.timestamps and now is not None
+    return defaults | (dict.fromkeys(TIMESTAMPS, now) if stamped else {})
+
+
+def _convert(fields: Mapping[str, Field], name: str, value: Any, where: str) -> Any:
     field = fields.get(name)
     if field is None:
         raise ConfigError(

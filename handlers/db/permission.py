@@ -24,7 +24,9 @@ from typing import Any
 from groundhook.host.core.errors import NotPermitted
 from groundhook.host.core.types.model_options import PermissionColumns
 from groundhook.host.core.types.model_spec import ModelSpec
-from groundhook.host.core.types.turn import Identity
+from groundhook.host.core.types.turn import Constraints, Identity
+
+SEND_IDENTITY = "send an identity with the request; on the command line --user, --team or --tenant"
 
 
 @dataclass(frozen=True)
@@ -51,13 +53,12 @@ def permit_for(spec: ModelSpec, identity: Identity) -> Permit | None:
         raise NotPermitted(
             f"not permitted: the model {spec.id!r} returns rows only to their owners, and the"
             " request has no identity",
-            hint=(
-                "send an identity with the request; on the command line --user, --team or --tenant"
-            ),
+            hint=SEND_IDENTITY,
         )
     limits = identity.constraints
     if isinstance(spec.option.permission, PermissionColumns):
-        _need(spec, spec.option.permission, identity)
+        _require_columns(spec, spec.option.permission, limits)
+        _require_ids(spec, spec.option.permission, identity)
     personal = [
         name for name in ("owner_only", "creator_only", "editor_only") if getattr(limits, name)
     ]
@@ -77,14 +78,12 @@ def permit_for(spec: ModelSpec, identity: Identity) -> Permit | None:
         limits.creator_only,
         limits.editor_only,
         limits.team_only,
-        _extra(spec, limits.extra),
+        _list_extra(spec, limits.extra),
     )
 
 
-def _need(spec: ModelSpec, columns: PermissionColumns, identity: Identity) -> None:
-    """Raise NotPermitted if the identity lacks an id for the declared columns, or the model a
-    column for the identity's constraints."""
-    limits = identity.constraints
+def _require_columns(spec: ModelSpec, columns: PermissionColumns, limits: Constraints) -> None:
+    """Raise NotPermitted if the model has no column for the identity's constraints."""
     personal = limits.owner_only or limits.creator_only or limits.editor_only
     if (personal and not columns.user) or (limits.team_only and not columns.team):
         what = "users" if personal else "teams"
@@ -92,27 +91,27 @@ def _need(spec: ModelSpec, columns: PermissionColumns, identity: Identity) -> No
             f"not permitted: the identity's constraints need a column of {what}, which the model"
             f" {spec.id!r} does not have"
         )
-    whose = [
-        value
-        for name, value in ((columns.user, identity.user_id), (columns.team, identity.team_id))
-        if name
-    ]
-    if (whose and not any(whose)) or (columns.tenant and not identity.tenant_id):
-        kind = (
-            " or ".join(what for what in ("user", "team") if getattr(columns, what))
-            if whose and not any(whose)
-            else "tenant"
-        )
+
+
+def _require_ids(spec: ModelSpec, columns: PermissionColumns, identity: Identity) -> None:
+    """Raise NotPermitted if the identity lacks the ids that the declared columns need: the tenant,
+    and the user or the team."""
+    whose = {"user": identity.user_id, "team": identity.team_id}
+    needed = [name for name in whose if getattr(columns, name)]
+    missing = ""
+    if needed and not any(whose[name] for name in needed):
+        missing = " or ".join(needed)
+    elif columns.tenant and not identity.tenant_id:
+        missing = "tenant"
+    if missing:
         raise NotPermitted(
             f"not permitted: the model {spec.id!r} returns rows only to their owners, and the"
-            f" request has no {kind}",
-            hint=(
-                "send an identity with the request; on the command line --user, --team or --tenant"
-            ),
+            f" request has no {missing}",
+            hint=SEND_IDENTITY,
         )
 
 
-def _extra(spec: ModelSpec, extra: dict[str, Any]) -> tuple[tuple[str, tuple[Any, ...]], ...]:
+def _list_extra(spec: ModelSpec, extra: dict[str, Any]) -> tuple[tuple[str, tuple[Any, ...]], ...]:
     columns = {column.name for column in spec.columns}
     listed = (
         (name, value if isinstance(value, (list, tuple)) else (value,))

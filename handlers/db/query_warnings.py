@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import chain
 from typing import NamedTuple
 
 from groundhook.handlers.db.dsl import QueryDSL
@@ -29,23 +30,26 @@ def query_warnings(
     not searched are ignored."""
     models = {ask.query.model for ask in asks}
     used = [reading for reading in readings if reading.dsl.model in models]
-    for note in dict.fromkeys(note for reading in used for note in reading.notes):
-        yield "db_query_read", note
-    for name in dict.fromkeys(
-        name for reading in used for name in ignored_options(request, reading.dsl)
-    ):
-        yield "db_query_read", f"the question asks for figures, so {name!r} has no effect"
-    for problem in dict.fromkeys(str(one) for ask in asks for one in ask.warnings):
-        yield "db_query_lint", problem
-    dropped = dict.fromkeys(word for reading in used for word in reading.left_out)
-    words = dict.fromkeys(
-        word for reading in used for word in reading.unplaced if word not in dropped
+    notes = (("db_query_read", note) for reading in used for note in reading.notes)
+    ignored = (
+        ("db_query_read", f"the question asks for figures, so {name!r} has no effect")
+        for reading in used
+        for name in ignored_options(request, reading.dsl)
     )
-    for listed, done in ((words, "searched for as text"), (dropped, "omitted")):
-        if listed:
-            shown = ", ".join(map(_quoted, listed))
+    lint = (("db_query_lint", str(problem)) for ask in asks for problem in ask.warnings)
+    yield from dict.fromkeys(chain(notes, ignored, lint, _warn_of_words(used)))
+
+
+def _warn_of_words(used: Sequence[Reading]) -> Iterator[tuple[str, str]]:
+    """Yield a warning for the words that are searched for as text, and one for those omitted."""
+    omitted = dict.fromkeys(word for reading in used for word in reading.left_out)
+    unplaced = dict.fromkeys(word for reading in used for word in reading.unplaced)
+    searched = [word for word in unplaced if word not in omitted]
+    for words, done in ((searched, "searched for as text"), (omitted, "omitted")):
+        if words:
+            shown = ", ".join(map(_quote, words))
             yield "db_query_words", f"words that were not understood and were {done}: {shown}"
 
 
-def _quoted(word: str) -> str:
+def _quote(word: str) -> str:
     return repr(word if len(word) <= MAX_SHOWN_WORD else f"{word[:MAX_SHOWN_WORD]}…")

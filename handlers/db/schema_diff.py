@@ -7,7 +7,7 @@ results is reported.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -86,15 +86,18 @@ class _Comparison:
                 message = f"the column does not exist{f'; there is {near[0]!r}' if near else ''}"
                 yield self._differs(column.name, "column", message)
                 continue
-            yield from self._column(fields[column.name], column, there[column.name])
+            yield from self._compare_column(fields[column.name], column, there[column.name])
         # A view has neither keys nor indexes.
         if table.name not in self.inspector.get_view_names():
-            yield from self._keys({name for name in there if name in table.c})
+            yield from self._compare_keys({name for name in there if name in table.c})
 
     def _differs(self, column: str, aspect: Aspect, message: str) -> Difference:
         return Difference(self.declared.spec.id, self.declared.table.name, column, aspect, message)
 
-    def _column(self, field: Field, column: sa.Column[Any], found: Any) -> Iterator[Difference]:
+    def _compare_column(
+        self, field: Field, column: sa.Column[Any], found: Any
+    ) -> Iterator[Difference]:
+        """Compare the type, the options, and whether NULL is allowed."""
         kind: TypeEngine[Any] = found["type"]
         fitting = (*FITTING[field.kind], *INSTEAD[self.dialect].get(field.kind, ()))
         if not isinstance(kind, (*fitting, sa.types.NullType)):
@@ -126,41 +129,40 @@ class _Comparison:
             "datetime",
         )
 
-    def _keys(self, there: set[str]) -> Iterator[Difference]:
-        table = self.declared.table
-        primary = self.inspector.get_pk_constraint(table.name)["constrained_columns"]
-        key = [self.declared.schema.key]
-        if primary != key and key[0] in there:
-            yield self._differs(
-                key[0], "primary key", f"the table's primary key is {', '.join(primary) or 'none'}"
-            )
-        indexes = [
-            one
-            for one in self.inspector.get_indexes(table.name)
-            if not is_text_index(one, table.name)
-        ]
-        constraints = self.inspector.get_unique_constraints(table.name)
-        unique: list[list[str | None]] = [[*primary]]
-        unique += [[*one["column_names"]] for one in constraints]
-        unique += [[*one["column_names"]] for one in indexes if one["unique"]]
-        first = {one["column_names"][0] for one in indexes if one["column_names"]} | {
-            names[0] for names in unique if names
-        }
-        first |= {
-            name
-            for one in indexes
-            for text in one.get("expressions", ())[:1]
-            for name in there
-            if name in text
-        }
+    def _compare_keys(self, there: set[str]) -> Iterator[Difference]:
+        """Compare the primary key, and the columns that are unique or begin an index."""
+        primary = self.inspector.get_pk_constraint(self.declared.table.name)["constrained_columns"]
+        key = self.declared.schema.key
+        if primary != [key] and key in there:
+            message = f"the table's primary key is {', '.join(primary) or 'none'}"
+            yield self._differs(key, "primary key", message)
+        indexes = self._list_indexes()
+        unique: list[list[str | None]] = [[*primary], *self._list_unique(indexes)]
+        first = {names[0] for names in unique if names} | _find_first_columns(indexes, there)
         for column in self.declared.spec.columns:
             if column.name not in there:
                 continue
             if column.unique and [column.name] not in unique:
-                yield self._differs(
-                    column.name, "unique", "the table has no unique constraint on it"
-                )
+                message = "the table has no unique constraint on it"
+                yield self._differs(column.name, "unique", message)
             elif column.index and column.name not in first:
-                yield self._differs(
-                    column.name, "index", "the table has no index that begins with it"
-                )
+                message = "the table has no index that begins with it"
+                yield self._differs(column.name, "index", message)
+
+    def _list_indexes(self) -> list[Any]:
+        """Return the table's indexes without those for full-text search."""
+        name = self.declared.table.name
+        return [one for one in self.inspector.get_indexes(name) if not is_text_index(one, name)]
+
+    def _list_unique(self, indexes: Sequence[Any]) -> Iterator[list[str | None]]:
+        """Yield the columns of each unique constraint and each unique index."""
+        for one in self.inspector.get_unique_constraints(self.declared.table.name):
+            yield [*one["column_names"]]
+        yield from ([*one["column_names"]] for one in indexes if one["unique"])
+
+
+def _find_first_columns(indexes: Sequence[Any], there: set[str]) -> set[str | None]:
+    """Return the columns that begin an index, also within an expression."""
+    plain = {one["column_names"][0] for one in indexes if one["column_names"]}
+    expressions = [text for one in indexes for text in one.get("expressions", ())[:1]]
+    return plain | {name for name in there if any(name in text for text in expressions)}

@@ -9,7 +9,7 @@ one bad cell does not fail a whole result.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
@@ -170,16 +170,7 @@ class Tables(Mapping[str, Declared]):
 
 def table_of(spec: ModelSpec) -> sa.Table:
     """Build the table of a model, in a MetaData of its own."""
-    names = {column.name for column in spec.columns}
-    columns = [_column(column) for column in spec.columns]
-    if spec.option.timestamps:
-        columns += [sa.Column(name, Moment()) for name in TIMESTAMPS if name not in names]
-    if spec.option.soft_deletes and DELETED not in names:
-        columns.append(sa.Column(DELETED, Moment()))
-    if spec.option.permission is True:
-        columns += [
-            sa.Column(name, sa.String(255), index=name not in (SHARE,)) for name in PERMISSION
-        ]
+    columns = _build_columns(spec)
     table = sa.Table(spec.table.name, sa.MetaData(), *columns, comment=spec.table.comment or None)
     for column in spec.columns:
         if (column.index or column.unique) and column.type in FOLDED:
@@ -191,6 +182,19 @@ def table_of(spec: ModelSpec) -> sa.Table:
     return table
 
 
+def _build_columns(spec: ModelSpec) -> list[sa.Column[Any]]:
+    """Return the declared columns, and those that the model's options add."""
+    option, declared = spec.option, {column.name for column in spec.columns}
+    moments = [*TIMESTAMPS] if option.timestamps else []
+    if option.soft_deletes:
+        moments.append(DELETED)
+    columns = [_build_column(column) for column in spec.columns]
+    columns += [sa.Column(name, Moment()) for name in moments if name not in declared]
+    if option.permission is True:
+        columns += [sa.Column(name, sa.String(255), index=name != SHARE) for name in PERMISSION]
+    return columns
+
+
 def _index_without_case(column: sa.Column[Any]) -> None:
     """Add an index for the comparison of `collation`; MariaDB's plain indexes serve it."""
     name = f"ix_{column.table.name}_{column.name}_nocase"
@@ -198,11 +202,11 @@ def _index_without_case(column: sa.Column[Any]) -> None:
     sa.Index(name, sa.collate(column, "NOCASE")).ddl_if(dialect="sqlite")
 
 
-def _column(column: ColumnSpec) -> sa.Column[Any]:
+def _build_column(column: ColumnSpec) -> sa.Column[Any]:
     key = column.primary or column.type == "ID"
     return sa.Column(
         column.name,
-        _type(column),
+        TYPES.get(column.type, _build_string)(column),
         primary_key=key,
         autoincrement="auto" if column.type == "ID" else False,
         nullable=column.nullable and not key,
@@ -210,39 +214,6 @@ def _column(column: ColumnSpec) -> sa.Column[Any]:
         unique=column.unique or None,
         comment=column.comment or None,
     )
-
-
-def _type(column: ColumnSpec) -> TypeEngine[Any]:  # noqa: C901 - one case for each type
-    match column.type:
-        case "ID" | "bigInteger":
-            # SQLite generates keys only for a column declared INTEGER.
-            return sa.BigInteger().with_variant(sa.Integer(), "sqlite")
-        case "integer":
-            return sa.Integer()
-        case "smallInteger":
-            return sa.SmallInteger()
-        case "float" | "double":
-            return Real()
-        case "decimal":
-            return Exact(column.precision or 18, 2 if column.scale is None else column.scale)
-        case "boolean":
-            return sa.Boolean()
-        case "date":
-            return Day()
-        case "datetime" | "timestamp":
-            return Moment()
-        case "text" | "longText":
-            return sa.Text()
-        case "json":
-            return Json()
-        case "enum":
-            return Option(column.length or max(64, *map(len, column.option)))
-        case "char":
-            return sa.CHAR(column.length or 36)
-        case "uuid":
-            return sa.Uuid(as_uuid=False).with_variant(sa.String(36), "sqlite", "mysql", "mariadb")
-        case _:
-            return sa.String(column.length or 255)
 
 
 class Real(TypeDecorator[Any]):
@@ -253,3 +224,46 @@ class Real(TypeDecorator[Any]):
 
     def process_bind_param(self, value: Any, dialect: Dialect) -> Any:
         return float(value) if isinstance(value, Decimal) else value
+
+
+def _build_key(_: ColumnSpec) -> TypeEngine[Any]:
+    # SQLite generates keys only for a column declared INTEGER.
+    return sa.BigInteger().with_variant(sa.Integer(), "sqlite")
+
+
+def _build_decimal(column: ColumnSpec) -> TypeEngine[Any]:
+    return Exact(column.precision or 18, 2 if column.scale is None else column.scale)
+
+
+def _build_option(column: ColumnSpec) -> TypeEngine[Any]:
+    return Option(column.length or max(64, *map(len, column.option)))
+
+
+def _build_uuid(_: ColumnSpec) -> TypeEngine[Any]:
+    return sa.Uuid(as_uuid=False).with_variant(sa.String(36), "sqlite", "mysql", "mariadb")
+
+
+def _build_string(column: ColumnSpec) -> TypeEngine[Any]:
+    return sa.String(column.length or 255)
+
+
+# By the type that a model declares; any other is a string.
+TYPES: Mapping[str, Callable[[ColumnSpec], TypeEngine[Any]]] = {
+    "ID": _build_key,
+    "bigInteger": _build_key,
+    "integer": lambda _: sa.Integer(),
+    "smallInteger": lambda _: sa.SmallInteger(),
+    "float": lambda _: Real(),
+    "double": lambda _: Real(),
+    "decimal": _build_decimal,
+    "boolean": lambda _: sa.Boolean(),
+    "date": lambda _: Day(),
+    "datetime": lambda _: Moment(),
+    "timestamp": lambda _: Moment(),
+    "text": lambda _: sa.Text(),
+    "longText": lambda _: sa.Text(),
+    "json": lambda _: Json(),
+    "enum": _build_option,
+    "char": lambda column: sa.CHAR(column.length or 36),
+    "uuid": _build_uuid,
+}

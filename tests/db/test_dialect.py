@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from groundhook.handlers.db.dialect import translated
+from groundhook.handlers.db.dialect import translate
 from groundhook.handlers.db.dsl import parse
 
 
@@ -77,7 +77,7 @@ from groundhook.handlers.db.dsl import parse
 def test_a_query_of_another_dialect_is_translated(
     written: dict[str, Any], meant: dict[str, Any]
 ) -> None:
-    assert translated(written) == meant
+    assert translate(written) == meant
     assert parse(meant)
 
 
@@ -89,4 +89,4 @@ def test_a_query_of_our_own_stays_as_it_is() -> None:
         "orders": [{"field": "ordered_at", "order": "desc"}],
         "limit": 10,
     }
-    assert translated(own) == own
+    assert translate(own) == own
