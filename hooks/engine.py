@@ -1,16 +1,20 @@
-"""V8 isolates and the synchronous bridge between JavaScript and its host.
+"""V8 isolates, and the bridge over which JavaScript calls the host synchronously.
 
-The only module that imports `py_mini_racer`; it uses private names of the pinned version. It does
-not know hooks: its callers decide which code is evaluated and what a call means.
+An isolate is an independent instance of V8 with its own heap and thread. This is the only module
+that imports `py_mini_racer`, V8's binding for Python, and it uses private names of the pinned
+version. Its callers decide which code is evaluated and what a call of the host means.
 
-The bridge: the first script creates a `SharedArrayBuffer` (which no script can detach, unlike an
-ArrayBuffer) and returns it. This module keeps its memory, whose layout is in `hooks.bridge`, and
-gives the script a native function. To call the host, JavaScript writes a request into the buffer
-and calls that function. The callback below, on V8's own thread, reads the request, passes it to
-`on_call`, waits for `reply`, and returns when the answer is in the buffer. Longer texts are
-transferred in pieces.
+The bridge is shared memory and a function. The first script of an isolate creates the memory, a
+`SharedArrayBuffer`, because no script can detach it; `hooks.bridge` describes its layout. Then this
+module gives the script a native function. A call of the host:
 
-While JavaScript is blocked in the callback, its values must not be read: reading waits for V8's
+    1  JavaScript writes a request into the memory and calls the native function.
+    2  On V8's thread, `_on_native_call` reads the request, passes it to `on_call`, and waits.
+    3  The host calls `reply`, which writes the answer into the memory and ends the wait.
+    4  The native function returns, and JavaScript reads the answer.
+
+Texts that are longer than the memory cross it in pieces, with one native call for each. While
+JavaScript waits in a native call, none of its values can be read: reading would wait for V8's
 thread, which is waiting itself.
 """
 
@@ -23,86 +27,92 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
+from queue import SimpleQueue
 from typing import Any, Literal
 
 from py_mini_racer._dll import DEFAULT_V8_FLAGS, init_mini_racer, mr_callback_func
-from py_mini_racer._objects import _MiniRacerTypes as Kind
+from py_mini_racer._objects import _MiniRacerTypes as ValueType
 
 from groundhook.hooks.bridge import FETCH, MORE, Bridge
 from groundhook.hooks.foreign import ThreadState
 from groundhook.host.core.errors import HookCrashed
 
-_NATIVE, _EVALUATED = 1, 2  # callback ids, chosen here
+# V8 calls `_on_callback` with one of these numbers: JavaScript called the native function, or an
+# evaluation has a result.
+_NATIVE_CALL, _RESULT = 1, 2
 
 OutcomeKind = Literal["value", "error", "syntax", "heap", "stopped"]
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """The result of an evaluation. For the kind "value", `text` is the returned string, or empty if
-    the value is not a string; for every other kind it is V8's error message."""
+    """The result of an evaluation. For the kind "value", `text` is the string that the code
+    evaluated to, or "" if it was not a string; for every other kind it is V8's error message."""
 
     kind: OutcomeKind
     text: str = ""
 
 
 _FAILURES: dict[int, OutcomeKind] = {
-    Kind.execute_exception: "error",
-    Kind.parse_exception: "syntax",
-    Kind.oom_exception: "heap",
-    Kind.timeout_exception: "stopped",
-    Kind.terminated_exception: "stopped",
-    Kind.value_exception: "error",
-    Kind.key_exception: "error",
+    ValueType.execute_exception: "error",
+    ValueType.parse_exception: "syntax",
+    ValueType.oom_exception: "heap",
+    ValueType.timeout_exception: "stopped",
+    ValueType.terminated_exception: "stopped",
+    ValueType.value_exception: "error",
+    ValueType.key_exception: "error",
 }
 
 
 class Isolate:
-    """One V8 isolate. Close it: an isolate that is left to the garbage collector hangs the
-    interpreter at its end.
+    """One V8 isolate. It must be closed: the interpreter cannot exit after the garbage collector
+    has deleted an open isolate.
 
-    `bridge` is JavaScript that creates the shared buffer and evaluates to it (a SharedArrayBuffer);
-    its property `native` is then set to the function by which JavaScript calls the host. `on_call`
-    is called on V8's thread with each request and must neither wait nor raise; `reply` may be
-    called from any thread, from within `on_call` too. `heap_bytes` of 0 leaves V8's own limit.
+    `bridge_script` is JavaScript that creates the shared memory and evaluates to it, a
+    SharedArrayBuffer; its property `native` is then set to the native function. `on_call` is called
+    on V8's thread with each request and must neither wait nor raise. `reply` may be called from any
+    thread, also from within `on_call`. `heap_bytes` limits V8's heap; 0 keeps V8's own limit.
     """
 
-    def __init__(self, bridge: str, on_call: Callable[[str], None], *, heap_bytes: int = 0) -> None:
-        """Create the isolate. Raises HookCrashed if `bridge` does not evaluate to a buffer."""
+    def __init__(
+        self, bridge_script: str, on_call: Callable[[str], None], *, heap_bytes: int = 0
+    ) -> None:
+        """Create the isolate. Raises HookCrashed if `bridge_script` does not evaluate to a
+        SharedArrayBuffer."""
         self._dll = load()
         self._on_call = on_call
-        # called with each result of V8; the first is that of the bridge, see `_connect`
-        self._on_result: Callable[[Any], None] = self._on_evaluated
-        self._on_done: Callable[[Outcome], None] | None = None
-        self._thread = ThreadState()
+        # Called with the result of each evaluation; `_connect` sets another one for the first.
+        self._on_result: Callable[[Any], None] = self._end_evaluation
+        self._on_done: Callable[[Outcome], None] | None = None  # set while code is evaluated
+        self._thread_state = ThreadState()
         self._lock = threading.Lock()
         self._ended = self._freed = False
         self._waiting = False  # V8's thread waits for an answer
-        # A lock used as a semaphore, which is faster: `reply` or `stop` releases it once for each
-        # wait.
+        # A lock that serves as a semaphore, because it is faster: V8's thread acquires it to wait
+        # for an answer, and `reply` or `stop` releases it once for each wait.
         self._answered = threading.Lock()
         self._answered.acquire()
-        self._task = 0
-        self._clock: int | None = None
+        self._evaluation = 0  # V8's number of the current evaluation
+        self._clock: int | None = None  # the CPU clock of V8's thread
         self._wait_began = self._waited_seconds = 0.0
-        self._callback: Any = mr_callback_func(self._from_v8)  # V8 keeps only a pointer to it
-        # Making the first isolate sets up what all share, and V8 takes no lock for that.
+        # V8 keeps only a pointer to the callback, so this reference keeps it alive.
+        self._callback: Any = mr_callback_func(self._on_callback)
+        # The first isolate initialises V8's global state, which V8 does not protect with a lock.
         with _open_lock:
             self._context = self._dll.mr_init_context(self._callback)
             _open.add(self)
         if heap_bytes:
             self.limit_heap(heap_bytes)
         try:
-            if bridge:
-                self._connect(bridge)
+            if bridge_script:
+                self._connect(bridge_script)
         except HookCrashed:
             self.close()
             raise
 
     @classmethod
     def bare(cls) -> Isolate:
-        """Return an empty isolate without the bridge, for measuring the least cost of an
-        isolate."""
+        """Return an isolate without a bridge, to measure what an isolate costs at least."""
         return cls("", lambda _: None)
 
     @property
@@ -117,54 +127,56 @@ class Isolate:
         with self._lock:
             if self._freed:
                 return 0.0
-            # the clock stands still during a host call
-            return (self._wait_began if self._waiting else self._now()) - self._waited_seconds
+            # The time of a host call that is under way does not count.
+            until = self._wait_began if self._waiting else self._read_clock()
+            return until - self._waited_seconds
 
     def limit_heap(self, size: int) -> None:
-        """Set the limit of V8's heap in bytes: an evaluation that exceeds it ends."""
+        """Limit V8's heap to `size` bytes. An evaluation that exceeds the limit ends."""
         with self._lock:
             if not self._freed:
                 self._dll.mr_set_hard_memory_limit(self._context, size)
 
     def heap_is_full(self) -> bool:
-        """Return whether the heap limit was reached, also by a microtask, for which `done` is not
-        called."""
+        """Return whether code has reached the heap limit. A microtask that reaches it is reported
+        here only, because `done` was called before it ran."""
         with self._lock:
             return not self._freed and bool(self._dll.mr_hard_memory_limit_reached(self._context))
 
     def evaluate(self, code: str, done: Callable[[Outcome], None]) -> None:
-        """Start an evaluation and return at once; `done` is called on V8's thread, before the
-        microtasks of the code run. Only one evaluation may run at a time; after `stop` nothing is
-        evaluated."""
+        """Start to evaluate `code`, and return at once. `done` is called on V8's thread with the
+        outcome, before the microtasks of the code run. Only one evaluation may run at a time. After
+        `stop` the function does nothing."""
         with self._lock:
             if not self._ended:
                 self._on_done = done
-                self._task = self._start(code)
+                self._evaluation = self._start(code)
 
     def reply(self, text: str) -> None:
         """Answer the last request that `on_call` received."""
         with self._lock:
             if self._waiting:
                 self._waiting = False
-                self._waited_seconds += self._now() - self._wait_began
-                self._bridge.answer(text.encode("utf-16-le", "surrogatepass"))
+                self._waited_seconds += self._read_clock() - self._wait_began
+                self._bridge.write_answer(text.encode("utf-16-le", "surrogatepass"))
                 self._answered.release()
 
     def stop(self) -> None:
-        """End the evaluation and its host call. A microtask continues until `close`."""
+        """End the evaluation and the host call that it waits for. A microtask that is running
+        continues until `close`."""
         with self._lock:
             if self._ended:
                 return
             self._ended = True
-            self._dll.mr_cancel_task(self._context, self._task)
+            self._dll.mr_cancel_task(self._context, self._evaluation)
             if self._waiting:
                 self._waiting = False
-                self._bridge.stop()
+                self._bridge.write_stopped()
                 self._answered.release()
 
     def close(self) -> None:
         """Stop the evaluation and free the isolate. Waits until V8 has stopped, which takes long
-        only inside a builtin that cannot be interrupted."""
+        only if V8 is in a built-in function that it cannot interrupt."""
         self.stop()
         with self._lock:
             if self._freed:
@@ -175,97 +187,89 @@ class Isolate:
         with _open_lock:
             _open.discard(self)
 
-    # ---- on V8's thread
+    # ---- the functions that run on V8's thread
 
-    def _from_v8(self, callback_id: int, raw_val_handle: Any) -> None:
-        if callback_id == _NATIVE:
+    def _on_callback(self, callback_id: int, raw_val_handle: Any) -> None:
+        """Handle what V8 reports: a call of the native function, or the result of an evaluation.
+        The handle points to the function's arguments, or to the result."""
+        if callback_id == _NATIVE_CALL:
             self._dll.mr_free_value(self._context, raw_val_handle)
-            self._native()
+            self._on_native_call()
         else:
             self._on_result(raw_val_handle)
 
-    def _on_evaluated(self, raw: Any) -> None:
-        outcome = _outcome(raw)
-        self._dll.mr_free_value(self._context, raw)
+    def _end_evaluation(self, value: Any) -> None:
+        outcome = _read_outcome(value)
+        self._dll.mr_free_value(self._context, value)
         done, self._on_done = self._on_done, None
         if done is not None:
             done(outcome)
-        self._thread.drop()
+        self._thread_state.release()
 
-    def _native(self) -> None:
-        # Without `_on_done` the caller is a microtask that outlived its evaluation, and
-        # `_on_evaluated`, which drops the thread state, will not run again: the state is not kept.
+    def _on_native_call(self) -> None:
+        # Without `_on_done` the caller is a microtask that runs after its evaluation has ended. The
+        # thread state is not kept then, because `_end_evaluation` will not run to release it.
         if self._on_done is not None:
-            self._thread.keep()
+            self._thread_state.keep()
         if self._ended:
-            self._bridge.stop()
-        elif self._bridge.what == FETCH:
+            self._bridge.write_stopped()
+        elif self._bridge.kind == FETCH:
             self._bridge.write_piece()
-        elif self._bridge.what == MORE:
-            self._bridge.keep_piece()
+        elif self._bridge.kind == MORE:
+            self._bridge.append_piece()
         else:
-            self._call(self._bridge.take())
+            self._call_host(self._bridge.take_request())
 
-    def _call(self, request: str) -> None:
-        """Pass a request to the host and wait until it is answered or the run is stopped."""
+    def _call_host(self, request: str) -> None:
+        """Pass a request to the host, and wait until `reply` or `stop` is called."""
         with self._lock:
             if self._ended:
-                self._bridge.stop()
+                self._bridge.write_stopped()
                 return
-            self._wait_began = self._now()
+            self._wait_began = self._read_clock()
             self._waiting = True
         self._on_call(request)
         self._answered.acquire()
 
-    def _now(self) -> float:
+    def _read_clock(self) -> float:
         return time.monotonic() if self._clock is None else time.clock_gettime(self._clock)
 
-    # ---- setting up
+    # ---- the functions that start evaluations
 
-    def _connect(self, bridge: str) -> None:
-        found, ready = self._start_bridge(bridge)
-        native = self._dll.mr_make_js_callback(self._context, _NATIVE)
-        ready.acquire()
-        self._on_result, raw = self._on_evaluated, found[0]
-        if raw.contents.type != Kind.shared_array_buffer:
-            raise HookCrashed(
-                "the JavaScript engine did not start:"
-                f" {_outcome(raw).text or 'the bridge made no buffer'}"
-            )
-        self._bridge = Bridge(_memory_of(raw))  # `raw` is not freed: it keeps the memory alive
-        name = self._string("native")
-        for handle in (
-            self._dll.mr_set_object_item(self._context, raw, name, native),
-            name,
-            native,
-        ):
-            self._dll.mr_free_value(self._context, handle)
+    def _connect(self, bridge_script: str) -> None:
+        """Evaluate the script, open the memory that it creates, and give it the native function."""
+        results: SimpleQueue[Any] = SimpleQueue()
 
-    def _start_bridge(self, code: str) -> tuple[list[Any], threading.Lock]:
-        """Start an evaluation. Its raw value is in the list when the lock is released."""
-        found: list[Any] = []
-        ready = threading.Lock()
-        ready.acquire()
-
-        def first(raw: Any) -> None:
+        def keep_clock_and_result(value: Any) -> None:
             if hasattr(time, "pthread_getcpuclockid"):
                 self._clock = time.pthread_getcpuclockid(threading.get_ident())
-            found.append(raw)
-            ready.release()
+            results.put(value)
 
-        self._on_result = first
-        self._start(code)
-        return found, ready
+        self._on_result = keep_clock_and_result
+        self._start(bridge_script)
+        native = self._dll.mr_make_js_callback(self._context, _NATIVE_CALL)
+        buffer = results.get()
+        self._on_result = self._end_evaluation
+        if buffer.contents.type != ValueType.shared_array_buffer:
+            reason = _read_outcome(buffer).text or "its first script created no shared memory"
+            raise HookCrashed(f"the JavaScript engine did not start: {reason}")
+        # `buffer` is not freed, because it keeps the memory alive.
+        self._bridge = Bridge(_memory_of(buffer))
+        name = self._allocate_string("native")
+        result = self._dll.mr_set_object_item(self._context, buffer, name, native)
+        for value in (result, name, native):
+            self._dll.mr_free_value(self._context, value)
 
     def _start(self, code: str) -> int:
-        source = self._string(code)
-        task: int = self._dll.mr_eval(self._context, source, _EVALUATED)
+        """Start to evaluate `code`, and return V8's number of the evaluation."""
+        source = self._allocate_string(code)
+        evaluation: int = self._dll.mr_eval(self._context, source, _RESULT)
         self._dll.mr_free_value(self._context, source)
-        return task
+        return evaluation
 
-    def _string(self, text: str) -> Any:
+    def _allocate_string(self, text: str) -> Any:
         data = text.encode("utf-8", "replace")
-        return self._dll.mr_alloc_string_val(self._context, data, len(data), Kind.str_utf8)
+        return self._dll.mr_alloc_string_val(self._context, data, len(data), ValueType.str_utf8)
 
 
 def isolate_count() -> int:
@@ -277,10 +281,10 @@ def isolate_count() -> int:
 def load() -> ctypes.CDLL:
     """Load V8 unless it is loaded, and return its library.
 
-    Where the processor has memory protection keys (pku in /proc/cpuinfo), V8 protects its code with
-    one, and threads that began before V8 was loaded have no access to it: when one of them makes or
-    frees an isolate, the process ends with signal 11. A host lives among threads that others began,
-    so V8 runs without them, as it does on other processors.
+    V8 runs without memory protection keys, as it does on processors that lack them (no pku in
+    /proc/cpuinfo). With them, V8 protects its code with a key that threads which started before V8
+    was loaded do not have: when such a thread creates or frees an isolate, the process ends with
+    signal 11. A host cannot know which threads the program around it has started.
     """
     flags = (*DEFAULT_V8_FLAGS, "--no-memory-protection-keys")
     return init_mini_racer(flags=flags, ignore_duplicate_init=True)
@@ -289,23 +293,23 @@ def load() -> ctypes.CDLL:
 def close_all() -> None:
     """Close every isolate that is open; called when the interpreter ends."""
     with _open_lock:
-        left = list(_open)
-    for isolate in left:
+        still_open = list(_open)
+    for isolate in still_open:
         isolate.close()
 
 
-def _outcome(raw: Any) -> Outcome:
-    value = raw.contents
-    if value.type == Kind.str_utf8 or value.type in _FAILURES:
-        text = value.value.bytes_val[0 : value.len].decode("utf-8", "replace")
-        return Outcome(_FAILURES.get(value.type, "value"), text)
+def _read_outcome(value: Any) -> Outcome:
+    result = value.contents
+    if result.type == ValueType.str_utf8 or result.type in _FAILURES:
+        text = result.value.bytes_val[0 : result.len].decode("utf-8", "replace")
+        return Outcome(_FAILURES.get(result.type, "value"), text)
     return Outcome("value")
 
 
-def _memory_of(raw: Any) -> memoryview:
+def _memory_of(buffer: Any) -> memoryview:
     """Return the bytes of a SharedArrayBuffer."""
-    value = raw.contents
-    return memoryview((ctypes.c_ubyte * value.len).from_address(value.value.value_ptr)).cast("B")
+    array = buffer.contents
+    return memoryview((ctypes.c_ubyte * array.len).from_address(array.value.value_ptr)).cast("B")
 
 
 _open: set[Isolate] = set()

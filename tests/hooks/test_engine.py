@@ -1,4 +1,4 @@
-"""The isolate and its bridge; and what of the pinned V8 package they lean on."""
+"""The isolate and its bridge, and the private names of the pinned V8 package that they use."""
 
 from __future__ import annotations
 
@@ -225,7 +225,7 @@ def test_python_keeps_nothing_of_a_thread_of_v8s_that_has_ended(ending: str) -> 
     assert thread_states() <= before
 
 
-def test_a_bridge_that_makes_no_buffer_is_refused_and_leaves_nothing() -> None:
+def test_a_bridge_script_that_creates_no_shared_memory_is_refused_and_leaves_nothing() -> None:
     before = isolate_count()
     for bridge in ("1", "throw new Error('broken')", "}"):
         with pytest.raises(HookCrashed, match="the JavaScript engine did not start"):
