@@ -48,11 +48,14 @@ async def test_timers_fire_in_the_order_in_which_they_are_due_and_with_their_arg
         const order: string[] = [];
         setTimeout(() => order.push("third"), 12);
         setTimeout((what: string) => order.push(what), 3, "first");
-        setTimeout(() => { order.push("second"); setTimeout(() => order.push("fourth"), 10); }, 6);
+        const fourth = new Promise<void>((resolve) => setTimeout(() => {
+            order.push("second");
+            setTimeout(() => { order.push("fourth"); resolve(); }, 10);
+        }, 6));
         const never = setTimeout(() => order.push("cleared"), 4);
         clearTimeout(never);
         clearTimeout(undefined);
-        await new Promise((resolve) => setTimeout(resolve, 25));
+        await fourth;
         return { metadata: { value: order } };
     """
     assert await created(hooks, body) == ["first", "second", "third", "fourth"]
