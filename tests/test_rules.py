@@ -60,13 +60,8 @@ BRANCHING: set[str] = {
     "host.llm.compose.compose",
     "host.llm.passages.passage",
     "host.llm.request.request",
-    "host.llm.shape._rate_alone",
     "host.output.terminal.Terminal._end",
     "host.readers.pdf.read_pdf",
-    "host.search.plan.plan",
-    "host.turn.follow_up._has_noun",
-    "host.turn.follow_up._in_place",
-    "host.turn.follow_up._stands_for",
 }
 
 # A big dependency → the modules, or packages of modules, that may import it, at the top or inside a

@@ -67,33 +67,51 @@ def points_elsewhere(text: str) -> bool:
 
 
 def _rate_alone(sentence: Sentence, part: Part, *, announces: bool) -> float:
+    if points_elsewhere(sentence.text):
+        return 0.1
+    return (
+        _rate_completeness(sentence, part, announces=announces)
+        * _rate_letters(sentence, announces=announces)
+        * _rate_length(len(terms(sentence.text)) + (5 if announces else 0))
+    )
+
+
+def _rate_completeness(sentence: Sentence, part: Part, *, announces: bool) -> float:
+    """Return a factor for what the sentence is: a statement that ends, or less than that."""
+    text = sentence.text
+    if sentence.kind == "code":
+        return 0.3
+    if announces:
+        return 1.1 if part.value else 0.9
+    if text.endswith((":", "：")):
+        return 0.5
+    if text.endswith(("?", "？", "؟")):
+        return 0.4
+    if sentence.kind == "row":
+        return 1.0 if part.value or part.number else 0.5
+    if not text.rstrip("\"'”’)*_`]").endswith(_STOPS):
+        return 0.8 if sentence.kind == "entry" and part.value else 0.7
+    return 1.0
+
+
+def _rate_letters(sentence: Sentence, *, announces: bool) -> float:
+    """Return a factor for what the sentence is written with: words, or symbols and numbers."""
     text = sentence.text
     prose = _CODE_SPAN.sub("", text)
     value = 1.0
-    if points_elsewhere(text):
-        return 0.1
-    if sentence.kind == "code":
-        value = 0.3
-    elif announces:
-        value = 1.1 if part.value else 0.9
-    elif text.endswith((":", "：")):
-        value = 0.5
-    elif text.endswith(("?", "？", "؟")):
-        value = 0.4
-    elif sentence.kind == "row":
-        value = 1.0 if part.value or part.number else 0.5
-    elif not text.rstrip("\"'”’)*_`]").endswith(_STOPS):
-        value = 0.8 if sentence.kind == "entry" and part.value else 0.7
     if text.startswith(("{", "[{", "<")) or len(_SYMBOL.findall(prose)) > 0.06 * len(prose):
         value *= 0.5
     if text[:1].islower() and sentence.kind == "prose" and not announces:
         value *= 0.75
     if sentence.kind != "row" and sum(map(str.isalpha, prose)) < 0.5 * len(prose):
         value *= 0.6
-    length = len(terms(text)) + (5 if announces else 0)
-    if length > LONG_WINDED:
-        value *= (LONG_WINDED / length) ** 0.3
-    return value * (0.5 if length < 3 else 0.85 if length < 5 else 1.0)
+    return value
+
+
+def _rate_length(words: int) -> float:
+    if words < 5:
+        return 0.5 if words < 3 else 0.85
+    return (LONG_WINDED / words) ** 0.3 if words > LONG_WINDED else 1.0
 
 
 def _rate_fit(sentence: Sentence, part: Part, title: str, *, leads: bool) -> float:

@@ -5,13 +5,16 @@ The request outranks the hook, the hook outranks the assistant.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from groundhook.host.core.settings import DISABLED, Settings
 from groundhook.host.core.source_settings import DBSettings, KBSettings, WebSettings
 from groundhook.host.core.types.search import SEARCH_TYPES, SearchRequest, SearchType
 from groundhook.host.core.types.turn import CreateReturn, SearchChoice
+
+NOTHING_USABLE = "nothing to search: no collection, model or web provider is configured"
+NOT_CONFIGURED = "the assistant has no search configuration"
 
 
 @dataclass(frozen=True)
@@ -35,44 +38,52 @@ def plan(
     items from the user's own data, `usable` the types that can be searched if forced (a provider is
     configured, collections or models exist). Types that `uses` disables are never searched.
     """
-    disabled = {type: key for type in SEARCH_TYPES if (key := settings.uses.disables(type))}
-    configured = tuple(
-        type for type in SEARCH_TYPES if _section(settings, type).enabled and type not in disabled
-    )
-    usable = [type for type in usable if type not in disabled]
-    if len(disabled) == len(SEARCH_TYPES):
-        return Plan(reason=f"uses.{disabled['kb']} is '{DISABLED}'")
-    if requested is False:
-        return Plan(reason="the request says search: false")
-    if requested is True:
-        types = configured or tuple(type for type in SEARCH_TYPES if type in usable)
-        return Plan(
-            types,
-            ""
-            if types
-            else "nothing to search: no collection, model or web provider is configured",
-        )
-    choice = hook.search if hook else None
-    if refused(requested, hook):
-        return Plan(reason="the Create hook returned search: false")
-    if hook and hook.messages and choice is None:
-        return Plan(reason="the Create hook returned messages")
-    if user_results >= settings.search.options.skip_threshold:
-        return Plan(reason=f"the user's own data gave {user_results} results")
+    allowed = tuple(type for type in SEARCH_TYPES if not settings.uses.disables(type))
+    if not allowed:
+        return Plan(reason=f"uses.{settings.uses.disables('kb')} is '{DISABLED}'")
+    if reason := _reason_against(requested, hook, settings, user_results):
+        return Plan(reason=reason)
+    choice = _choice(requested, hook)
     if isinstance(choice, SearchChoice) and choice.search_types is not None:
-        wanted = [type for type in SEARCH_TYPES if type in choice.search_types]
-        return Plan(tuple(type for type in wanted if type not in disabled))
-    if choice is not None:
-        return Plan(configured or tuple(type for type in SEARCH_TYPES if type in usable))
-    return Plan(configured, "" if configured else "the assistant has no search configuration")
+        return Plan(_common(allowed, choice.search_types))
+    if configured := tuple(type for type in allowed if _section(settings, type).enabled):
+        return Plan(configured)
+    if not requested and not choice:
+        return Plan(reason=NOT_CONFIGURED)
+    types = _common(allowed, usable)
+    return Plan(types, "" if types else NOTHING_USABLE)
+
+
+def _common(types: Sequence[SearchType], chosen: Collection[SearchType]) -> tuple[SearchType, ...]:
+    return tuple(type for type in types if type in chosen)
+
+
+def _choice(requested: bool | None, hook: CreateReturn | None) -> bool | SearchChoice | None:
+    """Return what the hook chose, unless the request outranks it."""
+    return hook.search if hook and requested is None else None
+
+
+def _reason_against(
+    requested: bool | None, hook: CreateReturn | None, settings: Settings, user_results: int
+) -> str:
+    """Return why the request, the hook or the user's own data make a search unnecessary; ""."""
+    if requested is not None:  # the hook and what was found do not matter then
+        return "" if requested else "the request says search: false"
+    if refused(requested, hook):
+        return "the Create hook returned search: false"
+    if hook and hook.messages and hook.search is None:
+        return "the Create hook returned messages"
+    if user_results >= settings.search.options.skip_threshold:
+        return f"the user's own data gave {user_results} results"
+    return ""
 
 
 def refused(requested: bool | None, hook: CreateReturn | None) -> bool:
     """Return whether the request, or else the hook, switches automatic search off."""
-    choice = hook.search if hook else None
-    if requested is not None:
-        return not requested
-    return choice is False or (isinstance(choice, SearchChoice) and not choice.need_search)
+    choice = _choice(requested, hook)
+    if isinstance(choice, SearchChoice):
+        return not choice.need_search
+    return requested is False or choice is False
 
 
 def complete(request: SearchRequest, settings: Settings) -> SearchRequest:

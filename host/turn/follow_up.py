@@ -124,7 +124,7 @@ def _reason(question: str, language: _Language) -> str:
 def _unspaced_reason(question: str, language: _Language) -> str:
     text = question.strip().rstrip("?？。!！ ")
     rest = text
-    for word in sorted(language.words["function"] | language.words["generic"], key=len)[::-1]:
+    for word in _longest_first(language.words["function"] | language.words["generic"]):
         rest = rest.replace(word, " ")
     own = re.sub(r"[\W_]", "", rest)
     if not own:
@@ -136,10 +136,10 @@ def _unspaced_reason(question: str, language: _Language) -> str:
         for opener in language.openers:
             if text.startswith(opener[0]) and opener[0] != "为什么":
                 return f"it continues with {opener[0]!r}"
-    for word in sorted(language.words["pronouns"] | language.words["places"], key=len)[::-1]:
+    for word in _longest_first(language.words["pronouns"] | language.words["places"]):
         before, found, _ = text.partition(word)
         if found and size <= MOST_UNSPACED:
-            for each in sorted(language.words["function"], key=len)[::-1]:
+            for each in _longest_first(language.words["function"]):
                 before = before.replace(each, " ")
             if len(re.sub(r"[\W_]", "", before)) <= 3 and not re.search(r"[a-zA-Z]{2}", before):
                 return f"{word!r} refers to an earlier question"
@@ -164,21 +164,41 @@ def _pronoun(words: Sequence[str], language: _Language) -> str:
 
 
 def _stands_for(lower: Sequence[str], at: int, language: _Language) -> bool:
-    """Return whether the pronoun at `at` stands for something before the question: not one that
-    begins it as a question word, and not `one thing`, `that` before a clause."""
-    word, after = lower[at], lower[at + 1 : at + 2]
-    if language.id == "en":
-        if word in ("one", "ones"):
-            return at > 0 and lower[at - 1] in ("which", "that", "this", "other", "first", "last")
-        if word == "that":
-            return not after or not language.is_content(after[0])
-    if language.id == "de" and word == "welche":
-        return len(lower) > at + 1 and at == 0 and lower[at + 1] in ("davon", "von")
-    if language.id == "de" and word in ("sein", "seine", "ihr"):
-        return at < len(lower) - 1
-    if language.id == "es" and word in ("los", "las", "lo", "le", "les", "este", "esta"):
-        return bool(after) and word in ("lo", "le", "les") and language.is_content(after[0])
+    """Return whether the pronoun at `at` stands for something before the question."""
+    rule = _PRONOUN_RULES.get(language.id)
+    return rule is None or rule(lower, at, language)
+
+
+def _english_stands_for(lower: Sequence[str], at: int, language: _Language) -> bool:
+    """Not `one thing`, and not `that` before a clause."""
+    if lower[at] in ("one", "ones"):
+        return at > 0 and lower[at - 1] in ("which", "that", "this", "other", "first", "last")
+    if lower[at] == "that":
+        return at + 1 == len(lower) or not language.is_content(lower[at + 1])
     return True
+
+
+def _german_stands_for(lower: Sequence[str], at: int, _: _Language) -> bool:
+    """Not `welche` before a noun, and not `sein` as the last verb."""
+    if lower[at] == "welche":
+        return at == 0 and lower[1:2] in (["davon"], ["von"])
+    return lower[at] not in ("sein", "seine", "ihr") or at < len(lower) - 1
+
+
+def _spanish_stands_for(lower: Sequence[str], at: int, language: _Language) -> bool:
+    """Not an article, and not `este` before a noun."""
+    if lower[at] in ("los", "las", "este", "esta"):
+        return False
+    if lower[at] in ("lo", "le", "les"):
+        return at + 1 < len(lower) and language.is_content(lower[at + 1])
+    return True
+
+
+_PRONOUN_RULES = {
+    "en": _english_stands_for,
+    "de": _german_stands_for,
+    "es": _spanish_stands_for,
+}
 
 
 def _is_object_of_preposition(lower: Sequence[str], at: int, language: _Language) -> bool:
@@ -191,22 +211,23 @@ def _is_object_of_preposition(lower: Sequence[str], at: int, language: _Language
 
 def _has_noun(words: Sequence[str], language: _Language) -> bool:
     """Return whether a word before the pronoun can be what it stands for."""
+    wanted = _wanted_nouns([word.lower() for word in words], language)
+    return any(_is_noun(words, at, language) for at in range(len(words)) if at not in wanted)
+
+
+def _is_noun(words: Sequence[str], at: int, language: _Language) -> bool:
     lower = [word.lower() for word in words]
-    wanted = _wanted_nouns(lower, language)
-    for at, word in enumerate(lower):
-        if at in wanted or not language.is_content(word) or language.has("generic", word):
-            continue
-        if language.id == "de" and not (at and words[at][0].isupper()):
-            continue
-        before, after = lower[at - 1 : at], lower[at + 1 : at + 2]
-        if before and (before[0] in _ARTICLES or (before[0] == "to" and word.endswith("s"))):
-            return True
-        is_verb = (before and language.has("subjects", before[0])) or (
-            after and language.has("subjects", after[0])
-        )
-        if not is_verb and not (language.id in ("fr", "es", "he", "ar") and at == len(lower) - 1):
-            return True
-    return False
+    if not language.is_content(lower[at]) or language.has("generic", lower[at]):
+        return False
+    if language.id == "de" and (at == 0 or not words[at][0].isupper()):
+        return False  # German nouns are capitalised
+    before, after = "".join(lower[at - 1 : at]), "".join(lower[at + 1 : at + 2])
+    if before in _ARTICLES or (before == "to" and lower[at].endswith("s")):
+        return True
+    if language.has("subjects", before) or language.has("subjects", after):
+        return False  # it is their verb
+    # In these languages the word in front of the pronoun is its verb: "pourquoi faire cela".
+    return language.id not in ("fr", "es", "he", "ar") or at < len(words) - 1
 
 
 def _wanted_nouns(lower: Sequence[str], language: _Language) -> range:
@@ -261,7 +282,7 @@ def _carried(question: str, before: str, titles: Sequence[str]) -> tuple[str, ..
 def _content(text: str, language: _Language) -> Iterator[str]:
     if language.id == "zh":
         rest = text
-        for word in sorted(language.words["function"], key=len)[::-1]:
+        for word in _longest_first(language.words["function"]):
             rest = rest.replace(word, " ")
         yield from _WORD.findall(rest)
         return
@@ -295,25 +316,40 @@ def _in_place(fragment: Sequence[str], before: str, language: _Language) -> str:
     lower = [match[0].lower() for match in words]
     first = fragment[0].lower()
     if language.has("prepositions", first) and first in lower:
-        start = len(lower) - 1 - lower[::-1].index(first)
-        end = start + 1
-        while end < len(lower) and (language.is_content(lower[end]) or lower[end] in _ARTICLES):
-            end += 1
-        end = min(end, start + 1 + max(1, len(fragment) - 1))
+        place = _phrase_after(first, lower, len(fragment), language)
     elif len(fragment) == 1 and first.isdigit() and any(word.isdigit() for word in lower):
-        start = max(n for n, word in enumerate(lower) if word.isdigit())
-        end = start + 1
+        last = max(at for at, word in enumerate(lower) if word.isdigit())
+        place = range(last, last + 1)
     elif (phrase := _noun_phrase(fragment, language)) and phrase[-1].lower() in lower:
         fragment = phrase
-        end = lower.index(phrase[-1].lower()) + 1
-        start = end - 1
-        while start > end - len(phrase) and language.is_content(lower[start - 1]):
-            start -= 1
+        place = _phrase_before(phrase[-1].lower(), lower, len(phrase), language)
     else:
         return ""
-    if start >= end or end > len(words):
-        return ""
-    return f"{before[: words[start].start()]}{' '.join(fragment)}{before[words[end - 1].end() :]}"
+    start, end = words[place[0]].start(), words[place[-1]].end()
+    return f"{before[:start]}{' '.join(fragment)}{before[end:]}"
+
+
+def _phrase_after(
+    preposition: str, lower: Sequence[str], longest: int, language: _Language
+) -> range:
+    """Return the positions of the last such preposition and the words that belong to it, not more
+    than the fragment has."""
+    start = len(lower) - 1 - lower[::-1].index(preposition)
+    end = start + 1
+    most = min(len(lower), start + max(2, longest))
+    while end < most and (language.is_content(lower[end]) or lower[end] in _ARTICLES):
+        end += 1
+    return range(start, end)
+
+
+def _phrase_before(noun: str, lower: Sequence[str], longest: int, language: _Language) -> range:
+    """Return the positions of the noun and the words in front of it, not more than the fragment
+    has."""
+    end = lower.index(noun) + 1
+    start = end - 1
+    while start > max(0, end - longest) and language.is_content(lower[start - 1]):
+        start -= 1
+    return range(start, end)
 
 
 def _noun_phrase(fragment: Sequence[str], language: _Language) -> Sequence[str]:
@@ -324,6 +360,11 @@ def _noun_phrase(fragment: Sequence[str], language: _Language) -> Sequence[str]:
 
 
 # --------------------------------------------------------------------------------------- languages
+
+
+def _longest_first(words: Collection[str]) -> list[str]:
+    """Return the words so that a part of another one comes after it; in one order, always."""
+    return sorted(words, key=lambda word: (-len(word), word))
 
 
 def _words(text: str) -> list[str]:

@@ -71,6 +71,7 @@ def test_a_question_that_only_looks_like_a_follow_up_stays_as_it_is(question: st
             "And black tea?",
             "How long is black tea brewed?",
         ),
+        ("Tea?", "And fresh black tea?", "fresh black tea?"),
         (
             "Which oil does the chain need?",
             "What about the bicycle chain?",

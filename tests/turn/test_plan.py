@@ -66,6 +66,7 @@ def test_every_skip_says_why() -> None:
         (None, CONTEXT, CONFIGURED),
         (None, None, PLAIN),
         (True, None, PLAIN),
+        (None, CreateReturn(search=True), PLAIN),
     ]:
         decided = plan(requested, hook, settings, 0, set())
         assert decided.types == ()
