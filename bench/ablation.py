@@ -25,6 +25,7 @@ from typing import Any
 import anyio
 import qdrant_edge as engine
 
+from bench.judged_collections import Collection, collections
 from bench.retrieval import (
     DEPTH,
     Arguments,
@@ -39,7 +40,6 @@ from bench.retrieval import (
     scores,
     versions,
 )
-from bench.ten import Collection, collections
 from groundhook.handlers.kb.analyse import WEIGHTS, Analyser, Sparse, Weights
 from groundhook.handlers.kb.balance import Balance
 from groundhook.handlers.kb.embedded.collection import Collection as Stored

@@ -79,14 +79,15 @@ GROUP = """
     }
     took.push((Date.now() - began) / %(count)d);
   })();"""
-HEARING_HOOK = """
+STREAMING_HOOK = """
 function Create(ctx) {
-  let heard = 0, began = Date.now();
-  ctx.llm.Stream("long", "x", { onChunk() { heard++; } });
-  const listening = Date.now() - began;
+  let chunks = 0, began = Date.now();
+  ctx.llm.Stream("long", "x", { onChunk() { chunks++; } });
+  const with_callback = Date.now() - began;
   began = Date.now();
   ctx.llm.Stream("long", "x");
-  return { metadata: { heard, listening, deaf: Date.now() - began }, search: false };
+  const without_callback = Date.now() - began;
+  return { metadata: { chunks, with_callback, without_callback }, search: false };
 }
 """
 WAITING_HOOK = """
@@ -126,7 +127,7 @@ def app_in(folder: Path) -> Path:
     calls = "\n".join(GROUP % {"call": call, "count": count} for count, call in GROUPS.values())
     hooks = {
         "groups": GROUPS_HOOK % calls,
-        "hearing": HEARING_HOOK,
+        "streaming": STREAMING_HOOK,
         "waiting": of_200_lines(WAITING_HOOK),
     }
     files = {
@@ -213,18 +214,18 @@ async def mcp_us(host: Host) -> float:
     return statistics.median(taken)
 
 
-async def hearing(host: Host) -> None:
+async def streaming(host: Host) -> None:
     def per_chunk(metadata: Mapping[str, Any]) -> tuple[float, float]:
-        if metadata["heard"] != CHUNKS:
-            raise SystemExit(f"onChunk heard {metadata['heard']} pieces of {CHUNKS}")
-        return metadata["listening"] / CHUNKS, metadata["deaf"] / CHUNKS
+        if metadata["chunks"] != CHUNKS:
+            raise SystemExit(f"onChunk received {metadata['chunks']} pieces of {CHUNKS}")
+        return metadata["with_callback"] / CHUNKS, metadata["without_callback"] / CHUNKS
 
-    listening, deaf = await p50_us(host, "hearing", per_chunk)
+    with_callback, without_callback = await p50_us(host, "streaming", per_chunk)
     figure(
-        "a model's answer that onChunk hears, by its pieces: each, p50",
-        listening,
+        "a model's answer that onChunk receives, by its pieces: each, p50",
+        with_callback,
         "us",
-        deaf,
+        without_callback,
         "the answer without onChunk",
     )
 
@@ -367,7 +368,7 @@ async def main() -> None:
         ) as host:
             source.gate = None
             await groups(host)
-            await hearing(host)
+            await streaming(host)
 
 
 if __name__ == "__main__":

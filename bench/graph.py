@@ -103,7 +103,7 @@ async def ask_items(
 ) -> tuple[Item, ...]:
     """What is found; `threshold`: None is the default of every app."""
 
-    async def unheard(code: str, message: str) -> None:
+    async def ignore_warning(code: str, message: str) -> None:
         raise AssertionError(message)
 
     scope = Scope(
@@ -112,7 +112,7 @@ async def ask_items(
         settings=SearchSettings(),
         uses=UsesSettings(),
         now=lambda: datetime.now(UTC),
-        warn=unheard,
+        warn=ignore_warning,
     )
     request = SearchRequest(
         type="kb",

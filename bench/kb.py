@@ -37,8 +37,8 @@ import psutil
 import qdrant_edge as engine
 
 from bench.figures import figure
+from bench.generated import DIMENSIONS, TENANTS, MadeQuestion, answered, documents, stray
 from bench.kb_real import real_passages
-from bench.made_up import DIMENSIONS, TENANTS, MadeQuestion, answered, documents, stray
 from groundhook.handlers.kb.analyse import Analyser
 from groundhook.handlers.kb.base import KnowledgeBase
 from groundhook.handlers.kb.embed import EmbedderFactory

@@ -23,6 +23,7 @@ import anyio
 import anyio.to_thread
 
 from bench.figures import figure
+from bench.generated import MadeQuestion, answered, documents, vector
 from bench.kb import (
     MADE,
     ROUNDS,
@@ -35,7 +36,6 @@ from bench.kb import (
     settled,
     worker,
 )
-from bench.made_up import MadeQuestion, answered, documents, vector
 from groundhook.handlers.kb.embedded.client import KBClient
 
 MILLION, PART, QUESTIONS = 1_000_000, 20_000, 500

@@ -22,8 +22,8 @@ from typing import Any
 import qdrant_edge as engine
 
 from bench.figures import figure
+from bench.judged_collections import Collection, collections
 from bench.retrieval import Bare, embedded, opened, scope
-from bench.ten import Collection, collections
 from groundhook.handlers.kb.embedders.cached import VectorCache
 from groundhook.host.core.types.search import SearchRequest
 

@@ -26,7 +26,7 @@ import anyio
 
 from bench.answers import DOCUMENTS, ROOT, SETS, Question, questions
 from bench.figures import figure
-from bench.ten import load
+from bench.judged_collections import load
 from groundhook.handlers.kb.analyse import Analyser
 from groundhook.handlers.kb.embed import estimated_tokens
 from groundhook.handlers.kb.embedders.builtin import BuiltinEmbedder

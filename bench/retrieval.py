@@ -5,11 +5,11 @@ for all collections.
         [--cache DIR]
 
 DATA (default ../shared/data) has folders in BEIR's layout: corpus.jsonl {_id, title, text},
-queries.jsonl {_id, text} and qrels/test.tsv; `bench.ten` adds collections that are made here. Each
-document is one passage; the product's own store, handler and worker process store and search them,
-and no setting depends on the name of a collection. `ms_query` is the median time of a search with a
-given question vector. Vectors are kept in `--cache` (default ~/.cache/groundhook-bench), since
-embedding takes far longer than everything else.
+queries.jsonl {_id, text} and qrels/test.tsv; `bench.judged_collections` adds collections that are
+made here. Each document is one passage; the product's own store, handler and worker process store
+and search them, and no setting depends on the name of a collection. `ms_query` is the median time
+of a search with a given question vector. Vectors are kept in `--cache` (default
+~/.cache/groundhook-bench), since embedding takes far longer than everything else.
 
 Peers get the same vectors. `engine_rrf` and `engine_dbsf` are the bare engine with its own fusion
 and its own BM25 in the recognised language. `bm25s` is measured if it is installed (pip install
@@ -38,7 +38,7 @@ from typing import Any
 import anyio
 import qdrant_edge as engine
 
-from bench.ten import Collection, Half, collections
+from bench.judged_collections import Collection, Half, collections
 from groundhook.handlers.kb.base import KnowledgeBase
 from groundhook.handlers.kb.declared import made_with
 from groundhook.handlers.kb.embed import EmbedderFactory

@@ -24,8 +24,8 @@ from pathlib import Path
 import anyio
 
 from bench.ablation import Parts, Way, stored
+from bench.judged_collections import Collection, collections
 from bench.retrieval import Arguments, arguments, embedded, say, versions
-from bench.ten import Collection, collections
 from groundhook.handlers.kb.analyse import WEIGHTS
 from groundhook.handlers.kb.embed import least_cosine
 from groundhook.handlers.kb.embedders.builtin import BuiltinEmbedder

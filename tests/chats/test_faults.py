@@ -19,7 +19,7 @@ import pytest
 
 from groundhook import StorageError
 from groundhook.host.core.types.chats import ENDED, ChatMessage, Owner
-from tests.chats.killed import ADA, CHAT, WORD_S, WORDS, word
+from tests.chats.asking_process import ADA, CHAT, WORD_S, WORDS, word
 from tests.chats.test_conversation import end_leases, opened, read
 from tests.conftest import MakeApp
 from tests.turn.test_stream import app_with, end, of
@@ -31,7 +31,7 @@ LASTS_S = WORDS * WORD_S + 0.2
 
 def killed(app: Path, number: int, after_s: float) -> list[str]:
     """Ask one question in a process, kill it so long after it is ready, and return its steps."""
-    command = [sys.executable, "-m", "tests.chats.killed", str(app), str(number)]
+    command = [sys.executable, "-m", "tests.chats.asking_process", str(app), str(number)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as child:
         assert child.stdout is not None
         assert child.stderr is not None

@@ -9,7 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from groundhook.host.config.documents import parse_document
-from tests.config.written import JSON_GAPS, JSONC_GAPS, YAML_GAPS, Writer, line_and_column, objects
+from tests.config.random_documents import (
+    JSON_GAPS,
+    JSONC_GAPS,
+    YAML_GAPS,
+    Writer,
+    line_and_column,
+    objects,
+)
 
 
 @pytest.mark.parametrize(

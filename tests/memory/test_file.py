@@ -46,7 +46,7 @@ def read(path: Path) -> bytes:
 
 def count_in_processes(path: Path) -> list[int]:
     """Run two processes that start at the same time, and return their exit codes."""
-    command = [sys.executable, "-m", "tests.memory.counting", str(path), "150"]
+    command = [sys.executable, "-m", "tests.memory.counting_process", str(path), "150"]
     children = [
         subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         for _ in range(2)

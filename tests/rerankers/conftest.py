@@ -21,7 +21,7 @@ from groundhook.host.turn.delegation import Delegates, DelegateTargets
 from groundhook.rerankers.delegated import DelegatedReranker
 from tests.keys import key
 from tests.loopback.server import Json, Loopback, Reply, serving
-from tests.rerankers.opening import open_model_reranker
+from tests.rerankers.model_reranker import open_model_reranker
 
 KEYS = {"COHERE_API_KEY": key("cohere"), "VOYAGE_API_KEY": key("voyage"), "OWN_KEY": key("own")}
 PROVIDERS = ("cohere", "voyage", "endpoint", "tei")

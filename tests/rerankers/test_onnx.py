@@ -10,7 +10,7 @@ from groundhook.host.core.errors import RerankError
 from groundhook.host.core.settings import RerankSettings
 from tests.kb.embedders.make_tiny import cross_encoder
 from tests.rerankers.conftest import items, scope_with
-from tests.rerankers.opening import open_model_reranker
+from tests.rerankers.model_reranker import open_model_reranker
 
 TEXTS = ["apple is red", "a ripe pear", "pear pear", ""]
 

@@ -17,7 +17,7 @@ from groundhook.rerankers.endpoint import rerank_url
 from groundhook.rerankers.model import choose_provider, rerank_providers
 from tests.loopback.server import Cut, Hang, Html, Json, Loopback, Reply, Trickle
 from tests.rerankers.conftest import KEYS, PATHS, PROVIDERS, body, items, options_of, scope_with
-from tests.rerankers.opening import open_model_reranker
+from tests.rerankers.model_reranker import open_model_reranker
 
 
 async def rank(

@@ -5,10 +5,10 @@ comparable only as far as their curves are accurate (`handlers.kb.embedders.curv
 different models are interleaved by rank: the first of each, then the second of each, the more
 similar one first at every rank.
 
-Measured on XQuAD-en (`bench.alike`), half of the passages embedded by the bundled model and half by
-words alone, nDCG@10 and share of questions with their passage among the first three: by similarity
-.936, .960; by rank .952, .995; by reciprocal ranks weighted with the best similarity .936, .950; by
-standard score within each list .879, .970.
+Measured on XQuAD-en (`bench.cross_collection`), half of the passages embedded by the bundled model
+and half by words alone, nDCG@10 and share of questions with their passage among the first three: by
+similarity .936, .960; by rank .952, .995; by reciprocal ranks weighted with the best similarity
+.936, .950; by standard score within each list .879, .970.
 """
 
 from __future__ import annotations

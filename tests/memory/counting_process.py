@@ -1,5 +1,5 @@
-"""A process that increments a counter: `python -m tests.memory.counting FILE TIMES`. It prints when
-it is ready and starts on a line of input."""
+"""A process that increments a counter: `python -m tests.memory.counting_process FILE TIMES`. It
+prints when it is ready and starts on a line of input."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Compare ways to merge the results of two embedding models, on one set of questions.
 
-    python -m bench.alike [SET [questions]]
+    python -m bench.cross_collection [SET [questions]]
 
 SET is a folder in BEIR's layout (by default ../shared/data/xquad-en). Every other document goes
 into a collection of the bundled embedding, the rest into one of words alone (`hash`); every

@@ -1,6 +1,6 @@
 """A process that asks one question of a kept chat, and that a test kills anywhere in it:
 
-    python -m tests.chats.killed APP NUMBER
+    python -m tests.chats.asking_process APP NUMBER
 
 It writes a line for each step: `opened`, `begun` when the turn was entered, `text` with the number
 of words that its reader has, and `ended`. The model takes half a second.

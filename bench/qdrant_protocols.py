@@ -1,7 +1,7 @@
 """Compare the two protocols of a Qdrant server, HTTP and gRPC: filling a collection, and hybrid
 search.
 
-    python -m bench.server [URL] [--grpc-port 6334] [--key KEY]
+    python -m bench.qdrant_protocols [URL] [--grpc-port 6334] [--key KEY]
 
 Without a URL the server is the loopback one of the tests, in a separate process; then only the CPU
 time of this process is meaningful, since that server is not Qdrant. Collections of the bench begin
@@ -87,7 +87,9 @@ async def measure(settings: QdrantSettings) -> None:
 def loopback() -> Iterator[tuple[str, int]]:
     """A server in a child process: its address and its gRPC port."""
     with subprocess.Popen(
-        [sys.executable, "-m", "bench.server", SERVE], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        [sys.executable, "-m", "bench.qdrant_protocols", SERVE],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
     ) as child:
         assert child.stdout is not None
         url, port = child.stdout.readline().decode().split()
