@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 
 from groundhook.handlers.db.question import sense, when
@@ -11,6 +12,7 @@ from groundhook.handlers.db.question.tokens import CURRENCY
 from groundhook.handlers.db.schema import Field
 
 NUMBERS = ("integer", "number")
+TIMES = ("date", "moment")
 COUNTED: tuple[type[sense.Sense], ...] = (
     sense.OtherModel,
     sense.RelationRef,
@@ -46,7 +48,7 @@ class Cursor(Meanings):
             return -self.tokens[i + 1].number, self.tokens[i + 1].money, i + 2
         numeral = self.take(i, sense.Numeral)
         if numeral is None and self.is_(i, sense.Single):
-            several = self.take(self.at(i)[1], sense.Numeral)  # "a dozen"
+            several = self.take(self.after(i), sense.Numeral)  # "a dozen"
             numeral = several if several and several[0].number > 1 else None
         if numeral is not None:
             return float(numeral[0].number), False, numeral[1]
@@ -54,6 +56,10 @@ class Cursor(Meanings):
         round_one = self.take(single[1] if single else i, sense.Multiplier)  # "over a million"
         alone = round_one and len(self.tokens[round_one[1] - 1].norm) > SHORTEST_MULTIPLIER
         return (float(round_one[0].factor), False, round_one[1]) if round_one and alone else None
+
+    def is_number(self, i: int) -> bool:
+        """Return whether a number in digits is here."""
+        return 0 <= i < len(self.tokens) and self.tokens[i].kind == "number"
 
     def _minus(self, i: int) -> bool:
         """Return whether the token is a minus sign: a space before it and none after it."""
@@ -104,6 +110,11 @@ class Cursor(Meanings):
             return Amount(whole, measure[0].kind, measure[1], measure[0].scale)
         return Amount(whole, kind, end, factor=factor[0].factor if factor else 1)
 
+    def upper(self, end: int) -> Amount | None:
+        """Return the upper end of a range whose lower end is before this position: "to 20"."""
+        until = self.take(end, sense.BetweenAnd)
+        return self.amount(until[1]) if until else None
+
     def range_of(self, lower: Amount, upper: Amount) -> tuple[Amount, Amount]:
         """Return both ends of a range: in "10 to 20 million" the word belongs to both."""
         if lower.factor == 1 < upper.factor and lower.value < 1000:
@@ -118,7 +129,7 @@ class Cursor(Meanings):
     def _unit(self, i: int) -> tuple[sense.Unit, int] | None:
         """Return the unit here; of several, one of a kind that the model has a field for."""
         found = [one for one in self.all(i, sense.Unit) if self.field_of_kind(one.kind)]
-        return (found[0], self.at(i)[1]) if found else self.take(i, sense.Unit)
+        return (found[0], self.after(i)) if found else self.take(i, sense.Unit)
 
     def _named_like_unit(self, unit: sense.Unit, i: int) -> bool:
         """Return whether a field is named like a unit without being of its kind, as "people" of a
@@ -148,16 +159,24 @@ class Cursor(Meanings):
         related = self.lexicon.of_kind(kind, self.about.relation) if self.about.relation else None
         return related or self.lexicon.of_kind(kind)
 
+    def named(self, i: int, kinds: Collection[str]) -> Field | None:
+        """Return the field of one of these kinds that is named at a position."""
+        fields = (reference.field for reference in self.all(i, sense.FieldRef))
+        return next((field for field in fields if field.kind in kinds), None)
+
     def number_named(self, i: int) -> Field | None:
         """Return the number field that is named at a position."""
-        return next(
-            (
-                reference.field
-                for reference in self.all(i, sense.FieldRef)
-                if reference.field.kind in NUMBERS
-            ),
-            None,
-        )
+        return self.named(i, NUMBERS)
+
+    def names(self, i: int, field: Field) -> bool:
+        """Return whether the words at a position name this field."""
+        return any(reference.field.name == field.name for reference in self.all(i, sense.FieldRef))
+
+    def is_key(self, field: Field) -> bool:
+        """Return whether a field has the keys of the model or of related records."""
+        schema = self.lexicon.schema
+        foreign = (relation.foreign for relation in schema.relations.values())
+        return field.name == schema.key or field.name in foreign
 
     def born(self) -> Field | None:
         """Return the date of birth of the current topic, else of the model's records."""

@@ -177,6 +177,30 @@ def weekday(now: datetime, number: int, *, before_today: bool) -> Span:
     return day(now - timedelta(days=back or (7 if before_today else 0)))
 
 
+def weekday_of(now: datetime, which: str, number: int) -> Span:
+    """Return the day of "last Friday", "this Friday" or "next Friday"."""
+    if which == "next":
+        return coming_weekday(now, number)
+    return weekday(now, number, before_today=which != "this")
+
+
+def month_of(now: datetime, which: str, number: int) -> Span:
+    """Return the month of "last March", "this March" or "next March"."""
+    year = {
+        "this": now.year,
+        "next": now.year + (number <= now.month),
+        "previous": now.year - (number >= now.month),
+    }[which]
+    return month(now, number, year)
+
+
+def unit_of(now: datetime, which: str, unit: DateUnitName) -> Span:
+    """Return the time of "last month", "the last month" (rolling), "this month" or "next month"."""
+    if which == "rolling":
+        return rolling(now, unit, 1)
+    return {"this": current, "next": following, "previous": previous}[which](now, unit)
+
+
 def weekend(now: datetime, weeks: int) -> Span:
     """The Saturday and Sunday of this week, or of one some weeks later."""
     monday = shifted(current(now, "week").start, "week", weeks)

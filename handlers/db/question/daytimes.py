@@ -45,7 +45,7 @@ def time_of_day(cursor: Cursor, draft: Draft, i: int) -> Parsed | None:
 def _bound(cursor: Cursor, i: int) -> tuple[list[tuple[str, timedelta]], int] | None:
     """ "after 6 pm", "at 18:30", "by noon"."""
     relation = cursor.take(i, when.DateRelation)
-    at = cursor.past(relation[1], sense.Filler, most=1) if relation else i
+    at = cursor.past_one(relation[1], sense.Filler) if relation else i
     clock = _clock(cursor, at)
     if clock is None:
         return None

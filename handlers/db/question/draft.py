@@ -19,6 +19,10 @@ OPPOSITE = {
     "in": "not in",
     "not in": "in",
 }
+# How a draft takes the attributes of what a rule found.
+COLLECTED = ("notes", "unplaced", "excluded", "alternatives", "phrases")
+COLLECTED_ONCE = ("orders", "aggregates", "groups")
+FLAGS = ("listing", "person", "refused")
 
 
 @dataclass(frozen=True)
@@ -122,18 +126,18 @@ class Draft:
         """Add what a rule found. Returns the position after it."""
         for where in parsed.wheres:
             self.add(where)
-        self.orders += [one for one in parsed.orders if one not in self.orders]
-        for name in ("notes", "unplaced", "excluded", "alternatives", "phrases"):
+        for name in COLLECTED:
             getattr(self, name).extend(getattr(parsed, name))
-        self.idle |= set(parsed.idle)
-        self.aggregates += [one for one in parsed.aggregates if one not in self.aggregates]
-        self.groups += [one for one in parsed.groups if one not in self.groups]
+        for name in COLLECTED_ONCE:
+            there = getattr(self, name)
+            there += [one for one in getattr(parsed, name) if one not in there]
+        for name in FLAGS:
+            setattr(self, name, getattr(self, name) or getattr(parsed, name))
+        self.idle.update(parsed.idle)
         self.limit = self.limit if parsed.limit is None else parsed.limit
+        self.mention = parsed.mention or self.mention
         if self.named_at is None and parsed.named_at is not None:
             self.named_at, self.singular = parsed.named_at, parsed.singular
-        self.listing, self.person = self.listing or parsed.listing, self.person or parsed.person
-        self.refused = self.refused or parsed.refused
-        self.mention = parsed.mention or self.mention
         return parsed.end
 
     def sort(self, name: str, order: str) -> Order | None:

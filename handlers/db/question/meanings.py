@@ -5,7 +5,7 @@ None."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import TypeVar
 
@@ -83,7 +83,7 @@ class Meanings:
         """Return whether only fillers come before a position."""
         at = 0
         while at < i and (self.is_(at, sense.Filler) or self.tokens[at].kind == "mark"):
-            at = max(self.at(at)[1], at + 1)
+            at = max(self.after(at), at + 1)
         return at >= i
 
     def _meanings(self, i: int) -> tuple[tuple[sense.Sense, ...], int]:
@@ -117,7 +117,12 @@ class Meanings:
         }
         return frozenset(many - named)
 
+    def after(self, i: int) -> int:
+        """Return the position after the phrase here; the same position if it means nothing."""
+        return self.at(i)[1]
+
     def take(self, i: int, kind: type[M]) -> tuple[M, int] | None:
+        """Return the first meaning of a kind, and the position after its phrase."""
         meanings, end = self.at(i)
         if kind in (sense.FieldRef, sense.ValueRef):
             found = self.all(i, kind)
@@ -160,7 +165,12 @@ class Meanings:
                 return True
         return False
 
+    def anywhere(self, *kinds: type[sense.Sense], since: int = 0) -> bool:
+        """Return whether any position from `since` on has one of these meanings."""
+        return any(self.is_(i, *kinds) for i in range(since, len(self.tokens)))
+
     def ended(self, i: int) -> bool:
+        """Return whether the question, or a part of it that a mark ends, ends here."""
         return i >= len(self.tokens) or (self.tokens[i].kind == "mark" and not self.at(i)[0])
 
     def unknown(self, i: int) -> bool:
@@ -179,13 +189,17 @@ class Meanings:
         for _ in range(most):
             if not self.is_(i, *kinds):
                 break
-            i = self.at(i)[1]
+            i = self.after(i)
         return i
+
+    def past_one(self, i: int, *kinds: type[sense.Sense]) -> int:
+        """The position after one phrase of these kinds, if there is one here."""
+        return self.after(i) if self.is_(i, *kinds) else i
 
     def back(self, i: int) -> int:
         """Return where the phrase before a position begins, skipping filler words."""
         starts = [0]
-        while (end := max(self.at(starts[-1])[1], starts[-1] + 1)) < i:
+        while (end := max(self.after(starts[-1]), starts[-1] + 1)) < i:
             starts.append(end)
         return next((at for at in reversed(starts) if at == 0 or not self.is_(at, sense.Filler)), 0)
 
@@ -206,11 +220,19 @@ class Meanings:
             parts.append(between + self.typed[i].text)
         return "".join(parts)
 
+    def is_singular(self, end: int) -> bool:
+        """Return whether the word before a position is in the singular."""
+        norm = self.tokens[end - 1].norm
+        return self.lexicon.vocabulary.stem(norm) == norm
+
+    def is_word(self, i: int, words: Iterable[str]) -> bool:
+        return i < len(self.tokens) and self.tokens[i].norm in words
+
     def joint(self, i: int) -> int:
         """Return the position after a comma, an "and" or an "or" here; the same position without
         one."""
         at = i + 1 if self.is_mark(i, ",") else i
-        return self.at(at)[1] if self.is_(at, sense.And, sense.Or) else at
+        return self.after(at) if self.is_(at, sense.And, sense.Or) else at
 
     def act(self, i: int) -> str | None:
         """Return the relation to many records that a verb implies: "ordered" implies a customer's

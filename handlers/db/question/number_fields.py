@@ -43,20 +43,20 @@ def _number_field(
     if (stock := cursor.take(end, sense.Condition)) and amount.kind in ("", "quantity"):
         field = cursor.field_of_kind(stock[0].kind)
         return (field, stock[1]) if field else None
-    for at in (end, cursor.past(end, sense.Filler, most=1)):
+    for at in (end, cursor.past_one(end, sense.Filler)):
         behind = cursor.number_named(at)
         if (
             behind
             and amount.kind in ("", "duration")
-            and not _says_more(cursor, cursor.at(at)[1], behind)
+            and not _says_more(cursor, cursor.after(at), behind)
         ):
-            return behind, cursor.at(at)[1]
+            return behind, cursor.after(at)
     if amount.kind or kind:
         field = cursor.field_of_kind(amount.kind or kind)
         return (field, end) if field else None
     for verb in cursor.all(end, sense.NumberVerb):  # "die mehr als 50000 verdienen"
         if (field := cursor.field_of_kind(verb.kind)) is not None:
-            return field, cursor.at(end)[1]
+            return field, cursor.after(end)
     if before is not None and before.kind in NUMBERS:
         return before, end
     if cursor.unknown(end) or cursor.counts(end) or cursor.is_(end, sense.ModelRef):
@@ -87,7 +87,7 @@ def of_unit(cursor: Cursor, amount: Amount, named: Field | None) -> Field | None
 
 def _says_more(cursor: Cursor, i: int, field: Field) -> bool:
     """Return whether the number that follows a field belongs to it: not one with another unit."""
-    amount = cursor.amount(cursor.at(i)[1]) if cursor.is_(i, sense.Compare) else None
+    amount = cursor.amount(cursor.after(i)) if cursor.is_(i, sense.Compare) else None
     if amount is not None and of_unit(cursor, amount, field) != field:
         return False
     return cursor.number(i) is not None or cursor.is_(i, *SAYS_MORE)
@@ -97,9 +97,9 @@ def rated(cursor: Cursor, i: int) -> Rate | None:
     """ "a day", "per month": return whether a field is an amount for that time, and the position
     after it."""
     word = i if cursor.is_(i, sense.Per, sense.Single) else None
-    unit = cursor.take(cursor.at(i)[1], when.DateUnit) if word is not None else None
+    unit = cursor.take(cursor.after(i), when.DateUnit) if word is not None else None
     if unit is None:
-        return _rated_by_name(cursor, cursor.at(i)[1]) if word is not None else None
+        return _rated_by_name(cursor, cursor.after(i)) if word is not None else None
     dates_file = cursor.lexicon.vocabulary.file.dates
     words = {*dates_file.units[unit[0].unit], *dates_file.rates.get(unit[0].unit, ())}
     return (lambda field: cursor.lexicon.mentions(field, words)), unit[1]
@@ -123,6 +123,6 @@ def _fits(cursor: Cursor, rated: Rate, field: Field) -> bool:
 def past_unit(cursor: Cursor, field: Field, i: int) -> int:
     """Return the position after the unit of a number with a known field."""
     named = any(reference.field.name == field.name for reference in cursor.all(i, sense.FieldRef))
-    end = cursor.at(i)[1] if named or cursor.is_(i, sense.Unit) else i
+    end = cursor.after(i) if named or cursor.is_(i, sense.Unit) else i
     rate = rated(cursor, end)
     return rate[1] if rate and _fits(cursor, rate, field) else end

@@ -49,7 +49,7 @@ def identifier(cursor: Cursor, draft: Draft, i: int) -> Parsed | None:
     mixed = cursor.typed[i].kind == "word" and any(
         cursor.typed[k].kind == "number" for k in range(i, end)
     )
-    if not mixed or cursor.at(i)[1] >= end:
+    if not mixed or cursor.after(i) >= end:
         return None
     return Parsed(end, unplaced=tuple(range(i, end)))
 
@@ -153,7 +153,7 @@ def how_much(cursor: Cursor, _: Draft, i: int) -> Parsed | None:
         born = cursor.lexicon.birth_field if word.kind == "age" else None
         field = cursor.field_of_kind(word.kind) or born
         if field is not None:
-            return Parsed(cursor.at(i)[1], mention=field)
+            return Parsed(cursor.after(i), mention=field)
     return None
 
 
@@ -177,11 +177,11 @@ def nothing(cursor: Cursor, draft: Draft, i: int) -> Parsed | None:
     """Words without a condition, and punctuation."""
     if cursor.tokens[i].kind == "mark":
         return Parsed(i + 1)
-    if cursor.is_(i, sense.Preposition) and cursor.is_(cursor.at(i)[1], sense.Not):
-        return Parsed(cursor.at(i)[1])  # "speak neither English nor French"
+    if cursor.is_(i, sense.Preposition) and cursor.is_(cursor.after(i), sense.Not):
+        return Parsed(cursor.after(i))  # "speak neither English nor French"
     alternative = cursor.is_(i, sense.Or) and bool(draft.wheres)
     found = Parsed(
-        cursor.at(i)[1],
+        cursor.after(i),
         listing=cursor.is_(i, sense.Everything),
         person=cursor.is_(i, sense.Person),
         alternatives=(i,) if alternative else (),

@@ -23,7 +23,7 @@ def aged(cursor: Cursor, amount: Amount, word: sense.Compare, negated: bool) -> 
     for bound, years in _ages(op, int(amount.value)):
         day = dates.stored(dates.midnight(dates.shifted(cursor.now, "year", -years)), born.kind)
         wheres.append(Where(field=born.name, op=bound, value=day))
-    return Parsed(cursor.past(amount.end, sense.Adjective, most=1), tuple(wheres))
+    return Parsed(cursor.past_one(amount.end, sense.Adjective), tuple(wheres))
 
 
 def _says_age(cursor: Cursor, amount: Amount, word: sense.Compare) -> bool:
@@ -31,7 +31,7 @@ def _says_age(cursor: Cursor, amount: Amount, word: sense.Compare) -> bool:
     end = amount.end
     counted = cursor.counts(end) and not cursor.is_(end, when.DateUnit)
     fits = amount.kind in ("", "age") and word.kind in ("", "age", "date") and word.op in OPPOSITE
-    named = any(cursor.number_named(at) for at in (end, cursor.past(end, sense.Filler, most=1)))
+    named = any(cursor.number_named(at) for at in (end, cursor.past_one(end, sense.Filler)))
     related = cursor.about.relation in cursor.lexicon.births
     age = cursor.lexicon.of_kind("age", cursor.about.relation if related else "")
     other = named or cursor.is_(end, sense.Condition, sense.ModelRef) or age

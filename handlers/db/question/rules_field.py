@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from groundhook.handlers.db.question import dates, sense, when
-from groundhook.handlers.db.question.cursor import NUMBERS, Cursor
+from groundhook.handlers.db.question.cursor import NUMBERS, TIMES, Cursor
 from groundhook.handlers.db.question.draft import Draft, Parsed, constraint, negation_of
 from groundhook.handlers.db.question.rules_list import equal_to, postfixed
 from groundhook.handlers.db.question.rules_number import between, compare, range_on
-from groundhook.handlers.db.question.rules_time import TIMES, compared_date, date_led
+from groundhook.handlers.db.question.rules_time import compared_date, date_led
 from groundhook.handlers.db.question.rules_value import prepositioned, values
 from groundhook.handlers.db.question.tokens import phrase_of
 from groundhook.handlers.db.schema import Field
@@ -20,7 +20,7 @@ def field_led(cursor: Cursor, draft: Draft, i: int, negated: bool = False) -> Pa
     """ "price under 100", "rating of at least 4", "category: books", "released since March", "not
     featured"."""
     for reference in cursor.all(i, sense.FieldRef):
-        field, after = reference.field, cursor.at(i)[1]
+        field, after = reference.field, cursor.after(i)
         if draft.listing and cursor.is_(after, sense.But):
             continue
         at = (
@@ -121,7 +121,7 @@ def _alone(
         and not cursor.is_(after, sense.Link, sense.Equals)
     ):
         return constraint(after, field.name, "=", none)  # "without insurance"
-    last = cursor.ended(cursor.past(after, sense.Link, most=1))  # "die nicht bezahlt sind"
+    last = cursor.ended(cursor.past_one(after, sense.Link))  # "die nicht bezahlt sind"
     if negated and field.nullable and (last or not cursor.is_(after, sense.Link, sense.Equals)):
         return constraint(after, field.name, "null")
     if (
@@ -202,7 +202,7 @@ def _option(cursor: Cursor, field: Field, at: int, negated: bool) -> Parsed | No
         found.append(cursor.tokens[at].norm)
         end = at + 1
         at = (
-            cursor.at(end)[1]
+            cursor.after(end)
             if cursor.is_(end, sense.And, sense.Or)
             else end + 1
             if cursor.is_mark(end, ",")

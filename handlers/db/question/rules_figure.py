@@ -4,11 +4,10 @@ category"."""
 from __future__ import annotations
 
 from groundhook.handlers.db.question import sense, when
-from groundhook.handlers.db.question.cursor import NUMBERS, Cursor
+from groundhook.handlers.db.question.cursor import NUMBERS, TIMES, Cursor
 from groundhook.handlers.db.question.draft import Draft, Parsed, figure_of
 from groundhook.handlers.db.question.number_fields import rated
 from groundhook.handlers.db.question.rules_field import condition_on
-from groundhook.handlers.db.question.rules_time import TIMES
 from groundhook.handlers.db.schema import Field
 from groundhook.host.core.types.query_language import Aggregate, Order
 
@@ -24,7 +23,7 @@ def figure(cursor: Cursor, draft: Draft, i: int) -> Parsed | None:
         return None  # "a price below average"
     if not words:
         return _extreme(cursor, i) or _most(cursor, draft, i)
-    end, own = cursor.at(i)[1], _called_so(cursor, i)
+    end, own = cursor.after(i), _called_so(cursor, i)
     if own is not None and (cursor.is_(end, sense.Compare, sense.Between) or cursor.number(end)):
         return condition_on(cursor, draft, own, end, False)  # "a total of 100"
     if not any(word.function == "count" for word in words):
@@ -38,18 +37,18 @@ def figure(cursor: Cursor, draft: Draft, i: int) -> Parsed | None:
 def _computed(cursor: Cursor, draft: Draft, i: int, own: Field | None) -> Parsed | None:
     """ "average price", "total of the fines", "revenue"; `own`: the field named by the first
     word."""
-    words, end = cursor.all(i, sense.FigureWord), cursor.at(i)[1]
+    words, end = cursor.all(i, sense.FigureWord), cursor.after(i)
     function = next((word for word in words if not word.kind), words[0]).function
     if (earned := _of_kind(cursor, i)) is not None and not cursor.is_(i - 1, sense.SortBy):
         return Parsed(end, aggregates=(figure_of(function, earned.name),))  # "revenue"
     at, model, named = _towards(cursor, end)
     if named is not None:
-        return Parsed(cursor.at(at)[1], aggregates=(figure_of(function, named.name),))
+        return Parsed(cursor.after(at), aggregates=(figure_of(function, named.name),))
     fields = [one.field for one in cursor.all(at, sense.FieldRef)]
     named = next((one for one in fields if _measured(cursor, one, function)), None)
-    if named is not None and cursor.number(cursor.past(cursor.at(at)[1], sense.Link)) is None:
+    if named is not None and cursor.number(cursor.past(cursor.after(at), sense.Link)) is None:
         made = (figure_of(function, named.name),)
-        return Parsed(cursor.at(at)[1], aggregates=made, named_at=model)
+        return Parsed(cursor.after(at), aggregates=made, named_at=model)
     mention = draft.mention if not draft.aggregates else None  # "the price on average"
     for whole in (mention, _of_records(cursor, at, own, model)):
         if whole is not None and _measured(cursor, whole, function):
@@ -68,13 +67,13 @@ def _towards(cursor: Cursor, at: int) -> tuple[int, int | None, Field | None]:
         if (named := _of_kind(cursor, at) or _called_so(cursor, at)) is not None:
             return at, model, named
         model = at if cursor.is_(at, sense.ModelRef) else model  # "average order value"
-        at = cursor.at(at)[1]
+        at = cursor.after(at)
     return at, model, None
 
 
 def _in_total(cursor: Cursor, draft: Draft, i: int, at: int, function: str) -> Parsed | None:
     """ "… in total", "how much did customers from France spend", "how much was paid by card"."""
-    end = cursor.at(i)[1]
+    end = cursor.after(i)
     rest = range(at, len(cursor.tokens))
     again = any(one.function == function for one in draft.aggregates)
     if again or (function == "sum" and any(_of_kind(cursor, place) for place in rest)):
@@ -98,8 +97,8 @@ def figures(cursor: Cursor, draft: Draft, i: int) -> Parsed | None:
         None,
     ):
         functions.append(word.function)
-        last, at = at, cursor.joint(cursor.at(at)[1])
-        if at == cursor.at(last)[1]:
+        last, at = at, cursor.joint(cursor.after(at))
+        if at == cursor.after(last):
             break
     if len(functions) < 2:
         return None
@@ -115,16 +114,16 @@ def ranked(cursor: Cursor, draft: Draft, i: int) -> Parsed | None:
     """ "top 3 brands by revenue", "top 5 cities by number of customers"."""
     top = cursor.take(i, sense.Top)
     number = cursor.whole(top[1], MOST) if top else None
-    at = number[1] if number else cursor.at(i)[1]
+    at = number[1] if number else cursor.after(i)
     group = _grouping(cursor, at) if top else []
-    by = cursor.at(at)[1]
+    by = cursor.after(at)
     if (
         not group
         or cursor.is_(at, sense.ModelRef, sense.ValueRef)
         or not cursor.is_(by, sense.SortBy)
     ):
         return None
-    found = _ranking(cursor, cursor.at(by)[1])
+    found = _ranking(cursor, cursor.after(by))
     if found is None or not found.aggregates:
         return None
     order = Order(field=found.aggregates[0].called, order="desc")
@@ -141,7 +140,7 @@ def _ranking(cursor: Cursor, i: int) -> Parsed | None:
     earned = _of_kind(cursor, i) or (paid if paid and _measured(cursor, paid, "sum") else None)
     if earned is None:
         return figure(cursor, Draft(), i)
-    return Parsed(cursor.at(i)[1], aggregates=(figure_of("sum", earned.name),))
+    return Parsed(cursor.after(i), aggregates=(figure_of("sum", earned.name),))
 
 
 def grouped(cursor: Cursor, draft: Draft, i: int) -> Parsed | None:
@@ -155,10 +154,10 @@ def grouped(cursor: Cursor, draft: Draft, i: int) -> Parsed | None:
     )  # "the newest per author" is no number
     if not cursor.is_(i, sense.Per, sense.SortBy) or not (requested or clear):
         return None
-    at = cursor.at(i)[1]
+    at = cursor.after(i)
     if not requested and cursor.is_(i - 1, sense.NumberVerb):
-        return Parsed(cursor.at(at)[1])  # "cost per night" is the name of a price
-    at = at if cursor.is_(at, sense.FieldRef) else cursor.past(at, sense.Filler, most=1)
+        return Parsed(cursor.after(at))  # "cost per night" is the name of a price
+    at = at if cursor.is_(at, sense.FieldRef) else cursor.past_one(at, sense.Filler)
     names = _grouping(cursor, at)
     if not names:
         rate = rated(cursor, i)  # "the average salary per month"
@@ -166,12 +165,12 @@ def grouped(cursor: Cursor, draft: Draft, i: int) -> Parsed | None:
         same = rate and any(field is not None and rate[0](field) for field in paid)
         return Parsed(rate[1]) if rate and same else None
     made = () if draft.aggregates else (_counted_or_earned(cursor, draft.mention),)
-    end = cursor.at(at)[1]
+    end = cursor.after(at)
     joint = cursor.joint(end)
-    further = cursor.past(joint, sense.Filler, sense.Per, most=1) if joint > end else end
+    further = cursor.past_one(joint, sense.Filler, sense.Per) if joint > end else end
     other = further == end or cursor.is_(further, sense.ValueRef, sense.ModelRef, sense.FigureWord)
     more = [] if other else _grouping(cursor, further)
-    end = cursor.at(further)[1] if more else end
+    end = cursor.after(further) if more else end
     return Parsed(end, aggregates=made, groups=(*names, *more))
 
 
@@ -217,11 +216,11 @@ def _count(cursor: Cursor, i: int) -> Parsed | None:
     if counted is not None and not cursor.is_(at, sense.ModelRef, sense.RelationRef):
         if not _summed(cursor, counted, at):
             return Parsed(i)  # "how many seats are left" asks for what the records say
-        return Parsed(cursor.at(at)[1], aggregates=(figure_of("sum", counted.name),))
+        return Parsed(cursor.after(at), aggregates=(figure_of("sum", counted.name),))
     people = cursor.is_(at, sense.Unit) and not cursor.is_(at, sense.ModelRef, sense.RelationRef)
     living = cursor.field_of_kind("population") if people else None
     if living is not None:
-        return Parsed(cursor.at(at)[1], mention=living)  # "how many people live in Texas"
+        return Parsed(cursor.after(at), mention=living)  # "how many people live in Texas"
     return Parsed(i, aggregates=(figure_of("count"),))
 
 
@@ -247,11 +246,11 @@ def _summed(cursor: Cursor, field: Field, i: int) -> bool:
 def _extreme(cursor: Cursor, i: int) -> Parsed | None:
     """ "what is the highest fee"; "the doctor with the highest fee" is a record."""
     question_word = cursor.take(i, sense.AskedValue)
-    at = cursor.past(question_word[1], sense.Filler, most=1) if question_word else i
+    at = cursor.past_one(question_word[1], sense.Filler) if question_word else i
     word = cursor.take(at, sense.Superlative) if question_word else None
     if word is None:
         return None
-    at = cursor.past(word[1], sense.ModelRef, most=1)
+    at = cursor.past_one(word[1], sense.ModelRef)
     named = cursor.take(word[1], sense.FieldRef) or cursor.take(
         at, sense.FieldRef
     )  # "highest payment amount"
@@ -266,7 +265,7 @@ def _most(cursor: Cursor, draft: Draft, i: int) -> Parsed | None:
     group = draft.mention or cursor.about.title
     verb = cursor.unknown(i) or cursor.is_(i, sense.Preposition, sense.NumberVerb)
     if verb and i and cursor.is_(i - 1, sense.FieldRef, sense.RelationRef):
-        i = cursor.past(max(cursor.at(i)[1], i + 1), when.Definite, most=1)
+        i = cursor.past_one(max(cursor.after(i), i + 1), when.Definite)
     word = cursor.take(i, sense.Superlative)
     model = cursor.take(word[1], sense.ModelRef) if word else None
     if word is None or model is None or group is None or cursor.many(group):
@@ -288,7 +287,7 @@ def _called_so(cursor: Cursor, i: int) -> Field | None:
     """Return the model's number field with the name that begins a figure of several words: "amount
     of", of payments with an amount."""
     alone, end = cursor.lexicon.meanings(cursor.tokens[i : i + 1], 0)
-    if cursor.at(i)[1] - i != 2 or not end:
+    if cursor.after(i) - i != 2 or not end:
         return None
     named = [one.field for one in alone if isinstance(one, sense.FieldRef)]
     return next(
@@ -303,7 +302,7 @@ def _of_records(cursor: Cursor, i: int, own: Field | None, model: int | None) ->
     while cursor.is_(i, sense.Filler, sense.Link, sense.ValueRef) and not cursor.is_(
         i, sense.ModelRef
     ):
-        i = cursor.at(i)[1]
+        i = cursor.after(i)
     named = model is not None or cursor.is_(i, sense.ModelRef)
     return own or cursor.lexicon.of_kind("turnover") if named else None
 
@@ -312,7 +311,7 @@ def _of_kind(cursor: Cursor, i: int) -> Field | None:
     """Return the field whose figure a word requests by itself; a field with that name comes
     first."""
     kinds = [word.kind for word in cursor.all(i, sense.FigureWord) if word.kind]
-    behind = cursor.past(cursor.at(i)[1], sense.Link, sense.Filler)
+    behind = cursor.past(cursor.after(i), sense.Link, sense.Filler)
     in_year = cursor.is_(behind - 1, when.BeforeYear) and not cursor.is_(
         behind - 1, sense.Link
     )  # "revenue in 2025"

@@ -28,7 +28,7 @@ def amounts(cursor: Cursor, draft: Draft, i: int) -> Parsed | None:
     )
     if field is None or any(cursor.is_(at, sense.Compare) for at in draft.unplaced):
         return None
-    end = cursor.at(last.end)[1] if field == named else last.end
+    end = cursor.after(last.end) if field == named else last.end
     return constraint(end, field.name, "in", [each.value for each in found])
 
 
@@ -81,7 +81,7 @@ def postfixed(cursor: Cursor, i: int) -> tuple[str, int] | None:
     if postfix := cursor.take(i, sense.Postfix):
         following = (
             postfix[1],
-            cursor.past(postfix[1], sense.Filler, most=1),
+            cursor.past_one(postfix[1], sense.Filler),
         )  # "… and less than 800"
         return (
             (postfix[0].op, postfix[1])
@@ -89,7 +89,7 @@ def postfixed(cursor: Cursor, i: int) -> tuple[str, int] | None:
             else None
         )
     word = (
-        cursor.take(cursor.at(i)[1], sense.Compare) if cursor.is_(i, sense.And, sense.Or) else None
+        cursor.take(cursor.after(i), sense.Compare) if cursor.is_(i, sense.And, sense.Or) else None
     )
     if word is None or word[0].kind or cursor.number(word[1]) is not None:
         return None

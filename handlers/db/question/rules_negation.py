@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from groundhook.handlers.db.question import sense, when
-from groundhook.handlers.db.question.cursor import Cursor
+from groundhook.handlers.db.question.cursor import TIMES, Cursor
 from groundhook.handlers.db.question.draft import OPPOSITE, Draft, Parsed, constraint, negation_of
 from groundhook.handlers.db.question.rules_field import field_led
 from groundhook.handlers.db.question.rules_number import between, compare, verb_led
-from groundhook.handlers.db.question.rules_time import TIMES, compared_date, date_led
+from groundhook.handlers.db.question.rules_time import compared_date, date_led
 from groundhook.handlers.db.question.rules_value import prepositioned, values
 from groundhook.host.core.types.query_language import Where
 
@@ -21,7 +21,7 @@ def negation(cursor: Cursor, draft: Draft, i: int) -> Parsed | None:
     again = cursor.is_(i, sense.Nor) and any(cursor.is_(at, sense.Not) for at in range(i))
     if not (cursor.is_(i, sense.Not) or again):
         return None
-    direct = cursor.at(i)[1]
+    direct = cursor.after(i)
     later = cursor.past(direct, sense.Filler, sense.Link, sense.Contains)
     of_verb = any(word.of_verb for word in cursor.all(i, sense.Not))
     governed = _behind_verb(cursor, later, of_verb)
@@ -50,11 +50,11 @@ def _negated(cursor: Cursor, draft: Draft, i: int) -> Parsed | None:
             return Parsed(i, refused=True)
         if found is not None:
             return (
-                _nor_what_follows(cursor, draft, found) if found.end == cursor.at(i)[1] else found
+                _nor_what_follows(cursor, draft, found) if found.end == cursor.after(i) else found
             )
     if (within := _not_within(cursor, draft, i)) is not None:
         return within
-    if cursor.is_(i, sense.RelationRef) and _goes_on(cursor, cursor.at(i)[1]):
+    if cursor.is_(i, sense.RelationRef) and _goes_on(cursor, cursor.after(i)):
         return Parsed(i, refused=True)
     if related := cursor.take(i, sense.RelationRef):  # "customers without orders"
         return constraint(related[1], related[0].relation, "null")
@@ -88,7 +88,7 @@ def _passive(cursor: Cursor, i: int) -> Parsed | None:
     """ "not published in German", "not sold in Rome": of a verb that names a field and the value
     after it not both hold."""
     for reference in cursor.all(i, sense.FieldRef):
-        field, after = reference.field, cursor.at(i)[1]
+        field, after = reference.field, cursor.after(i)
         found = None if cursor.is_(i, sense.ValueRef) else prepositioned(cursor, after, True)
         if found is None or "." in field.name:
             continue
@@ -128,9 +128,9 @@ def _goes_on(cursor: Cursor, i: int) -> bool:
 def _nor_what_follows(cursor: Cursor, draft: Draft, found: Parsed) -> Parsed:
     """ "not paid or cancelled": after a "not", neither of two single words holds."""
     while cursor.is_(found.end, sense.Or) and not cursor.is_(found.end, sense.Nor):
-        at = cursor.at(found.end)[1]
+        at = cursor.after(found.end)
         more = field_led(cursor, draft, at, True) or values(cursor, at, True)
-        if more is None or more.end != cursor.at(at)[1]:
+        if more is None or more.end != cursor.after(at):
             break
         found = replace(found, end=more.end, wheres=(*found.wheres, *more.wheres))
     return found
@@ -158,7 +158,7 @@ def condition(cursor: Cursor, _: Draft, i: int, negated: bool = False) -> Parsed
         field = cursor.field_of_kind(found.kind)
         if field is not None:
             op = opposite[found.op] if negated else found.op
-            return constraint(cursor.at(i)[1], field.name, op, found.value)
+            return constraint(cursor.after(i), field.name, op, found.value)
     return None
 
 
@@ -174,7 +174,7 @@ def values_rule(cursor: Cursor, _: Draft, i: int, negated: bool = False) -> Pars
 def _negated_behind(cursor: Cursor, i: int, end: int) -> tuple[int, int] | None:
     """ "which books did Ada Sato not write", "Bücher, die Ada Sato nicht geschrieben hat": return
     where the unknown verb behind the "not" begins and ends."""
-    verb = cursor.at(end)[1] if cursor.is_(end, sense.Not) else end
+    verb = cursor.after(end) if cursor.is_(end, sense.Not) else end
     subject = (
         cursor.is_(i - 1, sense.Auxiliary) or cursor.lexicon.vocabulary.file.dates.verbs_behind
     )

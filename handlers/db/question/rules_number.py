@@ -16,7 +16,8 @@ from groundhook.handlers.db.question.number_fields import (
 )
 from groundhook.handlers.db.question.rules_age import aged
 from groundhook.handlers.db.question.rules_list import equal_to, postfixed
-from groundhook.handlers.db.question.rules_time import between_dates, field_before, lasting
+from groundhook.handlers.db.question.rules_time import between_dates, lasting
+from groundhook.handlers.db.question.time_fields import field_before
 from groundhook.handlers.db.schema import Field
 
 ABOUT, ROUGHLY = "~", 0.1  # how far from a number "about" reaches
@@ -82,9 +83,9 @@ def amount_led(cursor: Cursor, draft: Draft, i: int) -> Parsed | None:
     if amount is None or cursor.is_(i - 1, sense.Than):
         return None
     if cursor.time_unit(amount.end):
-        after = cursor.past(cursor.at(amount.end)[1], sense.Link, most=1)
+        after = cursor.past_one(cursor.after(amount.end), sense.Link)
         if (named := cursor.number_named(after)) is not None:  # "10 years experience"
-            return constraint(cursor.at(after)[1], named.name, "=", amount.value)
+            return constraint(cursor.after(after), named.name, "=", amount.value)
         hours = any(unit.unit == "hour" for unit in cursor.all(amount.end, when.DateUnit))
         return lasting(cursor, amount, "=") if hours else None
     until = cursor.take(amount.end, sense.BetweenAnd)
@@ -98,7 +99,7 @@ def amount_led(cursor: Cursor, draft: Draft, i: int) -> Parsed | None:
     if (named := cursor.number_named(amount.end)) and (
         not amount.kind or amount.kind == "duration"
     ):
-        after = cursor.at(amount.end)[1]
+        after = cursor.after(amount.end)
         more = postfixed(cursor, after)
         op, end = more or ("=", after)
         return constraint(_past_adjective(cursor, end), named.name, op, amount.value)
@@ -167,14 +168,14 @@ def verb_led(cursor: Cursor, draft: Draft, i: int, negated: bool = False) -> Par
     for verb in cursor.all(i, sense.NumberVerb):
         field, at = (
             cursor.field_of_kind(verb.kind),
-            cursor.past(cursor.at(i)[1], sense.Link, sense.Filler),
+            cursor.past(cursor.after(i), sense.Link, sense.Filler),
         )
         if field is not None and (most := cursor.take(at, sense.Superlative)) and not negated:
             order = draft.sort(field.name, most[0].order)  # "who earns the most"
             one = 1 if draft.person or draft.singular else None
             return Parsed(most[1], orders=(order,) if order else (), limit=one)
         compared = cursor.is_(at, sense.Compare, sense.Between)
-        amount = cursor.amount(cursor.at(at)[1] if compared else at)
+        amount = cursor.amount(cursor.after(at) if compared else at)
         if field is None or amount is None or amount.kind not in ("", verb.kind):
             continue
         after = amount.end

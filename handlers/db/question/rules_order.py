@@ -20,7 +20,7 @@ def limit(cursor: Cursor, draft: Draft, i: int) -> Parsed | None:
     products"."""
     if cursor.is_(i - 1, sense.Than):
         return None
-    lead = cursor.at(i)[1]
+    lead = cursor.after(i)
     number = cursor.whole(lead, MOST)
     if number is not None and cursor.is_(i, sense.Top, sense.First):
         return _first_ones(cursor, draft, i, number)
@@ -54,7 +54,7 @@ def _first_ones(cursor: Cursor, draft: Draft, i: int, number: tuple[int, int]) -
 def order_words(cursor: Cursor, draft: Draft, i: int) -> Parsed | None:
     """ "cheapest", "highest rating", "sorted by price descending", "top products". A singular ("the
     cheapest laptop", "who has the highest salary") requests one record only."""
-    end = cursor.at(i)[1]
+    end = cursor.after(i)
     if cursor.is_(end, sense.Than):
         return None  # a comparison, misspelt or not known
     if extreme := _extreme(cursor, i):
@@ -80,9 +80,9 @@ def _extreme(cursor: Cursor, i: int) -> tuple[Field, Sorting, int] | None:
     superlative = cursor.take(i, sense.Superlative)
     if superlative is None:
         return None
-    at = cursor.past(superlative[1], sense.Filler, most=1)
+    at = cursor.past_one(superlative[1], sense.Filler)
     field = cursor.take(at, sense.FieldRef) or cursor.take(
-        cursor.past(at, sense.ModelRef, most=1), sense.FieldRef
+        cursor.past_one(at, sense.ModelRef), sense.FieldRef
     )
     if field is None or cursor.many(field[0].field):
         return None
@@ -98,7 +98,7 @@ def _ordered(draft: Draft, end: int, orders: tuple[Order, ...], *, one: bool) ->
 
 def _sorting(cursor: Cursor, draft: Draft, i: int) -> Parsed | None:
     """ "sorted by price", "the oldest ones first", "top products"."""
-    end = cursor.at(i)[1]
+    end = cursor.after(i)
     if cursor.is_(i, sense.SortBy):
         return _sorted_by(cursor, draft, end)
     if cursor.is_(i, sense.First) and draft.orders and cursor.ended(end):
@@ -112,12 +112,12 @@ def _sorting(cursor: Cursor, draft: Draft, i: int) -> Parsed | None:
 def _beside_model(cursor: Cursor, i: int) -> bool:
     """Return whether the model's name is beside a superlative: "the highest payment", "lowest three
     payments"; in Hebrew before it."""
-    number = cursor.whole(cursor.at(i)[1], MOST)
-    at = number[1] if number else cursor.at(i)[1]
+    number = cursor.whole(cursor.after(i), MOST)
+    at = number[1] if number else cursor.after(i)
     while cursor.is_(at, sense.ValueRef) and not cursor.is_(
         at, sense.ModelRef
     ):  # "the highest cash payment"
-        at = cursor.at(at)[1]
+        at = cursor.after(at)
     return cursor.is_(at, sense.ModelRef) or cursor.is_(i - 1, sense.ModelRef)
 
 
@@ -134,7 +134,7 @@ def _one(cursor: Cursor, i: int) -> bool:
     while i < len(cursor.tokens) and cursor.is_(
         i, sense.ValueRef, sense.ModelRef, sense.OrderWord, sense.Not
     ):  # "unpaid invoice"
-        end = cursor.at(i)[1]
+        end = cursor.after(i)
         if not cursor.is_(end, sense.ValueRef, sense.ModelRef, sense.OrderWord, sense.Not):
             last = cursor.tokens[end - 1].norm
             # "laptop" of a category that is called "Laptops"; "audio" is called so itself.
@@ -157,7 +157,7 @@ def _sorted_by(cursor: Cursor, draft: Draft, i: int) -> Parsed | None:
         return None
     comma = field[1] + 1 if cursor.is_mark(field[1], ",") else field[1]
     direction = _direction(cursor, comma) or _direction(
-        cursor, cursor.past(comma, sense.Filler, most=1)
+        cursor, cursor.past_one(comma, sense.Filler)
     )
     end = direction[1] if direction else field[1]
     further = _next_sorted(cursor, end)
@@ -178,7 +178,7 @@ def _next_sorted(cursor: Cursor, i: int) -> int | None:
     """Return the position of the next field to sort by: "by city and name", "by city, then
     name"."""
     at = cursor.joint(i)
-    after = cursor.at(at)[1]
+    after = cursor.after(at)
     if at == i or not cursor.is_(at, sense.FieldRef) or cursor.is_(at, sense.ValueRef):
         return None
     return at if cursor.ended(after) or cursor.is_(after, sense.And, sense.Direction) else None
@@ -193,8 +193,8 @@ def _direction(cursor: Cursor, i: int) -> tuple[str, int] | None:
         for word in cursor.at(i)[0]
         if isinstance(word, (sense.Superlative, sense.OrderWord))
     ]
-    end = cursor.at(i)[1]
-    return (orders[0], cursor.at(end)[1]) if orders and cursor.is_(end, sense.First) else None
+    end = cursor.after(i)
+    return (orders[0], cursor.after(end)) if orders and cursor.is_(end, sense.First) else None
 
 
 def _usual(cursor: Cursor, field: Field) -> str:
@@ -246,13 +246,13 @@ def _last_records(cursor: Cursor, draft: Draft, at: int, which: set[str]) -> Par
 def _counts_records(cursor: Cursor, i: int) -> bool:
     """Return whether a number before this position counts records: "5 cheapest", "10 active
     products", "3 laptops"."""
-    at, seen = cursor.past(i, sense.Filler, most=1), False
+    at, seen = cursor.past_one(i, sense.Filler), False
     while cursor.is_(at, sense.ValueRef, sense.OrderWord, sense.Superlative):
         category = any(
             cursor.lexicon.is_category(value.field) for value in cursor.all(at, sense.ValueRef)
         )
         seen = seen or category or cursor.is_(at, sense.OrderWord)
-        at = cursor.at(at)[1]
+        at = cursor.after(at)
         if cursor.is_(at, sense.FieldRef):  # "5 lowest calorie lunches"
-            seen, at = True, cursor.at(at)[1]
+            seen, at = True, cursor.after(at)
     return seen or cursor.is_(at, sense.ModelRef)

@@ -3,163 +3,25 @@
 from __future__ import annotations
 
 from groundhook.handlers.db.question import dates, sense, when
-from groundhook.handlers.db.question.cursor import Amount, Cursor
+from groundhook.handlers.db.question.cursor import TIMES, Amount, Cursor
 from groundhook.handlers.db.question.dates import Span
 from groundhook.handlers.db.question.draft import OPPOSITE, Draft, Parsed, constraint
-from groundhook.handlers.db.question.language_file import DateWords
-from groundhook.handlers.db.question.periods import duration
+from groundhook.handlers.db.question.periods import Duration, duration
 from groundhook.handlers.db.question.rules_age import aged
+from groundhook.handlers.db.question.time_fields import (
+    field_before,
+    has_times,
+    main_date,
+    named_behind,
+    of_no_field,
+    of_unknown_verb,
+    unnamed_field,
+    year_field,
+)
 from groundhook.handlers.db.question.times import dated, days, span, year_of
 from groundhook.handlers.db.question.when import DateUnitName
 from groundhook.handlers.db.schema import Field
 from groundhook.host.core.types.query_language import Where
-
-TIMES = ("date", "moment")
-
-
-def date_led(cursor: Cursor, draft: Draft, i: int, of: Field | None = None) -> Parsed | None:
-    """ "last month", "since March", "before 2024", "in the last 7 days", "upcoming", "before 1950
-    built"."""
-    if of is not None and not _tells_time(cursor, of):
-        return None
-    if (
-        not cursor.is_(i, when.Period)
-        and (ahead := cursor.take(i, when.Ahead))
-        and (day := of or _time_named(cursor, i) or cursor.lexicon.day_field)
-        and day.kind in TIMES
-    ):
-        if ahead[0].due and of is None and not cursor.lexicon.is_kind(day, "ahead"):
-            return None
-        op = ">=" if ahead[0].future else "<"
-        return constraint(ahead[1], day.name, op, dates.stored(cursor.now, day.kind))
-    earlier = field_before(cursor, draft, i)
-    earlier = earlier if earlier and _tells_time(cursor, earlier) else None
-    found = dated(cursor, i, year=of is not None or earlier is not None)
-    if found is None:
-        return None
-    relation, span, end = found
-    behind = [
-        reference.field
-        for reference in cursor.all(end, sense.FieldRef)
-        if _tells_time(cursor, reference.field)
-    ]
-    if of is None and behind and not dated(cursor, cursor.at(end)[1], year=True):
-        of, end = behind[0], cursor.at(end)[1]
-    if of is None and earlier is None and of_unknown_verb(cursor, i, end):
-        return _of_no_field(i, end)
-    topic = cursor.about.relation if relation in ("before", "after") else ""
-    year = (_year_field(cursor, end, topic) if topic else None) or _year_field(cursor, end)
-    field = of or earlier or year or main_date(cursor, i)
-    if field is None:
-        return None
-    part = field.kind == "integer" and (span.start.month, span.end.month) != (1, 1)
-    if part or (span.yearless and field == cursor.lexicon.birth_field):
-        return _of_no_field(i, end)  # "born in May" is about no year, "written in May" no number
-    more = cursor.take(end, when.DatePostfix) if relation == "during" else None
-    if more is not None:
-        relation, end = more[0].relation, more[1]
-    return _within(end, field, relation, _near(cursor, draft, field, span))
-
-
-def compared_date(cursor: Cursor, draft: Draft, i: int, of: Field | None = None) -> Parsed | None:
-    """ "older than 3 months", "less than a week old", "more than ten years ago"."""
-    word, field = cursor.take(i, sense.Compare), of or cursor.lexicon.day_field
-    born = cursor.born()
-    length = duration(cursor, word[1]) if word else None
-    if word is None or length is None or field is None or field.kind not in TIMES:
-        return None
-    count, unit, end = length
-    if of is None and of_unknown_verb(cursor, i, cursor.past(end, when.Old, when.Ago, most=1)):
-        return _of_no_field(i, cursor.past(end, when.Old, when.Ago, most=1))
-    if of is None and born and unit == "year" and not cursor.is_(end, when.Ago):
-        return aged(cursor, Amount(count, "", end), word[0], False)
-    years = cursor.lexicon.of_kind("year") if of is None and unit == "year" else None
-    if years is not None and word[0].kind == "date":  # of a building with a year of construction
-        return constraint(end, years.name, word[0].op, cursor.now.year - count)
-    if of is None and cursor.lexicon.is_kind(field, "ahead"):
-        return None
-    old = cursor.is_(end, when.Old, when.Ago)
-    if word[0].kind != "date" and not old:
-        return None
-    # More than three months old is before a day, newer than three months after it.
-    op = OPPOSITE[word[0].op] if old and word[0].kind != "date" else word[0].op
-    moment = dates.midnight(dates.shifted(cursor.now, unit, -count))
-    end = cursor.at(end)[1] if old else end
-    op = "<" if op.startswith("<") else ">="
-    return constraint(end, field.name, op, dates.stored(moment, field.kind))
-
-
-def of_unknown_verb(cursor: Cursor, start: int, end: int) -> bool:
-    """Return whether a time from `start` to `end` is that of an unknown verb: "promoted in 2019",
-    "who graduated last year"."""
-    words = cursor.lexicon.vocabulary.file.dates
-    behind = words.verbs_behind and cursor.unknown(end) and _past_form(cursor, end, words)
-    if behind and cursor.ended(cursor.past(end + 1, sense.Filler, sense.Link)):
-        return True
-    at = start - 1
-    while at > 0 and cursor.is_(at, sense.Filler, sense.Link):
-        at -= 1
-    aside = cursor.is_(at, sense.OtherModel) and not cursor.is_(
-        at, sense.FieldRef, sense.RelationRef, sense.ModelRef
-    )
-    if at < 0 or not (cursor.unknown(at) or aside) or cursor.tokens[at].kind != "word":
-        return False
-    subject = at > 1 and cursor.is_(at - 1, sense.Auxiliary)
-    return subject or _past_form(cursor, at, words)
-
-
-def _past_form(cursor: Cursor, i: int, words: DateWords) -> bool:
-    """Return whether a word has the form of a verb in the past."""
-    norm = cursor.typed[i].norm if i < len(cursor.typed) else ""
-    begins = not words.verb_beginnings or norm.startswith(words.verb_beginnings)
-    ends = not words.verb_endings or norm.endswith(words.verb_endings)
-    return begins and ends and bool(words.verb_beginnings or words.verb_endings)
-
-
-def _of_no_field(start: int, end: int) -> Parsed:
-    """A time that is reported: no field is known to be meant."""
-    places = tuple(range(start, end))
-    return Parsed(end, unplaced=places, idle=places)
-
-
-def _time_named(cursor: Cursor, i: int) -> Field | None:
-    """ "expired items": return the date that the word itself names."""
-    return next(
-        (one.field for one in cursor.all(i, sense.FieldRef) if one.field.kind in TIMES), None
-    )
-
-
-def main_date(cursor: Cursor, i: int) -> Field | None:
-    """Return the date of a time that no field is named for; behind a verb such as "placed" the one
-    on which the record was made."""
-    made = cursor.lexicon.made_field if cursor.is_(i - 1, sense.MadeVerb) else None
-    return made or cursor.lexicon.day_field
-
-
-def _year_field(cursor: Cursor, end: int, relation: str = "") -> Field | None:
-    """Return the number field for a year alone ("from 2024"), if the model has one."""
-    alone = (
-        cursor.tokens[end - 1].kind == "number"
-        and cursor.tokens[end - 1].norm.isdecimal()
-        and len(cursor.tokens[end - 1].norm) == 4
-    )
-    file = cursor.lexicon.vocabulary.file
-    decade = cursor.is_(end - 1, when.Decade) or cursor.tokens[end - 1].norm in file.dates.decades
-    if decade:
-        return cursor.lexicon.of_kind("year", relation)
-    before = cursor.is_(end - 2, when.Month) or (
-        end > 2 and cursor.tokens[end - 2].kind == "number"
-    )
-    return cursor.lexicon.of_kind("year", relation) if alone and not before else None
-
-
-def field_before(cursor: Cursor, draft: Draft, i: int) -> Field | None:
-    """Return the field of the condition that "and", "or" or "but" joins to the one that begins
-    here."""
-    if not cursor.continues(i) or not draft.pieces:
-        return None
-    return cursor.lexicon.fields.get(draft.pieces[-1][2][-1].field)
-
 
 SHORTEST_MINUTE = 4  # letters: the "min" of a column's name is no minute
 SHORTER: dict[DateUnitName, tuple[DateUnitName | None, int]] = {
@@ -168,6 +30,103 @@ SHORTER: dict[DateUnitName, tuple[DateUnitName | None, int]] = {
     "week": ("day", 7),
     "year": ("month", 12),
 }
+
+
+def date_led(cursor: Cursor, draft: Draft, i: int, of: Field | None = None) -> Parsed | None:
+    """ "last month", "since March", "before 2024", "in the last 7 days", "upcoming", "before 1950
+    built"."""
+    if of is not None and not has_times(cursor, of):
+        return None
+    return _ahead(cursor, i, of) or _dated(cursor, draft, i, of)
+
+
+def _ahead(cursor: Cursor, i: int, of: Field | None) -> Parsed | None:
+    """ "upcoming", "overdue", "expired items"."""
+    word = cursor.take(i, when.Ahead)
+    day = of or cursor.named(i, TIMES) or cursor.lexicon.day_field
+    if word is None or day is None or day.kind not in TIMES or cursor.is_(i, when.Period):
+        return None
+    if word[0].due and of is None and not cursor.lexicon.is_kind(day, "ahead"):
+        return None
+    op = ">=" if word[0].future else "<"
+    return constraint(word[1], day.name, op, dates.stored(cursor.now, day.kind))
+
+
+def _dated(cursor: Cursor, draft: Draft, i: int, of: Field | None) -> Parsed | None:
+    before = field_before(cursor, draft, i)
+    known = of or (before if has_times(cursor, before) else None)
+    found = dated(cursor, i, year=known is not None)
+    if found is None:
+        return None
+    relation, span, end = found
+    behind = named_behind(cursor, end) if of is None else None
+    if behind is not None and not dated(cursor, cursor.after(end), year=True):
+        known, end = behind, cursor.after(end)
+    if known is None and of_unknown_verb(cursor, i, end):
+        return of_no_field(i, end)
+    field = known or unnamed_field(cursor, i, end, relation)
+    if field is None:
+        return None
+    if not _has_such(cursor, field, span):
+        return of_no_field(i, end)
+    relation, end = _postfixed(cursor, relation, end)
+    return _within(end, field, relation, _near(cursor, draft, field, span))
+
+
+def _has_such(cursor: Cursor, field: Field, span: Span) -> bool:
+    """Return whether a field can have such a time: "born in May" is about no year, "written in May"
+    about no number."""
+    if field.kind == "integer":
+        return (span.start.month, span.end.month) == (1, 1)
+    return not (span.yearless and field == cursor.lexicon.birth_field)
+
+
+def _postfixed(cursor: Cursor, relation: str, end: int) -> tuple[str, int]:
+    """ "2024 or newer": return how the time bounds the field, and the position after the words."""
+    word = cursor.take(end, when.DatePostfix) if relation == "during" else None
+    return (word[0].relation, word[1]) if word else (relation, end)
+
+
+def compared_date(cursor: Cursor, draft: Draft, i: int, of: Field | None = None) -> Parsed | None:
+    """ "older than 3 months", "less than a week old", "more than ten years ago"."""
+    word = cursor.take(i, sense.Compare)
+    length = duration(cursor, word[1]) if word else None
+    if word is None or length is None:
+        return None
+    if of is not None:
+        return _compared_with_now(cursor, of, word[0], length)
+    end = cursor.past_one(length.end, when.Old, when.Ago)
+    if of_unknown_verb(cursor, i, end):
+        return of_no_field(i, end)
+    if length.unit == "year" and cursor.born() and not cursor.is_(length.end, when.Ago):
+        return aged(cursor, Amount(length.number, "", length.end), word[0], False)
+    return _compared_unnamed(cursor, word[0], length)
+
+
+def _compared_unnamed(cursor: Cursor, word: sense.Compare, length: Duration) -> Parsed | None:
+    """ "older than 10 years", of a building with its year; else of the main date."""
+    years = length.unit == "year" and word.kind == "date"
+    built, main = cursor.lexicon.of_kind("year") if years else None, cursor.lexicon.day_field
+    if built is not None:
+        return constraint(length.end, built.name, word.op, cursor.now.year - length.number)
+    if main is None or cursor.lexicon.is_kind(main, "ahead"):
+        return None
+    return _compared_with_now(cursor, main, word, length)
+
+
+def _compared_with_now(
+    cursor: Cursor, field: Field, word: sense.Compare, length: Duration
+) -> Parsed | None:
+    """The field is further from now than a length of time, or nearer."""
+    old = cursor.is_(length.end, when.Old, when.Ago)
+    if field.kind not in TIMES or not (old or word.kind == "date"):
+        return None
+    # More than three months old is before a day, newer than three months after it.
+    op = word.op if word.kind == "date" else OPPOSITE[word.op]
+    moment = dates.midnight(dates.shifted(cursor.now, length.unit, -length.number))
+    value = dates.stored(moment, field.kind)
+    end = cursor.past_one(length.end, when.Old, when.Ago)
+    return constraint(end, field.name, "<" if op.startswith("<") else ">=", value)
 
 
 def lasting(cursor: Cursor, amount: Amount, op: str) -> Parsed | None:
@@ -201,45 +160,51 @@ def _near(cursor: Cursor, draft: Draft, field: Field, span: Span) -> Span:
     return dates.nearest(cursor.now, span)
 
 
-def _tells_time(cursor: Cursor, field: Field) -> bool:
-    """Return whether a field is a date, or a number that is a year."""
-    return field.kind in TIMES or (
-        field.kind == "integer" and cursor.lexicon.is_kind(field, "year")
-    )
-
-
 def between_dates(cursor: Cursor, draft: Draft, i: int, of: Field | None) -> Parsed | None:
+    """ "between March and May", "from 10 to 20 March"; `i` is the position after the "between"."""
     field = of or main_date(cursor, i - 1)
-    if field and field.kind in TIMES and (found := days(cursor, i)):
-        if of is None and of_unknown_verb(cursor, i - 1, found[1]):
-            return _of_no_field(i - 1, found[1])
-        return _within(found[1], field, "during", _near(cursor, draft, field, found[0]))
+    if field is None or not has_times(cursor, field):
+        return None
+    found = _days(cursor, draft, i, field) or _from_to(cursor, draft, i, field, named=bool(of))
+    if found is None:
+        return None
+    field, span, end = found
+    if of is None and of_unknown_verb(cursor, i - 1, end):
+        return of_no_field(i - 1, end)
+    return _within(end, field, "during", span)
+
+
+def _days(cursor: Cursor, draft: Draft, i: int, field: Field) -> tuple[Field, Span, int] | None:
+    """ "10 and 20 March"."""
+    found = days(cursor, i) if field.kind in TIMES else None
+    return (field, _near(cursor, draft, field, found[0]), found[1]) if found else None
+
+
+def _from_to(
+    cursor: Cursor, draft: Draft, i: int, field: Field, *, named: bool
+) -> tuple[Field, Span, int] | None:
+    """ "March and May", "2015 to 2020"; `named`: the question names the field."""
     first = span(cursor, i, announced=True, year=True)
     until = cursor.take(first[1], sense.BetweenAnd) if first else None
     last = span(cursor, until[1], announced=True, year=True) if until else None
-    if not (first and last and field and _tells_time(cursor, field)):
+    if first is None or last is None:
         return None
-    if of is None and of_unknown_verb(cursor, i - 1, last[1]):
-        return _of_no_field(i - 1, last[1])
-    years = of is None and _year_field(cursor, first[1]) and _year_field(cursor, last[1])
-    field = years or field
-    start, end = (_near(cursor, draft, field, span[0]) for span in (first, last))
+    if not named and year_field(cursor, first[1]):
+        field = year_field(cursor, last[1]) or field
+    start, end = (_near(cursor, draft, field, each) for each in (first[0], last[0]))
     if start.start > end.start:
-        # "from November to February" began a year earlier, "from Friday to Monday" a
-        # week earlier.
-        has_year = any(
-            token.day or dates.FIRST_YEAR <= token.number <= dates.LAST_YEAR
-            for token in cursor.tokens[i : first[1]]
-        )
-        start, end = (
-            (end, start)
-            if has_year
-            else (
-                dates.earlier(start, "week" if cursor.is_(first[1] - 1, when.Weekday) else "year"),
-                end,
-            )
-        )
-    return _within(last[1], field, "during", Span(start.start, end.end))
+        start, end = _in_order(cursor, range(i, first[1]), start, end)
+    return field, Span(start.start, end.end), last[1]
+
+
+def _in_order(cursor: Cursor, places: range, start: Span, end: Span) -> tuple[Span, Span]:
+    """Return both in order: "from November to February" began a year earlier, "from Friday to
+    Monday" a week earlier. `places` are those of the words for the start."""
+    for token in (cursor.tokens[i] for i in places):
+        if token.day or dates.FIRST_YEAR <= token.number <= dates.LAST_YEAR:
+            return end, start
+    unit: DateUnitName = "week" if cursor.is_(places[-1], when.Weekday) else "year"
+    return dates.earlier(start, unit), end
 
 
 def _within(end: int, field: Field, relation: str, span: Span) -> Parsed:

@@ -21,7 +21,7 @@ def values(cursor: Cursor, i: int, negated: bool, of: Field | None = None) -> Pa
     ]
     if not found:
         return None
-    end = cursor.at(i)[1]
+    end = cursor.after(i)
     behind = [reference.field.name for reference in cursor.all(end, sense.FieldRef)]
     named = [one for one in found if one.field.name in behind]
     chosen, also = (named[0], []) if named else _chosen(cursor, i, found)
@@ -32,13 +32,13 @@ def values(cursor: Cursor, i: int, negated: bool, of: Field | None = None) -> Pa
     if any(
         reference.field.name == chosen.field.name for reference in cursor.all(end, sense.FieldRef)
     ):
-        end = cursor.at(end)[1]
+        end = cursor.after(end)
     end = _past_verb(cursor, chosen.field, end)
     either = len(listed) > 1 and any(cursor.is_(at, sense.Or) for at in range(i, end))
     first = _has(cursor, chosen.field, listed, either=either, negated=negated)
     if of is not None or not also:
         return Parsed(end, first)
-    typed = repr(cursor.text(i, cursor.at(i)[1]))
+    typed = repr(cursor.text(i, cursor.after(i)))
     chosen_by_word = _of_verb_behind(cursor, i, found) or _nationality(cursor, found)
     if chosen_by_word is not None or not _alike(cursor, chosen, also):
         names = " and ".join(one.field.name for one in also)
@@ -58,7 +58,7 @@ def _past_verb(cursor: Cursor, field: Field, i: int) -> int:
     """ "English speaking", "die Englisch sprechen": the position after a verb of the field."""
     verbs = [] if cursor.is_(i, sense.Filler) else cursor.all(i, sense.Preposition)
     of_field = any(field in cursor.lexicon.texts_of_kind(verb.kind) for verb in verbs)
-    end = cursor.at(i)[1]
+    end = cursor.after(i)
     return end if of_field and (cursor.ended(end) or cursor.is_(end, sense.ModelRef)) else i
 
 
@@ -126,7 +126,7 @@ def _of_verb_behind(
     cursor: Cursor, i: int, found: Sequence[sense.ValueRef]
 ) -> sense.ValueRef | None:
     """ "French speaking": return the value of the field that the verb behind it selects."""
-    end = cursor.at(i)[1]
+    end = cursor.after(i)
     verbs = [] if cursor.is_(end, sense.Filler) else cursor.all(end, sense.Preposition)
     fields = [field for verb in verbs for field in cursor.lexicon.texts_of_kind(verb.kind)]
     return next((one for one in found if one.field in fields), None)
@@ -141,7 +141,7 @@ def _nationality(cursor: Cursor, found: Sequence[sense.ValueRef]) -> sense.Value
 def _asks_of_one(cursor: Cursor, i: int) -> bool:
     """ "how long is the Ohio": return whether a number of one record is requested, and the value
     here names it."""
-    end = cursor.at(i)[1]
+    end = cursor.after(i)
     model = cursor.take(end, sense.ModelRef)
     stem, last = (
         cursor.lexicon.vocabulary.stem,
@@ -173,19 +173,15 @@ def excepted(cursor: Cursor, draft: Draft, i: int) -> Parsed | None:
     """ "all makes but Volvo"."""
     if not (draft.listing and cursor.is_(i, sense.But)):
         return None
-    return values(cursor, cursor.past(cursor.at(i)[1], sense.Single, most=1), True)
+    return values(cursor, cursor.past_one(cursor.after(i), sense.Single), True)
 
 
 def prepositioned(cursor: Cursor, i: int, negated: bool = False) -> Parsed | None:
     """ "from Oslo", "to Rome": the word before a value selects one of several fields."""
-    at = (
-        cursor.past(cursor.at(i)[1], sense.Filler, most=1)
-        if cursor.is_(i, sense.Preposition)
-        else i
-    )
+    at = cursor.past_one(cursor.after(i), sense.Filler) if cursor.is_(i, sense.Preposition) else i
     for word in cursor.all(i, sense.Preposition):
         for field in cursor.lexicon.texts_of_kind(word.kind):
-            for start in dict.fromkeys((cursor.at(i)[1], at)):
+            for start in dict.fromkeys((cursor.after(i), at)):
                 parsed = values(cursor, start, negated, field)
                 if parsed is not None:
                     return replace(parsed, notes=_other_fields(cursor, start, parsed, field))
@@ -199,7 +195,7 @@ def _other_fields(cursor: Cursor, i: int, parsed: Parsed, field: Field) -> tuple
     names = [one.field.name for one in found if _path(one) == path]
     if not names or _told_apart(cursor, names):
         return parsed.notes
-    typed, others = cursor.text(i, cursor.at(i)[1]), " and ".join(dict.fromkeys(names))
+    typed, others = cursor.text(i, cursor.after(i)), " and ".join(dict.fromkeys(names))
     note = f"{typed!r} was looked for in {field.name}; it is also a value of {others}"
     return (*parsed.notes, note)
 
@@ -214,7 +210,7 @@ def _told_apart(cursor: Cursor, names: list[str]) -> bool:
 def _next_value(cursor: Cursor, i: int, field: Field) -> tuple[str, int] | None:
     at, joined = i, False
     while cursor.is_mark(at, ",") or cursor.is_(at, sense.And, sense.Or):
-        at, joined = max(cursor.at(at)[1], at + 1), True
+        at, joined = max(cursor.after(at), at + 1), True
     words = cursor.all(at, sense.Preposition)
     other = bool(words) and all(
         field not in cursor.lexicon.texts_of_kind(word.kind) for word in words
@@ -232,5 +228,5 @@ def _next_value(cursor: Cursor, i: int, field: Field) -> tuple[str, int] | None:
             None,
         )
         if value is not None:
-            return value.value, cursor.at(start)[1]
+            return value.value, cursor.after(start)
     return None

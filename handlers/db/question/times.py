@@ -32,12 +32,12 @@ def dated(cursor: Cursor, i: int, *, year: bool = False) -> tuple[str, Span, int
         found = span(cursor, at, announced=True, year=year)
         if found is not None:
             return (relation[0].relation, *found)
-        unit = cursor.take(cursor.at(at)[1], when.DateUnit)
+        unit = cursor.take(cursor.after(at), when.DateUnit)
         if unit and cursor.is_(at, when.Definite) and relation[0].relation in ENDS:
             return relation[0].relation, dates.current(cursor.now, unit[0].unit), unit[1]
         if not cursor.is_(at, sense.Filler, sense.Link):
             return None
-        at = cursor.at(at)[1]
+        at = cursor.after(at)
     return None
 
 
@@ -133,7 +133,7 @@ def _part_of_year(cursor: Cursor, i: int) -> tuple[Span, int] | None:
         number, months, end = found
     else:
         return None
-    year = _year_behind(cursor, end) or _year_behind(cursor, cursor.past(end, sense.Link, most=1))
+    year = _year_behind(cursor, end) or _year_behind(cursor, cursor.past_one(end, sense.Link))
     if number * months > 12:
         return None
     span = dates.part_of_year(cursor.now, number, months, year[0] if year else None)
@@ -147,7 +147,7 @@ def _counted_part(cursor: Cursor, i: int) -> tuple[int, int, int] | None:
     if nth is not None:
         of = _unit_of_parts(cursor, nth[1])
     elif of is not None:
-        nth = cursor.take(cursor.past(of[1], sense.Filler, most=1), when.Nth)
+        nth = cursor.take(cursor.past_one(of[1], sense.Filler), when.Nth)
     if nth is None or of is None:
         return None
     return nth[0].number, of[0], max(nth[1], of[1])
@@ -201,7 +201,7 @@ def _year_ahead(cursor: Cursor, i: int) -> int | None:
     """The year of "March or April 2025", where it follows only the last month."""
     while cursor.is_(i, sense.And, sense.Or, sense.BetweenAnd) or cursor.is_mark(i, ","):
         at = cursor.past(
-            cursor.at(i)[1] if cursor.at(i)[0] else i + 1,
+            cursor.after(i) if cursor.at(i)[0] else i + 1,
             when.DateRelation,
             sense.And,
             sense.Or,
@@ -253,9 +253,9 @@ def year_of(cursor: Cursor, draft: Draft, field: Field) -> int | None:
 def days(cursor: Cursor, i: int) -> tuple[Span, int] | None:
     """ "10 and 20 March", "the 10th to the 20th of March": days of one month, which follows the
     second day."""
-    first = cursor.whole(cursor.past(i, sense.Filler, most=1), 31)
+    first = cursor.whole(cursor.past_one(i, sense.Filler), 31)
     until = cursor.take(_ordinal(cursor, first[1]), sense.BetweenAnd) if first else None
-    last = _day_month(cursor, cursor.past(until[1], sense.Filler, most=1)) if until else None
+    last = _day_month(cursor, cursor.past_one(until[1], sense.Filler)) if until else None
     if first is None or last is None or first[0] > last[0].start.day:
         return None
     return replace(last[0], start=last[0].start.replace(day=first[0])), last[1]

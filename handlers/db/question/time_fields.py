@@ -1,0 +1,98 @@
+"""Which field a time is about."""
+
+from __future__ import annotations
+
+from groundhook.handlers.db.question import sense, when
+from groundhook.handlers.db.question.cursor import TIMES, Cursor
+from groundhook.handlers.db.question.draft import Draft, Parsed
+from groundhook.handlers.db.schema import Field
+
+
+def field_before(cursor: Cursor, draft: Draft, i: int) -> Field | None:
+    """Return the field of the condition that "and", "or" or "but" joins to the one that begins
+    here."""
+    if not cursor.continues(i) or not draft.pieces:
+        return None
+    return cursor.lexicon.fields.get(draft.pieces[-1][2][-1].field)
+
+
+def has_times(cursor: Cursor, field: Field | None) -> bool:
+    """Return whether a field is a date, or a number that is a year."""
+    if field is None:
+        return False
+    year = field.kind == "integer" and cursor.lexicon.is_kind(field, "year")
+    return field.kind in TIMES or year
+
+
+def named_behind(cursor: Cursor, i: int) -> Field | None:
+    """ "before 1950 built": return the field that is named after its time."""
+    fields = (reference.field for reference in cursor.all(i, sense.FieldRef))
+    return next((field for field in fields if has_times(cursor, field)), None)
+
+
+def unnamed_field(cursor: Cursor, i: int, end: int, relation: str = "during") -> Field | None:
+    """Return the field of a time from `i` to `end` that no field is named for: of a year alone the
+    one with years, of the current topic first."""
+    topic = cursor.about.relation if relation in ("before", "after") else ""
+    of_topic = year_field(cursor, end, topic) if topic else None
+    return of_topic or year_field(cursor, end) or main_date(cursor, i)
+
+
+def main_date(cursor: Cursor, i: int) -> Field | None:
+    """Return the date of a time that no field is named for; behind a verb such as "placed" the one
+    on which the record was made."""
+    made = cursor.lexicon.made_field if cursor.is_(i - 1, sense.MadeVerb) else None
+    return made or cursor.lexicon.day_field
+
+
+def year_field(cursor: Cursor, end: int, relation: str = "") -> Field | None:
+    """Return the number field for the year alone, or the decade, that ends here ("from 2024"), if
+    the model has one."""
+    last = cursor.tokens[end - 1]
+    decade = cursor.is_(end - 1, when.Decade) or (
+        last.norm in cursor.lexicon.vocabulary.file.dates.decades
+    )
+    year = last.kind == "number" and last.norm.isdecimal() and len(last.norm) == 4
+    of_day = cursor.is_(end - 2, when.Month) or cursor.is_number(end - 2)
+    found = decade or (year and not of_day)
+    return cursor.lexicon.of_kind("year", relation) if found else None
+
+
+def of_no_field(start: int, end: int) -> Parsed:
+    """A time that is reported: no field is known to be meant."""
+    places = tuple(range(start, end))
+    return Parsed(end, unplaced=places, idle=places)
+
+
+def of_unknown_verb(cursor: Cursor, start: int, end: int) -> bool:
+    """Return whether a time from `start` to `end` is that of an unknown verb: "promoted in 2019",
+    "who graduated last year"."""
+    return _verb_behind(cursor, end) or _verb_before(cursor, start)
+
+
+def _verb_behind(cursor: Cursor, i: int) -> bool:
+    """ "die 2019 befördert wurden"."""
+    verb = cursor.lexicon.vocabulary.file.dates.verbs_behind and cursor.unknown(i)
+    last = cursor.past(i + 1, sense.Filler, sense.Link)
+    return verb and _in_past(cursor, i) and cursor.ended(last)
+
+
+def _verb_before(cursor: Cursor, i: int) -> bool:
+    at = i - 1
+    while at > 0 and cursor.is_(at, sense.Filler, sense.Link):
+        at -= 1
+    known = cursor.is_(at, sense.FieldRef, sense.RelationRef, sense.ModelRef)
+    aside = cursor.is_(at, sense.OtherModel) and not known
+    if at < 0 or not (cursor.unknown(at) or aside) or cursor.tokens[at].kind != "word":
+        return False
+    subject = at > 1 and cursor.is_(at - 1, sense.Auxiliary)
+    return subject or _in_past(cursor, at)
+
+
+def _in_past(cursor: Cursor, i: int) -> bool:
+    """Return whether a word has the form of a verb in the past."""
+    words, norm = cursor.lexicon.vocabulary.file.dates, cursor.typed[i].norm
+    if not (words.verb_beginnings or words.verb_endings):
+        return False
+    begins = not words.verb_beginnings or norm.startswith(words.verb_beginnings)
+    return begins and (not words.verb_endings or norm.endswith(words.verb_endings))
