@@ -11,13 +11,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from groundhook.hooks.api.row import HostCall, Run, kind_of, padded, quoted
-from groundhook.host.core.errors import UsageError
+from groundhook.host.core.errors import UsageError, suggestion
 from groundhook.host.core.hook_services import HookServices
 from groundhook.host.core.types.events import MessageAction
 
 CONTENT, PROPS = "props.content", "props"
 DEEPEST = 64  # levels of a message, steps of a path
 LONGEST_ID = 128
+TEXTS = ("text", "markdown")  # types of messages that every client shows
 
 _INDEX = re.compile(r"\[(\d+)\]")
 
@@ -26,9 +27,11 @@ def _send(*, streaming: bool) -> Run:
     async def run(call: HostCall, services: HookServices, arguments: Sequence[Any]) -> str:
         message, block_id = padded(arguments, 2)
         block = "" if block_id is None else _check_id(call.js, "block", block_id)
-        return json.dumps(
-            await services.output.send(_parse_message(call.js, message), block, streaming=streaming)
-        )
+        parsed = _parse_message(call.js, message)
+        if meant := _meant_type(parsed):
+            unknown = f"{call.js}: no client shows text of the type {parsed['type']!r}; {meant}"
+            await services.warn("unknown_option", unknown)
+        return json.dumps(await services.output.send(parsed, block, streaming=streaming))
 
     return run
 
@@ -121,6 +124,16 @@ def _parse_message(where: str, value: Any) -> dict[str, Any]:
             _check_id(where, key.removesuffix("_id"), value[key])
     _check_depth(where, value)
     return {**value, "props": props or {}}
+
+
+def _meant_type(message: Mapping[str, Any]) -> str:
+    """Return the hint for a type that is nearly `text` or `markdown`; "" for any other, since
+    clients may have types of their own."""
+    type = message["type"]
+    if type in TEXTS or not isinstance(message["props"].get("content"), str):
+        return ""
+    hint = suggestion(type.lower(), TEXTS)
+    return hint if hint.startswith("did you mean") else ""
 
 
 def _is_message(value: Any) -> bool:

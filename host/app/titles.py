@@ -48,9 +48,9 @@ async def write_title(
         ask = TitleAsk(question=question.text[:LONGEST])
         answer = await _written(by, ask, runtime, request, settings)
         title = title_of(answer.title)
-        if title and await _has(store, owner, question, beginning):
-            at = milliseconds(runtime.now)
-            change = ChatChange(chat_id=question.chat_id, at=at, title=title)
+        if title:
+            at, chat = milliseconds(runtime.now), question.chat_id
+            change = ChatChange(chat_id=chat, at=at, title=title, instead_of=beginning)
             await store.chats.change(owner, change)
     except HostError as exc:  # its message may quote the answer, which no log line has
         log.warning("uses.title by %r failed: %s", by, exc.code)

@@ -74,10 +74,11 @@ class SqlChats:
                 title = kept_text(change.title)
                 sql.change(
                     "update chats set title = :title, folded = :folded, changed_at = :at"
-                    " where owner = :owner and id = :chat",
+                    " where owner = :owner and id = :chat and title = coalesce(:before, title)",
                     title=title,
                     folded=title.casefold(),
                     at=change.at,
+                    before=change.instead_of,
                     **whose,
                 )
             if change.leaf is not None:

@@ -62,11 +62,12 @@ class Listing:
 @dataclass(frozen=True, kw_only=True)
 class ChatChange:
     """What to change of a chat; None: not that. `leaf` is any of its messages: the branch that is
-    shown ends there."""
+    shown ends there. `instead_of`: the title is changed only where it still is this one."""
 
     chat_id: str
     at: int
     title: str | None = None
+    instead_of: str | None = None
     leaf: str | None = None
     archived: bool | None = None
 

@@ -7,8 +7,10 @@ from pathlib import Path
 
 import click
 
+from groundhook.host.app.host import Host
 from groundhook.host.app.opening import open_host
 from groundhook.host.cli import options
+from groundhook.host.cli.check import report_problem
 from groundhook.host.cli.edge import execute
 from groundhook.host.cli.report import Report
 from groundhook.host.cli.tables import table
@@ -17,6 +19,13 @@ from groundhook.host.cli.tables import table
 @click.group("db")
 def command() -> None:
     """Databases: create the models' tables, load their sample rows, compare tables with models."""
+
+
+def _warn_of_unread_keys(host: Host, report: Report) -> None:
+    """Write which keys of the app's settings nothing reads: a `db.url` in place of `database.url`
+    would mean another database."""
+    for problem in host.app.agent_file.ignored if host.app.agent_file else ():
+        report_problem(report, problem)
 
 
 @command.command("load", short_help="Create tables that are missing, and load sample rows.")
@@ -30,6 +39,7 @@ def load(app: Path, as_json: bool, debug: bool) -> int:
 
     async def work() -> int:
         async with open_host(app, tune_gc=True) as host:
+            _warn_of_unread_keys(host, report)
             loaded = await host.database.load(now=host.runtime.now)
         if report.json:
             for entry in loaded:
@@ -70,6 +80,7 @@ def check(app: Path, as_json: bool, debug: bool) -> int:
 
     async def work() -> int:
         async with open_host(app, tune_gc=True) as host:
+            _warn_of_unread_keys(host, report)
             shown, differences = await host.database.check()
             models = len(host.app.models)
         if report.json:

@@ -29,10 +29,12 @@ def conceal(variable: str, value: str) -> None:
             _variables[part] = variable
 
 
-def without_concealed(message: str) -> str:
-    """Return the message with `$ENV.NAME` in place of each concealed value, the longest first. A
-    short one, such as "production", is replaced only where it is no part of a longer name."""
-    for value in sorted(filter(message.__contains__, _variables), key=len, reverse=True):
+def without_concealed(message: str, shortest: int = SHORTEST) -> str:
+    """Return the message with `$ENV.NAME` in place of each concealed value of that length, the
+    longest first. A short one, such as "production", is replaced only where it is no part of a
+    longer name."""
+    found = [value for value in _variables if len(value) >= shortest and value in message]
+    for value in sorted(found, key=len, reverse=True):
         text = re.escape(value)
         pattern = text if len(value) >= LONG else rf"(?<![\w.-]){text}(?![\w-])"
         message = re.sub(pattern, f"$ENV.{_variables[value]}", message)

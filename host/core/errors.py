@@ -56,7 +56,7 @@ import difflib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from groundhook.host.core.concealed import without_concealed
+from groundhook.host.core.concealed import LONG, SHORTEST, without_concealed
 
 LONGEST_NAME = 100  # longer unknown names are not compared with the known ones: it takes too long
 
@@ -83,12 +83,13 @@ class HostError(Exception):
     by the variables' names."""
 
     code = "host"
+    _concealed_from = SHORTEST
 
     def __init__(self, message: str, *, place: Place | None = None, hint: str = "") -> None:
-        self.message = without_concealed(message)
+        self.message = without_concealed(message, self._concealed_from)
         super().__init__(self.message)
         self.place = place
-        self.hint = without_concealed(hint)
+        self.hint = without_concealed(hint, self._concealed_from)
 
     def __str__(self) -> str:
         where = f"{self.place}: " if self.place else ""
@@ -97,9 +98,13 @@ class HostError(Exception):
 
 
 class UsageError(HostError):
-    """The caller passed wrong arguments. Inside a hook it is thrown as well."""
+    """The caller passed wrong arguments. Inside a hook it is thrown as well.
+
+    Its message repeats words of the caller. A value that can be guessed is not replaced in it, or
+    the answer would confirm the guess."""
 
     code = "usage"
+    _concealed_from = LONG
 
 
 class UnknownName(UsageError):

@@ -139,9 +139,20 @@ def _timed(check: Any) -> Any:
 def _unique_items(_: Any, wanted: Any, items: Any, __: Any) -> Iterator[ValidationError]:
     """The library's own compares each item with each other one."""
     if wanted and isinstance(items, list):
-        written = [json.dumps(item, sort_keys=True, default=str) for item in items]
+        written = [json.dumps(_comparable(item), sort_keys=True, default=str) for item in items]
         if len(set(written)) < len(items):
             yield ValidationError(f"{items!r} has non-unique elements")
+
+
+def _comparable(value: Any) -> Any:
+    """Return a value whose JSON text is that of each equal one: 1.0 is 1."""
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    if isinstance(value, list):
+        return [_comparable(entry) for entry in value]
+    if isinstance(value, dict):
+        return {key: _comparable(entry) for key, entry in value.items()}
+    return value
 
 
 def _skip_check(*_: Any) -> Iterator[ValidationError]:

@@ -257,8 +257,8 @@ def space_of(name: str, identity: Identity, chat_id: str) -> str:
             raise NotPermitted(
                 f"the {name!r} memory needs a {noun}, which the request does not have",
                 hint=(
-                    f"send the request with a {noun} (groundhook chat --{name} …), or use the"
-                    " 'context' memory, which lasts for the turn"
+                    f"give the request a {noun}, or use the 'context' memory, which lasts for the"
+                    " turn"
                 ),
             )
     whose = [identity.user_id] if name == "chat" else []

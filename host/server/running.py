@@ -104,6 +104,7 @@ class Running:
         self.size = 0  # bytes of the log
         self.over_at: float | None = None  # on the monotonic clock
         self.reason = "host_closed"  # why it ends, if it does not end by itself
+        self.visits = 0  # how many have begun to read it
         self._scope = scope
         self._readers: set[Reader] = set()
         self._arrived = asyncio.Event()
@@ -192,6 +193,7 @@ class Running:
         """Read behind the event `after`; `left` is called when the last reader has gone."""
         reader = Reader(self, min(after, len(self.log)))
         self._readers.add(reader)
+        self.visits += 1
         try:
             yield reader
         finally:

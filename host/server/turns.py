@@ -90,7 +90,7 @@ class Turns:
         if running.ask.leaving == "continue":
             return
         if linger_s:
-            self._tasks.start_soon(self._linger, running, linger_s)
+            self._tasks.start_soon(self._linger, running, linger_s, running.visits)
         else:
             running.stop()
 
@@ -104,10 +104,11 @@ class Turns:
         for scope in self._unlogged:
             scope.cancel()
 
-    async def _linger(self, running: Running, seconds: float) -> None:
+    async def _linger(self, running: Running, seconds: float, visits: int) -> None:
+        """Stop a turn after a while, unless a reader has come since: its leaving counts anew."""
         with anyio.move_on_after(seconds):
             await running.wait_until_over()
-        if not running.readers:
+        if running.visits == visits:
             running.stop()
 
     async def _pump(

@@ -5,13 +5,14 @@ from __future__ import annotations
 
 import logging
 import time
+from collections.abc import Mapping
 from contextlib import aclosing
 from pathlib import Path
 
 import anyio
 
 from groundhook.host.app.host import Host
-from groundhook.host.app.watching import changes, stamps
+from groundhook.host.app.watching import Stamp, changes, stamps
 from groundhook.host.core.errors import StorageError
 
 log = logging.getLogger("groundhook.server")
@@ -19,6 +20,7 @@ log = logging.getLogger("groundhook.server")
 LOST_EVERY_S = 5.0
 PURGE_EVERY_S = 3600.0
 PROBE_S = 2.0
+WATCH_AGAIN_S = 5.0
 
 
 def sync_failed(reason: str) -> None:
@@ -64,10 +66,21 @@ async def keep_up(host: Host) -> None:
         await anyio.sleep(LOST_EVERY_S)
 
 
-async def reload_saved(host: Host, folder: Path) -> None:
+async def reload_saved(host: Host, folder: Path, *, pause_s: float = WATCH_AGAIN_S) -> None:
     """Read the files of the app again when they are saved, until it is cancelled. Turns under way
-    keep theirs, and a broken file does not replace its last good version."""
-    async with aclosing(changes(folder, stamps(folder))) as batches:
+    keep theirs, and a broken file does not replace its last good version. Where files cannot be
+    watched, that is logged and tried again after a pause."""
+    seen = stamps(folder)  # once: what is saved while nothing is watched is read as well
+    while True:
+        try:
+            await _reload_changes(host, folder, seen)
+        except Exception as exc:  # noqa: BLE001 - the server goes on with the files that it has
+            log.error("saved files cannot be read again: %s; next try in %g s", exc, pause_s)
+        await anyio.sleep(pause_s)
+
+
+async def _reload_changes(host: Host, folder: Path, seen: Mapping[Path, Stamp]) -> None:
+    async with aclosing(changes(folder, seen)) as batches:
         async for paths in batches:
             swap = await host.reload(paths)
             for problem in swap.problems:

@@ -11,7 +11,7 @@ import pytest
 
 from groundhook import open_host
 from groundhook.handlers.canned import CannedSource, canned_item
-from groundhook.host.core.errors import HostError, StorageError
+from groundhook.host.core.errors import HostError, StorageError, UsageError
 from groundhook.host.core.types.events import Event, SearchComplete
 from groundhook.host.core.types.search import SearchType
 from tests.conftest import MakeApp
@@ -164,6 +164,14 @@ async def test_the_password_alone_is_shown_as_its_variable(
         pass
     for form in (password, unquote(password)):
         assert str(StorageError(f"invalid token: {form!r}")) == "invalid token: '$ENV.STORE'"
+
+
+async def test_a_guess_at_a_variable_is_not_confirmed(make_app: MakeApp) -> None:
+    app = make_app({"agent/agent.yml": "connector: $ENV.STAGE"})
+    async with open_host(app, environment={"STAGE": "staging"}) as host:
+        for guess in ("staging", "testing"):
+            with pytest.raises(UsageError, match=f"no assistant '{guess}'"):
+                host.app.package(guess)
 
 
 async def test_a_value_that_is_a_word_leaves_longer_names_as_they_are(make_app: MakeApp) -> None:

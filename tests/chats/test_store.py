@@ -347,6 +347,17 @@ async def test_chats_are_listed_page_by_page_with_the_last_changed_first(
         await store.chats.list(ADA, Page(after="nonsense"))
 
 
+async def test_a_title_may_replace_one_title_alone(store: ChatStore) -> None:
+    kept = await chat(store, title="Why?")
+
+    async def renamed(title: str, instead_of: str) -> str:
+        change = ChatChange(chat_id=kept.id, at=9, title=title, instead_of=instead_of)
+        return (await store.chats.change(ADA, change)).title
+
+    assert await renamed("By a model", "Why?") == "By a model"
+    assert await renamed("By another", "Why?") == "By a model"
+
+
 async def test_titles_are_searched_as_plain_text(store: ChatStore) -> None:
     for title in ("100 % ÄPFEL", "a_b", "aXb", "!"):
         await chat(store, title=title)

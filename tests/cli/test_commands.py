@@ -34,6 +34,15 @@ def test_the_file_of_a_relative_database_url_is_in_the_apps_folder_wherever_the_
     assert run_in(shop, "db", "check").code == 0
 
 
+def test_db_commands_name_a_key_of_the_settings_that_nothing_reads(
+    groundhook: Groundhook, shop: Path
+) -> None:
+    (shop / "agent/agent.yml").write_text("connector: cites\ndb:\n  url: sqlite:///other.db\n")
+    for ran in (groundhook("db", "load"), groundhook("db", "check")):
+        assert ran.code == 0
+        assert "agent/agent.yml:3:3: unknown key 'db.url', which nothing reads" in ran.err
+
+
 def test_db_check_says_what_differs_and_ends_with_1(groundhook: Groundhook, shop: Path) -> None:
     same = groundhook("db", "check")
     assert (same.code, same.err) == (0, "")

@@ -131,9 +131,12 @@ def test_many_unique_items_are_compared_in_one_pass() -> None:
     assert message.endswith("has non-unique elements")
 
 
-def test_true_and_one_are_unique_items() -> None:
+def test_true_and_one_are_unique_items_and_equal_numbers_are_not() -> None:
     validator = validator_of({"properties": {"a": {"uniqueItems": True}}})
-    assert problems_of({"a": [1, True, "1", [1], None]}, validator) == []
+    assert problems_of({"a": [1, True, "1", [1], None, 1.5]}, validator) == []
+    for same in ([1, 1.0], [{"x": [2.0]}, {"x": [2]}], [0, -0.0], [10**22, 1e22]):
+        (message,) = problems_of({"a": same}, validator)
+        assert message.endswith("has non-unique elements")
 
 
 @pytest.mark.parametrize("keyword", ["allOf", "anyOf", "oneOf"])

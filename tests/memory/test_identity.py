@@ -27,6 +27,7 @@ async def test_a_namespace_without_its_id_is_an_error_and_not_shared(
     with pytest.raises(NotPermitted, match=f"the '{name}' memory needs a {noun}") as caught:
         memory.of(Identity(tenant_id="acme")).namespace(name)
     assert "'context'" in caught.value.hint
+    assert "--" not in caught.value.hint  # tests of assistants and servers have no command line
 
 
 async def test_an_unknown_namespace_is_named_with_the_nearest(memory: Memory) -> None:

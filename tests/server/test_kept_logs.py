@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import json
 import weakref
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, ExitStack
@@ -17,6 +18,18 @@ from tests.conftest import MakeApp
 
 APP = {
     "connectors/fixed.conn.yao": '{"type": "scripted", "options": {"script": [{"text": "Yes."}]}}',
+    "connectors/waits.conn.yao": json.dumps(
+        {
+            "type": "scripted",
+            "options": {
+                "script": [
+                    {"tool_calls": [{"name": "none"}], "delay_ms": 200},
+                    {"text": "Yes.", "delay_ms": 200},
+                ]
+            },
+        }
+    ),
+    "assistants/slow/package.yao": '{"name": "Slow", "connector": "waits"}',
     "assistants/plain/package.yao": '{"name": "Plain", "connector": "fixed"}',
 }
 
@@ -36,6 +49,22 @@ async def begun(turns: Turns) -> tuple[Running, weakref.ref[Body]]:
     body = Body("Is it so?")
     ask = Ask(owner="user", assistant_id="plain")
     return await turns.begin(ask, body.enter, ExitStack()), weakref.ref(body)
+
+
+async def test_a_reader_that_came_back_and_left_is_waited_for_anew(make_app: MakeApp) -> None:
+    async with (
+        open_host(make_app(APP), environment={}) as host,
+        open_turns(host, StreamSettings(linger_s=0.3), lambda _: None) as turns,
+    ):
+        ask = Ask(owner="user", assistant_id="slow")
+        running = await turns.begin(ask, lambda host: host.stream("slow", "?"), ExitStack())
+        with running.reader(0, turns.left):
+            pass
+        with running.reader(0, turns.left) as reader:
+            while not any(logged.event.type == "tool_result" for logged in running.log):
+                await reader.next()
+        await running.wait_until_over()
+        assert [each.event.type for each in running.log if each.event.type == "error"] == []
 
 
 async def test_a_turn_that_is_over_keeps_its_events_and_nothing_of_its_request(

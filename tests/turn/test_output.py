@@ -57,6 +57,23 @@ async def test_messages_arrive_in_order_with_ids_counted_in_the_turn(make_app: M
     assert [standing.message for standing in fold(events)] == [text("Found"), text("ab!")]
 
 
+async def test_a_type_that_is_nearly_text_is_sent_with_a_warning(make_app: MakeApp) -> None:
+    events = await sending(
+        make_app,
+        """
+        ctx.Send({ type: "Text", props: { content: "A" } });
+        ctx.Send({ type: "markdwon", props: { content: "B" } });
+        for (const type of ["text", "markdown", "quote", "table"])
+          ctx.Send({ type, props: { content: "C" } });
+        """,
+    )
+    assert [kind for kind, *_ in actions(events)] == ["send"] * 6
+    warned = [(each.code, each.message) for each in events if each.type == "warning"]
+    assert [code for code, _ in warned] == ["unknown_option"] * 2
+    assert "'Text'; did you mean 'text'?" in warned[0][1]
+    assert "did you mean 'markdown'?" in warned[1][1]
+
+
 async def test_a_message_reaches_the_client_while_the_hook_still_runs(make_app: MakeApp) -> None:
     gate = anyio.Event()
     hook = "function Create(ctx) { ctx.Send('Looking'); ctx.search.Web('x'); ctx.Send('Done'); }"
