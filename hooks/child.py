@@ -214,20 +214,24 @@ class Worker:
         leases = list(self.leases.values())
         self.leases.clear()
         suspects = [lease for lease in leases if lease.may_run or self.killed_for]
+        of_suspects: Role = "culprit" if self._is_certain(suspects, code) else "suspect"
         reason = "it took too much memory" if self.killed_for else _describe_exit(code)
-        # V8 aborts by other signals
-        killed_from_outside = code == -signal.SIGKILL and not self.killed_for
-        only_one = len(suspects) == 1 and not self.releasing and not killed_from_outside
-        if self.killed_for:  # the process may have grown under a run that has ended since
-            only_one = only_one and not (suspects[0].shared or self._crowded)
-        guilty = self.alone or not self.ready or only_one
         for lease in leases:
-            role: Role = (
-                "bystander" if lease not in suspects else "culprit" if guilty else "suspect"
-            )
+            role = of_suspects if lease in suspects else "bystander"
             lease.put(Lost(role, reason, self.killed_for, self.ready))
         for lease in self.releasing.values():
             lease.gone.set()
+
+    def _is_certain(self, suspects: Sequence[WorkerLease], code: int | None) -> bool:
+        """Return whether what ended the process can only have been the suspect."""
+        if self.alone or not self.ready:
+            return True
+        if len(suspects) != 1 or self.releasing:
+            return False
+        if self.killed_for:  # the process may have grown under a run that has ended since
+            return not (suspects[0].shared or self._crowded)
+        # V8 aborts by other signals: somebody killed the process.
+        return code != -signal.SIGKILL
 
     def _incoming(self, _link: Link, _id: int | None, operation: str, body: Any) -> None:
         if operation == "ready":

@@ -6,7 +6,7 @@ follows their imports (`hooks/imports.py`). `transpiling` is the compiler; with 
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -97,34 +97,41 @@ class _Linking:
 
     async def run(self) -> Program:
         self.seen += self._script.entries
-        paths, modules = list(self._entries), list[Module]()
-        files: dict[Path, Linked] = {}
         for entry in self._entries:
             if not entry.is_file() or not entry.is_relative_to(self._root):
                 raise HookSyntaxError(
                     "the hook is not a file of its package",
                     place=Place(f"{self._script.shown}/{entry.name}"),
                 )
-        while len(modules) < len(paths):
+        paths, modules = list(self._entries), list[Module]()
+        files: dict[Path, Linked] = {}
+        while len(modules) < len(paths):  # which grow by what each file imports
             path = paths[len(modules)]
             compiled = await self._load(path)
             if self._script.by_name:
                 compiled = await self._with_imported_types(path, compiled)
-            requires = {}
-            for name, line, column in compiled.requires:
-                target = self._imports.find(path, name, self._place(path, compiled, line, column))
-                if target not in paths:
-                    paths.append(target)
-                requires[name] = paths.index(target)
-            files[path] = compiled, {name: paths[index] for name, index in requires.items()}
+            targets = self._targets(path, compiled)
+            paths += dict.fromkeys(each for each in targets.values() if each not in paths)
             if len(paths) > MOST_FILES:
                 raise HookSyntaxError(
                     f"the hook consists of more than {MOST_FILES} files",
                     place=Place(self._display_path(path)),
                 )
+            files[path] = compiled, targets
+            requires = {name: paths.index(target) for name, target in targets.items()}
             modules.append(
                 Module(self._display_path(path), compiled.code, compiled.mappings, requires)
             )
+        return self._program(modules, files)
+
+    def _targets(self, path: Path, compiled: CompiledFile) -> dict[str, Path]:
+        """Return the file of each import of a file."""
+        return {
+            name: self._imports.find(path, name, self._place(path, compiled, line, column))
+            for name, line, column in compiled.requires
+        }
+
+    def _program(self, modules: Sequence[Module], files: Mapping[Path, Linked]) -> Program:
         functions = [
             each
             for path in self._entries

@@ -192,40 +192,41 @@ def _where(host: Host, type: str, named: Sequence[str], assistant: str | None) -
     enough), or the only one, unless settings name some. Raises UsageError if there are several or
     none, UnknownName."""
     key, noun, option = _PLACES[type]
-    settings = host.settings(assistant)
-    if type == "kb":
-        known, listed = (
-            set(host.app.collections),
-            {*settings.kb.collections, *settings.search.kb.collections},
-        )
-    else:
-        known, listed = set(host.app.models), {*settings.db.models, *settings.search.db.models}
+    known, configured = _known(host, type, assistant)
     own = f"agents.{assistant}." if assistant else ""
     usable = {
-        id
-        for id in known
-        if not assistant or not id.startswith("agents.") or id.startswith(own) or id in listed
+        id for id in known if not id.startswith("agents.") or id.startswith(own) or id in configured
     }
     if named:
         return {key: [_id(noun, name, own, known, usable) for name in named]}
-    if listed:
+    if configured:
         return {}
     if not usable:
-        folder, end = _DECLARED[type]
-        path = (assistant or "ID").replace(".", "/")
-        places = (
-            f"{folder}/NAME{end} for all assistants, or assistants/{path}/{folder}/NAME{end}"
-            " for one"
-        )
-        whose = f"the assistant {assistant!r}" if assistant else "the app"
-        raise UsageError(f"{whose} has no {noun}s to search", hint=f"declare one in {places}")
-    owned = {id for id in usable if id.startswith(own)}
-    if len(owned or usable) == 1:
-        return {key: [*(owned or usable)]}
+        raise _nothing_declared(type, noun, assistant)
+    candidates = {id for id in usable if id.startswith(own)} or usable
+    if len(candidates) == 1:
+        return {key: [*candidates]}
     raise UsageError(
         f"there are {len(usable)} {noun}s",
         hint=f"say which to search with {option}: {', '.join(sorted(usable))}",
     )
+
+
+def _known(host: Host, type: str, assistant: str | None) -> tuple[set[str], set[str]]:
+    """Return the ids of all collections or models, and of those that settings name."""
+    settings = host.settings(assistant)
+    if type == "kb":
+        named = (*settings.kb.collections, *settings.search.kb.collections)
+        return set(host.app.collections), set(named)
+    return set(host.app.models), {*settings.db.models, *settings.search.db.models}
+
+
+def _nothing_declared(type: str, noun: str, assistant: str | None) -> UsageError:
+    folder, end = _DECLARED[type]
+    path = (assistant or "ID").replace(".", "/")
+    places = f"{folder}/NAME{end} for all assistants, or assistants/{path}/{folder}/NAME{end}"
+    whose = f"the assistant {assistant!r}" if assistant else "the app"
+    return UsageError(f"{whose} has no {noun}s to search", hint=f"declare one in {places} for one")
 
 
 def _id(noun: str, name: str, own: str, known: Collection[str], usable: Collection[str]) -> str:

@@ -77,15 +77,7 @@ def table(
 def found(result: SearchResult, offset: int = 0) -> Iterator[Text]:
     """Return a search result as lines: each item with its score, its place, and its beginning.
     Numbers of items start after `offset`."""
-    count = len(result.items)
-    least = "at least " if result.total_is == "at_least" else ""
-    of = f" of {least}{result.total}" if result.total > count else ""
-    noun = "result" if count == 1 and not of else "results"
-    by = f" by {one_line(result.provider)}" if result.provider else ""
-    yield Text(
-        f"{count}{of} {noun} from the {SOURCES[result.type]}{by} in {duration(result.duration_ms)}",
-        "bold",
-    )
+    yield _heading(result)
     for number, item in enumerate(result.items, offset + 1):
         yield from _item(number, item)
     for node in result.graph_nodes or ():
@@ -101,6 +93,18 @@ def found(result: SearchResult, offset: int = 0) -> Iterator[Text]:
         for condition in in_words(result.dsl):
             yield Text(f"understood: {one_line(condition)}", "dim")
         yield Text(f"query: {one_line(compact(result.dsl))}", "dim")
+
+
+def _heading(result: SearchResult) -> Text:
+    count = len(result.items)
+    least = "at least " if result.total_is == "at_least" else ""
+    of = f" of {least}{result.total}" if result.total > count else ""
+    noun = "result" if count == 1 and not of else "results"
+    by = f" by {one_line(result.provider)}" if result.provider else ""
+    return Text(
+        f"{count}{of} {noun} from the {SOURCES[result.type]}{by} in {duration(result.duration_ms)}",
+        "bold",
+    )
 
 
 def _item(number: int, item: Item) -> Iterator[Text]:

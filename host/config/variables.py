@@ -161,21 +161,23 @@ def unfilled(
 
 def _missing(match: re.Match[str], locales: Mapping[str, Texts] | None) -> tuple[str, str]:
     """Return where a variable has no value, and a hint; ("", "") if it has one."""
-    name = _canonical(match["name"] or "")
-    if match["group"] == "SYS":
-        return "", "" if name in SYS else suggestion(name, sorted(SYS))
-    if match["group"] == "CTX":
-        known = name in CTX or name in OF_BOTH or name.startswith(METADATA)
-        return "", "" if known else suggestion(name, sorted(CTX | OF_BOTH))
-    lacking = [
-        each for each in locales or () if text_at((locales or {})[each], match["text"]) is None
-    ]
-    if locales is None or (locales and not lacking):
+    if match["text"]:
+        return ("", "") if locales is None else _missing_text(match["text"], locales)
+    name = _canonical(match["name"])
+    known = SYS if match["group"] == "SYS" else CTX | OF_BOTH
+    if name in known or (match["group"] == "CTX" and name.startswith(METADATA)):
+        return "", ""
+    return "", suggestion(name, sorted(known))
+
+
+def _missing_text(key: str, locales: Mapping[str, Texts]) -> tuple[str, str]:
+    lacking = [locale for locale, texts in locales.items() if text_at(texts, key) is None]
+    if locales and not lacking:
         return "", ""
     if len(lacking) < len(locales):
         return f" in {', '.join(lacking)}", "a text of this name is in other locales only"
     names = {name for texts in locales.values() for name in _text_names(texts)}
-    return "", suggestion(match["text"], sorted(names)) if names else "the package has no locales"
+    return "", suggestion(key, sorted(names)) if names else "the package has no locales"
 
 
 def _text_names(texts: Texts, before: str = "") -> Iterator[str]:

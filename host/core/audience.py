@@ -67,12 +67,7 @@ def for_readers(event: Event) -> Event | None:
         case CitationSeen():
             return _changed(event, item=event.item and _addressed(event.item))
         case StreamEnd():
-            return _changed(
-                event,
-                message=_message(event.message),
-                citations=tuple(_addressed(cited) for cited in event.citations),
-                timings={name: event.timings[name] for name in TIMINGS if name in event.timings},
-            )
+            return _end(event)
         case DocumentsSearchCompleted():
             return _changed(event, error=event.error and TOOL_FAILED)
         case (
@@ -88,6 +83,15 @@ def for_readers(event: Event) -> Event | None:
             return event
         case _:
             assert_never(event)
+
+
+def _end(event: StreamEnd) -> StreamEnd:
+    return _changed(
+        event,
+        message=_message(event.message),
+        citations=tuple(_addressed(cited) for cited in event.citations),
+        timings={name: event.timings[name] for name in TIMINGS if name in event.timings},
+    )
 
 
 def _failed(output: Any) -> bool:

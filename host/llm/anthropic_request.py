@@ -51,17 +51,21 @@ def request(call: ModelCall, spec: ConnectorSpec, thought_before: ThoughtBefore)
         body["metadata"] = {"user_id": call.user}
     if "stop" in sampling:
         body["stop_sequences"] = sampling["stop"]
-    budget = THINKING.get(sampling.get("reasoning_effort", ""))
-    # The API refuses thinking before a call that is demanded.
-    forced = body.get("tool_choice", {}).get("type") in ("any", "tool")
-    if budget and not forced and not _needs_thought(turns):
+    if budget := _thinking_tokens(sampling.get("reasoning_effort", ""), body):
         body["thinking"] = {"type": "enabled", "budget_tokens": budget}
         body["max_tokens"] += budget  # thinking counts towards it
-    else:  # which thinking does not allow
+    else:  # the API refuses these beside thinking
         temperature = call.temperature if call.temperature is not None else options.temperature
         values = {"temperature": temperature, "top_p": sampling.get("top_p")}
         body |= {name: min(value, 1.0) for name, value in values.items() if value is not None}
     return body | dict(options.body)
+
+
+def _thinking_tokens(effort: str, body: Mapping[str, Any]) -> int:
+    """Return how many tokens the model may think; 0 where it cannot. The API refuses thinking
+    before a call that is demanded, and after a tool call without its thinking."""
+    forced = body.get("tool_choice", {}).get("type") in ("any", "tool")
+    return 0 if forced or _needs_thought(body["messages"]) else THINKING.get(effort, 0)
 
 
 def _limit(call: ModelCall, spec: ConnectorSpec) -> int:

@@ -26,29 +26,34 @@ def compose(quotes: Sequence[Quote], references: Sequence[Item], *, direct: bool
     source's title and passages in the order of the source. The source with the best passage comes
     first."""
     records = [item for item in references if item.type == "db"]
-    parts: list[str] = []
-    if records:
-        these = "the record" if len(records) == 1 else "the best records"
-        parts.append(f"No language model is configured; {these} that the search found:")
-        parts.append(
-            "\n".join(
-                f"- {record(item)} {item.citation_id}".rstrip() for item in records[:MOST_ROWS]
-            )
-        )
-        if len(records) > MOST_ROWS:
-            parts.append(f"… and {len(records) - MOST_ROWS} more of the {len(records)} records.")
+    parts = _record_parts(records) if records else []
     if quotes:
         parts.append(_opening(direct, after_records=bool(records)))
-    for title in dict.fromkeys(_title(references[quote.item]) for quote in quotes):
-        lines = [f"**{title}**"] if title else []
-        mine = [quote for quote in quotes if _title(references[quote.item]) == title]
-        first = {quote.item: at for at, quote in reversed(list(enumerate(mine)))}
-        for quote in _join_neighbours(
-            sorted(mine, key=lambda quote: (first[quote.item], quote.place))
-        ):
-            lines.append(f"{_format(quote)}{references[quote.item].citation_id}".rstrip())
-        parts.append("\n".join(lines))
+    by_title: dict[str, list[Quote]] = {}
+    for quote in quotes:
+        by_title.setdefault(_title(references[quote.item]), []).append(quote)
+    parts += [_source(title, mine, references) for title, mine in by_title.items()]
     return "\n\n".join(parts) if parts else NOTHING
+
+
+def _record_parts(records: Sequence[Item]) -> list[str]:
+    these = "the record" if len(records) == 1 else "the best records"
+    lines = [f"- {record(item)} {item.citation_id}".rstrip() for item in records[:MOST_ROWS]]
+    parts = [f"No language model is configured; {these} that the search found:", "\n".join(lines)]
+    if len(records) > MOST_ROWS:
+        parts.append(f"… and {len(records) - MOST_ROWS} more of the {len(records)} records.")
+    return parts
+
+
+def _source(title: str, quotes: Sequence[Quote], references: Sequence[Item]) -> str:
+    """Return the passages of the items of one title, the item of the best passage first."""
+    items = list(dict.fromkeys(quote.item for quote in quotes))
+    ordered = sorted(quotes, key=lambda quote: (items.index(quote.item), quote.place))
+    lines = [
+        f"{_format(quote)}{references[quote.item].citation_id}".rstrip()
+        for quote in _join_neighbours(ordered)
+    ]
+    return "\n".join([f"**{title}**", *lines] if title else lines)
 
 
 def _join_neighbours(quotes: Sequence[Quote]) -> list[Quote]:

@@ -102,23 +102,31 @@ def passage(
     if rows and found[rows[0]].sentence.columns and fragment(found[at].text):
         # The column names are a better introduction than a fragment such as "and these:".
         at = max(rows, key=lambda row: scores[row])
-    sentence = found[at].sentence
     above = _announcement(at, found)
-    if sentence.kind in ("row", "code") or above is not None:
-        least = LEAST_ROW * scores[at] if sentence.columns else 0.0  # a list is quoted whole
-        rows = sorted(
-            [row for row in _siblings(at, found) if scores[row] >= least],
-            key=lambda row: (row != at, -scores[row], row),
-        )
-        rows = sorted(rows[:MOST_ROWS])
-        if above is not None and not (sentence.columns and fragment(found[above].text)):
-            return _quote(above, above, rows, scores[at], found)
-        if sentence.columns:
-            return replace(_quote(rows[0], rows[0], rows, scores[at], found), text=sentence.columns)
-        return _quote(at, at, [], scores[at], found)
+    if found[at].sentence.kind in ("row", "code") or above is not None:
+        return _listed(at, above, scores, found)
     first, last = _grow(at, scores, found, [quote.whole for quote in chosen])
     rows = announced(last, found) if last == at or part.value else []
     return _quote(first, last, rows, scores[at], found)
+
+
+def _listed(
+    at: int, above: int | None, scores: Mapping[int, float], found: Sequence[Candidate]
+) -> Quote:
+    """Return a row, an entry or code as it is quoted. `above` is the sentence that introduces
+    it."""
+    columns = found[at].sentence.columns
+    least = LEAST_ROW * scores[at] if columns else 0.0  # a list is quoted whole
+    best = sorted(
+        [row for row in _siblings(at, found) if scores[row] >= least],
+        key=lambda row: (row != at, -scores[row], row),
+    )
+    rows = sorted(best[:MOST_ROWS])
+    if above is not None and not (columns and fragment(found[above].text)):
+        return _quote(above, above, rows, scores[at], found)
+    if columns:
+        return replace(_quote(rows[0], rows[0], rows, scores[at], found), text=columns)
+    return _quote(at, at, [], scores[at], found)
 
 
 def _quote(

@@ -8,7 +8,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from groundhook.host.core.ports import ModelCall
-from groundhook.host.core.types.connector_spec import ConnectorSpec
+from groundhook.host.core.types.connector_spec import ConnectorOptions, ConnectorSpec
 from groundhook.host.core.types.turn import Message
 from groundhook.host.llm.layout import arranged
 
@@ -17,8 +17,7 @@ UNSEEN_IMAGE = "[an image, which this model cannot see]"
 
 def request(call: ModelCall, spec: ConnectorSpec) -> dict[str, Any]:
     """Return the body of a call, with only the options that are set; the call outranks the
-    connector's file. A limit of 0 tokens means the model's own limit and is not sent: endpoints
-    refuse it, or return an empty answer."""
+    connector's file."""
     options = spec.options
     messages = arranged(
         call.messages, sources=call.sources, place=options.sources, system=options.system
@@ -34,28 +33,27 @@ def request(call: ModelCall, spec: ConnectorSpec) -> dict[str, Any]:
             body["tool_choice"] = call.tool_choice
     if call.user:
         body["user"] = call.user
-    if call.max_tokens is None and call.max_completion_tokens is None:
-        limits = {
-            "max_tokens": options.max_tokens,
-            "max_completion_tokens": options.max_completion_tokens,
-        }
-    else:
-        limits = {
-            "max_tokens": call.max_tokens,
-            "max_completion_tokens": call.max_completion_tokens,
-        }
-    if limits["max_completion_tokens"] and call.max_tokens is None:
-        del limits["max_tokens"]  # endpoints refuse a request with both
     values = {
         "temperature": call.temperature if call.temperature is not None else options.temperature,
         **call.sampling.over(options),
-        **{name: limit or None for name, limit in limits.items()},
+        **_limits(call, options),
     }
-    return (
-        body
-        | {name: value for name, value in values.items() if value is not None}
-        | dict(options.body)
-    )
+    given = {name: value for name, value in values.items() if value is not None}
+    return body | given | dict(options.body)
+
+
+def _limits(call: ModelCall, options: ConnectorOptions) -> dict[str, int | None]:
+    """Return the limits of the answer in tokens: those of the call if it has any. A limit of 0
+    means the model's own limit and is not sent: endpoints refuse it, or return an empty answer."""
+    of_call = call.max_tokens is not None or call.max_completion_tokens is not None
+    limits = call if of_call else options
+    if limits.max_completion_tokens and call.max_tokens is None:
+        # Endpoints refuse a request with both.
+        return {"max_completion_tokens": limits.max_completion_tokens}
+    return {
+        "max_tokens": limits.max_tokens or None,
+        "max_completion_tokens": limits.max_completion_tokens or None,
+    }
 
 
 def extras(call: ModelCall) -> dict[str, Any]:

@@ -291,17 +291,9 @@ class Terminal:
 
     def _end(self, event: StreamEnd) -> None:
         self._enter("sources")
-        cited = [citation for citation in event.citations if citation.verdict == "ok"]
-        earlier = [citation for citation in event.citations if citation.verdict == "earlier"]
+        self._sources("Sources", event, "ok")
+        self._sources("From earlier in the conversation", event, "earlier")
         unknown = [citation.marker for citation in event.citations if citation.verdict == "unknown"]
-        if cited:
-            self._line(Styled("Sources", "bold"))
-            for citation in cited:
-                self._source(citation)
-        if earlier:
-            self._line(Styled("From earlier in the conversation", "bold"))
-            for citation in earlier:
-                self._source(citation)
         if unknown:
             self._line(Styled(f"Not among the sources: {one_line(' '.join(unknown))}", "red"))
         if event.grounded is False:
@@ -314,6 +306,13 @@ class Terminal:
         if self._trace and self._nodes:
             self._enter("trace")
             self._print(trace_tree(self._nodes.values(), self._warnings))
+
+    def _sources(self, heading: str, event: StreamEnd, verdict: str) -> None:
+        shown = [citation for citation in event.citations if citation.verdict == verdict]
+        if shown:
+            self._line(Styled(heading, "bold"))
+        for citation in shown:
+            self._source(citation)
 
     def _source(self, citation: Cited) -> None:
         place = place_of(citation)

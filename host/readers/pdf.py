@@ -7,7 +7,8 @@ import logging
 import math
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -55,19 +56,35 @@ def read_pdf(data: bytes) -> Pdf:
     """Read a PDF file. Raises IngestError, whose message continues "… was not read: "."""
     with extra("documents", "reading PDF files", IngestError):
         from pypdf import PdfReader
-        from pypdf.errors import PyPdfError
 
     # It logs each repair; failures are raised.
     logging.getLogger("pypdf").setLevel(logging.CRITICAL)
-    try:
+    with _parsing():
         reader = PdfReader(io.BytesIO(data))
         if reader.is_encrypted and not reader.decrypt(""):
             raise IngestError("it is encrypted", hint="remove its password first")
-        read = [_page(page) for page in reader.pages]
+        read = [_PageReader().read(page) for page in reader.pages]
         scanned = [
             at for at, (text, _) in enumerate(read) if not text and _has_images(reader.pages[at])
         ]
         title = str(reader.metadata.title or "").strip() if reader.metadata else ""
+    if not any(text for text, _ in read):
+        raise IngestError("it has no text, only images", hint="recognise its text (OCR) first")
+    return Pdf(
+        title,
+        tuple(text for text, _ in read),
+        tuple(lines for _, lines in read),
+        tuple(at + 1 for at in scanned),
+    )
+
+
+@contextmanager
+def _parsing() -> Iterator[None]:
+    """Raise what the parser raises as IngestError."""
+    from pypdf.errors import PyPdfError
+
+    try:
+        yield
     # The parser raises errors of many types for broken files.
     except (
         PyPdfError,
@@ -85,14 +102,6 @@ def read_pdf(data: bytes) -> Pdf:
     # An unknown cipher, or one that needs a library which is not installed.
     except (NotImplementedError, ImportError) as exc:
         raise IngestError(str(exc), hint="remove its password, or print it to a new PDF") from exc
-    if not any(text for text, _ in read):
-        raise IngestError("it has no text, only images", hint="recognise its text (OCR) first")
-    return Pdf(
-        title,
-        tuple(text for text, _ in read),
-        tuple(lines for _, lines in read),
-        tuple(at + 1 for at in scanned),
-    )
 
 
 @dataclass(frozen=True)
@@ -155,49 +164,66 @@ class _LineBuilder:
         )
 
 
-def _page(page: PageObject) -> tuple[str, tuple[Line, ...]]:
-    """Return a page's text and its lines; text far to the right of the rest of a line is a line of
-    its own."""
-    lines = [_LineBuilder()]
-    # the library has met a right-to-left letter and now prepends to the text
-    prepending = False
+class _PageReader:
+    """Reads one page. The library calls `_add_text` for each piece of text that the page draws."""
 
-    def visit(text: str, outer: list[float], inner: list[float], font: Any, size: float) -> None:
-        nonlocal prepending
+    def __init__(self) -> None:
+        self._lines = [_LineBuilder()]
+        # the library has met a right-to-left letter and now prepends to the text
+        self._prepending = False
+
+    def read(self, page: PageObject) -> tuple[str, tuple[Line, ...]]:
+        """Return the page's text and its lines; text far to the right of the rest of a line is a
+        line of its own."""
+        page.extract_text(visitor_text=self._add_text)
+        finished = tuple(line.line() for line in self._lines if line.parts)
+        return "".join(map(_joined, (None, *finished), finished)), finished
+
+    def _add_text(
+        self, text: str, outer: list[float], inner: list[float], font: Any, size: float
+    ) -> None:
+        """Add a piece of text. `outer` and `inner` are transformations (a, b, c, d, e, f) of the
+        page and of the text: ISO 32000-1, 8.3.4."""
+        up = (
+            inner[2] * outer[0] + inner[3] * outer[2],
+            inner[2] * outer[1] + inner[3] * outer[3],
+        )
+        high = round(size * math.hypot(*up), 1)
+        left = inner[4] * outer[0] + inner[5] * outer[2] + outer[4]
+        base = inner[4] * outer[1] + inner[5] * outer[3] + outer[5]
         for number, part in enumerate(_normalize_symbols(text).split("\n")):
             if number:
-                lines.append(_LineBuilder())
-            if not part:
-                continue
-            letters = len(part.strip())
-            up = (
-                inner[2] * outer[0] + inner[3] * outer[2],
-                inner[2] * outer[1] + inner[3] * outer[3],
-            )
-            high = round(size * math.hypot(*up), 1)
-            left = inner[4] * outer[0] + inner[5] * outer[2] + outer[4]
-            base = inner[4] * outer[1] + inner[5] * outer[3] + outer[5]
-            if len(lines) > 1 and not lines[-1].parts and _spells_on(lines[-2], left, base, high):
-                lines.pop()
-            if letters:
-                if not lines[-1].parts:
-                    lines[-1].left, lines[-1].base = left, base
-                elif left > lines[-1].end + CELLS_APART * high:
-                    lines.append(_LineBuilder(left=left, base=base))
-                lines[-1].parts.append((letters, high, _is_bold(font)))
-                lines[-1].end = left + WIDEST * high * sum(
-                    1.0 if letter >= "\u2e80" else 0.5 for letter in part.strip()
-                )
-            backward = _is_backward(part)
-            lines[-1].add(
-                _Run(part[::-1] if prepending and backward is None else part, backward), left, high
-            )
-            prepending = prepending if backward is None else backward
-            lines[-1].letter = left if len(part) == 1 else math.nan
+                self._lines.append(_LineBuilder())
+            if part:
+                self._choose_line(part, left, base, high)
+                self._add_part(part, left, high, bold=_is_bold(font))
 
-    page.extract_text(visitor_text=visit)
-    finished = tuple(line.line() for line in lines if line.parts)
-    return "".join(map(_joined, (None, *finished), finished)), finished
+    def _choose_line(self, part: str, left: float, base: float, high: float) -> None:
+        """Make the line that the text belongs to the last one."""
+        lines = self._lines
+        if len(lines) > 1 and not lines[-1].parts and _spells_on(lines[-2], left, base, high):
+            lines.pop()
+        if not part.strip():
+            return
+        if not lines[-1].parts:
+            lines[-1].left, lines[-1].base = left, base
+        elif left > lines[-1].end + CELLS_APART * high:
+            lines.append(_LineBuilder(left=left, base=base))
+
+    def _add_part(self, part: str, left: float, high: float, *, bold: bool) -> None:
+        line = self._lines[-1]
+        if letters := part.strip():
+            line.parts.append((len(letters), high, bold))
+            line.end = left + WIDEST * high * sum(
+                1.0 if letter >= "\u2e80" else 0.5 for letter in letters
+            )
+        backward = _is_backward(part)
+        if backward is None and self._prepending:
+            part = part[::-1]
+        line.add(_Run(part, backward), left, high)
+        if backward is not None:
+            self._prepending = backward
+        line.letter = left if len(part) == 1 else math.nan
 
 
 def _joined(before: Line | None, line: Line) -> str:
