@@ -77,7 +77,9 @@ def _ends(text: str, start: int, stop: int, end: re.Match[str]) -> bool:
     if not end[0].startswith("."):
         return True
     before = text[max(start, end.start() - _LONGEST_WORD) : end.start()]
-    word = _BEFORE_WORD.split(before)[-1].lstrip("'’").strip("*_`").lower()
+    word = before.rpartition(" ")[2].lower()
+    if not word.isalpha():  # most are
+        word = _BEFORE_WORD.split(word)[-1].lstrip("'’").strip("*_`")
     if word in _NEVER_LAST or _INITIALS.match(word + "."):
         return False
     numbered = after.lstrip()[:1].isdigit()

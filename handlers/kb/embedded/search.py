@@ -175,7 +175,8 @@ class Search:
     ) -> float:
         if not found:
             return 0.0
-        [tokens] = self._tokens.of([*fusion.first([found], 1)])
+        highest = max(found.values())
+        [tokens] = self._tokens.of([min(id for id, score in found.items() if score == highest)])
         return fusion.weight_of_words(words, rarity, tokens)
 
     def _cosines(self, groups: Sequence[fusion.Group], scale: Scale) -> dict[int, float]:

@@ -42,8 +42,15 @@ class Group:
 def first(scores: Iterable[Mapping[int, float]], limit: int) -> dict[int, float]:
     """The best `limit` of several rankings, best first; equal ones by id."""
     together = dict(chain.from_iterable(ranking.items() for ranking in scores))
-    order = sorted(sorted(together), key=together.__getitem__, reverse=True)
-    return {id: together[id] for id in order[:limit]}
+    return {id: together[id] for id in _best_first(together)[:limit]}
+
+
+def _best_first(scores: Mapping[int, float]) -> list[int]:
+    """Return the passages with the best score first; equal ones by id."""
+    order = sorted(scores, key=scores.__getitem__, reverse=True)
+    if len(set(scores.values())) == len(order):  # as a rule; a second sort takes five times as long
+        return order
+    return sorted(sorted(scores), key=scores.__getitem__, reverse=True)
 
 
 def fused(groups: Sequence[Group], cosines: Mapping[int, float], limit: int) -> list[int]:
@@ -74,7 +81,7 @@ def fused(groups: Sequence[Group], cosines: Mapping[int, float], limit: int) -> 
             )
             for id in own
         }
-    return sorted(sorted(worth), key=worth.__getitem__, reverse=True)
+    return _best_first(worth)
 
 
 def _spread(scores: Sequence[float]) -> tuple[float, float]:

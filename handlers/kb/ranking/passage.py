@@ -34,6 +34,7 @@ LEAD = 0.3  # bonus of a run at the beginning of a chunk
 LEAST_SHARE = 0.25  # a run with no more than this is not selected: the chunk stays whole
 # A chunk is not cut up to this multiple of `most`, and a part may grow to it.
 SPARE = 1.25
+REPEATED = 128  # questions whose parts are cached: pages, facets and retries ask one again
 
 
 @dataclass(frozen=True)
@@ -52,13 +53,22 @@ class Part:
         return self.header + content[self.start : self.end]
 
 
-def parts(contents: Sequence[str], question: str, language: str, most: int) -> list[Part | None]:
+def parts(
+    contents: Sequence[str], question: str, language: str, most: int
+) -> Sequence[Part | None]:
     """Return for each chunk the part that answers the question: about `most` tokens as
     `estimated_tokens` counts them, and at most `SPARE` times as many unless a single unit, a label
     with what it announces, or a table's header with its first row is longer. None means the whole
     chunk: it is hardly longer, or has too few of the question's words."""
     if max(map(estimated_tokens, contents), default=0) <= SPARE * most:
         return [None] * len(contents)
+    return _parts(tuple(contents), question, language, most)
+
+
+@lru_cache(maxsize=REPEATED)
+def _parts(
+    contents: tuple[str, ...], question: str, language: str, most: int
+) -> Sequence[Part | None]:
     analyser = Analyser(language)
     question_terms = analyser.question(question)
     wanted = dict(zip(question_terms.indices, question_terms.values, strict=True))
@@ -111,7 +121,7 @@ def _best(
     """Return the best of runs whose beginnings and ends rise: the score of a run is that of its
     words, of its best unit, and a `lead` at the beginning. Of equal ones the best is the one whose
     best unit is nearest to its middle."""
-    alone = [math.fsum(map(worth.__getitem__, unit)) for unit in words]
+    alone = [math.fsum(map(worth.__getitem__, unit)) if unit else 0.0 for unit in words]
     counts = dict.fromkeys(worth, 0)
     begin = end = 0  # the units that are counted
     score = 0.0
@@ -126,9 +136,9 @@ def _best(
                 score -= worth[word] * _gain(counts[word])
                 counts[word] -= 1
         begin, end = first, last + 1
-        top = max(range(begin, end), key=alone.__getitem__)
-        value = score + OF_BEST * alone[top] + (0.0 if first else lead)
-        middle = abs(2 * top - first - last) if alone[top] else 0
+        highest = max(alone[begin:end])
+        value = score + OF_BEST * highest + (0.0 if first else lead)
+        middle = abs(2 * alone.index(highest, begin) - first - last) if highest else 0
         values.append((round(value, 6), -middle))
     return runs[values.index(max(values))]
 

@@ -98,7 +98,7 @@ def _entries(content: str, start: int, end: int) -> list[tuple[int, int]]:
 
 def _cut(content: str, start: int, end: int) -> Iterator[tuple[int, int]]:
     """Return the sentence in pieces of at most `LONGEST` bytes."""
-    while (size := len(content[start:end].encode(errors="replace"))) > LONGEST:
+    while (size := _bytes(content, start, end)) > LONGEST:
         reach = start + max(1, (end - start) * LONGEST // (2 * size))
         ends = [
             found.end() for found in _CLAUSE.finditer(content, start + (reach - start) // 2, reach)
@@ -108,6 +108,12 @@ def _cut(content: str, start: int, end: int) -> Iterator[tuple[int, int]]:
         start = stop
     if content[start:end].strip():
         yield start, end
+
+
+def _bytes(content: str, start: int, end: int) -> int:
+    if content.isascii():  # without copying
+        return end - start
+    return len(content[start:end].encode(errors="replace"))
 
 
 def _blocks(content: str) -> Iterator[tuple[Kind, int, int]]:
