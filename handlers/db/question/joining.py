@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
+from typing import NamedTuple
 
 from groundhook.handlers.db.question import sense
 from groundhook.handlers.db.question.cursor import Cursor
@@ -20,62 +21,75 @@ from groundhook.host.core.types.query_language import Where
 Piece = tuple[int, int, list[Where]]
 
 
-def joined(cursor: Cursor, draft: Draft) -> list[Where]:
-    """Return the conditions of a question, all of which must hold."""
-    apart, beside = [], set()
+class _Alternatives(NamedTuple):
+    """The pieces after each "or", by number: those that begin a whole of their own, and those that
+    are alternatives to the piece before them alone."""
+
+    apart: list[int]
+    beside: set[int]
+
+
+def join_conditions(cursor: Cursor, draft: Draft) -> list[Where]:
+    """Return the conditions of a question, all of which must hold. An "or" that joins no two
+    conditions is noted in the draft."""
+    pieces, (apart, beside) = draft.pieces, _place_alternatives(cursor, draft)
+    if not apart and (starts := _find_groups(cursor, pieces, beside)):
+        shared = _join(cursor, pieces, range(starts[0]), beside)
+        # An "or" before a group joins whole groups, not the two conditions beside it.
+        groups = [
+            _require_all(_join(cursor, pieces, range(start, end), beside - {start}))
+            for start, end in pairwise([*starts, len(pieces)])
+        ]
+        return [*shared, Where(any_of=tuple(groups))]
+    bounds = [0, *sorted(set(apart)), len(pieces)]
+    parts = [_join(cursor, pieces, range(start, end), beside) for start, end in pairwise(bounds)]
+    return parts[0] if len(parts) == 1 else [_require_any([_require_all(part) for part in parts])]
+
+
+def _place_alternatives(cursor: Cursor, draft: Draft) -> _Alternatives:
+    """Return what each "or" of the question joins."""
+    found = _Alternatives([], set())
     for at in draft.alternatives:
-        left = [number for number, piece in enumerate(draft.pieces) if piece[1] <= at]
         right = next((number for number, piece in enumerate(draft.pieces) if piece[0] > at), None)
-        if (
-            not left
-            or right is None
-            or any(at < i < draft.pieces[right][0] for i in draft.unplaced)
-        ):
+        if right is None or not _joins_pieces(draft, at, draft.pieces[right]):
             draft.notes.append(
                 f"the words around {cursor.typed[at].text!r} were not read as alternatives"
             )
         elif any(cursor.is_(i, sense.ModelRef) for i in range(at + 1, draft.pieces[right][0])):
-            apart.append(right)
+            found.apart.append(right)
         else:
-            beside.add(right)
-    if not apart and (starts := _repeated(cursor, draft.pieces, beside)):
-        shared = _all(cursor, draft.pieces, range(starts[0]), beside)
-        parts = [
-            _all(cursor, draft.pieces, range(*each), beside - {each[0]})
-            for each in pairwise([*starts, len(draft.pieces)])
-        ]
-        return [
-            *shared,
-            Where(
-                any_of=tuple(
-                    part[0] if len(part) == 1 else Where(all_of=tuple(part)) for part in parts
-                )
-            ),
-        ]
-    bounds = [0, *sorted(set(apart)), len(draft.pieces)]
-    parts = [
-        _all(cursor, draft.pieces, range(start, end), beside) for start, end in pairwise(bounds)
-    ]
-    if len(parts) == 1:
-        return parts[0]
-    return [_any([part[0] if len(part) == 1 else Where(all_of=tuple(part)) for part in parts])]
+            found.beside.add(right)
+    return found
 
 
-def _repeated(cursor: Cursor, pieces: Sequence[Piece], beside: set[int]) -> list[int]:
+def _joins_pieces(draft: Draft, at: int, right: Piece) -> bool:
+    """Return whether a condition is before an "or", and only words that were understood are between
+    it and the condition after it."""
+    between = range(at + 1, right[0])
+    return any(end <= at for _, end, _ in draft.pieces) and not any(
+        i in between for i in draft.unplaced
+    )
+
+
+def _find_groups(cursor: Cursor, pieces: Sequence[Piece], beside: set[int]) -> list[int]:
     """Return where each group of pieces begins if several groups have a value of the same field and
     a condition of their own. The groups are joined by "or", or have conditions on the same fields.
     Empty if the question has no such groups."""
     names = [_value_field(cursor, piece) for piece in pieces]
     for first, name in enumerate(names):
-        starts = [number for number in range(first, len(pieces)) if name and names[number] == name]
-        if len(starts) > 1 and all(one + 1 < other for one, other in pairwise(starts)):
-            groups = [pieces[start:end] for start, end in pairwise([*starts, len(pieces)])]
-            fields = [
-                {where.field for _, _, made in group[1:] for where in made} for group in groups
-            ]
-            if all(start in beside for start in starts[1:]) or fields[0].intersection(*fields[1:]):
-                return starts
+        starts = [number for number in range(first, len(pieces)) if names[number] == name]
+        if name and _begin_groups(pieces, starts, beside):
+            return starts
     return []
+
+
+def _begin_groups(pieces: Sequence[Piece], starts: Sequence[int], beside: set[int]) -> bool:
+    """Return whether several groups begin at these pieces, each with conditions of its own."""
+    if len(starts) < 2 or any(one + 1 == other for one, other in pairwise(starts)):
+        return False
+    groups = [pieces[start + 1 : end] for start, end in pairwise([*starts, len(pieces)])]
+    fields = [{where.field for _, _, wheres in group for where in wheres} for group in groups]
+    return beside.issuperset(starts[1:]) or bool(set.intersection(*fields))
 
 
 def _value_field(cursor: Cursor, piece: Piece) -> str:
@@ -89,7 +103,7 @@ def _value_field(cursor: Cursor, piece: Piece) -> str:
     return where.field if known is not None and known.kind == "text" and where.op == "=" else ""
 
 
-def _apart(one: Sequence[Where], other: Sequence[Where]) -> bool:
+def _have_no_common_day(one: Sequence[Where], other: Sequence[Where]) -> bool:
     """Return whether these are two spans of the same date field that have no day in common."""
     spans = [
         {where.op: where for where in wheres if where.group is None} for wheres in (one, other)
@@ -104,7 +118,7 @@ def _apart(one: Sequence[Where], other: Sequence[Where]) -> bool:
     return len(fields) == 1 and (ends[0][1] <= ends[1][0] or ends[1][1] <= ends[0][0])
 
 
-def _listed(cursor: Cursor, one: Piece, other: Piece) -> bool:
+def _are_listed(cursor: Cursor, one: Piece, other: Piece) -> bool:
     """Return whether "and", "or" or a comma joins two pieces, and not "but"."""
     between = range(one[1], other[0])
     return any(
@@ -112,7 +126,7 @@ def _listed(cursor: Cursor, one: Piece, other: Piece) -> bool:
     ) and not any(cursor.is_(i, sense.But) for i in between)
 
 
-def _all(cursor: Cursor, pieces: Sequence[Piece], numbers: range, beside: set[int]) -> list[Where]:
+def _join(cursor: Cursor, pieces: Sequence[Piece], numbers: range, beside: set[int]) -> list[Where]:
     """Return the conditions of some pieces. `beside` has the numbers of the pieces that are
     alternatives to the piece before them."""
     groups: list[list[list[Where]]] = []
@@ -120,58 +134,61 @@ def _all(cursor: Cursor, pieces: Sequence[Piece], numbers: range, beside: set[in
         if groups and (
             number in beside
             or (
-                _listed(cursor, *pieces[number - 1 : number + 1])
-                and _apart(groups[-1][-1], pieces[number][2])
+                _are_listed(cursor, *pieces[number - 1 : number + 1])
+                and _have_no_common_day(groups[-1][-1], pieces[number][2])
             )
         ):
             groups[-1].append(pieces[number][2])
         else:
             groups.append([pieces[number][2]])
-    made: list[Where] = []
+    joined: list[Where] = []
     for group in groups:
-        if len(group) == 1:
-            made += group[0]
-        else:
-            made.append(
-                _any([part[0] if len(part) == 1 else Where(all_of=tuple(part)) for part in group])
-            )
-    return _merged(cursor, made)
+        parts = [_require_all(wheres) for wheres in group]
+        joined += group[0] if len(group) == 1 else [_require_any(parts)]
+    return _merge_values(cursor, joined)
 
 
-def _any(parts: Sequence[Where]) -> Where:
-    same = {where.field for where in parts if where.group is None and where.op in ("=", "in")}
-    if len(same) == 1 and all(where.group is None and where.op in ("=", "in") for where in parts):
-        return _one_of(same.pop(), [value for where in parts for value in _values(where)])
+def _require_all(wheres: Sequence[Where]) -> Where:
+    """Return one condition that holds where all of these hold."""
+    return wheres[0] if len(wheres) == 1 else Where(all_of=tuple(wheres))
+
+
+def _require_any(parts: Sequence[Where]) -> Where:
+    """Return one condition that holds where any of these holds."""
+    if all(map(_requires_values, parts)) and len({where.field for where in parts}) == 1:
+        values = [value for where in parts for value in _list_values(where)]
+        return _require_one_of(parts[0].field, values)
     return Where(any_of=tuple(parts))
 
 
-def _merged(cursor: Cursor, wheres: Sequence[Where]) -> list[Where]:
+def _requires_values(where: Where) -> bool:
+    """Return whether a condition requires one of some values."""
+    return where.group is None and where.op in ("=", "in")
+
+
+def _merge_values(cursor: Cursor, wheres: Sequence[Where]) -> list[Where]:
     """Join several values of one text field as alternatives: a brand cannot be both Apple and
     Sony."""
     values: dict[str, list[object]] = {}
     for where in wheres:
-        if (
-            where.op in ("=", "in")
-            and where.group is None
-            and cursor.lexicon.fields[where.field].kind == "text"
-        ):
-            values.setdefault(where.field, []).extend(_values(where))
+        if _requires_values(where) and cursor.lexicon.fields[where.field].kind == "text":
+            values.setdefault(where.field, []).extend(_list_values(where))
     merged: list[Where] = []
     for where in wheres:
-        if where.group is not None or where.op not in ("=", "in") or where.field not in values:
+        if not _requires_values(where) or where.field not in values:
             merged.append(where)
         elif found := values[where.field]:
-            merged.append(_one_of(where.field, found))
+            merged.append(_require_one_of(where.field, found))
             values[where.field] = []
     return merged
 
 
-def _one_of(field: str, values: Sequence[object]) -> Where:
+def _require_one_of(field: str, values: Sequence[object]) -> Where:
     found = list(dict.fromkeys(values))
     return Where(
         field=field, op="in" if len(found) > 1 else "=", value=found if len(found) > 1 else found[0]
     )
 
 
-def _values(where: Where) -> list[object]:
+def _list_values(where: Where) -> list[object]:
     return list(where.value) if where.op == "in" else [where.value]

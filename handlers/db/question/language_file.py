@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
+from pydantic import Field
+
 from groundhook.host.core.types.base import Value
 
 Words = tuple[str, ...]
@@ -120,6 +122,8 @@ class LanguageFile(Value):
     but: Words = ()
     yes: Words
     no: Words
+    and_: Words = Field((), alias="and")
+    or_: Words = Field((), alias="or")
     links: Words
     equals: Words
     contains: Words

@@ -6,15 +6,16 @@ fields, and are reported. An unknown word never becomes a condition on a field."
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from typing import NamedTuple
 
 from groundhook.handlers.db.dsl import EVERY_TEXT, MATCH, MATCH_NONE, QueryDSL
 from groundhook.handlers.db.question import sense, when
 from groundhook.handlers.db.question.cursor import NUMBERS, Cursor
 from groundhook.handlers.db.question.draft import Draft, Parsed
-from groundhook.handlers.db.question.joining import joined
+from groundhook.handlers.db.question.joining import Piece, join_conditions
 from groundhook.handlers.db.question.lexicon import Lexicon
 from groundhook.handlers.db.question.lexicons import Lexicons, Offer
 from groundhook.handlers.db.question.rules import RULES, RULES_UNKNOWN
@@ -87,13 +88,13 @@ def read_question(
 ) -> list[Reading]:
     """Return the readings of a question: one for the model that it names or fits best, several if
     models fit equally well."""
-    tokens, made = tokens_of(question, words.file.decimal), lexicons or Lexicons()
+    tokens, lexicons = tokens_of(question, words.file.decimal), lexicons or Lexicons()
     moment = now if now.tzinfo else now.replace(tzinfo=UTC)
     readings = []
     for offer in offers:
         rest = [other.schema for other in offers if other.schema.id != offer.schema.id]
-        readings.append(read_for(tokens[:MOST_TOKENS], made.get(offer, words, rest), moment))
-    found = _meant(readings)
+        readings.append(read_for(tokens[:MOST_TOKENS], lexicons.get(offer, words, rest), moment))
+    found = _choose(readings)
     if len(question) > LONGEST_QUESTION or len(tokens) > MOST_TOKENS:
         length = f"{LONGEST_QUESTION} characters and {MOST_TOKENS} words"
         note = f"at most the first {length} of a question are read; its end was not"
@@ -121,147 +122,191 @@ def read_for(tokens: Sequence[Token], lexicon: Lexicon, now: datetime) -> Readin
             if len(draft.wheres) > before:
                 draft.pieces.append((i, end, draft.wheres[before:]))
         i = end
-    return _finished(cursor, draft)
+    return _finish(cursor, draft)
 
 
-def _meant(readings: list[Reading]) -> list[Reading]:
+def _choose(readings: list[Reading]) -> list[Reading]:
+    """Return the readings of the model that the question names first, else of those that fit
+    best."""
     named = [reading for reading in readings if reading.named_at is not None]
-    if named:
-        first = min(
-            named, key=lambda reading: reading.named_at or 0
-        )  # the model that is named first is the one that the question wants
-        whole = [
-            one
-            for one in readings
-            if not one.unplaced and (one.named_at is not None or one.dsl.computed)
-        ]
-        return whole if first.unplaced and not first.refused and len(whole) == 1 else [first]
-
-    def fit(reading: Reading) -> tuple[int, bool, int, int, int, bool]:
-        return (
-            len(reading.unplaced),
-            not reading.fits_person,
-            reading.far,
-            -reading.effects,
-            reading.lead,
-            not reading.titled,
-        )
-
-    best = min(map(fit, readings), default=(0, False, 0, 0, 0, False))
-    return [reading for reading in readings if fit(reading) == best]
+    if not named:
+        best = min(map(_rank, readings), default=None)
+        return [reading for reading in readings if _rank(reading) == best]
+    first = min(named, key=lambda reading: reading.named_at or 0)
+    whole = [reading for reading in readings if _is_whole(reading)]
+    return whole if first.unplaced and not first.refused and len(whole) == 1 else [first]
 
 
-def _withdraw(cursor: Cursor, draft: Draft) -> None:
+def _is_whole(reading: Reading) -> bool:
+    """Return whether all words are understood for a model that is named, or has figures."""
+    return not reading.unplaced and (reading.named_at is not None or reading.dsl.computed)
+
+
+def _rank(reading: Reading) -> tuple[int, bool, int, int, int, bool]:
+    """Return the sort key of readings; the lowest fits best."""
+    return (
+        len(reading.unplaced),
+        not reading.fits_person,
+        reading.far,
+        -reading.effects,
+        reading.lead,
+        not reading.titled,
+    )
+
+
+def _withdraw_uncertain(cursor: Cursor, draft: Draft) -> None:
     """Remove conditions that may be wrong: the one after a "not" that was not understood, which may
     mean the opposite, and the object of a comparison that was not understood ("more expensive than
     the iPad" is not about the iPad)."""
     for at in [i for i in draft.unplaced if cursor.is_(i, sense.Not, sense.Compare)]:
-        last, negated = cursor.at(at)[1], cursor.is_(at, sense.Not)
-        for piece in [piece for piece in draft.pieces if piece[0] >= last]:
-            between = range(last, piece[0])
-            if all(
-                (negated and i in draft.unplaced)
-                or cursor.is_(i, sense.Filler, sense.Link, sense.FieldRef, sense.RelationRef)
-                for i in between
-            ):
-                draft.pieces.remove(piece)
-                draft.wheres = [where for where in draft.wheres if where not in piece[2]]
-                draft.unplaced = sorted({*draft.unplaced, *range(*piece[:2])})
-                draft.idle.update(range(*piece[:2]))
-            break
+        piece = _find_object(cursor, draft, at)
+        if piece is not None:
+            draft.pieces.remove(piece)
+            draft.wheres = [where for where in draft.wheres if where not in piece[2]]
+            draft.unplaced = sorted({*draft.unplaced, *range(*piece[:2])})
+            draft.idle.update(range(*piece[:2]))
 
 
-def _finished(cursor: Cursor, draft: Draft) -> Reading:
-    _withdraw(cursor, draft)
-    wheres = joined(cursor, draft)
-    computed = bool(draft.aggregates or draft.groups)
-    orders = draft.orders or ([] if computed else _implied(cursor, wheres))
-    named = [where.field for where in draft.wheres] + [order.field for order in draft.orders]
-    named += (
-        [one.field for one in draft.aggregates]
-        + draft.groups
-        + ([draft.mention.name] if draft.mention else [])
+def _find_object(cursor: Cursor, draft: Draft, at: int) -> Piece | None:
+    """Return the first piece after a word at `at`, if only words without a meaning of their own are
+    between them; after a "not" also words that were not understood."""
+    start, negated = cursor.at(at)[1], cursor.is_(at, sense.Not)
+    piece = next((piece for piece in draft.pieces if piece[0] >= start), None)
+    if piece is None:
+        return None
+    near = all(
+        (negated and i in draft.unplaced)
+        or cursor.is_(i, sense.Filler, sense.Link, sense.FieldRef, sense.RelationRef)
+        for i in range(start, piece[0])
     )
-    far = sum("." in name for name in named)
-    effects = (
-        len(draft.wheres)
-        + len(draft.orders)
-        + (draft.limit is not None)
-        + len(draft.aggregates)
-        + len(draft.groups)
-    )
-    words, reported, left_out = _words(cursor, draft, draft.unplaced)
-    excluded, also_reported, _ = _words(cursor, draft, draft.excluded)
-    if searched := [*draft.phrases, *words][:MOST_SEARCHED]:
-        wheres.append(Where(field=EVERY_TEXT, op=MATCH, value=searched))
-    if excluded:
-        wheres.append(Where(field=EVERY_TEXT, op=MATCH_NONE, value=excluded[:MOST_SEARCHED]))
-    figures = [*draft.groups, *(one.called for one in draft.aggregates)]
-    dsl = QueryDSL(
-        model=cursor.lexicon.schema.id,
-        wheres=tuple(wheres),
-        groups=tuple(draft.groups),
-        aggregates=tuple(draft.aggregates),
-        orders=tuple(order for order in orders if not computed or order.field in figures),
-        limit=None if draft.aggregates and not draft.groups else draft.limit,
-    )
+    return piece if near else None
+
+
+def _finish(cursor: Cursor, draft: Draft) -> Reading:
+    """Return the reading of a question whose last word has been read."""
+    _withdraw_uncertain(cursor, draft)
+    conditions = join_conditions(cursor, draft)  # adds notes
+    words = _sort_words(cursor, draft, draft.unplaced)
+    excluded = _sort_words(cursor, draft, draft.excluded)
+    wheres = (*conditions, *_search_words([*draft.phrases, *words.searched], excluded.searched))
+    effects = _count_effects(draft)
+    far = _count_far(draft)
     left = {*draft.unplaced, *draft.excluded}
     return Reading(
-        dsl,
+        _build_query(cursor, draft, wheres),
         placed=tuple(token.text for i, token in enumerate(cursor.typed) if i not in left),
-        unplaced=(*reported, *also_reported),
+        unplaced=(*words.reported, *excluded.reported),
         notes=tuple(dict.fromkeys(draft.notes)),
         named_at=draft.named_at,
         effects=effects,
         asks=bool(wheres or effects or draft.listing or draft.named_at is not None),
-        left_out=tuple(left_out),
+        left_out=tuple(words.left_out),
         refused=draft.refused,
         far=far,
-        lead=next((start for start, _, made in draft.pieces if "." not in made[0].field), 0)
-        if far
-        else 0,
+        lead=_find_lead(draft) if far else 0,
         titled=any(where.field == cursor.lexicon.schema.title for where in draft.wheres),
         fits_person=not draft.person or cursor.lexicon.of_persons,
     )
 
 
-def _words(
-    cursor: Cursor, draft: Draft, places: Sequence[int]
-) -> tuple[list[str], list[str], list[str]]:
-    """Return which words of the tokens at these positions to search for, which to report, and which
-    of the reported ones are not searched for."""
-    searched: list[str] = []
-    reported: list[str] = []
-    left_out: list[str] = []
+def _build_query(cursor: Cursor, draft: Draft, wheres: tuple[Where, ...]) -> QueryDSL:
+    """Return the query of a question. Figures are sorted by figures only, and one figure needs no
+    limit."""
+    figures = [*draft.groups, *(one.called for one in draft.aggregates)]
+    orders = draft.orders
+    if figures:
+        orders = [order for order in orders if order.field in figures]
+    elif not orders:
+        orders = _imply_order(cursor, wheres)
+    return QueryDSL(
+        model=cursor.lexicon.schema.id,
+        wheres=wheres,
+        groups=tuple(draft.groups),
+        aggregates=tuple(draft.aggregates),
+        orders=tuple(orders),
+        limit=None if draft.aggregates and not draft.groups else draft.limit,
+    )
+
+
+def _search_words(words: Sequence[str], excluded: Sequence[str]) -> list[Where]:
+    """Return the conditions of the words that became no condition on a field."""
+    return [
+        Where(field=EVERY_TEXT, op=op, value=found[:MOST_SEARCHED])
+        for op, found in ((MATCH, [*words]), (MATCH_NONE, [*excluded]))
+        if found
+    ]
+
+
+def _count_effects(draft: Draft) -> int:
+    """Return in how many ways the question restricts, sorts or computes records."""
+    parts = [*draft.wheres, *draft.orders, *draft.aggregates, *draft.groups]
+    return len(parts) + (draft.limit is not None)
+
+
+def _count_far(draft: Draft) -> int:
+    """Return how many of the fields that the question uses are of related records."""
+    names = [where.field for where in draft.wheres] + [order.field for order in draft.orders]
+    names += [one.field for one in draft.aggregates] + draft.groups
+    if draft.mention:
+        names.append(draft.mention.name)
+    return sum("." in name for name in names)
+
+
+def _find_lead(draft: Draft) -> int:
+    """Return the position of the first condition on the record's own fields; 0 without one."""
+    return next((start for start, _, wheres in draft.pieces if "." not in wheres[0].field), 0)
+
+
+class _LeftWords(NamedTuple):
+    """Words that became no condition: those to search for, those to report, and those of the
+    reported ones that are not searched for."""
+
+    searched: list[str]
+    reported: list[str]
+    left_out: list[str]
+
+
+def _sort_words(cursor: Cursor, draft: Draft, places: Sequence[int]) -> _LeftWords:
+    """Sort the words at these positions. The pieces of a compound are one word."""
+    words = _LeftWords([], [], [])
+    for first, last in _join_compounds(cursor, places):
+        text = cursor.text(first, last)
+        words.reported.append(text)
+        idle = all(i in draft.idle or _is_compared(cursor, draft, i) for i in range(first, last))
+        if idle or not any(character.isalnum() for character in text):
+            words.left_out.append(text)
+        elif (searched := _search_form(cursor, first, last)) not in words.searched:
+            words.searched.append(searched)
+    return words
+
+
+def _join_compounds(cursor: Cursor, places: Sequence[int]) -> Iterator[tuple[int, int]]:
+    """Yield the begin and the end of each run of positions that were typed as one word."""
     at = 0
     while at < len(places):
         end = at + 1
-        while end < len(places) and _joined(cursor, places[end - 1], places[end]):
+        while end < len(places) and _is_same_word(cursor, places[end - 1], places[end]):
             end += 1
-        first, last = places[at], places[end - 1] + 1
-        text = cursor.text(first, last)
-        reported.append(text)
-        idle = all(i in draft.idle or _compared(cursor, draft, i) for i in range(first, last))
-        if not idle and any(character.isalnum() for character in text):
-            word = end - at == 1 and cursor.typed[first].kind == "word"
-            plain = (
-                cursor.typed[first].norm if text.isascii() else text.casefold()
-            )  # accents are searched for
-            searched.append(cursor.lexicon.vocabulary.stem(plain) if word else text)
-        else:
-            left_out.append(text)
+        yield places[at], places[end - 1] + 1
         at = end
-    return list(dict.fromkeys(searched)), reported, left_out
 
 
-def _compared(cursor: Cursor, draft: Draft, i: int) -> bool:
+def _is_same_word(cursor: Cursor, one: int, other: int) -> bool:
+    return other == one + 1 and cursor.typed[one].group == cursor.typed[other].group
+
+
+def _search_form(cursor: Cursor, first: int, last: int) -> str:
+    """Return the text to search for: a word without its plural ending, but with its accents."""
+    text, token = cursor.text(first, last), cursor.typed[first]
+    if last - first > 1 or token.kind != "word":
+        return text
+    return cursor.lexicon.vocabulary.stem(token.norm if text.isascii() else text.casefold())
+
+
+def _is_compared(cursor: Cursor, draft: Draft, i: int) -> bool:
     """Return whether a number is compared with something unknown: a search for its digits would
     find anything."""
     return (i - 1 in draft.idle or cursor.is_(i - 1, sense.Than)) and cursor.number(i) is not None
-
-
-def _joined(cursor: Cursor, one: int, other: int) -> bool:
-    return other == one + 1 and cursor.typed[one].group == cursor.typed[other].group
 
 
 def _note_corrections(cursor: Cursor, draft: Draft, start: int, end: int) -> None:
@@ -274,7 +319,7 @@ def _note_corrections(cursor: Cursor, draft: Draft, start: int, end: int) -> Non
         )
 
 
-def _implied(cursor: Cursor, wheres: Sequence[Where]) -> list[Order]:
+def _imply_order(cursor: Cursor, wheres: Sequence[Where]) -> list[Order]:
     """Return the order that a condition implies: cheapest first below a price, newest first since a
     day."""
     for where in wheres:

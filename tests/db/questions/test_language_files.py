@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from groundhook.handlers.db.question.vocabulary import languages, made, vocabulary
+from groundhook.handlers.db.question.vocabulary import build_vocabulary, languages, vocabulary
 from groundhook.host.core.errors import ConfigError, SourceNotConfigured
 
 
@@ -26,10 +26,8 @@ def test_another_language_is_a_file_and_an_unknown_one_names_those_there_are() -
 
 def test_a_wrong_key_in_the_file_of_a_language_is_named() -> None:
     raw: dict[str, Any] = {
-        **vocabulary("en").file.model_dump(),
-        "and": ["and"],
-        "or": ["or"],
+        **vocabulary("en").file.model_dump(by_alias=True),
         "fillerz": ["the"],
     }
     with pytest.raises(ConfigError, match="fillerz"):
-        made("en", raw)
+        build_vocabulary("en", raw)
