@@ -116,10 +116,11 @@ class AppCollections:
         knowledge_base = self.knowledge_base()
         listed = await knowledge_base.matching(options, scope)
         counted = await knowledge_base.facets(options, scope) if listed and query.facets else None
-        ordered = _ordered([_match(item) for item in listed], query.order_by)
+        rest = [_match(item) for item in listed if item.document_id > query.after]
+        ordered = _ordered(rest, query.order_by)
         return CollectionAnswer(
             matches=tuple(ordered[query.offset : query.offset + query.limit]),
-            total=len(ordered),
+            total=len(listed),
             facets=_facets(query, counted),
             filled=bool(listed) or bool(await self._filled(options, scope)),
         )

@@ -22,7 +22,7 @@ from mcp.server.transport_security import TransportSecuritySettings
 from mcp.shared.exceptions import MCPError
 from sse_starlette.sse import AppStatus
 
-from groundhook.host.core.errors import HostError
+from groundhook.host.core.errors import HostError, UsageError
 from groundhook.host.server.mcp_caller import McpCaller
 from groundhook.host.server.mcp_tools import McpTools
 from groundhook.host.server.mcp_values import RESOURCES, OfferedTool
@@ -50,9 +50,10 @@ def mcp_server(tools: McpTools, caller_of: CallerOf) -> Server[Any]:
             caller_of(context),
             context.session.report_progress,
         )
+        texts = [answer.text, *answer.warnings]
         links = [types.ResourceLink(name=title or uri, uri=uri) for uri, title in answer.links]
         return types.CallToolResult(
-            content=[types.TextContent(text=answer.text), *links],
+            content=[*(types.TextContent(text=text) for text in texts), *links],
             structured_content=None if answer.structured is None else dict(answer.structured),
             is_error=answer.failed,
         )
@@ -63,8 +64,11 @@ def mcp_server(tools: McpTools, caller_of: CallerOf) -> Server[Any]:
         cursor = (params.cursor if params else None) or ""
         try:
             found, following = await tools.sources.listed(caller_of(context), cursor)
-        except HostError as exc:
+        except UsageError as exc:
             raise MCPError(types.INVALID_PARAMS, exc.message) from exc
+        except HostError as exc:
+            message = f"the documents cannot be listed ({exc.code})"
+            raise MCPError(types.INTERNAL_ERROR, message) from exc
         return types.ListResourcesResult(
             resources=[
                 types.Resource(name=one.title, uri=_uri(one.id), mime_type="text/markdown")

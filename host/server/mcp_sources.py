@@ -20,9 +20,11 @@ import anyio
 
 from groundhook.host.app.host import Host
 from groundhook.host.core.errors import (
+    ConfigError,
     IngestError,
     NotPermitted,
     SourceError,
+    StorageError,
     UnknownName,
     UsageError,
 )
@@ -64,33 +66,38 @@ class McpSources:
 
     # ---- finding
 
-    async def search(self, query: str, caller: McpCaller) -> list[Result]:
+    async def search(self, query: str, caller: McpCaller) -> tuple[list[Result], list[str]]:
         """Search the collections, and what the assistants search before each answer: databases and
-        the web. Returns the best of all, each document once. Raises Unavailable if nothing was
-        found and a search failed, Refused above the limits of the caller."""
-        passages = await self.passages(query, caller, limit=MOST_RESULTS)
+        the web. Returns the best of all, each document once, and what could not be searched, in
+        words. Raises Unavailable if nothing was found and a search failed, Refused above the limits
+        of the caller."""
+        passages, failed = await self._passages(
+            query, caller, caller.collections(self.host), limit=MOST_RESULTS
+        )
         found: list[tuple[float, Result]] = [(one.score, _bare(one)) for one in passages]
         if self.searches_web(caller):
             await caller.counted()
-        results = await run_all(
-            [
-                partial(self._searched, type, query, caller, assistant)
-                for type, assistant in caller.searches(self.host)
-            ]
-        )
+        with unwrap_exception_groups():
+            results = await run_all(
+                [
+                    partial(self._searched, type, query, caller, assistant)
+                    for type, assistant in caller.searches(self.host)
+                ]
+            )
         for answer in results:
+            if answer.error is not None:
+                failed.append(f"the search of type {answer.type} failed")
             for item in answer.items:
                 if id := self._id(item, caller):
                     title = clean(item.title) or id
                     url = self._linked(item)
                     found.append((item.score, Result(id=id, title=title, url=url)))
-        failed = [answer for answer in results if answer.error is not None]
         if failed and not found:
-            raise Unavailable(f"the search of type {failed[0].type} failed")
+            raise Unavailable("; ".join(failed))
         best: dict[str, Result] = {}
         for _, result in sorted(found, key=lambda pair: -pair[0]):
             best.setdefault(result.id, result)
-        return list(best.values())[:MOST_RESULTS]
+        return list(best.values())[:MOST_RESULTS], failed
 
     async def passages(
         self,
@@ -100,26 +107,49 @@ class McpSources:
         collections: Sequence[str] = (),
         filter: Mapping[str, Any] | None = None,
         limit: int,
-    ) -> list[Passage]:
+    ) -> tuple[list[Passage], list[str]]:
         """Search collections (none: all that are reached); return the best passage of each document
-        with its score. Raises UnknownName for a collection, UsageError for a wrong filter."""
+        with its score, and what could not be searched, in words. Raises UnknownName for a
+        collection, UsageError for a wrong filter, Unavailable if nothing was found and a search
+        failed."""
         known = caller.collections(self.host)
         for name in collections:
             if name not in known:
                 raise UnknownName("collection", name, known)
+        found, failed = await self._passages(
+            query, caller, collections or known, filter=filter, limit=limit
+        )
+        if failed and not found:
+            raise Unavailable("; ".join(failed))
+        return found, failed
+
+    async def _passages(
+        self,
+        query: str,
+        caller: McpCaller,
+        names: Sequence[str],
+        *,
+        filter: Mapping[str, Any] | None = None,
+        limit: int,
+    ) -> tuple[list[Passage], list[str]]:
+        """Raises UsageError."""
         reached = self._reached(caller)
+        failed: list[str] = []
 
         async def of(name: str) -> Sequence[CollectionMatch]:
             wanted = CollectionQuery(collection=name, text=query, filter=filter, limit=limit)
             try:
                 return (await reached.find([wanted]))[0].matches
             except NotPermitted:
-                return ()  # others may have an answer for this caller
+                pass  # others may have an answer for this caller
+            except (SourceError, StorageError, ConfigError):
+                failed.append(f"the search of the collection {name!r} failed")
+            return ()
 
         with unwrap_exception_groups():
-            found = await run_all([partial(of, name) for name in collections or known])
+            found = await run_all([partial(of, name) for name in names])
         best = sorted((match for each in found for match in each), key=lambda match: -match.score)
-        return [
+        passages = [
             Passage(
                 **self._result(match).model_dump(),
                 text=clean(match.passage),
@@ -128,28 +158,25 @@ class McpSources:
             )
             for match in best[:limit]
         ]
+        return passages, sorted(failed)
 
     async def listed(self, caller: McpCaller, cursor: str) -> tuple[list[Result], str]:
         """Return a page of the documents that the identity may read, by collection and id, and the
         cursor of the next page ("": none). Raises UsageError for a wrong cursor."""
-        collection, start = _place_of(cursor)
-        collections = self._reached(caller)
+        collection, last = _place_of(cursor)
+        reached = self._reached(caller)
         names = [name for name in caller.collections(self.host) if name >= collection]
         for name in names:
-            query = CollectionQuery(
-                collection=name, limit=PAGE, offset=start if name == collection else 0
-            )
+            after = last if name == collection else ""
+            query = CollectionQuery(collection=name, limit=PAGE + 1, after=after)
             try:
-                [answer] = await collections.find([query])
+                [answer] = await reached.find([query])
             except NotPermitted:
                 continue
-            if answer.matches:
-                end = query.offset + len(answer.matches)
-                rest = [other for other in names if other > name]
-                following = (
-                    f"{name} {end}" if end < answer.total else f"{rest[0]} 0" if rest else ""
-                )
-                return [self._result(match) for match in answer.matches], following
+            if page := answer.matches[:PAGE]:
+                is_last = name == names[-1] and len(page) == len(answer.matches)
+                following = "" if is_last else json.dumps([name, page[-1].id])
+                return [self._result(match) for match in page], following
         return [], ""
 
     def searches_web(self, caller: McpCaller) -> bool:
@@ -298,9 +325,10 @@ def _missing(noun: str, id: str) -> UnknownName:
     return UnknownName(noun, id, [], hint="use an id that search returned")
 
 
-def _place_of(cursor: str) -> tuple[str, int]:
-    """Return the collection and the number of its first document."""
-    collection, _, start = cursor.rpartition(" ")
-    if cursor and not (start.isascii() and start.isdigit() and len(start) < 5):
-        raise UsageError(f"wrong cursor {cursor!r}", hint="use the one of the last page")
-    return collection, int(start or 0)
+def _place_of(cursor: str) -> tuple[str, str]:
+    """Return the collection and the id of the last document before a page."""
+    with suppress(ValueError):
+        match json.loads(cursor or '["", ""]'):
+            case [str(collection), str(last)]:
+                return collection, last
+    raise UsageError(f"wrong cursor {cursor!r}", hint="use the one of the last page")

@@ -7,7 +7,7 @@ Every call is made with the identity of its caller.
 from __future__ import annotations
 
 import json
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, TypeVar, cast
@@ -240,20 +240,21 @@ class McpTools:
         self, arguments: Mapping[str, Any], caller: McpCaller, _: Report
     ) -> McpAnswer:
         wanted = _valid(SearchArguments, arguments)
-        return _answer(Results(results=await self.sources.search(wanted.query, caller)))
+        found, failed = await self.sources.search(wanted.query, caller)
+        return _answer(Results(results=found), failed)
 
     async def _passages(
         self, arguments: Mapping[str, Any], caller: McpCaller, _: Report
     ) -> McpAnswer:
         wanted = _valid(PassageArguments, arguments)
-        found = await self.sources.passages(
+        found, failed = await self.sources.passages(
             wanted.query,
             caller,
             collections=wanted.collections,
             filter=wanted.filter,
             limit=wanted.limit,
         )
-        return _answer(Passages(items=found))
+        return _answer(Passages(items=found), failed)
 
     async def _fetch(self, arguments: Mapping[str, Any], caller: McpCaller, _: Report) -> McpAnswer:
         return _answer(await self.sources.fetch(_valid(FetchArguments, arguments).id, caller))
@@ -283,8 +284,12 @@ def _of_host(tool: ToolInfo, name: str) -> OfferedTool:
     )
 
 
-def _answer(value: BaseModel) -> McpAnswer:
-    return McpAnswer(text=value.model_dump_json(), structured=value.model_dump(mode="json"))
+def _answer(value: BaseModel, failed: Sequence[str] = ()) -> McpAnswer:
+    return McpAnswer(
+        text=value.model_dump_json(),
+        structured=value.model_dump(mode="json"),
+        warnings=[f"Warning: {each}; its results are missing" for each in failed],
+    )
 
 
 def _valid(model: type[Model], arguments: Mapping[str, Any]) -> Model:

@@ -33,12 +33,13 @@ class OfferedTool:
 
 @dataclass(frozen=True, kw_only=True)
 class McpAnswer:
-    """The answer to a call: text for a model, and the structured value of a success. `links` are
-    the sources of an answer: (address, title)."""
+    """The answer to a call: text for a model, and the structured value of a success. `warnings` are
+    sentences beside it, `links` the sources of an answer: (address, title)."""
 
     text: str
     structured: Mapping[str, Any] | None = None
     failed: bool = False
+    warnings: Sequence[str] = ()
     links: Sequence[tuple[str, str]] = ()
 
 

@@ -15,7 +15,7 @@ import httpx2
 import pytest
 from mcp import Client, MCPError, StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
-from mcp.types import TextResourceContents
+from mcp.types import TextContent, TextResourceContents
 
 from groundhook import Host, open_host
 from groundhook.host.core.types.turn import Identity
@@ -26,7 +26,9 @@ from groundhook.host.server.mcp_sources import McpSources
 from groundhook.host.server.mcp_tools import McpTools
 from groundhook.host.server.secret import Secret
 from tests.cli.conftest import COMMAND
-from tests.loopback.server import Html, Json, Loopback, Reply
+from tests.conftest import MakeApp
+from tests.loopback.embeddings import openai_answer
+from tests.loopback.server import Html, Json, Loopback, Reads, Reply
 from tests.loopback.server import serving as loopback
 from tests.mcp_server.test_mcp_server import BLUE, RED, structured, text_of
 from tests.server.conftest import serving, settings
@@ -237,6 +239,66 @@ async def test_documents_are_searched_with_scores_and_filters(host: Host) -> Non
             answer = await connected.call_tool("search_documents", {**wanted, **wrong})
             assert answer.is_error
             assert text_of(answer) != "the tool failed"
+
+
+async def test_a_collection_whose_embedder_is_down_hides_no_other(
+    make_app: MakeApp, web: Loopback
+) -> None:
+    web.on("/v1/embeddings", Reads(openai_answer))
+    local = {"type": "openai", "host": f"{web.url}/v1", "retries": 0}
+    far = {"provider": "local", "model": "m", "dimensions": 1536}
+    app = make_app(
+        {
+            "agent/agent.yml": json.dumps(
+                {"kb_storage": {"idle_s": 3}, "embedders": {"local": local}}
+            ),
+            "kb/far.kb.yao": json.dumps({"name": "Far", "embedding": far}),
+            "kb/near.kb.yao": json.dumps({"name": "Near", "embedding": {"provider": "hash"}}),
+            "tea.md": "# Oolong\n\nOolong is half oxidised.\n",
+        }
+    )
+    async with open_host(app) as opened:
+        for name in ("far", "near"):
+            await opened.add_documents(name, app / "tea.md")
+        web.on("/v1/embeddings", Json({}, status=500))
+        async with client(opened) as connected:
+            for tool, list in (("search", "results"), ("search_documents", "items")):
+                answer = await connected.call_tool(tool, {"query": f"oolong {tool}"})
+                assert not answer.is_error
+                [one] = (answer.structured_content or {})[list]
+                assert one["id"] == "kb:near/tea.md"
+                assert json.loads(text_of(answer)) == answer.structured_content
+                assert isinstance(answer.content[1], TextContent)
+                assert answer.content[1].text == (
+                    "Warning: the search of the collection 'far' failed; its results are missing"
+                )
+            wanted = {"query": "oolong alone", "collections": ["far"]}
+            failed = await connected.call_tool("search_documents", wanted)
+            assert failed.is_error
+            assert text_of(failed) == "the search of the collection 'far' failed"
+
+
+async def test_all_documents_are_listed_however_many_there_are(make_app: MakeApp) -> None:
+    rows = [json.dumps({"id": f"n{number:04}", "content": "Tea."}) for number in range(1250)]
+    hash = json.dumps({"name": "Notes", "embedding": {"provider": "hash"}})
+    files = {"kb/many.kb.yao": hash, "kb/none.kb.yao": hash, "kb/other.kb.yao": hash}
+    files["agent/agent.yml"] = "kb_storage:\n  idle_s: 3\n"
+    app = make_app({**files, "many.jsonl": "\n".join(rows), "other.md": "Oolong.\n"})
+    async with open_host(app) as opened:
+        await opened.add_documents("many", app / "many.jsonl")
+        await opened.add_documents("other", app / "other.md")
+        async with client(opened) as connected:
+            uris: list[str] = []
+            page = await connected.list_resources()
+            uris += [str(one.uri) for one in page.resources]
+            while page.next_cursor:
+                page = await connected.list_resources(cursor=page.next_cursor)
+                uris += [str(one.uri) for one in page.resources]
+            assert len(uris) == len(set(uris)) == 1251
+            assert uris[-1] == "groundhook://kb/other/other.md"
+            for wrong in ("many 100", '["many"]', "[1, 2]"):
+                with pytest.raises(MCPError, match="wrong cursor"):
+                    await connected.list_resources(cursor=wrong)
 
 
 async def test_over_http_each_tenant_reads_what_its_own_search_offered(

@@ -50,7 +50,8 @@ class CollectionQuery:
     values is "one of", and `{"and": [{"tags": "a"}, {"tags": "b"}]}` asks for both.
 
     At most `limit` (1-1,000) documents from `offset` (0-1,000) on; pages of the same question are
-    parts of one order. `threshold` is the least similarity, 0-1; 0 keeps everything; None is the
+    parts of one order. `after` is for listings of any length: only documents whose ids come after
+    it ("": all). `threshold` is the least similarity, 0-1; 0 keeps everything; None is the
     collection's or the assistant's. `facets` are fields to count over all that fulfil the filter.
     `owner` names the documents that the identity sees."""
 
@@ -59,6 +60,7 @@ class CollectionQuery:
     filter: Mapping[str, Any] | None = None
     limit: int = 10
     offset: int = 0
+    after: str = ""
     threshold: float | None = None
     facets: Sequence[str] = ()
     order_by: str = "id"
