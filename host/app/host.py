@@ -30,7 +30,7 @@ from groundhook.host.core.settings import Settings
 from groundhook.host.core.tool_ports import Collections
 from groundhook.host.core.types.events import Event, Warned
 from groundhook.host.core.types.search import SearchRequest, SearchResult
-from groundhook.host.core.types.tools import ToolInfo, ToolOutcome
+from groundhook.host.core.types.tools import Tool, ToolInfo, ToolOutcome
 from groundhook.host.core.types.turn import Identity, Message, TurnOptions
 from groundhook.host.search.searcher import Searcher
 from groundhook.host.turn.context import Request, RunContext, Runtime, search_scope
@@ -173,7 +173,7 @@ class Host:
 
     async def tool(
         self,
-        name: str,
+        name: str | Tool,
         arguments: Mapping[str, Any] | None = None,
         *,
         identity: Identity | Mapping[str, Any] | None = None,
@@ -184,7 +184,8 @@ class Host:
     ) -> ToolOutcome:
         """Call a tool outside a turn: `catalogue.searchDatasets`. With `assistant` only the tools
         that it lists can be called, by their names and with their settings there; without it, the
-        tools of all toolkits and of the host. Every failure of the call is `error` of the outcome,
+        tools of all toolkits and of the host; a `Tool` itself is called as if it were one of the
+        host's. Every failure of the call is `error` of the outcome,
         with `code` for programs. `events` is called with the progress, the trace and the warnings.
         Raises UnknownName for the assistant, UsageError for an invalid identity."""
         call = self._tool_call(identity, assistant, metadata, locale)

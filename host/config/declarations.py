@@ -13,8 +13,9 @@ from groundhook.host.config import tree
 from groundhook.host.config.catalogue import Catalogue
 from groundhook.host.config.documents import read_document
 from groundhook.host.config.environment import Environment
+from groundhook.host.config.prompts import Prompts, read_prompts
 from groundhook.host.config.validate import read_value
-from groundhook.host.core.errors import ConfigError, suggestion
+from groundhook.host.core.errors import ConfigError, Place, UnknownName, suggestion
 from groundhook.host.core.settings import SearchSettings
 from groundhook.host.core.settings_files import PackageFile
 from groundhook.host.core.types.api_spec import ApiSpec
@@ -145,14 +146,24 @@ def _toolkit(
         hint = suggestion(common.type, sorted(types))
         place = document.place(("type",))
         raise ConfigError(f"'type': no toolkit type {common.type!r}", place=place, hint=hint)
+    folder = owner.path if owner else root
+    presets = {each.id: each for each in tree.presets(folder, root)}
+    written = [each.path.read_text("utf-8", "replace") for each in presets.values()]
+
+    def prompts(name: str) -> Prompts:
+        if name not in presets:
+            raise UnknownName("prompt preset", name, presets, place=Place(found.shown))
+        return read_prompts(presets[name].path, presets[name].shown, environment, folder)
+
     return ToolkitSpec(
         id=found.id,
         assistant=owner.id if owner else "",
-        folder=owner.path if owner else root,
+        folder=folder,
         shown=found.shown,
         common=common,
         read=lambda model: read_value(model, document, environment),
-        text=document.text,
+        prompts=prompts,
+        text="\n".join([document.text, *written]),
     )
 
 

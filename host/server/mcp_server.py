@@ -62,20 +62,7 @@ def mcp_server(tools: McpTools, caller_of: CallerOf) -> Server[Any]:
         context: Context, params: types.PaginatedRequestParams | None
     ) -> types.ListResourcesResult:
         cursor = (params.cursor if params else None) or ""
-        try:
-            found, following = await tools.sources.listed(caller_of(context), cursor)
-        except UsageError as exc:
-            raise MCPError(types.INVALID_PARAMS, exc.message) from exc
-        except HostError as exc:
-            message = f"the documents cannot be listed ({exc.code})"
-            raise MCPError(types.INTERNAL_ERROR, message) from exc
-        return types.ListResourcesResult(
-            resources=[
-                types.Resource(name=one.title, uri=_uri(one.id), mime_type="text/markdown")
-                for one in found
-            ],
-            next_cursor=following or None,
-        )
+        return await _resources(tools, caller_of(context), cursor)
 
     async def list_templates(
         _: Context, __: types.PaginatedRequestParams | None
@@ -134,6 +121,24 @@ async def serve_stdio(server: Server[Any]) -> None:
     """Serve one client over standard input and output, until it closes them."""
     async with stdio_server() as (incoming, outgoing):
         await server.run(incoming, outgoing, server.create_initialization_options())
+
+
+async def _resources(tools: McpTools, caller: McpCaller, cursor: str) -> types.ListResourcesResult:
+    """Return a page of the documents. Raises MCPError."""
+    try:
+        found, following = await tools.sources.listed(caller, cursor)
+    except UsageError as exc:
+        raise MCPError(types.INVALID_PARAMS, exc.message) from exc
+    except HostError as exc:
+        message = f"the documents cannot be listed ({exc.code})"
+        raise MCPError(types.INTERNAL_ERROR, message) from exc
+    return types.ListResourcesResult(
+        resources=[
+            types.Resource(name=one.title, uri=_uri(one.id), mime_type="text/markdown")
+            for one in found
+        ],
+        next_cursor=following or None,
+    )
 
 
 def _described(tool: OfferedTool) -> types.Tool:

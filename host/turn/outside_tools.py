@@ -17,11 +17,12 @@ from groundhook.host.core.errors import HostError
 from groundhook.host.core.settings import Settings
 from groundhook.host.core.trace import recording, span
 from groundhook.host.core.types.events import Event, ToolResult, ToolStart, Warned
-from groundhook.host.core.types.tools import ToolInfo, ToolOutcome
+from groundhook.host.core.types.tools import Tool, ToolInfo, ToolOutcome
 from groundhook.host.turn.context import Request, RunContext, Runtime, search_scope
 from groundhook.host.turn.grants import Listing
 from groundhook.host.turn.offers import Offer
 from groundhook.host.turn.package_tools import RunOf, package_offers
+from groundhook.host.turn.python_tools import offer_of
 from groundhook.host.turn.run import AssistantRun
 from groundhook.host.turn.server_tools import server_tools
 from groundhook.host.turn.services.scripts import call_script
@@ -102,10 +103,13 @@ class OutsideTools:
         ]
 
     async def run(
-        self, name: str, arguments: Mapping[str, Any], events: Callable[[Event], object] | None
+        self,
+        tool: str | Tool,
+        arguments: Mapping[str, Any],
+        events: Callable[[Event], object] | None,
     ) -> ToolOutcome:
-        """Call a tool. `events` is called with each event, in order; if the call is cancelled, also
-        with those by which its steps report their end."""
+        """Call a tool, by its name or itself. `events` is called with each event, in order; if the
+        call is cancelled, also with those by which its steps report their end."""
         channel = Channel("tool")
         outcome: ToolOutcome | None = None
 
@@ -119,13 +123,15 @@ class OutsideTools:
             tasks.start_soon(forward)
             try:
                 with recording(self.runtime.trace_sender(channel)):
-                    outcome = await self._run(name, arguments, channel)
+                    outcome = await self._run(tool, arguments, channel)
             finally:
                 channel.close()
         assert outcome is not None
         return outcome
 
-    async def _run(self, name: str, arguments: Mapping[str, Any], channel: Channel) -> ToolOutcome:
+    async def _run(
+        self, tool: str | Tool, arguments: Mapping[str, Any], channel: Channel
+    ) -> ToolOutcome:
         async def warn(code: str, message: str) -> None:
             await channel.send(Warned(code=code, message=message))
 
@@ -139,7 +145,10 @@ class OutsideTools:
             self.request.options.metadata,
             self.request.options.locale,
         )
-        toolbox = await self.toolbox(channel)
+        if isinstance(tool, Tool):
+            name, toolbox = tool.name, Toolbox.of([offer_of(tool)])
+        else:
+            name, toolbox = tool, await self.toolbox(channel)
         offer = toolbox.find(name)
         about = {
             "name": offer.name if offer else name,

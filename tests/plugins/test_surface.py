@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import groundhook
+import groundhook.documents
 import groundhook.memory
 import groundhook.plugins
 import groundhook.sync
@@ -156,6 +157,11 @@ def test_a_program_with_memories_may_rely_on_these_names() -> None:
     assert groundhook.memory.__all__ == names
 
 
+def test_a_program_with_summaries_may_rely_on_these_names() -> None:
+    names = ["RankedDocument", "RankedDocuments", "rank_documents_by_relevance"]
+    assert groundhook.documents.__all__ == names
+
+
 def test_a_test_of_assistants_may_rely_on_these_names() -> None:
     names = ["CannedSource", "FileEnd", "Result", "Runner", "canned_item", "open_runner"]
     assert sorted(groundhook.testing.__all__) == names
@@ -164,7 +170,9 @@ def test_a_test_of_assistants_may_rely_on_these_names() -> None:
 
 def test_documents_and_examples_import_public_modules_only() -> None:
     files = [*(ROOT / "docs").rglob("*.md"), *(ROOT / "docs").rglob("*.py"), ROOT / "README.md"]
-    private = re.compile(r"\b(?:from|import) groundhook\.(?!plugins\b|testing\b|sync\b|memory\b)")
+    private = re.compile(
+        r"\b(?:from|import) groundhook\.(?!(?:plugins|testing|sync|memory|documents)\b)"
+    )
     assert [path.name for path in files if private.search(path.read_text("utf-8"))] == []
 
 

@@ -5,18 +5,28 @@ from __future__ import annotations
 import json
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from functools import partial
+from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
 import pytest
 
 from groundhook import Host, open_host
-from groundhook.host.core.types.events import Event
+from groundhook.documents import rank_documents_by_relevance
+from groundhook.handlers.tools.documents.ranker import PROMPT
+from groundhook.host.core.errors import UsageError
+from groundhook.host.core.types.events import Event, Warned
 from groundhook.host.core.types.tools import ToolOutcome
 from tests.conftest import MakeApp
 from tests.loopback.server import Answer, Cut, Html, Json
 from tests.loopback.summaries import Summaries, summaries
 
+ROOT = Path(__file__).parents[2]
+VERBATIM = (  # of the document that asks for the tool
+    "You are a relevance ranking assistant. Analyze document summaries and identify the most"
+    " relevant ones."
+)
 ME = {"user_id": "m/1", "tenant_id": "p1"}
 
 Opened = Callable[..., AbstractAsyncContextManager[Host]]
@@ -49,6 +59,7 @@ def opened(server: Summaries, make_app: MakeApp) -> Opened:
         }
         app = make_app(
             {
+                "assistants/d/prompts/house.yml": "- {role: system, content: Rank for our house.}",
                 "assistants/d/package.yao": '{"name": "D", "tools": ["documents"]}',
                 "assistants/d/toolkits/documents.toolkit.yao": json.dumps(toolkit),
                 "assistants/d/connectors/ranker.conn.yao": json.dumps(connector),
@@ -290,3 +301,65 @@ async def test_a_collection_that_is_no_id_is_refused_before_anything_is_requeste
         outcome = await search(host, metadata={"collection_id": value})
     assert outcome.error == "metadata.collection_id: should be text or a whole number"
     assert server.requests == []
+
+
+@pytest.mark.parametrize("own", [False, True])
+async def test_the_model_reads_the_prompts_of_the_toolkits_file_before_the_summaries(
+    server: Summaries, opened: Opened, own: bool
+) -> None:
+    server.summaries = server.summaries[:3]
+    ranker = {"by": "connector:ranker", **({"prompts": "house"} if own else {})}
+    async with opened(ranker=ranker) as host:
+        ids(await search(host))
+    first = server.prompts[0]["messages"][0]
+    assert first["role"] == "system"
+    assert first["content"].startswith("Rank for our house." if own else f"{VERBATIM} What")
+
+
+def test_the_samples_prompts_are_the_built_in_ones() -> None:
+    file = ROOT / "assistants/documents/prompts/ranker.yml"
+    assert " ".join(file.read_text(encoding="utf-8").split()).endswith(PROMPT)
+    assert PROMPT.startswith(VERBATIM)
+
+
+async def test_prompts_that_are_not_there_are_an_error_that_names_the_nearest(
+    opened: Opened,
+) -> None:
+    async with opened(ranker={"by": "connector:ranker", "prompts": "hose"}) as host:
+        outcome = await search(host)
+        [problem] = [one for one in await host.check("d") if one.severity == "error"]
+    assert outcome.error is not None
+    assert "no prompt preset 'hose'" in problem.message
+    assert "'house'" in problem.hint
+
+
+SUMMARIES: list[dict[str, Any]] = [
+    {"id": 7, "title": "Offer for the lift", "content": "A firm offers to renew the lift."},
+    {"id": "a-8", "summaryTitle": "Snow rota", "parseContent": "Who clears the snow."},
+    {"id": 7, "title": "Offer for the lift", "content": "The same once more."},
+]
+
+
+async def test_a_program_ranks_summaries_of_its_own(server: Summaries, opened: Opened) -> None:
+    server.ranks = lambda sent: json.dumps([{"id": "a-8", "relevanceScore": 0.9}, 7, 99])
+    events: list[Event] = []
+    async with opened() as host:
+        rank = partial(rank_documents_by_relevance, host, query="Who repairs the lift?")
+        alone = await rank(summaries=SUMMARIES, top_k=1)
+        assert alone["rankedDocuments"][0]["id"] == 7
+        assert alone["totalProcessed"] == 2
+        assert server.prompts == []
+        asked = await rank(summaries=SUMMARIES, by="connector:ranker", assistant="d")
+        assert asked["rankedDocuments"] == [
+            {"id": "a-8", "title": "Snow rota", "relevanceScore": 0.9},
+            {"id": 7, "title": "Offer for the lift", "relevanceScore": 0.5},
+        ]
+        assert await rank(summaries=[]) == {"rankedDocuments": [], "totalProcessed": 0}
+        server.model_faults = [Json({}, 500)] * 9
+        failed = await rank(
+            summaries=SUMMARIES, by="connector:ranker", assistant="d", events=events.append
+        )
+        assert failed["rankedDocuments"][0]["id"] == 7
+        assert [one.code for one in events if isinstance(one, Warned)] == ["ranker_replaced"]
+        with pytest.raises(UsageError, match="top_k"):
+            await rank(summaries=SUMMARIES, top_k=0)

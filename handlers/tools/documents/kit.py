@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr
 
 from groundhook.handlers.tools.documents.cache import PageCache
+from groundhook.handlers.tools.documents.ranker import prompts_of
 from groundhook.handlers.tools.documents.search import Outcome, search_documents
 from groundhook.handlers.tools.documents.settings import DocumentsSettings, IdentityField
 from groundhook.handlers.tools.documents.summaries import FileClient, SummariesClient
@@ -61,11 +62,13 @@ class FoundDocuments(BaseModel):
 
 
 class DocumentsToolkit:
-    """The tool over the summaries API, or the file, of a toolkit's file."""
+    """The tool over the summaries API, or the file, of a toolkit's file. Raises ConfigError and
+    UnknownName for its prompts."""
 
     def __init__(self, spec: ToolkitSpec, client_of: ClientOf, embedder: Embedder) -> None:
         self._spec = spec
         self._settings = spec.read(DocumentsSettings)
+        self._prompts = prompts_of(spec, self._settings.ranker)
         self._embedder = embedder
         self._client_of = client_of
         self._client: SummariesClient | None = None
@@ -104,6 +107,7 @@ class DocumentsToolkit:
             self._embedder,
             self._cache,
             arguments.query,
+            prompts=self._prompts,
         )
         partner = getattr(scope.identity, self._settings.identity.partner)
         return _answer(arguments.query, found, f"{self._spec.id}/{partner}")

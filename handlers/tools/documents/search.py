@@ -10,15 +10,16 @@ import anyio
 
 from groundhook.handlers.tools.documents.builtin import rank_by_texts
 from groundhook.handlers.tools.documents.cache import PageCache
-from groundhook.handlers.tools.documents.ranker import PageRanker
+from groundhook.handlers.tools.documents.ranker import BUILT_IN, PageRanker
 from groundhook.handlers.tools.documents.ranking import Candidate, Ranked, at_least, joined
 from groundhook.handlers.tools.documents.settings import DocumentsSettings
-from groundhook.handlers.tools.documents.summaries import Page, SummariesClient
+from groundhook.handlers.tools.documents.summaries import Page, SummariesClient, Summary
 from groundhook.host.core.errors import HostError, UsageError
 from groundhook.host.core.exception_groups import unwrap_exception_groups
 from groundhook.host.core.ports import Embedder
 from groundhook.host.core.tool_ports import ToolScope
 from groundhook.host.core.trace import span
+from groundhook.host.core.types.turn import Message
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,8 +37,11 @@ async def search_documents(
     embedder: Embedder,
     cache: PageCache,
     query: str,
+    *,
+    prompts: Sequence[Message] = BUILT_IN,
 ) -> Outcome:
-    """Return the most relevant documents. The events `search_documents.started` and `.completed`
+    """Return the most relevant documents; `prompts` are the messages before the summaries of a
+    page, for a language model. The events `search_documents.started` and `.completed`
     are sent in every case. Raises SourceError if the first page cannot be read."""
     await scope.progress("search_documents.started", query=query)
     total, error = 0, "cancelled"
@@ -51,6 +55,7 @@ async def search_documents(
                 cache=cache,
                 ranker=PageRanker(
                     settings=settings.ranker,
+                    prompts=prompts,
                     scope=scope,
                     embedder=embedder,
                     limiter=anyio.CapacityLimiter(settings.concurrency),
@@ -149,16 +154,7 @@ class _Search:
 
     async def _arrived(self, index: int, pages: int, page: Page, chosen: bool) -> None:
         """Rank a page, or keep it until the built-in selects from all pages."""
-        candidates = distinct(
-            Candidate(
-                id=summary.id,
-                title=summary.title,
-                preview=summary.preview(self.settings.ranker.preview),
-                page=index,
-                place=place,
-            )
-            for place, summary in enumerate(page.summaries)
-        )
+        candidates = candidates_of(page.summaries, index, self.settings.ranker.preview)
         if chosen:
             self.waiting[index] = candidates
             return
@@ -219,6 +215,20 @@ def _reason(exc: HostError) -> str:
     """Return why a page is missing, without the names of hosts, which a model need not know."""
     known = exc.message.startswith("the summaries API ")
     return exc.message if known else "the summaries API could not be reached"
+
+
+def candidates_of(summaries: Iterable[Summary], page: int, preview: int) -> list[Candidate]:
+    """Return the summaries of a page as a ranker gets them, with `preview` characters of each."""
+    return distinct(
+        Candidate(
+            id=summary.id,
+            title=summary.title,
+            preview=summary.preview(preview),
+            page=page,
+            place=place,
+        )
+        for place, summary in enumerate(summaries)
+    )
 
 
 def distinct(candidates: Iterable[Candidate]) -> list[Candidate]:

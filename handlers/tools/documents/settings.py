@@ -51,6 +51,13 @@ class RankerSettings(Value):
             "Summaries that a model ranks at most; of more, the built-in chooses them. 0: all"
         ),
     )
+    prompts: str = Field(
+        default="",
+        description=(
+            "The messages before the summaries, for a language model: `ranker` is the file"
+            " `prompts/ranker.yml` of the assistant (none: the built-in ones)"
+        ),
+    )
     final: Literal["scores", "rerank"] = Field(
         default="scores",
         description="Order of all pages together: by score, or by one more ranking",

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol, TypeVar
 
 from pydantic import Field
 
+from groundhook.host.core.errors import UnknownName
 from groundhook.host.core.types.base import Value
 from groundhook.host.core.types.collection_spec import PermissionSpec
+from groundhook.host.core.types.turn import Message
 
 Settings = TypeVar("Settings", bound="ToolkitSettings")
 
@@ -38,6 +41,10 @@ class ReadSettings(Protocol):
         ...
 
 
+def _no_prompts(name: str) -> tuple[Message, ...]:
+    raise UnknownName("prompt preset", name, ())
+
+
 @dataclass(frozen=True, kw_only=True)
 class ToolkitSpec:
     """A declared toolkit. `id` follows from the file's path: `catalogue`, or
@@ -46,7 +53,9 @@ class ToolkitSpec:
     `assistant` is the id of the assistant whose folder has the file ("": the app's). `folder` is
     that assistant's folder, or the app's: files that the settings name are relative to it. `shown`
     is the path of the file in messages. `common` are the keys that every type has;
-    `read(CatalogueSettings)` returns the whole file as the settings of its type."""
+    `read(CatalogueSettings)` returns the whole file as the settings of its type;
+    `prompts("ranker")` returns the messages of `prompts/ranker.yml` in the folder, and raises
+    UnknownName and ConfigError."""
 
     id: str
     assistant: str
@@ -54,7 +63,11 @@ class ToolkitSpec:
     shown: str
     common: ToolkitSettings
     read: ReadSettings = field(repr=False, compare=False)
-    text: str = field(default="", repr=False)  # of the file: two readings of one text are equal
+    prompts: Callable[[str], tuple[Message, ...]] = field(
+        default=_no_prompts, repr=False, compare=False
+    )
+    # Of the file and of its prompts: a toolkit is made again when one of them has changed.
+    text: str = field(default="", repr=False)
 
     @property
     def name(self) -> str:
