@@ -26,6 +26,7 @@ from groundhook.host.chats.ports import (
     message_id,
     turn_id,
 )
+from groundhook.host.core.app_settings import StoreSettings
 from groundhook.host.core.errors import UnknownName, UsageError
 from groundhook.host.core.exception_groups import unwrap_exception_groups
 from groundhook.host.core.json_lines import line
@@ -41,7 +42,8 @@ from groundhook.host.turn.stream import open_turn
 LOST = ("turn_lost", "the answer broke off: the process that gave it ended")
 UNDOING_S = 5.0
 MOST_SUMMARISED = 200  # messages before the question, where the history is summarised
-DAY_MS = 24 * 3600 * 1000
+HOUR_MS = 3600 * 1000
+DAY_MS = 24 * HOUR_MS
 
 # A question of the user: text, parts, or a whole message.
 Question = str | Sequence[Mapping[str, Any]] | Message | Mapping[str, Any]
@@ -57,6 +59,11 @@ class Conversations:
     turns: OpenTurns
     worker: str = field(default_factory=lambda: secrets.token_hex(8))
     _swept: bool = False
+
+    @property
+    def settings(self) -> StoreSettings:
+        """How conversations are kept."""
+        return self.runtime().app.settings.store
 
     async def opened(
         self, assistant_id: str, identity: Identity, id: str | None, *, create: bool = False
@@ -105,11 +112,11 @@ class Conversations:
 
     async def sweep(self) -> int:
         """Remove the chats that are older than `store.keep_days`, and the logs of turns older than
-        a day. Returns the number of chats."""
-        now = round(time.time() * 1000)
-        days = self.runtime().app.settings.store.keep_days
+        `store.logs_h`. Returns the number of chats."""
+        now, settings = round(time.time() * 1000), self.settings
         removed = await self.store.upkeep.purge(
-            chats_before=now - days * DAY_MS if days else 0, logs_before=now - DAY_MS
+            chats_before=now - settings.keep_days * DAY_MS if settings.keep_days else 0,
+            logs_before=now - round(settings.logs_h * HOUR_MS),
         )
         for owner, id in removed:
             await self.forget(owner, id)
@@ -119,7 +126,8 @@ class Conversations:
     async def end_lost_turns(self) -> int:
         """End the turns of processes that no longer run, keeping their text so far. Returns the
         number of these turns."""
-        lost = await self.store.upkeep.lost(round(time.time() * 1000), lease_until())
+        until = lease_until(self.settings)
+        lost = await self.store.upkeep.lost(round(time.time() * 1000), until)
         for owner, turn in lost:
             await self._end_lost(owner, turn)
         return len(lost)
@@ -273,7 +281,7 @@ class OpenChat:
             answer_id=message_id(),
             worker=self._of.worker,
             at=milliseconds(runtime.now),
-            lease_until=lease_until(),
+            lease_until=lease_until(self._of.settings),
             request=self.request,
         )
         turn = await self._of.store.conversations.begin(self._owner, new)
@@ -285,7 +293,7 @@ class OpenChat:
                     open_turn(runtime, self._of.turns, request)
                 )
                 keeper = self._running = Keeper(
-                    self._of.store, self._owner, turn, events, runtime.now
+                    self._of.store, self._owner, turn, events, runtime.now, self._of.settings
                 )
                 stack.enter_context(unwrap_exception_groups())
                 tasks = await stack.enter_async_context(anyio.create_task_group())
@@ -348,7 +356,7 @@ class OpenChat:
     async def _end_lost_turn(self) -> None:
         """End a turn whose process no longer runs, so that the chat can continue."""
         turn = await self._of.store.conversations.running(self._owner, self.id)
-        if turn is not None and has_ended(turn.lease_until):
+        if turn is not None and has_ended(turn.lease_until, self._of.settings):
             await self._of.end_lost_turns()
 
     async def _undo(self, turn: StoredTurn, *, first: bool) -> None:

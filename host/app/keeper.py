@@ -1,4 +1,4 @@
-"""Keeps a turn while it runs: its log every quarter of a second, its answer at its end.
+"""Keeps a turn while it runs: its log from time to time, its answer at its end.
 
 What happens to the store never ends a turn: an answer that cannot be kept still reaches its reader,
 with a warning.
@@ -14,6 +14,7 @@ from collections.abc import AsyncIterator, Sequence
 import anyio
 
 from groundhook.host.chats.ports import AHEAD_MS, ChatStore, EndedTurn
+from groundhook.host.core.app_settings import StoreSettings
 from groundhook.host.core.error_events import warning_event
 from groundhook.host.core.errors import StorageError
 from groundhook.host.core.json_lines import line
@@ -25,8 +26,6 @@ from groundhook.host.dialects.ending import ending
 
 log = logging.getLogger("groundhook")
 
-FLUSH_S = 0.25
-LEASE_S = 15.0
 SILENT_S = 1.0  # so often a turn without news renews its lease and sees that it is to stop
 CLOSING_S = 5.0  # longest wait for the store when a turn was left
 KEEPING_S = 10.0  # longest wait for the store before the reader gets the last events
@@ -39,16 +38,16 @@ def milliseconds(now: Clock) -> int:
     return round(now().timestamp() * 1000)
 
 
-def lease_until() -> int:
+def lease_until(settings: StoreSettings) -> int:
     """Return when a lease ends that begins now. Leases run by the real time, whatever the host's
     clock says."""
-    return round((time.time() + LEASE_S) * 1000)
+    return round((time.time() + settings.lease_s) * 1000)
 
 
-def has_ended(lease: int) -> bool:
+def has_ended(lease: int, settings: StoreSettings) -> bool:
     """Return whether a lease is over: its end is past, or further ahead than any lease reaches,
     since the clock was set back."""
-    return not time.time() * 1000 <= lease <= lease_until() + AHEAD_MS
+    return not time.time() * 1000 <= lease <= lease_until(settings) + AHEAD_MS
 
 
 def message_of(turn: StoredTurn, answer: KeptAnswer, at: int) -> ChatMessage:
@@ -75,8 +74,9 @@ class Keeper:
         turn: StoredTurn,
         events: AsyncIterator[Event],
         now: Clock,
+        settings: StoreSettings,
     ) -> None:
-        self.turn = turn
+        self.turn, self._settings = turn, settings
         self._store, self._owner, self._now = store, owner, now
         self._events = events
         self._state = kept.Keeping()
@@ -118,7 +118,7 @@ class Keeper:
         """Append what has arrived to the log, again and again; to run beside the reader. A turn
         that another process has requested to stop is stopped."""
         while not self._over:
-            await anyio.sleep(FLUSH_S)
+            await anyio.sleep(self._settings.flush_ms / 1000)
             await self._flush()
 
     async def close(self) -> None:
@@ -153,8 +153,9 @@ class Keeper:
         async with self._flushing:
             first, taken = self._next, self._taken()
             try:
+                until = lease_until(self._settings)
                 marks = await self._store.logs.append(
-                    self._owner, self.turn.id, first, b"".join(taken), lease_until()
+                    self._owner, self.turn.id, first, b"".join(taken), until
                 )
             except BaseException as exc:  # tried again by the end, which warns
                 self._next, self._unflushed = first, [*taken, *self._unflushed]

@@ -61,7 +61,7 @@ def command(
             if as_json:
                 report.line({"type": "serving", "url": at.url, "key": at.key})
             else:
-                _introduce(report, at.url, at.key, assistants)
+                _introduce(report, at.url, at.key, assistants, openai=settings.openai.enabled)
             process.write_logs(debug=debug)
 
         process.serve(
@@ -89,10 +89,12 @@ def _is_offered(app: App, id: str, settings: ServerSettings) -> bool:
         return True
 
 
-def _introduce(report: Report, url: str, key: str, assistants: list[str]) -> None:
+def _introduce(report: Report, url: str, key: str, assistants: list[str], *, openai: bool) -> None:
     print_ = report.out.print
     print_(f"Serving on {url}  (Ctrl-C stops it)", soft_wrap=True, highlight=False)
-    if key:
+    if key and not openai:
+        print_(f"\nKey: {key}", soft_wrap=True, highlight=False)
+    elif key:
         print_("\nFor clients of OpenAI's API:", highlight=False)
         print_(f"  export OPENAI_BASE_URL={url}/v1", soft_wrap=True, highlight=False)
         print_(f"  export OPENAI_API_KEY={key}", soft_wrap=True, highlight=False)

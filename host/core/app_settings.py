@@ -171,6 +171,23 @@ class StoreSettings(Value):
         ge=0,
         description="Conversations that have not changed for so long are removed; 0: never",
     )
+    logs_h: float = Field(
+        default=24.0,
+        gt=0,
+        description="Hours that the events of a turn, and the key of its request, can be read",
+    )
+    flush_ms: int = Field(
+        default=250,
+        ge=10,
+        le=1000,
+        description="Other processes see the events of a turn so late; a kill loses so much",
+    )
+    lease_s: float = Field(
+        default=15.0,
+        ge=3,
+        le=60,
+        description="A turn whose process has been silent for so long counts as lost",
+    )
 
 
 class TurnsSettings(Value):

@@ -136,10 +136,25 @@ class StreamSettings(Value):
     )
 
 
+class ChatsSettings(Value):
+    """The endpoints of kept chats."""
+
+    enabled: bool = Field(
+        default=True,
+        description="Off: 404, and the server keeps nothing of what its users write",
+    )
+
+
+class MCPServerSettings(Value):
+    """The app as an MCP server, under `/mcp`."""
+
+    enabled: bool = Field(default=True, description="Off: 404")
+
+
 class OpenAISettings(Value):
     """The endpoints under `/v1`."""
 
-    enabled: bool = True
+    enabled: bool = Field(default=True, description="Off: 404")
     citations: CitationStyle = Field(
         default="numbers", description="How markers are shown: [1], a Markdown link, as they are"
     )
@@ -172,6 +187,8 @@ class ServerSettings(Value):
         default=None, description="Assistants that are offered (none: all but `automated` ones)"
     )
     openai: OpenAISettings = OpenAISettings()
+    mcp: MCPServerSettings = MCPServerSettings()
+    chats: ChatsSettings = ChatsSettings()
     auth: AuthSettings = AuthSettings()
     allow: AllowSettings = AllowSettings()
     limits: LimitSettings = LimitSettings()

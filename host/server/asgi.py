@@ -109,7 +109,8 @@ def make_app(opening: Opening) -> Starlette:
             anyio.create_task_group() as tasks,
         ):
             tasks.start_soon(_warmed, serving)
-            tasks.start_soon(keep_up, host)
+            if serving.has("chats"):
+                tasks.start_soon(keep_up, host)
             if opening.reload:
                 tasks.start_soon(reload_saved, host, opening.folder)
             tasks.start_soon(host.syncs.keep, sync_failed)
@@ -191,6 +192,8 @@ class _Handling:
     async def _answer(self, request: Request) -> Any:
         endpoint = self._endpoint
         serving: Serving = request.state.serving
+        if not serving.has(endpoint.part):
+            raise Refused("unknown_name", "this is switched off here")
         address = request.scope["groundhook.address"]
         who = None if endpoint.open else await serving.sign_in.who(request, address)
         if who is not None:

@@ -57,8 +57,8 @@ class McpEndpoint:
 async def open_mcp(
     host: Host, settings: ServerSettings, secret: Secret
 ) -> AsyncIterator[McpEndpoint | None]:
-    """Open the MCP server; None where the extra `mcp` is not installed."""
-    if lacking("mcp"):
+    """Open the MCP server; None where it is switched off, or the extra `mcp` is not installed."""
+    if not settings.mcp.enabled or lacking("mcp"):
         yield None
         return
     from groundhook.host.server.mcp_server import http_manager, mcp_server

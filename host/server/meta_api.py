@@ -64,7 +64,8 @@ async def readyz(call: Call) -> Response:
             call.serving.host.settings()
         except HostError:
             why = "the app's files cannot be read"
-        if not why and not await call.serving.store.fine():
+        keeps = call.serving.has("chats")
+        if not why and keeps and not await call.serving.store.fine():
             why = "chats cannot be kept"
     body = {"ready": not why, **({"why": why} if why else {})}
     return JSONResponse(body, 503 if why else 200)

@@ -6,7 +6,7 @@ import hmac
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import ExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 import anyio
 from starlette.requests import Request
@@ -57,6 +57,10 @@ class Serving:
 
     def __post_init__(self) -> None:
         self.store = StoreHealth(self.host)
+
+    def has(self, part: Part) -> bool:
+        """Return whether a part of the server is switched on."""
+        return not part or bool(getattr(self.settings, part).enabled)
 
     def offered(self, who: Who) -> list[str]:
         """Return the ids of the assistants that somebody may use."""
@@ -160,7 +164,7 @@ class Call:
         token = token or self.request.query_params.get("resume", "")
         if running is not None and self._owns(running, token):
             return running
-        if self.who.identity.user_id and running is None:
+        if self.who.identity.user_id and running is None and self.serving.has("chats"):
             return await kept_turn(self.serving.host, Owner.of(self.who.identity), turn_id)
         raise UnknownName("turn", turn_id[:80], ())
 
@@ -193,13 +197,15 @@ class Call:
         scope.cancel()
 
 
+Part = Literal["", "openai", "mcp", "chats"]
 Handler = Callable[[Call], Awaitable[ASGIApp]]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Endpoint:
     """A row of the table of endpoints. `scope` is what the key needs; `open` ones are for everyone,
-    also without a key. `body` and `answer` are models for the documents."""
+    also without a key. `part` is the part of the server that a setting switches off. `body` and
+    `answer` are models for the documents."""
 
     method: str
     path: str
@@ -207,6 +213,7 @@ class Endpoint:
     about: str
     scope: ServerScope | None = None
     open: bool = False
+    part: Part = ""
     shape: Shape = "problem"
     body: type[Value] | None = None
     answer: type[Value] | None = None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
+import time
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import AbstractContextManager, asynccontextmanager, closing
 from datetime import UTC, datetime
@@ -524,6 +525,26 @@ async def test_old_conversations_are_removed_where_their_days_are_limited(
         with pytest.raises(UnknownName):
             async with host.chat("a", identity=ADA, chat_id=chat.id):
                 pass
+
+
+async def test_how_long_a_turn_counts_as_running_and_its_log_is_kept_are_settings(
+    make_app: MakeApp,
+) -> None:
+    owner, app = Owner("acme", "ada"), app_with(make_app)
+    (app / "agent").mkdir(exist_ok=True)
+    (app / "agent/agent.yml").write_text("store: {lease_s: 3, flush_ms: 20}\n")
+    async with opened(app, "One.") as host, host.chat("a", identity=ADA) as chat:
+        async with chat.send("First?") as events:
+            turn = await host.chats.conversations.running(owner, chat.id)
+            assert turn is not None
+            assert turn.lease_until <= (time.time() + 3) * 1000
+            assert [event async for event in events]
+        await host.conversations.sweep()
+        assert await host.chats.logs.read(owner, turn.id)
+    (app / "agent/agent.yml").write_text("store: {logs_h: 0.0000001}\n")
+    async with opened(app) as host:
+        await host.conversations.sweep()
+        assert not await host.chats.logs.read(owner, turn.id)
 
 
 NAMED = '{"title": "Brewing green tea"}'

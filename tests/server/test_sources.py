@@ -139,6 +139,22 @@ def test_every_endpoint_is_in_the_document_and_unknown_addresses_are_problems(
         assert about.text.startswith("rate_limited (429)")
 
 
+def test_parts_that_are_switched_off_are_not_there(serve: Serve) -> None:
+    parts = ("openai", "mcp", "chats")
+    switches = {part: {"enabled": False} for part in parts}
+    with serve(**switches) as served, served.client() as client:
+        off = [endpoint for endpoint in ENDPOINTS if endpoint.part]
+        assert {endpoint.part for endpoint in off} == set(parts)
+        for endpoint in off:
+            path = re.sub(r"\{\w+(:path)?\}", "x", endpoint.path)
+            assert client.request(endpoint.method, path).status_code == 404, path
+        paths = client.get("/openapi.json").json()["paths"].keys()
+        assert not paths & {endpoint.path for endpoint in off}
+        turn = client.post("/api/turns", json={"assistant": "talks", "text": "?"})
+        assert "A title" in turn.text
+        assert not (served.app / ".groundhook" / "chats.sqlite").exists()
+
+
 @pytest.mark.parametrize(
     "endpoint", [e for e in ENDPOINTS if not e.open], ids=lambda e: f"{e.method} {e.path}"
 )
