@@ -25,7 +25,6 @@ from pydantic import BaseModel
 from bench.figures import figure
 from bench.hooks import of_200_lines, resident_mb
 from groundhook import Host, open_host
-from groundhook.handlers.canned import CannedSource, canned_item
 from groundhook.hooks.engine import Isolate
 from groundhook.hooks.runner import open_engine
 from groundhook.hooks.typecheck import type_errors
@@ -46,6 +45,7 @@ from groundhook.host.core.types.search import SearchRequest, SearchType
 from groundhook.host.core.types.tools import Tool
 from groundhook.host.core.types.turn import Identity
 from groundhook.host.llm.scripted import ScriptedConnector
+from groundhook.host.testing.canned import CannedSource, canned_item
 
 ROUNDS, MANY, CALLS, FEWER, CHUNKS = 9, 400, 100, 20, 5000
 WAITING, TICK_SECONDS, WAIT_SECONDS = 200, 0.002, 2.0

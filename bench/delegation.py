@@ -25,7 +25,6 @@ from mcp import Client, StdioServerParameters
 
 from bench.figures import figure
 from groundhook import Host, open_host
-from groundhook.handlers.canned import CannedSource, canned_item
 from groundhook.host.app.plugins import Plugin, Plugins
 from groundhook.host.core.ports import Ranked, Scope
 from groundhook.host.core.registry import Registry
@@ -38,6 +37,7 @@ from groundhook.host.core.settings import (
 from groundhook.host.core.types.search import Item, SearchRequest, SearchResult
 from groundhook.host.core.types.turn import Identity
 from groundhook.host.search.merge import apply_ranking, cut, pool
+from groundhook.host.testing.canned import CannedSource, canned_item
 from groundhook.rerankers.model import ModelReranker, rerank_providers
 from groundhook.rerankers.providers import ProviderType
 from tests.loopback.server import Json, Loopback, serving

@@ -23,7 +23,6 @@ import anyio
 
 from bench.figures import figure
 from groundhook import Host, open_host
-from groundhook.handlers.canned import CannedSource, canned_item
 from groundhook.handlers.kb.embedders.builtin import BuiltinEmbedder
 from groundhook.hooks.engine import Isolate
 from groundhook.host.core.channel import Channel
@@ -35,6 +34,7 @@ from groundhook.host.core.types.events import Event, StreamEnd, Trace
 from groundhook.host.core.types.search import SearchType
 from groundhook.host.llm.extractive import ExtractiveConnector
 from groundhook.host.llm.scripted import ScriptedConnector
+from groundhook.host.testing.canned import CannedSource, canned_item
 
 ROUNDS = 200
 GROUNDHOOK = str(Path(sys.executable).parent / "groundhook")

@@ -21,6 +21,7 @@ from groundhook.host.core.errors import (
     HookThrew,
     Place,
 )
+from groundhook.host.core.hook_tests import UNCAUGHT
 from groundhook.host.core.settings import HookLimits
 from groundhook.host.core.types.base import dotted, validation_problems
 
@@ -112,7 +113,6 @@ def threw(hook: str, described: str, program: Program) -> HookError:
     )
 
 
-UNCAUGHT = "hook_uncaught"
 UNCAUGHT_IN = {
     "timer": "a timer of {hook}",
     "microtask": "a microtask of {hook}",

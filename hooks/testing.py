@@ -17,7 +17,6 @@ from typing import Any, cast
 from groundhook.hooks import faults
 from groundhook.hooks.api import logs, testing
 from groundhook.hooks.api.table import Dialect
-from groundhook.hooks.api.testing import Stage
 from groundhook.hooks.runner import InProcessEngine, WorkerEngine, open_engine
 from groundhook.hooks.session import Session
 from groundhook.host.core.errors import HookError, Place
@@ -26,44 +25,24 @@ from groundhook.host.core.hook_engine import (
     HookTurn,
 )
 from groundhook.host.core.hook_services import HookServices
+from groundhook.host.core.hook_tests import Declared, Fault, Stage
 from groundhook.host.core.settings import HookLimits
 
 TURN_MS = 120_000  # a test waits for whole turns, a hook only for one call
 
 
 @dataclass(frozen=True)
-class Declared:
-    """A test as its file declares it."""
-
-    name: str
-    place: Place
-    skipped: bool = False
-
-
-@dataclass(frozen=True)
-class Fault:
-    """The failure of a test. `expected` and `actual` are text, both empty where nothing was
-    compared; `callers` are the places that lead to `place`."""
-
-    message: str
-    place: Place
-    expected: str = ""
-    actual: str = ""
-    callers: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class Suite:
-    """One file of tests, with the clock and the random seed that its tests see."""
+class FileSuite:
+    """Implements `host.core.hook_tests.Suite`."""
 
     engine: WorkerEngine | InProcessEngine
     script: HookScript
-    now: datetime | None = None
-    seed: int | None = None
-    limits: HookLimits = HookLimits()
+    now: datetime
+    seed: int
+    limits: HookLimits
 
-    async def tests(self, stage: Stage) -> list[Declared]:
-        """List the tests. Raises HookError when the file does not compile or does not load."""
+    async def tests(self, stage: Stage, /) -> list[Declared]:
+        """Return the tests. Raises HookError when the file does not compile or does not load."""
         async with self._session(stage) as session:
             found: list[dict[str, Any]] = await session.invoke("Tests", [])
             return [
@@ -71,7 +50,7 @@ class Suite:
                 for test in found
             ]
 
-    async def run(self, index: int, stage: Stage) -> Fault | None:
+    async def run(self, index: int, stage: Stage, /) -> Fault | None:
         """Run one test of the file; return None when it passed."""
         try:
             async with self._session(stage) as session:
@@ -99,15 +78,26 @@ class Suite:
             yield session
 
 
+@dataclass(frozen=True)
+class FileSuites:
+    """Implements `host.core.hook_tests.SuiteEngine`."""
+
+    engine: WorkerEngine | InProcessEngine
+
+    def suite(
+        self, script: HookScript, /, *, now: datetime, seed: int, limits: HookLimits
+    ) -> FileSuite:
+        """Return the tests of a file, with the clock and the random seed that they see."""
+        return FileSuite(self.engine, script, now, seed, limits)
+
+
 @asynccontextmanager
-async def open_suites(
-    *, workers: int = 1, cache: Path, environment: Mapping[str, str]
-) -> AsyncIterator[WorkerEngine | InProcessEngine]:
+async def open_suites(*, cache: Path, environment: Mapping[str, str]) -> AsyncIterator[FileSuites]:
     """Yield an engine for test files; its isolates have no `ctx`."""
     async with open_engine(
-        workers=workers, cache=cache, environment=environment, dialect=_dialect()
+        workers=1, cache=cache, environment=environment, dialect=_dialect()
     ) as engine:
-        yield engine
+        yield FileSuites(engine)
 
 
 @once

@@ -236,6 +236,13 @@ def test_plug_ins_know_of_the_host_only_its_core_and_its_readers() -> None:
     }
 
 
+def test_every_room_but_app_and_cli_is_without_concrete_plug_ins() -> None:
+    hosts = {room for room in rooms() if room.startswith("host.")} - {"host.app", "host.cli"}
+    assert set(contract("ports-alone")["source_modules"]) == {
+        f"groundhook.{room}" for room in hosts
+    }
+
+
 def test_constraints_are_exact_versions_and_nothing_else() -> None:
     assert [
         line

@@ -42,6 +42,7 @@ from groundhook.host.config.packages import App, load_app
 from groundhook.host.core.errors import StorageError
 from groundhook.host.core.exception_groups import unwrap_exception_groups
 from groundhook.host.core.extras import extra
+from groundhook.host.core.hook_tests import SuiteEngine
 from groundhook.host.core.ports import (
     ClientOf,
     Clock,
@@ -153,6 +154,16 @@ async def open_host(
         if tune_gc:
             stack.enter_context(frozen_heap())
         yield Host(runtime=runtime, sources=opened, plugins=registry, turns=turns, open_chats=chats)
+
+
+@asynccontextmanager
+async def open_suite_engine(app: App) -> AsyncIterator[SuiteEngine]:
+    """Open the engine that runs an app's test files."""
+    # Imported here because only tests need it.
+    from groundhook.hooks.testing import open_suites
+
+    async with open_suites(cache=app.state / "hooks", environment=child_environment()) as engine:
+        yield engine
 
 
 def _load(path: Path, environment: Mapping[str, str] | None, registry: Plugins) -> App:

@@ -16,14 +16,12 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Literal
 
-from groundhook.hooks.runner import InProcessEngine, WorkerEngine
-from groundhook.hooks.testing import Declared, Fault, Suite, open_suites
 from groundhook.host.app.host import Host
-from groundhook.host.app.opening import open_host
-from groundhook.host.config.environment import child_environment
+from groundhook.host.app.opening import open_host, open_suite_engine
 from groundhook.host.config.package import Package
 from groundhook.host.core.errors import ConfigErrors, HostError, Place, UnknownName, UsageError
 from groundhook.host.core.hook_engine import HookScript
+from groundhook.host.core.hook_tests import Declared, Fault, Suite, SuiteEngine
 from groundhook.host.memory.memory import open_memory
 from groundhook.host.testing.cassette import SUFFIX, Cassette
 from groundhook.host.testing.stage import Stage
@@ -63,7 +61,7 @@ class Runner:
     """The tests of an open host."""
 
     host: Host
-    engine: WorkerEngine | InProcessEngine
+    engine: SuiteEngine
     record_at: datetime | None = None
 
     async def run(self, assistants: Sequence[str] = ()) -> AsyncGenerator[Result | FileEnd]:
@@ -176,7 +174,7 @@ class Runner:
         limits = self.host.app.settings_for(package).settings.hooks.limits
         paths = package.hook.paths if package.hook else ()
         script = HookScript(entry=path, root=package.folder, shown=package.shown, paths=paths)
-        return Suite(self.engine, script, cassette.now, cassette.seed, limits)
+        return self.engine.suite(script, now=cassette.now, seed=cassette.seed, limits=limits)
 
 
 @asynccontextmanager
@@ -187,7 +185,7 @@ async def open_runner(
     write new cassettes. Raises ConfigError."""
     async with (
         open_host(root, environment=environment) as host,
-        open_suites(cache=host.app.state / "hooks", environment=child_environment()) as engine,
+        open_suite_engine(host.app) as engine,
     ):
         yield Runner(host, engine, host.runtime.now() if record else None)
 

@@ -14,10 +14,9 @@ from typing import Any
 
 from pydantic import Field, ValidationError
 
-from groundhook.handlers.canned import ANY, CannedSource
-from groundhook.hooks.faults import UNCAUGHT
 from groundhook.host.app.host import Host
 from groundhook.host.core.errors import ConfigError, Place, SourceError, UsageError
+from groundhook.host.core.hook_tests import UNCAUGHT
 from groundhook.host.core.ports import (
     Connector,
     Delta,
@@ -42,6 +41,7 @@ from groundhook.host.memory.memory import Memory
 from groundhook.host.output.single_lines import problem_line
 from groundhook.host.search.searcher import SearchPlugins
 from groundhook.host.testing.answer import Requests, answer_of
+from groundhook.host.testing.canned import ANY, CannedSource
 from groundhook.host.testing.cassette import Cassette, NotRecorded
 from groundhook.host.testing.outside import TapedRecords, TapedServers, TapedWeb, declared_tools
 from groundhook.host.testing.tape import (
@@ -83,7 +83,7 @@ class TurnArguments(TurnOptions):
 
 @dataclass
 class Stage:
-    """`hooks.api.testing.Stage` for one test; `memory` is its own, and empty when it begins."""
+    """`host.core.hook_tests.Stage` for one test; `memory` is its own, and empty when it begins."""
 
     host: Host
     assistant: str

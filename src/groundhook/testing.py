@@ -13,15 +13,15 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from groundhook.handlers.canned import CannedSource as CannedSource
-    from groundhook.handlers.canned import canned_item as canned_item
+    from groundhook.host.testing.canned import CannedSource as CannedSource
+    from groundhook.host.testing.canned import canned_item as canned_item
     from groundhook.host.testing.runner import FileEnd as FileEnd
     from groundhook.host.testing.runner import Result as Result
     from groundhook.host.testing.runner import Runner as Runner
     from groundhook.host.testing.runner import open_runner as open_runner
 
 _HOMES = {
-    "groundhook.handlers.canned": ("CannedSource", "canned_item"),
+    "groundhook.host.testing.canned": ("CannedSource", "canned_item"),
     "groundhook.host.testing.runner": ("FileEnd", "Result", "Runner", "open_runner"),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}

@@ -24,7 +24,6 @@ import psutil
 import pytest
 
 from groundhook import Host, open_host
-from groundhook.handlers.canned import CannedSource, canned_item
 from groundhook.host.core.ports import Handler
 from groundhook.host.core.types.connector_spec import (
     ConnectorOptions,
@@ -34,6 +33,7 @@ from groundhook.host.core.types.events import Event, Failed, StreamEnd
 from groundhook.host.core.types.search import SearchType
 from groundhook.host.core.types.turn import Identity
 from groundhook.host.llm.scripted import ScriptedConnector
+from groundhook.host.testing.canned import CannedSource, canned_item
 
 LIMITS = {
     "cpu_ms": 200,

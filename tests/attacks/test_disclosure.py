@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from groundhook import for_readers, open_host
-from groundhook.handlers.canned import CannedSource, canned_item
 from groundhook.host.core.addresses import address
 from groundhook.host.core.audience import TIMINGS
 from groundhook.host.core.types.events import (
@@ -26,6 +25,7 @@ from groundhook.host.core.types.events import (
     Warned,
 )
 from groundhook.host.core.types.search import SearchType
+from groundhook.host.testing.canned import CannedSource, canned_item
 from groundhook.sync import open_host as open_sync
 from tests.cli.conftest import run_in
 from tests.conftest import MakeApp

@@ -16,7 +16,6 @@ import pytest
 from rich.console import Console
 
 from groundhook import open_host
-from groundhook.handlers.canned import CannedSource, canned_item
 from groundhook.host.core.json_lines import line
 from groundhook.host.core.types.connector_spec import (
     ConnectorOptions,
@@ -25,6 +24,7 @@ from groundhook.host.core.types.connector_spec import (
 from groundhook.host.core.types.events import Event, StreamEnd
 from groundhook.host.llm.scripted import ScriptedConnector
 from groundhook.host.output.terminal import Terminal
+from groundhook.host.testing.canned import CannedSource, canned_item
 from tests.conftest import MakeApp
 from tests.keys import key
 from tests.loopback.server import Json, Loopback, Reply, serving

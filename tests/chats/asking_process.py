@@ -17,8 +17,8 @@ from typing import Any
 import anyio
 
 from groundhook import OpenChat, open_host
-from groundhook.handlers.canned import CannedSource
 from groundhook.host.core.ports import Delta, Finished, ModelCall, TextDelta
+from groundhook.host.testing.canned import CannedSource
 
 ADA = {"tenant_id": "acme", "user_id": "ada"}
 CHAT = "c_killed"

@@ -16,7 +16,6 @@ import pytest
 from pydantic import BaseModel
 
 from groundhook import ChatBusy, Host, Identity, TooManyTurns, UnknownName, UsageError, open_host
-from groundhook.handlers.canned import CannedSource, canned_item
 from groundhook.host.chats.ports import NewTurn, Page, message_id, turn_id
 from groundhook.host.core.json_lines import line
 from groundhook.host.core.types.chats import Chat, Owner
@@ -24,6 +23,7 @@ from groundhook.host.core.types.events import Event, StreamStart, Text
 from groundhook.host.core.types.tools import Tool
 from groundhook.host.dialects.kept import kept
 from groundhook.host.llm.scripted import ScriptedConnector
+from groundhook.host.testing.canned import CannedSource, canned_item
 from groundhook.sync import open_host as open_sync
 from tests.conftest import MakeApp
 from tests.turn.test_stream import ASSISTANT, COLLECTION, app_with, end, kb, of, scripted, web

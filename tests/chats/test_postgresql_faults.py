@@ -16,12 +16,12 @@ import psycopg
 import pytest
 
 from groundhook import Host, OpenChat, StorageError, open_host
-from groundhook.handlers.canned import CannedSource
 from groundhook.host.app import keeper
 from groundhook.host.core.ports import Delta, Finished, ModelCall, TextDelta
 from groundhook.host.core.types.chats import Owner
 from groundhook.host.core.types.events import Event
 from groundhook.host.storage import postgresql as storage
+from groundhook.host.testing.canned import CannedSource
 from tests.chats.test_conversation import ADA
 from tests.conftest import MakeApp
 from tests.loopback.databases import NotThere, OwnPostgresql, own_postgresql

@@ -13,7 +13,6 @@ import anyio
 import pytest
 
 from groundhook import open_host
-from groundhook.handlers.canned import CannedSource
 from groundhook.host.config.environment import process_environment
 from groundhook.host.core.errors import DelegateError
 from groundhook.host.core.ports import Found, Scope, accept_any
@@ -25,6 +24,7 @@ from groundhook.host.core.types.events import Event, Trace, TraceNode, Warned
 from groundhook.host.core.types.search import SearchRequest
 from groundhook.host.core.types.uses import KEYWORD
 from groundhook.host.llm.scripted import ScriptedConnector
+from groundhook.host.testing.canned import CannedSource
 from tests.conftest import MakeApp
 from tests.mcp.conftest import HttpServer, serving
 from tests.turn.test_stream import scripted

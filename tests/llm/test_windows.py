@@ -11,10 +11,10 @@ import anyio
 import pytest
 
 from groundhook import Host, open_host
-from groundhook.handlers.canned import CannedSource
 from groundhook.host.core.trace import recording
 from groundhook.host.core.types.events import Event, TraceNode
 from groundhook.host.llm.openai import OpenAIConnector
+from groundhook.host.testing.canned import CannedSource
 from tests.conftest import MakeApp
 from tests.llm.test_openai import PATH, spec
 from tests.loopback.chat import answer

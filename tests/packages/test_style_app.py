@@ -10,8 +10,8 @@ import anyio
 import pytest
 
 from groundhook import open_host
-from groundhook.handlers.canned import CannedSource
 from groundhook.host.core.types.events import Event
+from groundhook.host.testing.canned import CannedSource
 from groundhook.host.testing.runner import Result, open_runner
 from tests.cli.conftest import run_in
 from tests.conftest import MakeApp

@@ -12,7 +12,7 @@ import pytest
 from pydantic import BaseModel
 
 from groundhook import Host, PluginError, open_host
-from groundhook.handlers.canned import CannedSource, canned_item
+from groundhook.host.testing.canned import CannedSource, canned_item
 from groundhook.plugins import Found, Plugin, Plugins, Ranked, Source, Tool, ToolScope
 from tests.conftest import MakeApp
 from tests.turn.test_stream import end, of, scripted

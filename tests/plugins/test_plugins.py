@@ -12,7 +12,7 @@ import anyio
 import pytest
 
 from groundhook import PluginError, UsageError, open_host
-from groundhook.handlers.canned import CannedSource, canned_item
+from groundhook.host.testing.canned import CannedSource, canned_item
 from groundhook.plugins import Plugin, Plugins, Source
 from groundhook.sync import open_host as open_sync
 from tests.conftest import MakeApp

@@ -11,11 +11,11 @@ import anyio
 import pytest
 
 from groundhook import open_host
-from groundhook.handlers.canned import CannedSource, canned_item
 from groundhook.host.app.plugins import Plugin, Plugins
 from groundhook.host.core.errors import RerankError
 from groundhook.host.core.ports import Ranked
 from groundhook.host.core.types.events import Event
+from groundhook.host.testing.canned import CannedSource, canned_item
 from tests.conftest import MakeApp
 from tests.loopback.server import Json, Loopback
 from tests.turn.test_stream import end, of, scripted

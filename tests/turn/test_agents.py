@@ -10,10 +10,10 @@ import anyio
 import pytest
 
 from groundhook import open_host
-from groundhook.handlers.canned import CannedSource
 from groundhook.host.core.types.events import Event
 from groundhook.host.core.types.turn import Identity
 from groundhook.host.llm.scripted import ScriptedConnector
+from groundhook.host.testing.canned import CannedSource
 from tests.conftest import MakeApp
 from tests.turn.test_stream import end, kb, of, scripted, web
 

@@ -9,10 +9,10 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from groundhook.handlers.canned import canned_item
 from groundhook.host.core.types.events import Event
 from groundhook.host.core.types.search import Item
 from groundhook.host.core.types.turn import Message
+from groundhook.host.testing.canned import canned_item
 from groundhook.host.turn.budget import fit, room
 from groundhook.host.turn.prompt import Prompt
 from tests.conftest import MakeApp

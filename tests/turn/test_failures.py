@@ -15,12 +15,12 @@ import pytest
 from pydantic import BaseModel
 
 from groundhook import Host, open_host
-from groundhook.handlers.canned import CannedSource, canned_item
 from groundhook.host.core.errors import ModelUnreachable, SourceError, StorageError, UnknownName
 from groundhook.host.core.ports import Delta, Found, Handler, ModelCall
 from groundhook.host.core.types.events import Event
 from groundhook.host.core.types.search import SearchType
 from groundhook.host.core.types.tools import Tool
+from groundhook.host.testing.canned import CannedSource, canned_item
 from tests.conftest import MakeApp
 from tests.turn.test_stream import ASSISTANT, COLLECTION, app_with, end, kb, of, run, scripted, web
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from groundhook.handlers.canned import CannedSource
 from groundhook.host.core.errors import SourceError
+from groundhook.host.testing.canned import CannedSource
 from tests.conftest import MakeApp
 from tests.turn.test_stream import app_with, end, of, run, scripted
 

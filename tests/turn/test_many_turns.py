@@ -11,12 +11,12 @@ import psutil
 import pytest
 
 from groundhook import Host, TooManyTurns, open_host
-from groundhook.handlers.canned import CannedSource, canned_item
 from groundhook.host.core.types.connector_spec import (
     ConnectorOptions,
     ConnectorSpec,
 )
 from groundhook.host.llm.scripted import ScriptedConnector
+from groundhook.host.testing.canned import CannedSource, canned_item
 from tests.conftest import MakeApp
 
 HOOK = """

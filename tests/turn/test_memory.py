@@ -11,9 +11,9 @@ import anyio
 import pytest
 
 from groundhook import Host, open_host
-from groundhook.handlers.canned import CannedSource
 from groundhook.host.core.types.events import Event
 from groundhook.host.core.types.turn import Identity
+from groundhook.host.testing.canned import CannedSource
 from tests.conftest import MakeApp
 from tests.turn.test_stream import end, of, scripted
 

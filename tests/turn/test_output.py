@@ -8,9 +8,9 @@ import anyio
 import pytest
 
 from groundhook import open_host
-from groundhook.handlers.canned import CannedSource
 from groundhook.host.core.hook_messages import fold
 from groundhook.host.core.types.events import Event
+from groundhook.host.testing.canned import CannedSource
 from tests.conftest import MakeApp
 from tests.turn.test_hook_turns import hooked
 from tests.turn.test_stream import app_with, end, of, scripted, web

@@ -14,11 +14,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from groundhook import Host, open_host
-from groundhook.handlers.canned import CannedSource
 from groundhook.hooks.api.process import PROCESSES
 from groundhook.hooks.text import markdown_to_html
 from groundhook.host.core.types.turn import Identity
 from groundhook.host.readers.json_in_text import extract_json
+from groundhook.host.testing.canned import CannedSource
 from tests.turn.test_stream import end, of, scripted
 
 ANN, BOB = Identity(user_id="ann", tenant_id="t"), Identity(user_id="bob", tenant_id="t")

@@ -13,7 +13,6 @@ import pytest
 from pydantic import BaseModel
 
 from groundhook import open_host
-from groundhook.handlers.canned import CannedSource, canned_item
 from groundhook.host.core.errors import SourceError, UnknownName, UsageError
 from groundhook.host.core.ports import Handler
 from groundhook.host.core.types.connector_spec import (
@@ -24,6 +23,7 @@ from groundhook.host.core.types.events import Event, StreamEnd
 from groundhook.host.core.types.search import Item, SearchType
 from groundhook.host.core.types.tools import Tool
 from groundhook.host.llm.scripted import ScriptedConnector
+from groundhook.host.testing.canned import CannedSource, canned_item
 from tests.conftest import MakeApp
 
 ASSISTANT = (

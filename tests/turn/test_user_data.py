@@ -11,12 +11,12 @@ import anyio
 import pytest
 
 from groundhook import open_host
-from groundhook.handlers.canned import CannedSource, canned_item
 from groundhook.host.core.ports import Found, Scope
 from groundhook.host.core.types.events import Event
 from groundhook.host.core.types.search import SearchRequest
 from groundhook.host.core.types.turn import Message
 from groundhook.host.llm.scripted import ScriptedConnector
+from groundhook.host.testing.canned import CannedSource, canned_item
 from groundhook.host.turn.content import MOST_SOURCES, user_data
 from tests.conftest import MakeApp
 from tests.turn.test_stream import app_with, end, kb, of, run, scripted, web
