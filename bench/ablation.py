@@ -47,8 +47,8 @@ from groundhook.handlers.kb.embedded.search import Search
 from groundhook.handlers.kb.embedders.cached import VectorCache
 from groundhook.handlers.kb.messages import packed
 from groundhook.handlers.kb.ranking import fusion
-from groundhook.handlers.kb.ranking.across import Across
-from groundhook.handlers.kb.store import Made, Question
+from groundhook.handlers.kb.ranking.language_removal import LanguageRemoval
+from groundhook.handlers.kb.store import CollectionSettings, Question
 
 
 @dataclass(frozen=True)
@@ -115,15 +115,15 @@ class Parts(Stored):
 
     def search_in(self, way: Way, question: Question) -> Any:
         if not isinstance(self._search, Ways):
-            self._search = Ways(self._manifest, self.made.language, lambda: self._shard)
-        self._search.set_way(way, self.made.language)
+            self._search = Ways(self._manifest, self.settings.language, lambda: self._shard)
+        self._search.set_way(way, self.settings.language)
         return self.search(question)
 
 
 @contextmanager
 def stored(collection: Collection, vectors: Vectors, folder: Path) -> Iterator[Parts]:
     """The collection in the engine."""
-    made = Made(provider="builtin", model="bench", dimensions=384)
+    made = CollectionSettings(provider="builtin", model="bench", dimensions=384)
     documents = incoming(collection, vectors)
     there = Parts.create(folder, collection.name, made, *documents)
     for document in documents:
@@ -136,7 +136,7 @@ def stored(collection: Collection, vectors: Vectors, folder: Path) -> Iterator[P
 
 
 async def answers(
-    there: Parts, way: Way, collection: Collection, vectors: Vectors, across: Across
+    there: Parts, way: Way, collection: Collection, vectors: Vectors, across: LanguageRemoval
 ) -> tuple[Ranked, float]:
     """What is found, and the median milliseconds."""
     model, ranked, times = Ready(vectors.questions), {}, []
@@ -144,14 +144,14 @@ async def answers(
     for id, text in collection.questions.items():
         began = time.perf_counter()
         vector = packed(vectors.questions[text])
-        freed = await across.freed(text, vector, languages, model) if way.freed else b""
-        question = Question(vector=vector, text=text, limit=DEPTH, freed=freed)
+        freed = await across.neutral_vector(text, vector, languages, model) if way.freed else b""
+        question = Question(vector=vector, text=text, limit=DEPTH, neutral_vector=freed)
         answer = there.search_in(way, question)
         if not languages and answer.languages and way.freed:
             languages = answer.languages
-            freed = await across.freed(text, vector, languages, model)
+            freed = await across.neutral_vector(text, vector, languages, model)
             answer = there.search_in(
-                way, Question(vector=vector, text=text, limit=DEPTH, freed=freed)
+                way, Question(vector=vector, text=text, limit=DEPTH, neutral_vector=freed)
             )
         times.append((time.perf_counter() - began) * 1000)
         ranked[id] = [hit.passage for hit in answer.hits]
@@ -169,7 +169,7 @@ async def measured(
         ranked, ms = bare.ranked(way)
         found[f"bare engine: {name}"] = scores(collection, ranked)["ndcg10"], ms
     bare.close()
-    across = Across()
+    across = LanguageRemoval()
     with stored(collection, vectors, folder / "stored") as there:
         for way in WAYS:
             ranked, ms = await answers(there, way, collection, vectors, across)

@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 
 from groundhook.handlers.kb.messages import packed
-from groundhook.handlers.kb.store import Incoming, Passage
+from groundhook.handlers.kb.store import FullDocument, Passage
 from groundhook.host.core.sentences import spans
 
 DIMENSIONS = 384
@@ -46,7 +46,7 @@ def sentences() -> Sequence[str]:
     return [sentence for sentence in found if 20 < len(sentence) < 400 and "|" not in sentence]
 
 
-def documents(passages: int, chance: random.Random) -> list[Incoming]:
+def documents(passages: int, chance: random.Random) -> list[FullDocument]:
     vectors = [packed(vector(chance)) for _ in range(2000)]
     made = []
     for start in range(0, passages, TOGETHER):
@@ -57,7 +57,7 @@ def documents(passages: int, chance: random.Random) -> list[Incoming]:
         ]
         tenant = f"t{start // TOGETHER % TENANTS}"
         made.append(
-            Incoming(
+            FullDocument(
                 document=f"{start}.md",
                 title="Bench",
                 fingerprint="1",
@@ -68,7 +68,7 @@ def documents(passages: int, chance: random.Random) -> list[Incoming]:
     return made
 
 
-def answered(prepared: Sequence[Incoming], chance: random.Random) -> MadeQuestion:
+def answered(prepared: Sequence[FullDocument], chance: random.Random) -> MadeQuestion:
     """A question that a passage answers: six of its words, and its vector with as much noise (a
     cosine of .71)."""
     document = chance.choice(prepared)
@@ -82,6 +82,6 @@ def answered(prepared: Sequence[Incoming], chance: random.Random) -> MadeQuestio
     )
 
 
-def stray(prepared: Sequence[Incoming], chance: random.Random) -> MadeQuestion:
+def stray(prepared: Sequence[FullDocument], chance: random.Random) -> MadeQuestion:
     """A question that no passage answers."""
     return MadeQuestion(vector(chance), text(chance, 6), chance.choice(prepared).tenant)

@@ -46,7 +46,7 @@ from groundhook.handlers.kb.embedded.client import KBClient
 from groundhook.handlers.kb.embedded.folder import Folder, folder_of
 from groundhook.handlers.kb.opening import open_kb
 from groundhook.handlers.kb.paging import POOL
-from groundhook.handlers.kb.store import Incoming, Made
+from groundhook.handlers.kb.store import CollectionSettings, FullDocument
 from groundhook.host.core.app_settings import KBStorageSettings
 from groundhook.host.core.ports import Embedder, Scope
 from groundhook.host.core.registry import Registry
@@ -62,7 +62,7 @@ from groundhook.host.core.types.collection_spec import (
 from groundhook.host.core.types.search import SearchRequest
 from groundhook.host.core.types.turn import Identity
 
-MADE = Made(
+MADE = CollectionSettings(
     provider="bench", model="random", dimensions=DIMENSIONS, language="english", tenanted=True
 )
 SPEC = CollectionSpec(
@@ -273,7 +273,7 @@ def bare_shard(state: Path) -> engine.EdgeShard:
     return engine.EdgeShard.load(str(copy))
 
 
-def bare_adding(state: Path, prepared: Sequence[Incoming]) -> float:
+def bare_adding(state: Path, prepared: Sequence[FullDocument]) -> float:
     """Points a second: the same words, vectors, payloads, indexes and batches, and one flush."""
     config = engine.EdgeConfig(
         vectors={"dense": engine.EdgeVectorParams(MADE.dimensions, engine.Distance.Cosine)},

@@ -26,22 +26,22 @@ from bench.figures import figure
 from groundhook.handlers.kb.messages import packed
 from groundhook.handlers.kb.server.link import ServerLink
 from groundhook.handlers.kb.server.store import ServerStore
-from groundhook.handlers.kb.store import Incoming, Made, Passage, Question
+from groundhook.handlers.kb.store import CollectionSettings, FullDocument, Passage, Question
 from groundhook.host.core.app_settings import QdrantSettings
 from tests.loopback.qdrant import qdrant
 from tests.loopback.qdrant_grpc import grpc_door
 
-MADE = Made(provider="bench", model="random", dimensions=384, language="english")
+MADE = CollectionSettings(provider="bench", model="random", dimensions=384, language="english")
 DOCUMENTS, PASSAGES, SEARCHES = 40, 20, 60
 SERVE = "serve"
 
 
-def document(number: int) -> Incoming:
+def document(number: int) -> FullDocument:
     passages = []
     for ordinal in range(PASSAGES):
         text = f"Ripe pears and apples of the winter {number} {ordinal}. " * 20
         passages.append(Passage(passage=f"p{ordinal}", content=text, text=text, vector=vector()))
-    return Incoming(
+    return FullDocument(
         document=f"d{number}", title=f"Document {number}", fingerprint="1", passages=tuple(passages)
     )
 
@@ -53,7 +53,7 @@ def vector() -> bytes:
 async def measure(settings: QdrantSettings) -> None:
     way = "gRPC" if settings.prefer_grpc else "HTTP"
     store = ServerStore(ServerLink(settings), f"bench-{way}.")
-    if without := await store.without_grpc():
+    if without := await store.grpc_problem():
         print(without, file=sys.stderr)
         return
     documents = [document(number) for number in range(DOCUMENTS)]

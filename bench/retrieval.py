@@ -40,7 +40,7 @@ import qdrant_edge as engine
 
 from bench.judged_collections import Collection, Half, collections
 from groundhook.handlers.kb.base import KnowledgeBase
-from groundhook.handlers.kb.declared import made_with
+from groundhook.handlers.kb.declaration import settings_of
 from groundhook.handlers.kb.embed import EmbedderFactory
 from groundhook.handlers.kb.embedded.client import KBClient
 from groundhook.handlers.kb.embedders.builtin import BuiltinEmbedder
@@ -48,7 +48,7 @@ from groundhook.handlers.kb.embedders.cached import CachedEmbedder, VectorCache
 from groundhook.handlers.kb.graph.base import Graphs
 from groundhook.handlers.kb.language import language_of
 from groundhook.handlers.kb.messages import packed
-from groundhook.handlers.kb.store import Incoming, Passage
+from groundhook.handlers.kb.store import FullDocument, Passage
 from groundhook.host.core.app_settings import KBStorageSettings
 from groundhook.host.core.ports import Scope
 from groundhook.host.core.registry import Registry
@@ -146,7 +146,7 @@ async def opened(
     embedders.add("builtin", lambda _: embedder)
     client = KBClient(state, idle_s=600)
     try:
-        made = made_with(spec, embedder, "auto")
+        made = settings_of(spec, embedder, "auto")
         for document in incoming(collection, vectors):
             await client.put(spec.id, made, document)
         yield KnowledgeBase(
@@ -157,7 +157,7 @@ async def opened(
         await client.aclose()
 
 
-def incoming(collection: Collection, vectors: Vectors) -> list[Incoming]:
+def incoming(collection: Collection, vectors: Vectors) -> list[FullDocument]:
     """The texts as documents of the store, many in each: writing each to the disk for itself takes
     long."""
     passages = [
@@ -170,7 +170,7 @@ def incoming(collection: Collection, vectors: Vectors) -> list[Incoming]:
         for id, text in collection.documents.items()
     ]
     return [
-        Incoming(
+        FullDocument(
             document=str(start),
             title="",
             fingerprint="1",

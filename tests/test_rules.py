@@ -38,7 +38,6 @@ BRANCHING: set[str] = {
     "handlers.kb.calibrate.calibrate",
     "handlers.kb.graph.base.Graphs.reach",
     "handlers.kb.graph.rules._find_capitalised",
-    "handlers.kb.handler.KBHandler._found",
     "handlers.kb.reading.columns.Columns.document",
     "handlers.kb.reading.html._remove_hidden",
     "handlers.kb.reading.pdf._drop_running_lines",

@@ -1,7 +1,8 @@
 """The knowledge base as one object: search, read a document, add, list and remove documents.
 
-It starts and loads nothing by itself. The worker process and the embedding models start with the
-first request, and the readers are imported when documents are added: most processes only search."""
+Nothing is started or loaded before it is needed. The first request starts the worker process and
+loads the embedding model; the readers are imported when documents are added, since most processes
+only search."""
 
 from __future__ import annotations
 
@@ -11,16 +12,16 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, BinaryIO
 
-from groundhook.handlers.kb.agreement import agree
-from groundhook.handlers.kb.declared import made_with, tenant_of
-from groundhook.handlers.kb.embed import Closes, EmbedderFactory, HashEmbedder
+from groundhook.handlers.kb.collection_checks import check_collections, fallback
+from groundhook.handlers.kb.declaration import check_tenant, settings_of
+from groundhook.handlers.kb.embed import Closeable, EmbedderFactory, HashEmbedder
 from groundhook.handlers.kb.embedders.cached import CachedEmbedder, VectorCache
 from groundhook.handlers.kb.graph.base import GraphedStore, Graphs
 from groundhook.handlers.kb.handler import KBHandler
 from groundhook.handlers.kb.language import known_language
-from groundhook.handlers.kb.outdated import fallback, outdated
 from groundhook.handlers.kb.reading.readers import READERS
-from groundhook.handlers.kb.store import Made, Stored, VectorStore
+from groundhook.handlers.kb.store import CollectionSettings, DocumentRecord, VectorStore
+from groundhook.handlers.kb.store_checks import refuse_other_settings
 from groundhook.host.core.app_settings import (
     KBStorageSettings,
 )
@@ -37,11 +38,11 @@ from groundhook.host.core.types.search import FacetCount, Item, KBOptions, Searc
 
 if TYPE_CHECKING:
     from groundhook.handlers.kb.calibrate import Calibration, CalibrationQuestion
-    from groundhook.handlers.kb.erasure import Remains
+    from groundhook.handlers.kb.erasure import RemainingData
     from groundhook.handlers.kb.graph.extract import Extraction
     from groundhook.handlers.kb.ingest.batching import TransferProgress
     from groundhook.handlers.kb.ingest.report import AddReport, Progress
-    from groundhook.handlers.kb.transfer import Transfer, Transferred
+    from groundhook.handlers.kb.transfer import Transfer, TransferResult
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,7 +51,7 @@ class CollectionListing:
 
     id: str
     name: str
-    documents: tuple[Stored, ...]
+    documents: tuple[DocumentRecord, ...]
     disk_bytes: int
     language: str
 
@@ -59,7 +60,8 @@ class CollectionListing:
         return sum(document.chunks for document in self.documents)
 
     @property
-    def bytes(self) -> int:
+    def source_bytes(self) -> int:
+        """The size of the files and rows that the documents were added from."""
         return sum(document.bytes for document in self.documents)
 
 
@@ -98,13 +100,16 @@ class KnowledgeBase:
         return other
 
     async def search(self, request: SearchRequest, scope: Scope, /) -> Found:
+        """Return the passages nearest to the question over all collections of the request, best
+        first. Raises the errors of `KBHandler.search`."""
         return await self._handler.search(request, scope)
 
     async def search_many(
         self, queries: Sequence[str], options: KBOptions, scope: Scope, /
     ) -> list[Found]:
-        """Answer several questions as `search` does, in their order. They are embedded together,
-        and each collection receives them in one request. `options.document` is ignored."""
+        """Search for several questions as `search` does, and return a result for each. They are
+        embedded together, and each collection receives them in one request. `options.document` is
+        ignored."""
         return await self._handler.search_many(queries, options, scope)
 
     async def search_with_vectors(
@@ -116,8 +121,8 @@ class KnowledgeBase:
         *,
         texts: Sequence[str] | None = None,
     ) -> list[Found]:
-        """Answer questions that were embedded elsewhere, with the model of the collections: by
-        meaning alone, or also by words where `texts` has one for each vector. Raises the errors of
+        """Search for questions that the caller embedded with the model of the collections: by
+        meaning alone, or also by words if `texts` has a text for each vector. Raises the errors of
         `search`, ConfigError for vectors of another dimension, UsageError for another number of
         texts."""
         return await self._handler.search_with_vectors(vectors, options, scope, texts=texts)
@@ -128,10 +133,10 @@ class KnowledgeBase:
         collection that is not declared, NotPermitted, UsageError, StorageError."""
         return await self._handler.count(options, scope)
 
-    async def matching(self, options: KBOptions, scope: Scope, /) -> list[Item]:
+    async def matching_documents(self, options: KBOptions, scope: Scope, /) -> list[Item]:
         """Return the documents that `count` counts, by collection and id: items without content,
         with their payload as `data` and a score of 1. Raises the errors of `count`."""
-        return await self._handler.matching(options, scope)
+        return await self._handler.matching_documents(options, scope)
 
     async def facets(
         self, options: KBOptions, scope: Scope, /
@@ -141,6 +146,8 @@ class KnowledgeBase:
         return await self._handler.facets(options, scope)
 
     async def fetch_document(self, collection: str, document_id: str, scope: Scope, /) -> Found:
+        """Return all passages of a document. Raises the errors of `fetch_documents`, and
+        SourceNotConfigured when the collection has no document of this id."""
         return await self._handler.fetch_document(collection, document_id, scope)
 
     async def fetch_documents(
@@ -154,14 +161,14 @@ class KnowledgeBase:
     def embedder(self, spec: EmbeddingSpec) -> Embedder:
         """Return the embedder of a declaration; equal declarations share one. It is closed with the
         knowledge base. Raises ConfigError, UnknownName."""
-        made = self._embedders.get(spec)
-        if made is None:
-            made = self._factories.get(spec.provider)(spec)
+        embedder = self._embedders.get(spec)
+        if embedder is None:
+            embedder = self._factories.get(spec.provider)(spec)
             # Hashing is faster than reading the cache.
-            if self._cache is not None and not isinstance(made, HashEmbedder):
-                made = CachedEmbedder(made, self._cache)
-            self._embedders[spec] = made
-        return made
+            if self._cache is not None and not isinstance(embedder, HashEmbedder):
+                embedder = CachedEmbedder(embedder, self._cache)
+            self._embedders[spec] = embedder
+        return embedder
 
     async def add(
         self,
@@ -174,11 +181,12 @@ class KnowledgeBase:
         progress: Progress | None = None,
         delegates: Delegates | None = None,
     ) -> AddReport:
-        """Add files and folders, and documents of a feed: JSON, one object per line or an array.
-        Documents that came from the same folders and files and no longer exist there are removed,
-        unless none of a folder is left (`prune=True`: even then; `prune=False`: never). `delegates`
-        reach the assistant or tool that extracts entities, if the collection has one. Raises
-        UsageError, ConfigError and StorageError; the report has the errors of single files."""
+        """Add files, folders and a feed, which is JSON: one object per line, or an array. Documents
+        that were added from the same folders and files before and no longer exist there are
+        removed, unless nothing of a folder is left. `prune=True` removes them even then,
+        `prune=False` never does. `delegates` call the assistant or the tool that extracts entities,
+        if the collection has one. Raises UsageError, ConfigError and StorageError; the report has
+        the errors of single files."""
         from groundhook.handlers.kb.ingest.add import AddRequest, Ingestion
 
         spec = self._spec(collection)
@@ -190,27 +198,29 @@ class KnowledgeBase:
             readers=self._readers,
         )
         request = AddRequest(paths=paths, tenant=tenant, feed=feed, prune=prune)
-        report = await ingestion.add(spec, embedder, self._made(spec, embedder), request, progress)
+        report = await ingestion.add(
+            spec, embedder, self._settings(spec, embedder), request, progress
+        )
         notes = [*report.notes, *extraction.warnings]
         if report.chunks and (reason := await fallback(embedder)):
             notes.append(reason)
         return replace(report, notes=tuple(notes))
 
-    def id_of(self, collection: str) -> str:
+    def full_id(self, collection: str) -> str:
         """Return the full id of a collection, given the full id or the end of it. Raises
         UnknownName, UsageError."""
         return self._spec(collection).id
 
-    async def list(
+    async def list_collections(
         self, collections: Sequence[str] | None = None, *, tenant: str | None = None
     ) -> tuple[CollectionListing, ...]:
-        """Return the named collections (None: all) with their documents of one tenant or of all
-        (None)."""
-        listed = []
+        """Return collections, all by default, with their documents of a tenant, of all tenants by
+        default. Raises UnknownName, UsageError, StorageError."""
+        listings = []
         for id in sorted(self._collections) if collections is None else collections:
             spec = self._spec(id)
             usage = await self._store.usage(spec.id, tenant if spec.tenant_field else None)
-            listed.append(
+            listings.append(
                 CollectionListing(
                     id=spec.id,
                     name=spec.name,
@@ -219,7 +229,7 @@ class KnowledgeBase:
                     language=usage.language,
                 )
             )
-        return tuple(listed)
+        return tuple(listings)
 
     async def remove(
         self,
@@ -229,82 +239,89 @@ class KnowledgeBase:
         tenant: str = "",
         missing_ok: bool = False,
     ) -> tuple[str, ...]:
-        """Remove documents by id, or all (None); return the removed ids. The vectors of documents
-        that are named leave the cache as well; with all of them they stay, for a collection that is
-        filled again. A collection with tenants needs a tenant, unless all documents are removed. If
-        an id does not exist, raises UnknownName with the nearest id and removes nothing, unless
-        `missing_ok`."""
+        """Remove documents by id, or all (None), and return the removed ids. The cached vectors of
+        documents that are removed by id are removed as well. When all documents are removed, the
+        cache keeps their vectors, for the case that they are added again. A collection with tenants
+        needs a tenant, unless all documents are removed. Raises UnknownName with the nearest id,
+        and removes nothing, if an id does not exist, unless `missing_ok`."""
         from groundhook.handlers.kb.erasure import forget_vectors
 
         spec = self._spec(collection)
         store = GraphedStore(self._store, self._graphs, {})
         if documents is None:
-            of = tenant_of(spec, tenant) if tenant else None
-            return tuple(await store.remove(spec.id, of, None))
-        tenant = tenant_of(spec, tenant)
+            only = check_tenant(spec, tenant) if tenant else None
+            return tuple(await store.remove(spec.id, only, None))
+        tenant = check_tenant(spec, tenant)
         if not missing_ok:
             await self._refuse_missing(spec.id, tenant, documents)
         await forget_vectors(self._store, self._embedder(spec), spec.id, tenant, documents)
         return tuple(await store.remove(spec.id, tenant, documents))
 
-    async def remains(
+    async def count_remaining(
         self, collection: str, documents: Sequence[str], *, tenant: str = ""
-    ) -> tuple[Remains, ...]:
-        """Return what is left of documents, by place: the proof that removed ones are gone. A
-        collection with tenants needs a tenant. Raises UnknownName, UsageError, StorageError."""
-        from groundhook.handlers.kb.erasure import remains
+    ) -> tuple[RemainingData, ...]:
+        """Count what is stored of each document in every place that could hold a part of it; all
+        counts of a document that was removed are 0. A collection with tenants needs a tenant.
+        Raises UnknownName, UsageError, StorageError."""
+        from groundhook.handlers.kb.erasure import count_remaining
 
         spec = self._spec(collection)
-        of = tenant_of(spec, tenant)
-        left = [await remains(self._store, self._graphs, spec.id, of, id) for id in documents]
-        return tuple(left)
+        tenant = check_tenant(spec, tenant)
+        return tuple(
+            [
+                await count_remaining(self._store, self._graphs, spec.id, tenant, document)
+                for document in documents
+            ]
+        )
 
-    async def existing(
+    async def existing_ids(
         self, collection: str, documents: Sequence[str], *, tenant: str = ""
     ) -> set[str]:
-        """Return those of the ids of documents that a collection has. A collection with tenants
-        needs a tenant."""
+        """Return the ids that belong to documents of the collection. A collection with tenants
+        needs a tenant. Raises UnknownName, UsageError, StorageError."""
         spec = self._spec(collection)
-        found = await self._store.stored(spec.id, tenant_of(spec, tenant), documents)
-        return {stored.document for stored in found}
+        return await self._stored_ids(spec.id, check_tenant(spec, tenant), documents)
 
     async def tenants_of(self, collection: str, documents: Sequence[str]) -> tuple[str, ...]:
         """Return the tenants that have documents with any of these ids. Raises UnknownName,
         StorageError."""
-        found = await self._store.stored(self._spec(collection).id, None, documents)
-        return tuple(dict.fromkeys(stored.tenant for stored in found))
+        records = await self._store.document_records(self._spec(collection).id, None, documents)
+        return tuple(dict.fromkeys(record.tenant for record in records))
+
+    async def _stored_ids(self, collection: str, tenant: str, documents: Sequence[str]) -> set[str]:
+        records = await self._store.document_records(collection, tenant, documents)
+        return {record.document for record in records}
 
     async def _refuse_missing(self, collection: str, tenant: str, documents: Sequence[str]) -> None:
-        found = await self._store.stored(collection, tenant, documents)
-        there = {stored.document for stored in found}
-        missing = [id for id in documents if id not in there]
-        if missing:
-            known = [
-                stored.document
-                for stored in (await self._store.usage(collection, tenant)).documents
-            ]
-            errors = [UnknownName("document", id, known) for id in missing]
-            raise (
-                errors[0]
-                if len(errors) == 1
-                else UsageError("; ".join(map(str, errors)), hint="nothing was removed")
-            )
+        """Raise UnknownName, or UsageError for several, if the collection lacks a document."""
+        stored = await self._stored_ids(collection, tenant, documents)
+        missing = [id for id in documents if id not in stored]
+        if not missing:
+            return
+        usage = await self._store.usage(collection, tenant)
+        known = [record.document for record in usage.documents]
+        errors = [UnknownName("document", id, known) for id in missing]
+        if len(errors) == 1:
+            raise errors[0]
+        raise UsageError("; ".join(map(str, errors)), hint="nothing was removed")
 
     async def rebuild(
         self, collection: str, *, progress: TransferProgress | None = None
-    ) -> Transferred:
-        """Build a collection again with its current declaration, from its stored texts; searches
-        continue meanwhile. Raises UsageError if it is empty."""
+    ) -> TransferResult:
+        """Build a collection again from its stored texts, with its current declaration. Searches
+        find the old version until the new one is complete. Raises UsageError if the collection is
+        empty, UnknownName, ConfigError, StorageError."""
         spec = self._spec(collection)
         embedder = self._embedder(spec)
         return await self._transfer(self._store).rebuild(
-            spec.id, self._made(spec, embedder), embedder, progress
+            spec.id, self._settings(spec, embedder), embedder, progress
         )
 
     async def export(
         self, collection: str, out: IO[str], *, progress: TransferProgress | None = None
-    ) -> Transferred:
-        """Write a collection, with all tenants, to a file that `load` reads into any engine."""
+    ) -> TransferResult:
+        """Write the documents of all tenants to a file that `load` adds to a collection, whatever
+        the engine. Raises UnknownName, UsageError for an empty collection, StorageError."""
         return await self._transfer(self._store).export(self._spec(collection).id, out, progress)
 
     async def load(
@@ -314,20 +331,20 @@ class KnowledgeBase:
         *,
         embed: bool = False,
         progress: TransferProgress | None = None,
-    ) -> Transferred:
-        """Add the documents of a file that `export` wrote; `embed`: with new vectors. Raises
-        ConfigError if the vectors are of another model than the declared one, UsageError for
-        another kind of file, StorageError for a truncated one."""
+    ) -> TransferResult:
+        """Add the documents of a file that `export` wrote, with the vectors of the file, or with
+        new ones if `embed`. Raises ConfigError if the vectors of the file are of another model than
+        the declared one, UsageError for another kind of file, StorageError for a truncated one."""
         spec = self._spec(collection)
         embedder = self._embedder(spec)
         transfer = self._transfer(self._with_graph(spec, _extraction(spec, NoDelegates())))
         return await transfer.load(
-            spec.id, self._made(spec, embedder), embedder, file, progress, embed=embed
+            spec.id, self._settings(spec, embedder), embedder, file, progress, embed=embed
         )
 
-    def questions(self, lines: Iterable[str], name: str) -> Sequence[CalibrationQuestion]:
-        """Parse questions for `calibrate`: JSON lines {question, document} of the file `name`.
-        Raises UsageError."""
+    def parse_questions(self, lines: Iterable[str], name: str) -> Sequence[CalibrationQuestion]:
+        """Parse questions for `calibrate`: JSON lines {question, document} of the file `name`,
+        which errors show. Raises UsageError."""
         from groundhook.handlers.kb.calibrate import read_questions
 
         return read_questions(lines, name)
@@ -337,40 +354,45 @@ class KnowledgeBase:
         collection: str,
         questions: Sequence[CalibrationQuestion] | None = None,
         *,
-        most: int = 100,
+        max_questions: int = 100,
         tenant: str = "",
         progress: TransferProgress | None = None,
     ) -> Calibration:
-        """Measure the similarity curve of the collection's embedding, with questions whose
-        answering document is given, or with at most `most` questions made from its passages. Raises
-        UsageError, UnknownName, ConfigError."""
+        """Measure the similarity curve of the collection's embedding. `questions` name the
+        documents that answer them; without them, up to `max_questions` are taken from the passages.
+        Raises UsageError, UnknownName, ConfigError, StorageError."""
         from groundhook.handlers.kb.calibrate import calibrate
 
         spec = self._spec(collection)
         embedder = self._embedder(spec)
-        stored = await self._store.made(spec.id)
+        stored = await self._store.settings(spec.id)
         if stored is not None:
-            agree(spec.id, stored, self._made(spec, embedder))
-        tenant = tenant_of(spec, tenant)
+            refuse_other_settings(spec.id, stored, self._settings(spec, embedder))
         return await calibrate(
-            self._store, spec.id, tenant, embedder, questions=questions, most=most, done=progress
+            self._store,
+            spec.id,
+            check_tenant(spec, tenant),
+            embedder,
+            questions=questions,
+            max_questions=max_questions,
+            progress=progress,
         )
 
-    async def outdated(self) -> Sequence[HostError]:
-        """Return an error for each collection whose declaration differs from the stored one
-        (ConfigError) or needs what the engine lacks, and the first error of the store itself."""
-        return await outdated(self._store, self._usable())
+    async def check_collections(self) -> Sequence[HostError]:
+        """Compare the declared collections with the stored ones. Returns a ConfigError for each
+        whose settings differ, a UsageError for each that needs what the engine lacks, and the first
+        error of the store itself."""
+        return await check_collections(self._store, self._valid_collections())
 
-    def _usable(self) -> Iterator[tuple[CollectionSpec, Embedder, Made]]:
-        """The collections whose declarations are right, with what they need."""
-        for id in self._collections:
+    def _valid_collections(self) -> Iterator[tuple[CollectionSpec, Embedder, CollectionSettings]]:
+        """Yield the collections whose declarations are valid, with embedders and settings."""
+        for spec in self._collections.values():
             try:
-                spec = self._collections[id]
-                if self.wrong(spec) is None:
+                if self.declaration_error(spec) is None:
                     embedder = self._embedder(spec)
-                    yield spec, embedder, self._made(spec, embedder)
+                    yield spec, embedder, self._settings(spec, embedder)
             except HostError:
-                continue  # declarations are checked elsewhere; a key may be set where the app runs
+                continue  # `check` reports it; a missing key may be set where the app runs
 
     def _transfer(self, store: VectorStore) -> Transfer:
         from groundhook.handlers.kb.transfer import Transfer
@@ -381,17 +403,17 @@ class KnowledgeBase:
         """Return the store; for a collection with a graph, one that also updates the graph."""
         return GraphedStore(self._store, self._graphs, {spec.id: extraction} if spec.graph else {})
 
-    def _made(self, spec: CollectionSpec, embedder: Embedder) -> Made:
-        return made_with(spec, embedder, known_language(spec.analyser.language, spec.id))
+    def _settings(self, spec: CollectionSpec, embedder: Embedder) -> CollectionSettings:
+        return settings_of(spec, embedder, known_language(spec.analyser.language, spec.id))
 
     def _spec(self, id: str) -> CollectionSpec:
-        """Return the collection with that id, or the only one whose id ends so: `notes` for
-        `agents.hello.notes`. Raises UnknownName, UsageError."""
+        """Return the collection of that id, or the only one whose id ends with it, such as
+        `agents.hello.notes` for `notes`. Raises UnknownName, UsageError."""
         return self._collections[by_end("collection", id, self._collections)]
 
-    def wrong(self, spec: CollectionSpec) -> tuple[tuple[str, ...], ConfigError] | None:
-        """Return the path in the declaration and the error of an unknown embedding or language;
-        None if both are right."""
+    def declaration_error(self, spec: CollectionSpec) -> tuple[tuple[str, ...], ConfigError] | None:
+        """Check the embedding and the language of a declaration. Returns the path of the wrong key
+        and the error, or None."""
         try:
             self._factories.get(spec.embedding.provider)
         except UnknownName as exc:
@@ -407,23 +429,21 @@ class KnowledgeBase:
             if spec.embedding.provider in ("builtin", "onnx"):
                 self._embedder(spec)
         except ConfigError as exc:
-            at = next(
-                (key for key in ("path", "model") if getattr(spec.embedding, key)), "dimensions"
-            )
-            return ("embedding", at), exc
+            keys = (key for key in ("path", "model") if getattr(spec.embedding, key))
+            return ("embedding", next(keys, "dimensions")), exc
         return None
 
     def _embedder(self, spec: CollectionSpec) -> Embedder:
         return self.embedder(spec.embedding)
 
     async def aclose(self) -> None:
-        """Close the store and the connections of embedding services, and end the threads of models.
-        The worker process serves others until it is idle."""
+        """Close the store, the connections of embedding services and the threads of models. The
+        worker process continues, since other processes may use it, until it is idle."""
         try:
             for embedder in self._embedders.values():
-                if isinstance(embedder, Closes):
+                if isinstance(embedder, Closeable):
                     await embedder.aclose()
-            if isinstance(self._store, Closes):
+            if isinstance(self._store, Closeable):
                 await self._store.aclose()
         finally:
             if self._cache is not None:

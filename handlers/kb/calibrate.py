@@ -23,12 +23,12 @@ from groundhook.handlers.kb.embedders.curve import Curve
 from groundhook.handlers.kb.off_topic import OFF_TOPIC
 from groundhook.handlers.kb.points import lead
 from groundhook.handlers.kb.ranking.units import units
-from groundhook.handlers.kb.store import Incoming, Passage, VectorStore
+from groundhook.handlers.kb.store import FullDocument, Passage, VectorStore
 from groundhook.host.core.errors import UnknownName, UsageError
 from groundhook.host.core.ports import Embedder
 
 Cosines = npt.NDArray[np.float32]
-Done = Callable[[int, int, str], None]  # questions done, of how many, the document
+Progress = Callable[[int, int, str], None]  # questions done, of how many, the document
 
 # Similarities that a curve gives to the balanced threshold and to the median of the related pairs.
 AT_BALANCE, AT_RELATED = 0.27, 0.87
@@ -126,12 +126,12 @@ async def calibrate(
     embedder: Embedder,
     *,
     questions: Sequence[CalibrationQuestion] | None = None,
-    most: int = 100,
-    done: Done | None = None,
+    max_questions: int = 100,
+    progress: Progress | None = None,
 ) -> Calibration:
-    """Measure with `questions`, or with at most `most` that are made from the documents. Where
-    `questions` has no off-topic ones, the built-in ones are used. Raises UsageError where there
-    are too few questions, UnknownName for a missing document, StorageError, and the embedder's
+    """Measure with `questions`, or with at most `max_questions` taken from the documents. If
+    `questions` has no off-topic ones, the built-in ones are used. Raises UsageError if there are
+    too few questions, UnknownName for a missing document, StorageError, and the embedder's
     errors."""
     chance = random.Random(1)
     usage = await store.usage(collection, tenant)
@@ -149,9 +149,15 @@ async def calibrate(
         if id not in listed:
             raise UnknownName("document", id, listed)
     rest = sorted(set(listed) - set(wanted))
-    ids = [*wanted, *chance.sample(rest, min(most, len(rest)))]
-    documents = {id: whole for id in ids for whole in await store.whole(collection, [(tenant, id)])}
-    pairs = _made(documents, most, chance) if questions is None else _given(documents, questions)
+    ids = [*wanted, *chance.sample(rest, min(max_questions, len(rest)))]
+    documents = {
+        id: whole for id in ids for whole in await store.full_documents(collection, [(tenant, id)])
+    }
+    pairs = (
+        _made(documents, max_questions, chance)
+        if questions is None
+        else _given(documents, questions)
+    )
     if len(pairs) < _LEAST:
         found = "is 1 question" if len(pairs) == 1 else f"are {len(pairs)} questions"
         raise UsageError(
@@ -164,8 +170,8 @@ async def calibrate(
     some = _vectors(chance.sample(passages, min(_PASSAGES, len(passages))))
     related, unrelated = [], []
     for number, pair in enumerate(pairs):
-        if done is not None:
-            done(number, len(pairs) + len(off_topic), pair.document)
+        if progress is not None:
+            progress(number, len(pairs) + len(off_topic), pair.document)
         question = await _embedded(embedder, pair.question)
         own = (
             pair.vectors
@@ -229,7 +235,9 @@ def _measured(
     )
 
 
-def _given(documents: dict[str, Incoming], questions: Sequence[CalibrationQuestion]) -> list[_Pair]:
+def _given(
+    documents: dict[str, FullDocument], questions: Sequence[CalibrationQuestion]
+) -> list[_Pair]:
     pairs = []
     for one in questions:
         passages = [
@@ -240,7 +248,7 @@ def _given(documents: dict[str, Incoming], questions: Sequence[CalibrationQuesti
     return pairs
 
 
-def _made(documents: dict[str, Incoming], most: int, chance: random.Random) -> list[_Pair]:
+def _made(documents: dict[str, FullDocument], most: int, chance: random.Random) -> list[_Pair]:
     """At most so many questions, from as many documents as there are."""
     queues = [list(_asking(id, whole, chance)) for id, whole in documents.items()]
     pairs: list[_Pair] = []
@@ -249,7 +257,7 @@ def _made(documents: dict[str, Incoming], most: int, chance: random.Random) -> l
     return pairs
 
 
-def _asking(id: str, document: Incoming, chance: random.Random) -> Iterator[_Pair]:
+def _asking(id: str, document: FullDocument, chance: random.Random) -> Iterator[_Pair]:
     passages = list(document.passages)
     chance.shuffle(passages)
     for passage in passages:

@@ -24,21 +24,21 @@ EmbedderFactory = Callable[[EmbeddingSpec], Embedder]
 
 
 @runtime_checkable
-class CountsTokens(Protocol):
+class TokenCounter(Protocol):
     """An embedder that counts the tokens of a text; for others `estimated_tokens` is used."""
 
     def count_tokens(self, text: str, /) -> int: ...
 
 
 @runtime_checkable
-class Closes(Protocol):
+class Closeable(Protocol):
     """An embedder that holds connections or threads."""
 
     async def aclose(self) -> None: ...
 
 
 @runtime_checkable
-class EmbedsInContext(Protocol):
+class ContextualEmbedder(Protocol):
     """An embedder that may look at passages together. Where `in_context` is true, `embed_documents`
     is given the passages of one document, all of them and in their order; a vector then depends on
     its neighbours."""
@@ -48,7 +48,7 @@ class EmbedsInContext(Protocol):
 
 
 @runtime_checkable
-class FallsBack(Protocol):
+class FallbackEmbedder(Protocol):
     """An embedder that uses a slower engine when its usual one is unavailable."""
 
     async def fallback(self) -> str:
@@ -57,7 +57,7 @@ class FallsBack(Protocol):
 
 
 @runtime_checkable
-class EmbedsQuestions(Protocol):
+class BatchQueryEmbedder(Protocol):
     """An embedder that embeds several questions faster than one after the other."""
 
     async def embed_queries(self, texts: Sequence[str], /) -> list[list[float]]: ...
@@ -65,13 +65,13 @@ class EmbedsQuestions(Protocol):
 
 async def embed_questions(embedder: Embedder, texts: Sequence[str]) -> list[list[float]]:
     """Return a vector for each question, together where the embedder can. Raises its errors."""
-    if len(texts) > 1 and isinstance(embedder, EmbedsQuestions):
+    if len(texts) > 1 and isinstance(embedder, BatchQueryEmbedder):
         return await embedder.embed_queries(texts)
     return [await embedder.embed_query(text) for text in texts]
 
 
 def in_context(embedder: Embedder) -> bool:
-    return isinstance(embedder, EmbedsInContext) and embedder.in_context
+    return isinstance(embedder, ContextualEmbedder) and embedder.in_context
 
 
 def estimated_tokens(text: str) -> int:

@@ -1,5 +1,5 @@
-"""Removed documents: the cached vectors of their passages are removed with them, and what is left
-of a document is counted in each place that could hold it."""
+"""Erasure of documents: removes their cached vectors, and counts what is left of a document in each
+place that could hold a part of it."""
 
 from __future__ import annotations
 
@@ -21,37 +21,36 @@ _AT_ONCE = 64  # documents in memory
 
 
 @dataclass(frozen=True, kw_only=True)
-class Remains:
-    """What a knowledge base has of a document: entries in the list of documents, passages that are
-    read by its id, passages that searches compare (a passage is there with its vector and its
-    words), passages that an export writes, and versions in the graph."""
+class RemainingData:
+    """What a knowledge base has of a document."""
 
     document: str
-    listed: int
-    passages: int
-    searched: int
-    exported: int
-    graph: int
+    listed: int  # entries in the list of documents
+    passages: int  # passages that are read by the document's id
+    searched: int  # passages that searches compare
+    exported: int  # passages that an export writes
+    graph: int  # versions in the graph
 
 
-async def remains(
+async def count_remaining(
     store: VectorStore, graphs: Graphs, collection: str, tenant: str, document: str
-) -> Remains:
-    """Count what is left of a document of a tenant ("": the collection has none). Each place is
-    read for itself. Raises StorageError."""
+) -> RemainingData:
+    """Count what is left of a document of a tenant ("": the collection has none). Raises
+    StorageError."""
+    # Each place is read by itself: no count is derived from another.
     passages = await store.passages(collection, tenant, {document: None})
-    whole = await store.whole(collection, [(tenant, document)])
+    full = await store.full_documents(collection, [(tenant, document)])
     graph = graphs.file(collection)
     versions = 0
     if graph.exists():
         read = partial(graph.versions, tenant, [document])
         versions = len(await anyio.to_thread.run_sync(read))
-    return Remains(
+    return RemainingData(
         document=document,
-        listed=len(await store.stored(collection, tenant, [document])),
+        listed=len(await store.document_records(collection, tenant, [document])),
         passages=len(passages.get(document, ())),
         searched=await store.count(collection, tenant or None, OneOf(DOCUMENT, (document,))),
-        exported=sum(len(each.passages) for each in whole),
+        exported=sum(len(each.passages) for each in full),
         graph=versions,
     )
 
@@ -59,13 +58,13 @@ async def remains(
 async def forget_vectors(
     store: VectorStore, embedder: Embedder, collection: str, tenant: str, documents: Sequence[str]
 ) -> None:
-    """Remove the vectors of documents that are still stored from the cache. Raises
+    """Remove the vectors of documents from the cache, while the documents are still stored. Raises
     StorageError."""
     if not isinstance(embedder, CachedEmbedder):
         return
     for start in range(0, len(documents), _AT_ONCE):
         named = [(tenant, id) for id in documents[start : start + _AT_ONCE]]
-        for each in await store.whole(collection, named):
+        for each in await store.full_documents(collection, named):
             texts = [passage.text for passage in each.passages]
             try:
                 await anyio.to_thread.run_sync(embedder.forget, texts)

@@ -1,8 +1,8 @@
-"""The search source `kb`: searches several collections for one identity. Similarities are on one
-scale whatever the embedding model. It only reads; `ingest` adds documents.
+"""The search source `kb`: searches several collections for one identity and merges their results,
+whose scores are on one scale whatever the embedding model. It only reads; `ingest` adds documents.
 
-The tenant comes from the request's identity alone, and every question to the store carries it.
-Several questions of one call are embedded together, and each collection receives them together.
+The tenant comes from the request's identity alone, and every question to the store has it. All
+questions of one call are embedded together, and each collection receives them together.
 """
 
 from __future__ import annotations
@@ -13,21 +13,21 @@ from typing import Any, TypeVar
 
 import anyio
 
-from groundhook.handlers.kb import items as found_items
 from groundhook.handlers.kb.access import facets_of, filter_of, fit_facets, tenant_seen
-from groundhook.handlers.kb.declared import made_with
+from groundhook.handlers.kb.declaration import settings_of
 from groundhook.handlers.kb.embed import embed_questions, least_cosine
-from groundhook.handlers.kb.gathered import Gathered, merged, warn
 from groundhook.handlers.kb.graph.base import Graphs
+from groundhook.handlers.kb.items import document_item, passage_item
 from groundhook.handlers.kb.language import known_language
 from groundhook.handlers.kb.messages import packed
 from groundhook.handlers.kb.one_collection import (
     CollectionSearch,
-    Declared,
-    Part,
+    SearchableCollection,
+    SearchTarget,
     VectorQuery,
     how_to_add,
 )
+from groundhook.handlers.kb.search_results import SearchResults, merge_results, warn
 from groundhook.handlers.kb.store import VectorStore
 from groundhook.host.core.errors import (
     ConfigError,
@@ -44,22 +44,23 @@ from groundhook.host.core.types.filters import Filter
 from groundhook.host.core.types.search import FacetCount, Item, KBOptions, SearchRequest
 
 T = TypeVar("T")
-EmbedderOf = Callable[[CollectionSpec], Embedder]
 
 
 class KBHandler:
+    """Searches, counts and reads documents of the declared collections."""
+
     def __init__(
         self,
         store: VectorStore,
         collections: Mapping[str, CollectionSpec],
-        embedder: EmbedderOf,
+        embedder_of: Callable[[CollectionSpec], Embedder],
         graphs: Graphs,
     ) -> None:
         self._store = store
         self._collections = collections
-        self._embedder = embedder
-        self._declared: dict[str, Declared] = {}
-        self._one = CollectionSearch(store, graphs)
+        self._embedder_of = embedder_of
+        self._searchable: dict[str, SearchableCollection] = {}
+        self._search = CollectionSearch(store, graphs)
         self._started = False
 
     async def search(self, request: SearchRequest, scope: Scope, /) -> Found:
@@ -68,19 +69,19 @@ class KBHandler:
         StorageError when no collection could answer; when one could, the errors of the others are
         warnings."""
         if request.document is not None:
-            return await self._one_document(request, request.document, scope)
+            return await self._search_document(request, request.document, scope)
         return (await self.search_many([request.query], request, scope))[0]
 
     async def search_many(
         self, queries: Sequence[str], options: KBOptions, scope: Scope, /
     ) -> list[Found]:
         """Search for each question as `search` does, all of them together."""
-        gathered = Gathered()
-        parts = self._parts(options, scope, gathered)
-        embed = partial(self._embedded, queries, parts, gathered)
-        beside = bool(parts) and not self._started
-        by_embedding = await (self._beside_start(embed) if beside else embed())
-        return await self._found(len(queries), parts, by_embedding, options, scope, gathered)
+        results = SearchResults()
+        targets = self._targets(options, scope, results)
+        embed = partial(self._embed, queries, targets, results)
+        must_start = bool(targets) and not self._started
+        vectors = await (self._embed_while_starting(embed) if must_start else embed())
+        return await self._search_targets(len(queries), targets, vectors, options, scope, results)
 
     async def search_with_vectors(
         self,
@@ -91,39 +92,41 @@ class KBHandler:
         *,
         texts: Sequence[str] | None = None,
     ) -> list[Found]:
-        """Search by vectors made elsewhere, of the collections' embedding models; also by words
-        where `texts` has one for each. Raises the errors of `search`, ConfigError for vectors of
-        another dimension, and UsageError for another number of texts."""
+        """Search by vectors that the caller computed with the collections' embedding models; also
+        by words if `texts` has a text for each vector. Raises the errors of `search`, ConfigError
+        for vectors of another dimension, and UsageError for another number of texts."""
         if texts is not None and len(texts) != len(vectors):
             raise UsageError(f"{len(texts)} texts were given for {len(vectors)} vectors")
-        gathered = Gathered()
-        parts = self._parts(options, scope, gathered)
-        for part in parts:
-            _refuse_other_dimensions(part.declared, vectors)
+        results = SearchResults()
+        targets = self._targets(options, scope, results)
+        for target in targets:
+            _refuse_other_dimensions(target.collection, vectors)
         queries = [
             VectorQuery(text, packed(vector))
             for text, vector in zip(texts or [""] * len(vectors), vectors, strict=True)
         ]
-        by_embedding = {part.declared.spec.embedding: queries for part in parts}
-        return await self._found(len(vectors), parts, by_embedding, options, scope, gathered)
+        by_embedding = {target.collection.spec.embedding: queries for target in targets}
+        return await self._search_targets(
+            len(vectors), targets, by_embedding, options, scope, results
+        )
 
     async def count(self, options: KBOptions, scope: Scope, /) -> int:
         """Count the documents that fulfil the filter, in all collections that exist. Raises
         SourceNotConfigured for a collection that is not declared, NotPermitted, UsageError,
         StorageError."""
-        counted = 0
+        documents = 0
         for id in dict.fromkeys(options.collections or ()):
-            among, tenant = self._limits(id, options, scope)
-            counted += await self._store.count(id, tenant, among)
-        return counted
+            tenant, filter = self._limits(id, options, scope)
+            documents += await self._store.count(id, tenant, filter)
+        return documents
 
-    async def matching(self, options: KBOptions, scope: Scope, /) -> list[Item]:
+    async def matching_documents(self, options: KBOptions, scope: Scope, /) -> list[Item]:
         """Return the documents that `count` counts, without their texts. Raises its errors."""
         items: list[Item] = []
         for id in dict.fromkeys(options.collections or ()):
-            among, tenant = self._limits(id, options, scope)
-            listed = await self._store.matching(id, tenant, among)
-            items += [found_items.document(self._spec(id), one) for one in listed]
+            tenant, filter = self._limits(id, options, scope)
+            documents = await self._store.matching_documents(id, tenant, filter)
+            items += [document_item(self._spec(id), document) for document in documents]
         return items
 
     async def facets(
@@ -131,14 +134,14 @@ class KBHandler:
     ) -> Mapping[str, tuple[FacetCount, ...]]:
         """Count the documents that fulfil the filter by the values of the facets' fields, the most
         frequent first. Raises the errors of `count`."""
-        gathered = Gathered()
-        parts = self._parts(options, scope, gathered)
-        if gathered.problems:
-            raise next(iter(gathered.problems.values()))
-        await warn(scope, fit_facets([part.declared.spec for part in parts], options))
-        for part in parts:
-            gathered.add_counts(await self._one.facets(part))
-        return await gathered.counted(scope)
+        results = SearchResults()
+        targets = self._targets(options, scope, results)
+        if results.errors:
+            raise next(iter(results.errors.values()))
+        await warn(scope, fit_facets([target.collection.spec for target in targets], options))
+        for target in targets:
+            results.add_counts(await self._search.facets(target))
+        return await results.facet_counts(scope)
 
     async def fetch_documents(
         self, collection: str, documents: Sequence[str], scope: Scope, /
@@ -149,7 +152,7 @@ class KBHandler:
         tenant = tenant_seen(spec, scope.identity)
         found = await self._store.passages(spec.id, tenant, dict.fromkeys(documents))
         return {
-            document: Found(items=tuple(found_items.item(spec, hit, 1.0) for hit in hits))
+            document: Found(items=tuple(passage_item(spec, hit, 1.0) for hit in hits))
             for document, hits in found.items()
             if hits
         }
@@ -167,38 +170,47 @@ class KBHandler:
 
     # ---- steps of a search
 
-    def _parts(self, options: KBOptions, scope: Scope, gathered: Gathered) -> list[Part]:
-        parts = []
+    def _targets(
+        self, options: KBOptions, scope: Scope, results: SearchResults
+    ) -> list[SearchTarget]:
+        """Return the collections that the options name, each with its limits. The error of a
+        collection that cannot be searched is added to the results."""
+        targets = []
         for id in dict.fromkeys(options.collections or ()):
             try:
-                parts.append(self._part(id, options, scope))
+                targets.append(self._target(id, options, scope))
             except HostError as exc:
-                gathered.problems[id] = exc
-        return parts
+                results.errors[id] = exc
+        return targets
 
-    def _part(self, id: str, options: KBOptions, scope: Scope) -> Part:
+    def _target(self, id: str, options: KBOptions, scope: Scope) -> SearchTarget:
         """Raises HostError."""
+        tenant, filter = self._limits(id, options, scope)
         spec = self._spec(id)
-        among, tenant = self._limits(id, options, scope)
-        declared = self._declared.get(id)
-        if declared is None or declared.spec is not spec:
-            embedder = self._embedder(spec)
-            made = made_with(spec, embedder, known_language(spec.analyser.language, spec.id))
-            least = lru_cache(maxsize=64)(partial(least_cosine, embedder.similarity))
-            declared = self._declared[id] = Declared(spec, embedder, made, least)
-        return Part(declared, tenant, among, facets_of(spec, options))
+        return SearchTarget(self._collection(spec), tenant, filter, facets_of(spec, options))
 
     def _limits(
         self, id: str, options: KBOptions, scope: Scope
-    ) -> tuple[Filter | None, str | None]:
-        """The filter and the tenant that limit what a search may find. Raises HostError."""
+    ) -> tuple[str | None, Filter | None]:
+        """Return the tenant and the filter that limit what a search may find. Raises HostError."""
         spec = self._spec(id)
         tenant = tenant_seen(spec, scope.identity)
-        return filter_of(spec, options), tenant
+        return tenant, filter_of(spec, options)
 
-    async def _beside_start(self, embed: Callable[[], Awaitable[T]]) -> T:
-        """Embed while the store starts: at the first search a model is loaded and, as a rule, a
-        process started, each for a third of a second."""
+    def _collection(self, spec: CollectionSpec) -> SearchableCollection:
+        """Return the collection with its embedder; created again after its declaration changed."""
+        collection = self._searchable.get(spec.id)
+        if collection is None or collection.spec is not spec:
+            embedder = self._embedder_of(spec)
+            settings = settings_of(spec, embedder, known_language(spec.analyser.language, spec.id))
+            least = lru_cache(maxsize=64)(partial(least_cosine, embedder.similarity))
+            collection = SearchableCollection(spec, embedder, settings, least)
+            self._searchable[spec.id] = collection
+        return collection
+
+    async def _embed_while_starting(self, embed: Callable[[], Awaitable[T]]) -> T:
+        """Embed while the store starts. The first search loads a model and usually starts a
+        process, and each takes a third of a second."""
         with unwrap_exception_groups():
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(self._store.start)
@@ -206,12 +218,13 @@ class KBHandler:
         self._started = True
         return embedded
 
-    async def _embedded(
-        self, queries: Sequence[str], parts: Sequence[Part], gathered: Gathered
+    async def _embed(
+        self, queries: Sequence[str], targets: Sequence[SearchTarget], results: SearchResults
     ) -> dict[EmbeddingSpec, list[VectorQuery]]:
-        """The questions with their vectors, for each embedding that the collections use."""
+        """Return the questions with their vectors, for each embedding that the collections use. The
+        error of an embedder is added to the results."""
         embedded: dict[EmbeddingSpec, list[VectorQuery]] = {}
-        for spec, embedder, _, _ in (part.declared for part in parts):
+        for spec, embedder, _, _ in (target.collection for target in targets):
             if spec.embedding in embedded:
                 continue
             try:
@@ -223,7 +236,7 @@ class KBHandler:
                 ):
                     vectors = await embed_questions(embedder, queries)
             except HostError as exc:
-                gathered.problems[spec.id] = exc
+                results.errors[spec.id] = exc
             else:
                 embedded[spec.embedding] = [
                     VectorQuery(text, packed(vector))
@@ -231,78 +244,77 @@ class KBHandler:
                 ]
         return embedded
 
-    async def _found(
+    async def _search_targets(
         self,
         questions: int,
-        parts: Sequence[Part],
-        by_embedding: Mapping[EmbeddingSpec, Sequence[VectorQuery]],
+        targets: Sequence[SearchTarget],
+        queries: Mapping[EmbeddingSpec, Sequence[VectorQuery]],
         options: KBOptions,
         scope: Scope,
-        gathered: Gathered,
+        results: SearchResults,
     ) -> list[Found]:
-        """Search the collections, and merge what they answer to each of so many questions."""
-        uncounted = list(fit_facets([part.declared.spec for part in parts], options))
-        parts = [part for part in parts if part.declared.spec.id not in gathered.problems]
-        _refuse_other_pages(options, parts)
-        by_collection = {
-            part.declared.spec.id: by_embedding[part.declared.spec.embedding] for part in parts
-        }
-        search = partial(
-            self._search_one,
-            options=options,
-            scope=scope,
-            gathered=gathered,
-            several=len(parts) > 1,
-        )
+        """Search the collections and merge what they return: one `Found` for each of the
+        `questions`."""
+        uncounted = list(fit_facets([target.collection.spec for target in targets], options))
+        targets = [target for target in targets if target.collection.spec.id not in results.errors]
+        _refuse_other_pages(options, targets)
         if questions:
-            await _all(
-                [partial(search, part, by_collection[part.declared.spec.id]) for part in parts]
+            search = partial(
+                self._search_one,
+                options=options,
+                scope=scope,
+                results=results,
+                several=len(targets) > 1,
             )
-        await gathered.report(options, scope, uncounted)
-        if options.graph and not any(part.declared.spec.graph for part in parts):
-            await scope.warn(
-                "no_graph",
-                "none of the collections has a graph: declare `graph: true` and add the documents"
-                " again",
-            )
-        facets = await gathered.counted(scope) if options.facets is not None else None
-        limit = options.limit or scope.settings.kb.max_results
-        answered = [part for part in parts if part.declared.spec.id in gathered.answers]
-        return [
-            merged(
+            await _run_all(
                 [
-                    (part.declared.embedded_by, gathered.answers[part.declared.spec.id][number])
-                    for part in answered
-                ],
-                options,
-                limit,
-                facets,
-                several=len(parts) > 1,
+                    partial(search, target, queries[target.collection.spec.embedding])
+                    for target in targets
+                ]
             )
-            for number in range(questions)
+        await results.report_errors(options.collections or (), scope)
+        await warn(scope, uncounted)
+        await _warn_without_graph(options, targets, scope)
+        facets = await results.facet_counts(scope) if options.facets is not None else None
+        merge = partial(
+            merge_results,
+            options=options,
+            limit=options.limit or scope.settings.kb.max_results,
+            facets=facets,
+            several=len(targets) > 1,
+        )
+        answered = [
+            target.collection
+            for target in targets
+            if target.collection.spec.id in results.by_collection
+        ]
+        return [
+            merge([(each.embedded_by, results.by_collection[each.spec.id][n]) for each in answered])
+            for n in range(questions)
         ]
 
     async def _search_one(
         self,
-        part: Part,
+        target: SearchTarget,
         queries: Sequence[VectorQuery],
         *,
         options: KBOptions,
         scope: Scope,
-        gathered: Gathered,
+        results: SearchResults,
         several: bool,
     ) -> None:
-        id = part.declared.spec.id
+        """Search one collection; add its results, or its error, to `results`."""
+        id = target.collection.spec.id
         try:
-            answers = await self._one.search(
-                part, queries, options, scope.settings, several=several
+            found = await self._search.search(
+                target, queries, options, scope.settings, several=several
             )
-            gathered.add_counts(await self._one.facets(part))
-            gathered.answers[id] = answers
+            results.add_counts(await self._search.facets(target))
+            results.by_collection[id] = found
         except HostError as exc:
-            gathered.problems[id] = exc
+            results.errors[id] = exc
 
-    async def _one_document(self, request: SearchRequest, document: str, scope: Scope) -> Found:
+    async def _search_document(self, request: SearchRequest, document: str, scope: Scope) -> Found:
         """The document from the first of the collections that has it. Raises the errors of
         `fetch_document`."""
         problem: HostError | None = None
@@ -325,20 +337,22 @@ class KBHandler:
         return self._collections[id]
 
 
-def _refuse_other_dimensions(declared: Declared, vectors: Sequence[Sequence[float]]) -> None:
-    """Raise ConfigError for a vector that the collection's embedding model cannot have made."""
+def _refuse_other_dimensions(
+    collection: SearchableCollection, vectors: Sequence[Sequence[float]]
+) -> None:
+    """Raise ConfigError for a vector of other dimensions than the collection's."""
     for vector in vectors:
-        if len(vector) != declared.made.dimensions:
+        if len(vector) != collection.settings.dimensions:
             raise ConfigError(
                 f"a vector of {len(vector)} dimensions cannot be searched in collection"
-                f" {declared.spec.id!r}, whose vectors have {declared.made.dimensions}",
-                hint=f"embed with {declared.made.provider}:{declared.made.model}",
+                f" {collection.spec.id!r}, whose vectors have {collection.settings.dimensions}",
+                hint=f"embed with {collection.settings.provider}:{collection.settings.model}",
             )
 
 
-def _refuse_other_pages(options: KBOptions, parts: Sequence[Part]) -> None:
+def _refuse_other_pages(options: KBOptions, targets: Sequence[SearchTarget]) -> None:
     """Raise UsageError for a later page of a search whose order depends on what is returned."""
-    walked = options.graph and any(part.declared.spec.graph for part in parts)
+    walked = options.graph and any(target.collection.spec.graph for target in targets)
     if options.offset and (walked or options.diversity):
         other = "graph" if walked else "diversity"
         raise UsageError(
@@ -348,7 +362,19 @@ def _refuse_other_pages(options: KBOptions, parts: Sequence[Part]) -> None:
         )
 
 
-async def _all(searches: Sequence[Callable[[], Coroutine[Any, Any, None]]]) -> None:
+async def _warn_without_graph(
+    options: KBOptions, targets: Sequence[SearchTarget], scope: Scope
+) -> None:
+    """Warn if the options request a graph search and no collection has a graph."""
+    if options.graph and not any(target.collection.spec.graph for target in targets):
+        await scope.warn(
+            "no_graph",
+            "none of the collections has a graph: declare `graph: true` and add the documents"
+            " again",
+        )
+
+
+async def _run_all(searches: Sequence[Callable[[], Coroutine[Any, Any, None]]]) -> None:
     if len(searches) == 1:  # the usual case, and starting a task would cost more than it saves
         await searches[0]()
         return

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from groundhook.handlers.kb.points import HEADINGS
 from groundhook.handlers.kb.ranking import fusion, passage
-from groundhook.handlers.kb.store import Answer, Hit, Listed
+from groundhook.handlers.kb.store import Answer, Hit, MatchingDocument
 from groundhook.host.core.ports import Embedder
 from groundhook.host.core.types.base import unvalidated
 from groundhook.host.core.types.collection_spec import CollectionSpec
@@ -30,31 +30,36 @@ _ITEM_SET = {
 _EXTENT_SET = {"start", "end"}
 
 
-def items(
-    spec: CollectionSpec, answer: Answer, embedder: Embedder, *, falling: bool = True
+def answer_items(
+    spec: CollectionSpec, answer: Answer, embedder: Embedder, *, descending: bool = True
 ) -> tuple[Item, ...]:
-    """Return the items of an answer, with scores that fall in its order, or with their
-    similarities."""
+    """Return the items of an answer. Their scores are their similarities, or, if `descending`, are
+    adjusted so that no score is above the one before it."""
     scores = [embedder.similarity(hit.cosine) for hit in answer.hits]
-    if falling:
+    if descending:
         scores = fusion.descending(scores)
-    return tuple([item(spec, hit, score) for hit, score in zip(answer.hits, scores, strict=True)])
+    return tuple(
+        [passage_item(spec, hit, score) for hit, score in zip(answer.hits, scores, strict=True)]
+    )
 
 
-def narrowed(items: Sequence[Item], query: str, language: str, tokens: int) -> tuple[Item, ...]:
-    """The items with the part of their chunks that answers as their content."""
+def cut_to_quotes(
+    items: Sequence[Item], query: str, language: str, tokens: int
+) -> tuple[Item, ...]:
+    """Return the items with the part of their passages that answers the query as their content."""
     parts = passage.parts([item.content for item in items], query, language, tokens)
     return tuple(
         [
-            item if part is None else _cut_down(item, part)
+            item if part is None else _cut_to_part(item, part)
             for item, part in zip(items, parts, strict=True)
         ]
     )
 
 
-def _cut_down(item: Item, part: passage.Part) -> Item:
+def _cut_to_part(item: Item, part: passage.Part) -> Item:
     assert item.extent is not None
-    # The header of a table that continues.
+    # The header of a table that continues in this passage: it is part of the content, and not of
+    # the extent.
     repeated = len(item.content) - (item.extent.end - item.extent.start)
     begin = item.extent.start - repeated
     start = max(item.extent.start, begin + part.start)
@@ -71,21 +76,22 @@ def _cut_down(item: Item, part: passage.Part) -> Item:
     return unvalidated(Item, {**vars(item), **content}, item.model_fields_set)
 
 
-def document(spec: CollectionSpec, listed: Listed) -> Item:
+def document_item(spec: CollectionSpec, document: MatchingDocument) -> Item:
     """Return an item for a whole document, without its text."""
     return Item(
         type="kb",
-        key=f"kb:{spec.id}/{listed.document}",
-        title=listed.title,
-        url=listed.url,
+        key=f"kb:{spec.id}/{document.document}",
+        title=document.title,
+        url=document.url,
         score=1.0,
-        document_id=listed.document,
+        document_id=document.document,
         collection=spec.id,
-        data=dict(listed.fields) or None,
+        data=dict(document.fields) or None,
     )
 
 
-def item(spec: CollectionSpec, hit: Hit, score: float) -> Item:
+def passage_item(spec: CollectionSpec, hit: Hit, score: float) -> Item:
+    """Return an item for a passage."""
     page = f"#page={hit.page}" if hit.page and hit.url else ""
     fields = {
         **_ITEM,

@@ -1,5 +1,5 @@
-"""The search of one collection: questions to its store, passages that the graph leads to, and the
-items of what was found. It knows no other collection.
+"""The search of one collection: asks its store, adds passages that its graph leads to, and returns
+the passages as items. It knows no other collection.
 """
 
 from __future__ import annotations
@@ -10,11 +10,18 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, NamedTuple
 
-from groundhook.handlers.kb import items as found_items
 from groundhook.handlers.kb.graph.base import Graphs
+from groundhook.handlers.kb.items import answer_items, cut_to_quotes
 from groundhook.handlers.kb.ranking import fusion, selection
-from groundhook.handlers.kb.ranking.across import Across, language_of_question
-from groundhook.handlers.kb.store import Answer, Hit, Made, Question, Spoken, VectorStore
+from groundhook.handlers.kb.ranking.language_removal import LanguageRemoval, language_of_question
+from groundhook.handlers.kb.store import (
+    Answer,
+    CollectionSettings,
+    Hit,
+    LanguageShare,
+    Question,
+    VectorStore,
+)
 from groundhook.host.core.errors import SourceNotConfigured
 from groundhook.host.core.ports import Embedder
 from groundhook.host.core.settings import SearchSettings
@@ -33,41 +40,42 @@ _WIDEST = 2000  # passages compared for a search with `diversity`
 OF_REACHED = 0.2
 
 
-class Declared(NamedTuple):
-    """A collection with its embedder, the properties that a store checks, and the least cosine for
-    a threshold."""
+class SearchableCollection(NamedTuple):
+    """A declared collection with what a search of it needs: its embedder, its settings, which the
+    store compares with its own, and the least cosine for a threshold on similarities."""
 
     spec: CollectionSpec
     embedder: Embedder
-    made: Made
+    settings: CollectionSettings
     least_cosine: Callable[[float], float]
 
     @property
     def embedded_by(self) -> tuple[str, str, int]:
-        """The embedding model that the collection's similarities come from."""
-        return self.made.provider, self.made.model, self.made.dimensions
+        """The embedding model: provider, model, dimensions."""
+        return self.settings.provider, self.settings.model, self.settings.dimensions
 
 
-class Part(NamedTuple):
-    """A search in one collection: the tenant and filter that limit it, and the facets to count."""
+class SearchTarget(NamedTuple):
+    """A collection to search, with the tenant and the filter that limit what is found, and the
+    facets to count."""
 
-    declared: Declared
+    collection: SearchableCollection
     tenant: str | None
-    among: Filter | None
+    filter: Filter | None
     facets: Sequence[str]
 
 
 class VectorQuery(NamedTuple):
-    """A question: its words, which may be missing, and its vector as in `Question`."""
+    """A question as text, which may be empty, and as a vector in the form of `Question.vector`."""
 
     text: str
     vector: bytes
 
 
 @dataclass(frozen=True, kw_only=True)
-class Answered:
-    """What a collection answers to a question: items best first, how many match and how many were
-    compared and do not, and entities of its graph."""
+class CollectionResult:
+    """The result of one question in one collection: the items, best first; `total`, how many match;
+    `below`, how many were compared and are not similar enough; `nodes`, entities of the graph."""
 
     items: tuple[Item, ...]
     total: int
@@ -77,25 +85,28 @@ class Answered:
 
 
 class CollectionSearch:
+    """Searches collections of one store, each by itself."""
+
     def __init__(self, store: VectorStore, graphs: Graphs) -> None:
         self._store = store
         self._graphs = graphs
-        self._across = Across()
-        self._languages: dict[str, Mapping[str, Spoken]] = {}  # of collections, as last answered
+        self._language_removal = LanguageRemoval()
+        # collection → its languages, as its last answer had them
+        self._languages: dict[str, Mapping[str, LanguageShare]] = {}
 
     async def search(
         self,
-        part: Part,
+        target: SearchTarget,
         queries: Sequence[VectorQuery],
         options: KBOptions,
         settings: SearchSettings,
         *,
         several: bool,
-    ) -> list[Answered]:
-        """Answer the questions, in their order. `several`: the items will be merged with those of
+    ) -> list[CollectionResult]:
+        """Return a result for each question. `several`: the items will be merged with those of
         other collections. Raises SourceNotConfigured for an empty collection, NotPermitted,
         ConfigError, StorageError."""
-        spec = part.declared.spec
+        spec = target.collection.spec
         threshold = next(
             value
             for value in (options.threshold, spec.threshold, settings.kb.threshold)
@@ -103,85 +114,94 @@ class CollectionSearch:
         )
         with span("vector_search", spec.id, threshold=threshold) as node:
             limit, offset = options.limit or settings.kb.max_results, options.offset or 0
-            # Of several collections a page is cut out of what all of them answer.
-            first = several and offset > 0
+            # A page of several collections is cut out of their merged items, so each collection
+            # returns all its items up to the end of the page.
+            from_start = several and offset > 0
             questions = [
                 Question(
                     vector=one.vector,
                     text=one.text,
-                    limit=offset + limit if first else limit,
-                    offset=0 if first else offset,
+                    limit=offset + limit if from_start else limit,
+                    offset=0 if from_start else offset,
                     page=limit,
                     groups=options.groups or 0,
-                    least_cosine=part.declared.least_cosine(threshold),
-                    tenant=part.tenant,
-                    filter=part.among,
+                    least_cosine=target.collection.least_cosine(threshold),
+                    tenant=target.tenant,
+                    filter=target.filter,
                     vectors=bool(options.diversity),
                 )
                 for one in queries
             ]
-            answers = await self._answers(part.declared, questions, options)
-            answered = [
-                await self._answered(
-                    part, question, answer, options, settings, threshold, falling=not first
+            answers = await self._answer(target.collection, questions, options)
+            results = [
+                await self._make_result(
+                    target,
+                    question,
+                    answer,
+                    options,
+                    settings,
+                    threshold,
+                    descending=not from_start,
                 )
                 for question, answer in zip(questions, answers, strict=True)
             ]
             traced = [
-                _traced(question, answer, one.items, part.declared.embedder)
-                for question, answer, one in zip(questions, answers, answered, strict=True)
+                _trace_data(question, answer, result.items, target.collection.embedder)
+                for question, answer, result in zip(questions, answers, results, strict=True)
             ]
             node.data |= traced[0] if len(traced) == 1 else {"questions": traced}
-        return answered
+        return results
 
-    async def facets(self, part: Part) -> Mapping[str, Sequence[tuple[Scalar, int]]]:
+    async def facets(self, target: SearchTarget) -> Mapping[str, Sequence[tuple[Scalar, int]]]:
         """Count the documents that the search may find, by the values of the facets' fields."""
-        if not part.facets:
+        if not target.facets:
             return {}
         return await self._store.facets(
-            part.declared.spec.id, part.tenant, part.facets, part.among, MOST_VALUES + 1
+            target.collection.spec.id, target.tenant, target.facets, target.filter, MOST_VALUES + 1
         )
 
-    async def _answered(
+    async def _make_result(
         self,
-        part: Part,
+        target: SearchTarget,
         question: Question,
         answer: Answer,
         options: KBOptions,
         settings: SearchSettings,
         threshold: float,
         *,
-        falling: bool,
-    ) -> Answered:
-        spec, embedder, _, least_cosine = part.declared
+        descending: bool,
+    ) -> CollectionResult:
+        spec, embedder, _, least_cosine = target.collection
         nodes: tuple[GraphNode, ...] = ()
         if options.graph and spec.graph:
             least = least_cosine(threshold * OF_REACHED)
-            answer, nodes = await self._walked(part.declared, question, answer, least)
-        items = found_items.items(spec, answer, embedder, falling=falling)
+            answer, nodes = await self._walk_graph(target.collection, question, answer, least)
+        items = answer_items(spec, answer, embedder, descending=descending)
         tokens = (
             settings.kb.passage_tokens if options.passage_tokens is None else options.passage_tokens
         )
         if options.neighbours:
-            items = await self._widened(part, answer.hits, items, options.neighbours)
+            items = await self._with_neighbours(target, answer.hits, items, options.neighbours)
         elif tokens:
-            items = found_items.narrowed(items, question.text, answer.language, tokens)
+            items = cut_to_quotes(items, question.text, answer.language, tokens)
         total = max(answer.total, len(answer.hits))
-        return Answered(
+        return CollectionResult(
             items=items, total=total, total_is=answer.total_is, below=answer.below, nodes=nodes
         )
 
-    async def _answers(
-        self, declared: Declared, questions: Sequence[Question], options: KBOptions
+    async def _answer(
+        self, collection: SearchableCollection, questions: Sequence[Question], options: KBOptions
     ) -> list[Answer]:
         """Return the store's answers. With `diversity`, passages that differ are selected from a
         larger answer."""
         if not options.diversity:
-            return await self._ask(declared, questions)
-        similarity = declared.embedder.similarity
+            return await self._ask_store(collection, questions)
+        similarity = collection.embedder.similarity
         wider = [replace(one, limit=min(4 * one.limit, _WIDEST), page=0) for one in questions]
         chosen = []
-        for question, answer in zip(questions, await self._ask(declared, wider), strict=True):
+        for question, answer in zip(
+            questions, await self._ask_store(collection, wider), strict=True
+        ):
             scores = fusion.descending([similarity(hit.cosine) for hit in answer.hits])
             hits = selection.diverse(
                 answer.hits, scores, question.limit, options.diversity, similarity
@@ -189,39 +209,54 @@ class CollectionSearch:
             chosen.append(replace(answer, hits=tuple(hits)))
         return chosen
 
-    async def _ask(self, declared: Declared, questions: Sequence[Question]) -> list[Answer]:
-        """Return the store's answers. The language of a question is taken off its vector if it is
-        not the collection's. The collection's languages are those of its last answer; if
-        they have changed, the questions are sent again."""
-        id, made = declared.spec.id, declared.made
+    async def _ask_store(
+        self, collection: SearchableCollection, questions: Sequence[Question]
+    ) -> list[Answer]:
+        """Return the store's answers to the questions, sent with their neutral vectors. Which
+        questions need one depends on the collection's languages, which its answers contain: if they
+        have changed since its last answer, the questions are sent again."""
+        id, settings = collection.spec.id, collection.settings
         languages = self._languages.get(id, {})
-        freed = await self._freed(questions, languages, declared.embedder)
-        answers = await self._store.search_many(id, made, freed)
+        neutral = await self._with_neutral_vectors(questions, languages, collection.embedder)
+        answers = await self._store.search_many(id, settings, neutral)
         if not all(answer.exists for answer in answers):
-            raise SourceNotConfigured(f"collection {id!r} is empty", hint=how_to_add(declared.spec))
+            raise SourceNotConfigured(
+                f"collection {id!r} is empty", hint=how_to_add(collection.spec)
+            )
         now = self._languages[id] = answers[-1].languages
         if now.keys() != languages.keys():
-            again = await self._freed(questions, now, declared.embedder)
-            if again != freed:
-                return await self._store.search_many(id, made, again)
+            again = await self._with_neutral_vectors(questions, now, collection.embedder)
+            if again != neutral:
+                return await self._store.search_many(id, settings, again)
         return answers
 
-    async def _freed(
-        self, questions: Sequence[Question], languages: Mapping[str, Spoken], embedder: Embedder
+    async def _with_neutral_vectors(
+        self,
+        questions: Sequence[Question],
+        languages: Mapping[str, LanguageShare],
+        embedder: Embedder,
     ) -> list[Question]:
-        free = partial(self._across.freed, languages=languages, embedder=embedder)
+        neutral_vector = partial(
+            self._language_removal.neutral_vector, languages=languages, embedder=embedder
+        )
         return [
-            replace(one, freed=freed) if (freed := await free(one.text, one.vector)) else one
-            for one in questions
+            replace(question, neutral_vector=await neutral_vector(question.text, question.vector))
+            for question in questions
         ]
 
-    async def _walked(
-        self, declared: Declared, question: Question, answer: Answer, least: float
+    async def _walk_graph(
+        self, collection: SearchableCollection, question: Question, answer: Answer, least: float
     ) -> tuple[Answer, tuple[GraphNode, ...]]:
-        """The answer with the passages that the collection's graph leads to, and its entities."""
-        with span("graph_search", declared.spec.id) as node:
+        """Return the answer with the passages that the collection's graph leads to, and the
+        entities that the walk reached."""
+        with span("graph_search", collection.spec.id) as node:
             walked = await self._graphs.reach(
-                self._store, declared.spec, declared.made, question, answer, least_cosine=least
+                self._store,
+                collection.spec,
+                collection.settings,
+                question,
+                answer,
+                least_cosine=least,
             )
             node.data |= {
                 "named": list(walked.seeds),
@@ -234,44 +269,46 @@ class CollectionSearch:
         hits = tuple(selection.grouped(walked.answer.hits, question.groups))
         return replace(walked.answer, hits=hits), walked.nodes
 
-    async def _widened(
-        self, part: Part, hits: Sequence[Hit], items: Sequence[Item], reach: int
+    async def _with_neighbours(
+        self, target: SearchTarget, hits: Sequence[Hit], items: Sequence[Item], reach: int
     ) -> tuple[Item, ...]:
-        """The items with the passages before and after them in their documents; no passage is
-        repeated."""
-        taken: defaultdict[str, set[int]] = defaultdict(set)
+        """Return the items with up to `reach` passages before and after each in its document; no
+        passage is repeated."""
+        used: defaultdict[str, set[int]] = defaultdict(set)  # document → ordinals
         for hit in hits:
-            taken[hit.document].add(hit.ordinal)
-        near = {
-            document: sorted({at + step for at in own for step in range(-reach, reach + 1)})
-            for document, own in taken.items()
+            used[hit.document].add(hit.ordinal)
+        wanted = {
+            document: sorted({n + step for n in ordinals for step in range(-reach, reach + 1)})
+            for document, ordinals in used.items()
         }
-        there = await self._store.passages(part.declared.spec.id, part.tenant, near)
-        around = {
-            document: {hit.ordinal: hit for hit in there.get(document, ())} for document in near
+        found = await self._store.passages(target.collection.spec.id, target.tenant, wanted)
+        by_ordinal = {
+            document: {passage.ordinal: passage for passage in found.get(document, ())}
+            for document in wanted
         }
-        widened = []
+        longer = []
         for hit, item in zip(hits, items, strict=True):
-            run = selection.run_around(hit, around[hit.document], taken[hit.document], reach)
-            taken[hit.document].update(passage.ordinal for passage in run)
+            run = selection.run_around(hit, by_ordinal[hit.document], used[hit.document], reach)
+            used[hit.document].update(passage.ordinal for passage in run)
             extent = Extent(start=run[0].start, end=run[-1].end)
-            widened.append(
+            longer.append(
                 item.model_copy(update={"content": selection.joined(run), "extent": extent})
             )
-        return tuple(widened)
+        return tuple(longer)
 
 
 def how_to_add(spec: CollectionSpec) -> str:
+    """Return the hint of an error about an empty collection or a missing document."""
     return (
         f"fill it with `groundhook kb add {spec.id} PATH…`, or with `groundhook tools sync` if it"
         " is a toolkit's"
     )
 
 
-def _traced(
+def _trace_data(
     question: Question, answer: Answer, items: Sequence[Item], embedder: Embedder
 ) -> dict[str, Any]:
-    """What a trace shows of a question to one collection."""
+    """Return what the trace shows of a question to one collection."""
     best = max((hit.cosine for hit in answer.hits), default=None)
     return {
         "candidates": answer.candidates,
@@ -280,6 +317,6 @@ def _traced(
         "cut": sum(item.extent is not None and item.extent.sentences is not None for item in items),
         "words": answer.lexical,
         "question": language_of_question(question.text),
-        "languages": {language: spoken.shown() for language, spoken in answer.languages.items()},
+        "languages": {language: spoken.as_trace() for language, spoken in answer.languages.items()},
         "best": None if best is None else round(embedder.similarity(best), 3),
     }

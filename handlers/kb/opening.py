@@ -41,7 +41,7 @@ def make_kb(
     """Return the knowledge base of a state folder, or of a Qdrant server if `qdrant` has a URL.
     Close it with `aclose`."""
     return KnowledgeBase(
-        opened_store(state, storage, qdrant),
+        make_store(state, storage, qdrant),
         collections,
         embedders,
         storage,
@@ -70,7 +70,7 @@ async def open_kb(
             await kb.aclose()
 
 
-def opened_store(
+def make_store(
     state: Path, storage: KBStorageSettings, qdrant: QdrantSettings | None = None
 ) -> KBClient | ServerStore:
     """Return a store that connects with its first request."""

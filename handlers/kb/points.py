@@ -13,7 +13,7 @@ from typing import Any
 from groundhook.handlers.kb.balance import Sum, read, summed, written
 from groundhook.handlers.kb.language import PLAIN, language_of, script_of
 from groundhook.handlers.kb.messages import unpacked
-from groundhook.handlers.kb.store import Hit, Incoming, Passage, Stored
+from groundhook.handlers.kb.store import DocumentRecord, FullDocument, Hit, Passage
 from groundhook.host.core.types.fields import Fields, Scalar
 from groundhook.host.core.types.filters import DOCUMENT
 
@@ -37,14 +37,14 @@ def language(passage: Passage, usual: str) -> str:
     return found
 
 
-def sums(document: Incoming, usual: str) -> dict[str, Sum]:
+def sums(document: FullDocument, usual: str) -> dict[str, Sum]:
     """Return what a document's passages add to the means of their languages, rounded as it is
     stored."""
     given = [(language(each, usual), unpacked(each.vector)) for each in document.passages]
     return read(written(summed(given)))
 
 
-def payload(document: Incoming, ordinal: int, usual: str) -> dict[str, Any]:
+def payload(document: FullDocument, ordinal: int, usual: str) -> dict[str, Any]:
     """Return the payload of a passage in a collection of the `usual` language."""
     return {
         "tenant": document.tenant,
@@ -57,11 +57,13 @@ def payload(document: Incoming, ordinal: int, usual: str) -> dict[str, Any]:
 
 
 def incoming(
-    stored: Stored, kept: Sequence[tuple[Mapping[str, Any], bytes]], types: Mapping[str, str]
-) -> Incoming:
+    stored: DocumentRecord,
+    kept: Sequence[tuple[Mapping[str, Any], bytes]],
+    types: Mapping[str, str],
+) -> FullDocument:
     """Return a document as it was put, from its passages' payloads and vectors in order."""
     fields = kept[0][0].get("fields", {}) if kept else {}
-    return Incoming(
+    return FullDocument(
         document=stored.document,
         tenant=stored.tenant,
         title=stored.title,

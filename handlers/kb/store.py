@@ -23,28 +23,27 @@ _NO_FIELDS: Fields = {}
 
 # The version of the messages between client and worker. Increased when a message changes, and when
 # modules move that a running worker may import later.
-PROTOCOL = "9"
+PROTOCOL = "10"
 
 StoreProgress = Callable[[int, int], None]  # passages stored, passages in all
 Outcome = Literal["added", "replaced"]
-Places = Mapping[str, Sequence[int] | None]  # documents → ordinals of passages; None: all of them
+# document → ordinals of its passages; None: all of them
+PassageOrdinals = Mapping[str, Sequence[int] | None]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Made:
-    """The settings of a collection; a store refuses documents with other ones. `language` may be
-    "auto": it is detected in the first documents and kept; `analyser` is the analyser's version.
-    `tenanted`: every document belongs to a tenant. `fields` are the payload fields with their
-    types; they may change, and a store updates its indexes when a document is put. The others
-    configure storage; they are not compared, and apply from the creation of the collection."""
+class CollectionSettings:
+    """What a collection is created with. A store refuses a request with other settings, except for
+    `fields`, which may change: the store updates its indexes when a document is put."""
 
-    provider: str
+    provider: str  # of the embedding model
     model: str
     dimensions: int
-    language: str = "auto"
-    analyser: int = ANALYSER
-    tenanted: bool = False
-    fields: Mapping[str, str] = field(default_factory=dict)
+    language: str = "auto"  # "auto": detected in the first documents, then kept
+    analyser: int = ANALYSER  # the version of the analyser
+    tenanted: bool = False  # whether every document belongs to a tenant
+    fields: Mapping[str, str] = field(default_factory=dict)  # payload fields with their types
+    # These configure the storage when the collection is created, and are not compared.
     shards: int = field(default=1, compare=False)
     replicas: int = field(default=1, compare=False)
     quantisation: Literal["none", "scalar", "binary"] = field(default="none", compare=False)
@@ -53,53 +52,51 @@ class Made:
 
 @dataclass(frozen=True, kw_only=True)
 class Passage:
-    """A piece of a document. `vector` is the embedding as little-endian float32; `text` is what
-    words are taken from; `start` and `end` count characters of the document's text, `gap` are the
-    blanks before `start`; `page` is counted from 1, 0 where there are none."""
+    """A piece of a document, with its embedding."""
 
-    passage: str
+    passage: str  # its id, unique in the document
     content: str
-    text: str
-    vector: bytes
+    text: str  # the headings and the content: words of a question are matched with it
+    vector: bytes  # the embedding, as little-endian float32
     heading: str = ""
-    page: int = 0
-    start: int = 0
+    page: int = 0  # counted from 1; 0: the document has no pages
+    start: int = 0  # characters of the document's text
     end: int = 0
-    gap: str = ""
+    gap: str = ""  # the blanks before `start`
 
 
 @dataclass(frozen=True, kw_only=True)
-class Incoming:
-    """A document to be stored. `fingerprint` identifies its source and settings: a document with
-    an equal one need not be stored again. `fields` are its payload, with the types in
-    `Made.fields`; `source` is the path of its file."""
+class FullDocument:
+    """A document with all its passages, as it is stored."""
 
-    document: str
+    document: str  # its id, unique for the tenant
     title: str
+    # Identifies its source and the settings it was built with: a document with the same fingerprint
+    # need not be stored again.
     fingerprint: str
     passages: tuple[Passage, ...]
-    tenant: str = ""
+    tenant: str = ""  # "": the collection has no tenants
     url: str = ""
-    bytes: int = 0
-    fields: Fields = field(default_factory=dict)
-    source: str = ""
+    bytes: int = 0  # the size of its source
+    fields: Fields = field(default_factory=dict)  # the payload
+    source: str = ""  # the path of its file
 
 
 @dataclass(frozen=True, kw_only=True)
-class Stored:
-    """A document as a store lists it. `bytes` is the size of its source."""
+class DocumentRecord:
+    """A stored document without its passages. The attributes are those of `FullDocument`."""
 
     document: str
     tenant: str
     title: str
     url: str
     fingerprint: str
-    chunks: int
+    chunks: int  # the number of passages
     bytes: int
     source: str = ""
 
 
-class Listed(NamedTuple):
+class MatchingDocument(NamedTuple):
     """A document that fulfils a filter, with its payload."""
 
     document: str
@@ -109,10 +106,8 @@ class Listed(NamedTuple):
 
 
 class Hit(NamedTuple):
-    """A passage that was found. `start` and `end` are characters of the document, `gap` the blanks
-    before them; `fields` its payload. `cosine` is the similarity of question and passage, however
-    the passage was ranked; `vector` is empty unless it was requested. A tuple, since searches
-    create and send many."""
+    """A passage that was found, with the title, url and payload of its document. A tuple, since
+    searches create and send many."""
 
     document: str
     title: str
@@ -121,92 +116,83 @@ class Hit(NamedTuple):
     content: str
     heading: str
     page: int
-    ordinal: int
+    ordinal: int  # its place among the passages of the document, from 0
     start: int = 0
     end: int = 0
     fields: Fields = _NO_FIELDS
     gap: str = ""
-    cosine: float = 1.0
-    vector: bytes = b""
+    cosine: float = 1.0  # of question and passage, however the passage was ranked
+    vector: bytes = b""  # empty unless it was requested
 
-    def found(self, cosine: float, vector: bytes = b"") -> Hit:
-        """Return the passage as the result of a search."""
+    def with_cosine(self, cosine: float, vector: bytes = b"") -> Hit:
+        """Return the passage with its similarity to a question."""
         return Hit._make((*self[:-2], cosine, vector))
 
 
 @dataclass(frozen=True, kw_only=True)
 class Question:
-    """What is searched for: a vector as in `Passage`, the question's words, and at most `limit`
-    passages from `offset` on of at least `least_cosine`, of one tenant (None: the collection has
-    none), that fulfil `filter`; at most `groups` of one document (0: as many as there are).
-    `vectors`: the hits bring theirs. `freed`: the vector without what questions in its language
-    have in common, which passages are ranked by in place of `vector`; empty: none. Pages are parts
-    of one order if their questions differ in `offset` alone; `page` is the size of a page, if it is
-    not `limit`. `counted`: all matches are counted, not only those that were compared."""
+    """A question to one collection. Questions that differ in `offset` alone return pages of the
+    same order."""
 
-    vector: bytes
-    text: str
-    limit: int
-    least_cosine: float = EVERY
-    tenant: str | None = None
+    vector: bytes  # as in `Passage`
+    text: str  # its words
+    limit: int  # passages to return, at most
+    least_cosine: float = EVERY  # of the passages that match
+    tenant: str | None = None  # None: the collection has no tenants
     filter: Filter | None = None
-    vectors: bool = False
-    freed: bytes = b""
-    offset: int = 0
-    groups: int = 0
-    page: int = 0
-    counted: bool = True
+    vectors: bool = False  # whether the hits have their vectors
+    # `vector` without what questions in its language have in common. It ranks the passages in place
+    # of `vector`; empty: `vector` does.
+    neutral_vector: bytes = b""
+    offset: int = 0  # matches before the first that is returned
+    groups: int = 0  # passages of one document, at most; 0: any number
+    page: int = 0  # the size of a page, if it is not `limit`
+    counted: bool = True  # whether all matches are counted, or only those that were compared
 
 
-class Spoken(NamedTuple):
-    """A language of a collection in a search: its `share` of the passages, the amount by which
-    their cosines were `shifted` to be comparable with those of other languages, and the weight of
-    the question's `words` in it, 0-1."""
+class LanguageShare(NamedTuple):
+    """A language of a collection in a search."""
 
-    share: float
-    shifted: float
-    words: float
+    share: float  # of the collection's passages, 0-1
+    shift: float  # added to their cosines, so that they compare with those of other languages
+    word_weight: float  # of the question's words, 0-1
 
-    def shown(self) -> dict[str, float]:
+    def as_trace(self) -> dict[str, float]:
         """Return the values as the trace shows them."""
         return {
             "share": round(self.share, 3),
-            "shifted": round(self.shifted, 4),
-            "words": round(self.words, 2),
+            "shifted": round(self.shift, 4),
+            "words": round(self.word_weight, 2),
         }
 
 
 @dataclass(frozen=True, kw_only=True)
 class Answer:
-    """What a search found: hits, best first. `candidates` passages were compared, of which `below`
-    were not similar enough. `total` passages match, exactly or at least: they fulfil the filter and
-    reach the threshold. `lexical`: whether words counted, or too few of them match. `languages` are
-    those of the passages; empty where they are not known: the collection was made before they were
-    kept. `language` is the collection's. `exists` is False when nothing was ever added to it."""
+    """What a collection returns for a question."""
 
-    exists: bool = True
-    hits: tuple[Hit, ...] = ()
-    candidates: int = 0
-    below: int = 0
-    total: int = 0
+    exists: bool = True  # False: nothing was ever added to the collection
+    hits: tuple[Hit, ...] = ()  # best first
+    candidates: int = 0  # passages that were compared
+    below: int = 0  # those of them that are not similar enough
+    total: int = 0  # passages that fulfil the filter and reach the threshold
     total_is: TotalIs = "exact"
-    lexical: Literal["used", "no match"] = "used"
-    languages: Mapping[str, Spoken] = field(default_factory=dict)
-    language: str = PLAIN
+    lexical: Literal["used", "no match"] = "used"  # "no match": too few of the words were found
+    # Empty for a collection of an earlier version, which did not store the languages of passages.
+    languages: Mapping[str, LanguageShare] = field(default_factory=dict)
+    language: str = PLAIN  # of the collection
 
 
 @dataclass(frozen=True, kw_only=True)
-class Usage:
-    """The contents of a store: documents, and bytes on disk (0: unknown). `made` is None if nothing
-    was ever added."""
+class CollectionUsage:
+    """What a collection stores."""
 
-    documents: tuple[Stored, ...] = field(default=())
-    disk_bytes: int = 0
-    made: Made | None = None
+    documents: tuple[DocumentRecord, ...] = field(default=())
+    disk_bytes: int = 0  # 0: unknown
+    settings: CollectionSettings | None = None  # None: nothing was ever added
 
     @property
     def language(self) -> str:
-        return self.made.language if self.made else ""
+        return self.settings.language if self.settings else ""
 
 
 class VectorStore(Protocol):
@@ -221,9 +207,9 @@ class VectorStore(Protocol):
     async def put(
         self,
         collection: str,
-        made: Made,
+        settings: CollectionSettings,
         /,
-        *documents: Incoming,
+        *documents: FullDocument,
         reserve_bytes: int = 0,
         progress: StoreProgress | None = None,
     ) -> list[Outcome]:
@@ -233,16 +219,18 @@ class VectorStore(Protocol):
         disk would remain free; some of the documents may be stored then."""
         ...
 
-    async def search(self, collection: str, made: Made, question: Question, /) -> Answer: ...
+    async def search(
+        self, collection: str, settings: CollectionSettings, question: Question, /
+    ) -> Answer: ...
 
     async def search_many(
-        self, collection: str, made: Made, questions: Sequence[Question], /
+        self, collection: str, settings: CollectionSettings, questions: Sequence[Question], /
     ) -> list[Answer]:
         """Answer several questions to one collection together, in their order."""
         ...
 
     async def passages(
-        self, collection: str, tenant: str | None, wanted: Places, /
+        self, collection: str, tenant: str | None, wanted: PassageOrdinals, /
     ) -> dict[str, tuple[Hit, ...]]:
         """Look up passages of documents by id, all in one request. Documents that do not exist are
         left out, and so are ordinals that they do not have. Cosines are 1."""
@@ -266,53 +254,54 @@ class VectorStore(Protocol):
         """Count the documents that fulfil `filter`; 0 if the collection does not exist."""
         ...
 
-    async def matching(
+    async def matching_documents(
         self, collection: str, tenant: str | None, filter: Filter | None, /
-    ) -> list[Listed]:
+    ) -> list[MatchingDocument]:
         """Return the documents that fulfil `filter`, ordered by id. Reads no text and no vector."""
         ...
 
-    async def whole(
+    async def full_documents(
         self, collection: str, documents: Sequence[tuple[str, str]], /
-    ) -> list[Incoming]:
-        """Return documents, given as (tenant, document), as they were put, with their vectors, in
-        this order. Documents that do not exist are omitted. All are in memory at once: request
-        only a few."""
+    ) -> list[FullDocument]:
+        """Return documents, given as (tenant, document), in this order, as they were put.
+        Documents that do not exist are omitted. All are in memory at once: request only a few."""
         ...
 
     async def swap(self, building: str, collection: str, /) -> bool:
-        """Replace a collection by another one, in one step. Returns False, and changes nothing, if
-        they do not hold the same documents because some were added or removed since."""
+        """Replace a collection by the one that was built beside it, in one step. Returns False, and
+        changes nothing, if documents were added or removed meanwhile: the two do not have the same
+        documents then."""
         ...
 
-    async def made(self, collection: str, /) -> Made | None:
+    async def settings(self, collection: str, /) -> CollectionSettings | None:
         """Return the settings of a collection, None if it does not exist. Cheap."""
         ...
 
     async def usage(
-        self, collection: str, tenant: str | None, /, *, made: Made | None = None
-    ) -> Usage:
-        """Return what is stored; `tenant` None: of all tenants. With `made`, raises the errors that
-        adding would raise."""
+        self, collection: str, tenant: str | None, /, *, settings: CollectionSettings | None = None
+    ) -> CollectionUsage:
+        """Return what is stored; `tenant` None: of all tenants. With `settings`, raises the errors
+        that adding with them would raise."""
         ...
 
-    async def stored(
+    async def document_records(
         self, collection: str, tenant: str | None, documents: Sequence[str], /
-    ) -> tuple[Stored, ...]:
+    ) -> tuple[DocumentRecord, ...]:
         """Return the documents that exist, ordered by tenant and id."""
         ...
 
-    def come_from(
+    def documents_from(
         self, collection: str, tenant: str | None, source: str, /
-    ) -> AsyncIterator[Stored]:
-        """Yield the documents that come from a file, or from a folder and its subfolders, or all
-        of them (""), in no order."""
+    ) -> AsyncIterator[DocumentRecord]:
+        """Yield, in any order, the documents whose source is a file or is in a folder or its
+        subfolders; "": all documents."""
         ...
 
     async def relocate(
         self, collection: str, tenant: str, places: Mapping[str, tuple[str, str]], /
     ) -> None:
-        """Set the places of documents that did not change: document → (url, source)."""
+        """Set the url and the source of documents that moved and did not change: document → (url,
+        source)."""
         ...
 
     async def remove(

@@ -9,10 +9,15 @@ from typing import IO
 
 import anyio.to_thread
 
-from groundhook.handlers.kb.agreement import agree, refuse_other_tenancy
-from groundhook.handlers.kb.exported import Lines, end, header, lines_of
+from groundhook.handlers.kb.export_file import ExportReader, document_lines, end, header
 from groundhook.handlers.kb.ingest.batching import BatchWriter, TransferProgress
-from groundhook.handlers.kb.store import Incoming, Made, Stored, VectorStore
+from groundhook.handlers.kb.store import (
+    CollectionSettings,
+    DocumentRecord,
+    FullDocument,
+    VectorStore,
+)
+from groundhook.handlers.kb.store_checks import refuse_other_settings, refuse_other_tenancy
 from groundhook.host.core.errors import ConfigError, StorageError, UsageError
 from groundhook.host.core.ports import Embedder
 
@@ -22,7 +27,7 @@ _BUILDING = "~new"  # suffix of the id of a collection that is being rebuilt
 
 
 @dataclass(frozen=True, kw_only=True)
-class Transferred:
+class TransferResult:
     """The result: documents and passages that were written, and those that were already there."""
 
     collection: str
@@ -40,15 +45,19 @@ class Transfer:
         self._reserve_bytes = reserve_bytes
 
     async def rebuild(
-        self, id: str, made: Made, embedder: Embedder, progress: TransferProgress | None = None
-    ) -> Transferred:
+        self,
+        id: str,
+        settings: CollectionSettings,
+        embedder: Embedder,
+        progress: TransferProgress | None = None,
+    ) -> TransferResult:
         """Build a collection again with the current declaration, beside the old one that is
         searched meanwhile, and replace that. Documents of an interrupted attempt count as
         unchanged. Raises UsageError for an empty collection, and ConfigError if it gains or loses
         tenants: only a new add can assign the documents to tenants."""
         building = id + _BUILDING
         there = await self._store.usage(id, None)
-        if (was := there.made) is None:
+        if (was := there.settings) is None:
             raise UsageError(
                 f"collection {id!r} is empty: there is nothing to rebuild it from",
                 hint=f"groundhook kb add {id} PATH…",
@@ -56,30 +65,30 @@ class Transfer:
         # Left by an add that was refused; the next add creates it with its declaration.
         if not there.documents:
             await self._store.remove(id, None, None)
-            return Transferred(collection=id)
-        refuse_other_tenancy(id, was, made)
-        again = None if _same_vectors(was, made) else embedder
-        await self._start(building, made)
-        done = Transferred(collection=id)
+            return TransferResult(collection=id)
+        refuse_other_tenancy(id, was, settings)
+        again = None if _same_vectors(was, settings) else embedder
+        await self._start(building, settings)
+        done = TransferResult(collection=id)
         while True:
-            changed = await self._catch_up(id, building, made, again, progress, done)
+            changed = await self._catch_up(id, building, settings, again, progress, done)
             if changed == done and await self._store.swap(building, id):
                 return done
             done = changed
 
     async def export(
         self, id: str, out: IO[str], progress: TransferProgress | None = None
-    ) -> Transferred:
+    ) -> TransferResult:
         """Write a collection to a file, with at most a page of documents in memory."""
-        made = await self._store.made(id)
-        if made is None:
+        settings = await self._store.settings(id)
+        if settings is None:
             raise UsageError(f"collection {id!r} is empty: there is nothing to export")
         total = 0
-        async for stored in self._store.come_from(id, None, ""):
+        async for stored in self._store.documents_from(id, None, ""):
             total += stored.chunks
-        await anyio.to_thread.run_sync(out.write, header(id, made))
-        done = Transferred(collection=id)
-        async for page in self._pages(id, self._store.come_from(id, None, "")):
+        await anyio.to_thread.run_sync(out.write, header(id, settings))
+        done = TransferResult(collection=id)
+        async for page in self._pages(id, self._store.documents_from(id, None, "")):
             await anyio.to_thread.run_sync(_write, out, page)
             done = _count(done, page)
             if progress is not None and page:
@@ -90,30 +99,30 @@ class Transfer:
     async def load(
         self,
         id: str,
-        made: Made,
+        settings: CollectionSettings,
         embedder: Embedder,
         file: IO[str],
         progress: TransferProgress | None = None,
         *,
         embed: bool = False,
-    ) -> Transferred:
+    ) -> TransferResult:
         """Add the documents of an exported file to a collection; `embed`: with new vectors. Raises
         ConfigError if the vectors are of another embedding, UsageError for another kind of file,
         StorageError for a truncated one."""
-        lines = Lines(file)
-        was = await lines.made()
-        if made.language == "auto":
-            made = replace(made, language=was.language)
+        lines = ExportReader(file)
+        was = await lines.settings()
+        if settings.language == "auto":
+            settings = replace(settings, language=was.language)
         if not embed:
-            _refuse_other_vectors(id, was, made)
+            _refuse_other_vectors(id, was, settings)
         there = {
             (one.tenant, one.document): one
-            for one in (await self._store.usage(id, None, made=made)).documents
+            for one in (await self._store.usage(id, None, settings=settings)).documents
         }
-        writer = self._writer(id, made, embedder if embed else None, progress)
+        writer = self._writer(id, settings, embedder if embed else None, progress)
         unchanged, passages = 0, 0
         try:
-            while not isinstance(read := await lines.next(made, vectors=not embed), int):
+            while not isinstance(read := await lines.next(settings, vectors=not embed), int):
                 for document in read:
                     known = there.get((document.tenant, document.document))
                     if known is not None and known.fingerprint == document.fingerprint:
@@ -125,7 +134,7 @@ class Transfer:
             await writer.flush()
         if read != writer.documents + unchanged:
             raise StorageError(f"{lines.name!r} announces {read} documents and has another number")
-        return Transferred(
+        return TransferResult(
             collection=id,
             documents=writer.documents,
             passages=writer.passages,
@@ -133,40 +142,42 @@ class Transfer:
             unchanged_passages=passages,
         )
 
-    async def _pages(self, id: str, listed: AsyncIterator[Stored]) -> AsyncIterator[list[Incoming]]:
+    async def _pages(
+        self, id: str, listed: AsyncIterator[DocumentRecord]
+    ) -> AsyncIterator[list[FullDocument]]:
         """Yield the documents of a list that still exist, as many small ones as are worth one
         request."""
         waiting: list[tuple[str, str]] = []
         passages = 0
         async for stored in listed:
             if waiting and passages + stored.chunks > _PASSAGES_READ:
-                yield await self._store.whole(id, waiting)
+                yield await self._store.full_documents(id, waiting)
                 waiting, passages = [], 0
             waiting.append((stored.tenant, stored.document))
             passages += stored.chunks
         if waiting:
-            yield await self._store.whole(id, waiting)
+            yield await self._store.full_documents(id, waiting)
 
     def _writer(
         self,
         id: str,
-        made: Made,
+        settings: CollectionSettings,
         embedder: Embedder | None,
         progress: TransferProgress | None,
         *,
         ready: int = 0,
         total: int = 0,
     ) -> BatchWriter:
-        put = partial(self._store.put, id, made, reserve_bytes=self._reserve_bytes)
+        put = partial(self._store.put, id, settings, reserve_bytes=self._reserve_bytes)
         return BatchWriter(put, embedder, progress, ready=ready, total=total)
 
-    async def _start(self, building: str, made: Made) -> None:
+    async def _start(self, building: str, settings: CollectionSettings) -> None:
         """Keep the result of an interrupted attempt, unless it was built with another
         declaration."""
-        there = (await self._store.usage(building, None)).made
+        there = (await self._store.usage(building, None)).settings
         try:
             if there is not None:
-                agree(building, there, made)
+                refuse_other_settings(building, there, settings)
         except ConfigError:
             await self._store.remove(building, None, None)
 
@@ -174,11 +185,11 @@ class Transfer:
         self,
         id: str,
         building: str,
-        made: Made,
+        settings: CollectionSettings,
         embedder: Embedder | None,
         progress: TransferProgress | None,
-        done: Transferred,
-    ) -> Transferred:
+        done: TransferResult,
+    ) -> TransferResult:
         """Copy to `building` what `id` has and it lacks, and remove what `id` no longer has."""
         wanted = {_key(one): one for one in (await self._store.usage(id, None)).documents}
         has = {_key(one): one for one in (await self._store.usage(building, None)).documents}
@@ -192,7 +203,7 @@ class Transfer:
         )
         if not done.documents:  # all of it is from an earlier attempt
             done = replace(done, unchanged=len(kept), unchanged_passages=ready)
-        writer = self._writer(building, made, embedder, progress, ready=ready, total=total)
+        writer = self._writer(building, settings, embedder, progress, ready=ready, total=total)
         async for page in self._pages(
             id, _each(stored for key, stored in wanted.items() if key not in has)
         ):
@@ -206,7 +217,7 @@ class Transfer:
         )
 
 
-def _same_vectors(one: Made, other: Made) -> bool:
+def _same_vectors(one: CollectionSettings, other: CollectionSettings) -> bool:
     return (one.provider, one.model, one.dimensions) == (
         other.provider,
         other.model,
@@ -214,31 +225,31 @@ def _same_vectors(one: Made, other: Made) -> bool:
     )
 
 
-def _refuse_other_vectors(id: str, was: Made, made: Made) -> None:
-    if not _same_vectors(was, made):
+def _refuse_other_vectors(id: str, was: CollectionSettings, settings: CollectionSettings) -> None:
+    if not _same_vectors(was, settings):
         raise ConfigError(
             f"the file's vectors are of {was.provider!r} {was.model!r} with {was.dimensions}"
-            f" dimensions, and collection {id!r} is declared with {made.provider!r} {made.model!r}"
-            f" of {made.dimensions}",
+            f" dimensions, and collection {id!r} is declared with {settings.provider!r}"
+            f" {settings.model!r} of {settings.dimensions}",
             hint="add --embed to embed its texts again, or declare the collection as it was",
         )
 
 
-def _key(stored: Stored) -> tuple[str, str, str]:
+def _key(stored: DocumentRecord) -> tuple[str, str, str]:
     return stored.tenant, stored.document, stored.fingerprint
 
 
-async def _each(listed: Iterable[Stored]) -> AsyncIterator[Stored]:
+async def _each(listed: Iterable[DocumentRecord]) -> AsyncIterator[DocumentRecord]:
     for stored in listed:
         yield stored
 
 
-def _count(done: Transferred, documents: Sequence[Incoming]) -> Transferred:
+def _count(done: TransferResult, documents: Sequence[FullDocument]) -> TransferResult:
     passages = sum(len(document.passages) for document in documents)
     return replace(
         done, documents=done.documents + len(documents), passages=done.passages + passages
     )
 
 
-def _write(out: IO[str], documents: Sequence[Incoming]) -> None:
-    out.writelines(map(lines_of, documents))
+def _write(out: IO[str], documents: Sequence[FullDocument]) -> None:
+    out.writelines(map(document_lines, documents))

@@ -114,7 +114,7 @@ class AppCollections:
     ) -> CollectionAnswer:
         """Return the documents that fulfil the filter, in the order of a field."""
         knowledge_base = self.knowledge_base()
-        listed = await knowledge_base.matching(options, scope)
+        listed = await knowledge_base.matching_documents(options, scope)
         counted = await knowledge_base.facets(options, scope) if listed and query.facets else None
         rest = [_match(item) for item in listed if item.document_id > query.after]
         ordered = _ordered(rest, query.order_by)
@@ -167,12 +167,12 @@ class AppCollections:
         """Count the documents of a tenant, or those of some ids."""
         tenant = tenant if spec.tenant_field else ""
         if not filter:
-            listed = await self.knowledge_base().list([spec.id], tenant=tenant or None)
+            listed = await self.knowledge_base().list_collections([spec.id], tenant=tenant or None)
             return len(listed[0].documents)
         if filter.keys() != {DOCUMENT}:
             raise UsageError(f"a sync counts documents by {DOCUMENT!r} alone")
         ids = list(filter[DOCUMENT])
-        return len(await self.knowledge_base().existing(spec.id, ids, tenant=tenant))
+        return len(await self.knowledge_base().existing_ids(spec.id, ids, tenant=tenant))
 
     async def put(
         self,

@@ -277,7 +277,7 @@ class Host:
         for a collection or a document that does not exist (nothing is removed then), UsageError,
         StorageError."""
         ids = None if documents is None else list(documents)
-        id = self.kb.id_of(collection)
+        id = self.kb.full_id(collection)
         removed = await self.kb.remove(id, ids, tenant=tenant)
         await self.sources.texts().remove(id, tenant, ids)
         return removed
@@ -291,8 +291,8 @@ class Host:
         versions in the graph (`graph`) and of exact texts (`texts`). All are 0 for a document that
         is gone. Raises UnknownName for the collection, UsageError, StorageError."""
         ids = list(documents)
-        id = self.kb.id_of(collection)
-        left = await self.kb.remains(id, ids, tenant=tenant)
+        id = self.kb.full_id(collection)
+        left = await self.kb.count_remaining(id, ids, tenant=tenant)
         texts = await self.sources.texts().get(id, tenant, ids)
         return [{**vars(each), "texts": int(each.document in texts)} for each in left]
 
@@ -359,14 +359,14 @@ class Host:
             assistant or "",
             providers=self.plugins.web_providers.names(),
             rerankers=self.plugins.rerankers.names(),
-            collection=self.kb.wrong,
+            collection=self.kb.declaration_error,
             web_problem=self.sources.web_problem,
             toolkits=self.runtime.toolkits,
         )
         ids = [assistant] if assistant else sorted(self.app.packages)
         outdated = [
             Problem(_severity(one), one.message, hint=one.hint, code=one.code)
-            for one in await self.kb.outdated()
+            for one in await self.kb.check_collections()
         ]
         hooks = await hook_problems(self.app, ids, self.runtime.hooks, self._tools)
         return by_file([*found, *outdated, *hooks])

@@ -129,7 +129,7 @@ def list_(
 
     async def work() -> int:
         async with open_host(app, tune_gc=True) as host:
-            listed = await host.kb.list(collections or None, tenant=tenant)
+            listed = await host.kb.list_collections(collections or None, tenant=tenant)
         if report.json:
             for entry in listed:
                 report.line(asdict(entry))
@@ -163,7 +163,7 @@ def list_(
                     entry.name,
                     len(entry.documents),
                     entry.chunks,
-                    decimal(entry.bytes),
+                    decimal(entry.source_bytes),
                     decimal(entry.disk_bytes),
                 )
                 for entry in listed
@@ -209,7 +209,7 @@ def remove(
 
     async def work() -> int:
         async with open_host(app, tune_gc=True) as host:
-            whole = host.kb.id_of(collection)
+            whole = host.kb.full_id(collection)
             named = None if everything else ids
             removed = await host.remove_documents(whole, named, tenant=tenant)
         if report.json:
@@ -235,7 +235,7 @@ def gone(
 
     async def work() -> int:
         async with open_host(app, tune_gc=True) as host:
-            whole = host.kb.id_of(collection)
+            whole = host.kb.full_id(collection)
             left = await host.remains(whole, ids, tenant=tenant)
             others = [each for each in await host.kb.tenants_of(whole, ids) if each != tenant]
         if others:  # the name of the tenant may be mistyped

@@ -98,10 +98,10 @@ def calibrate(
 
     async def work() -> int:
         async with open_host(app, tune_gc=True) as host:
-            questions = None if file is None else host.kb.questions(_lines(file), str(file))
+            questions = None if file is None else host.kb.parse_questions(_lines(file), str(file))
             with progress(report, f"calibrating {collection}", str, MofNCompleteColumn()) as update:
                 found = await host.kb.calibrate(
-                    collection, questions, most=most, tenant=tenant, progress=update
+                    collection, questions, max_questions=most, tenant=tenant, progress=update
                 )
         if report.json:
             report.line(asdict(found))

@@ -239,7 +239,7 @@ async def test_an_add_that_is_cancelled_leaves_whole_documents_only(
     async with opens() as kb:
         with anyio.CancelScope() as cancelled:
             await kb.add("docs", [folder], progress=watch)
-        [listing] = await kb.list()
+        [listing] = await kb.list_collections()
         again = await kb.add("docs", [folder])
     there = {document.document: document.chunks for document in listing.documents}
     assert there in ({}, {"a.md": 2})
@@ -371,7 +371,7 @@ async def test_a_collection_made_with_another_embedding_is_refused(
 async def test_another_analyser_language_is_refused(opens: Opens, write: Writes) -> None:
     async with opens() as kb:
         await kb.add("docs", [write({"a.txt": "the pear is on the tree and it is ripe"})])
-        [listing] = await kb.list()
+        [listing] = await kb.list_collections()
     async with opens(spec("docs", analyser=AnalyserSpec(language="german"))) as kb:
         with pytest.raises(ConfigError, match=r"'english'.*'german'"):
             await search(kb, "pear")
@@ -397,9 +397,9 @@ async def test_removed_documents_are_not_found(opens: Opens, write: Writes) -> N
             await kb.remove("docs", ["a.txt", "c.txt"])
         assert await kb.remove("docs", ["a.txt"]) == ("a.txt",)
         found = await search(kb, "pear")
-        [listing] = await kb.list()
+        [listing] = await kb.list_collections()
     assert [item.document_id for item in found.items] == ["b.txt"]
-    assert (len(listing.documents), listing.chunks, listing.bytes) == (1, 1, 9)
+    assert (len(listing.documents), listing.chunks, listing.source_bytes) == (1, 1, 9)
 
 
 # ------------------------------------------------------------------------------------------ tenants
@@ -429,14 +429,14 @@ async def test_a_tenant_sees_its_own_documents_on_every_path(
             )
             == own
         )
-        [listing] = await kb.list(tenant=asking)
+        [listing] = await kb.list_collections(tenant=asking)
         assert [document.document for document in listing.documents] == own
         for name in {name for _, name in added}:
             await _reads(kb, name, asking, name in own)
         for name in own:
             await kb.remove("docs", [name], tenant=asking)
         rest = {pair for pair in added if pair[0] != asking}
-        [listing] = await kb.list()
+        [listing] = await kb.list_collections()
         assert {(document.tenant, document.document) for document in listing.documents} == rest
 
 

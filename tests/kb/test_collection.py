@@ -15,14 +15,14 @@ import pytest
 from groundhook.handlers.kb.embedded.collection import BATCH, Collection
 from groundhook.handlers.kb.embedded.manifest import Manifest
 from groundhook.handlers.kb.messages import packed, plain
-from groundhook.handlers.kb.store import Answer, Incoming, Made, Passage, Question
+from groundhook.handlers.kb.store import Answer, CollectionSettings, FullDocument, Passage, Question
 from groundhook.host.core.errors import ConfigError
 
-MADE = Made(provider="test", model="test", dimensions=2, language="english")
+MADE = CollectionSettings(provider="test", model="test", dimensions=2, language="english")
 PASSAGES = 3 * BATCH
 
 
-def document(version: str, passages: int = PASSAGES) -> Incoming:
+def document(version: str, passages: int = PASSAGES) -> FullDocument:
     made = [
         Passage(
             passage=str(n),
@@ -32,7 +32,7 @@ def document(version: str, passages: int = PASSAGES) -> Incoming:
         )
         for n in range(passages)
     ]
-    return Incoming(document="a.md", title="A", fingerprint=version, passages=tuple(made))
+    return FullDocument(document="a.md", title="A", fingerprint=version, passages=tuple(made))
 
 
 def opened(folder: Path) -> Collection:
@@ -61,7 +61,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path / "docs"
 
 
-def stopped(folder: Path, batches: int, *documents: Incoming) -> Collection:
+def stopped(folder: Path, batches: int, *documents: FullDocument) -> Collection:
     """The collection as it is opened again when putting these was stopped after so many batches;
     the old version is seen."""
     collection = opened(folder)
@@ -91,7 +91,7 @@ def test_stopped_while_documents_are_written_together_none_of_them_is_there(
 ) -> None:
     many = [replace(document("new", 1), document=f"{n}.md") for n in range(BATCH)]
     again = stopped(folder, batches, *many, document("new", 5))
-    assert [one.document for one in again.stored(None)] == ["a.md"]
+    assert [one.document for one in again.document_records(None)] == ["a.md"]
     list(again.put(*many, document("new", 5)))
     assert seen(again) == {"new": BATCH + 5}
     again.close()
@@ -135,7 +135,7 @@ def test_a_document_whose_passages_were_lost_when_the_power_failed_counts_as_not
     shutil.copytree(folder, tmp_path / "left")
     collection.close()
     left = opened(tmp_path / "left")
-    assert left.stored(None) == []
+    assert left.document_records(None) == []
     list(left.put(document("new", 5)))
     assert seen(left) == {"new": 5}
     left.close()
@@ -182,7 +182,7 @@ def test_passages_of_any_length_are_not_all_kept_in_memory(folder: Path) -> None
     ]
     list(
         collection.put(
-            Incoming(document="wide.md", title="Wide", fingerprint="1", passages=tuple(wide))
+            FullDocument(document="wide.md", title="Wide", fingerprint="1", passages=tuple(wide))
         )
     )
     tracemalloc.start()

@@ -104,7 +104,7 @@ async def test_documents_are_counted_and_listed_by_a_filter(kb: KnowledgeBase) -
     some = options("docs", "empty", filter={"tag": "a"})
     assert await kb.count(some, scope()) == 2
     assert await kb.count(options("docs", "empty"), scope()) == 3
-    listed = await kb.matching(some, scope())
+    listed = await kb.matching_documents(some, scope())
     assert [(item.title, item.content, item.data) for item in listed] == [
         ("One", "", {"tag": "a", "year": 2020}),
         ("Three", "", {"tag": "a", "year": 2022}),
@@ -118,7 +118,7 @@ async def test_documents_are_counted_and_listed_by_a_filter(kb: KnowledgeBase) -
 
 
 async def test_documents_are_looked_up_together(kb: KnowledgeBase, server: Qdrant | None) -> None:
-    ids = [item.document_id for item in await kb.matching(options(), scope())]
+    ids = [item.document_id for item in await kb.matching_documents(options(), scope())]
     earlier = len(server.requests) if server else 0
     found = await kb.fetch_documents("docs", [ids[1], "none", ids[0]], scope())
     assert [found[id].items[0].content for id in ids[:2]] == ["ripe pears", "green apples"]
@@ -131,13 +131,13 @@ async def test_another_tenants_documents_are_not_counted_listed_or_looked_up(
     kb: KnowledgeBase,
 ) -> None:
     owned = options("owned", facets=("tag",))
-    ours = await kb.matching(owned, scope("ours"))
+    ours = await kb.matching_documents(owned, scope("ours"))
     assert (len(ours), await kb.count(owned, scope("ours"))) == (3, 3)
-    assert await kb.matching(owned, scope("theirs")) == []
+    assert await kb.matching_documents(owned, scope("theirs")) == []
     assert await kb.count(owned, scope("theirs")) == 0
     assert not any((await kb.facets(owned, scope("theirs"))).values())
     ids = [item.document_id for item in ours]
     assert await kb.fetch_documents("owned", ids, scope("theirs")) == {}
-    for refused in (kb.count, kb.matching, kb.facets):
+    for refused in (kb.count, kb.matching_documents, kb.facets):
         with pytest.raises(NotPermitted):
             await refused(owned, scope())

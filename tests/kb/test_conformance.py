@@ -23,7 +23,14 @@ from groundhook.handlers.kb.embedded.client import KBClient
 from groundhook.handlers.kb.messages import packed, unpacked
 from groundhook.handlers.kb.server.link import ServerLink
 from groundhook.handlers.kb.server.store import ServerStore
-from groundhook.handlers.kb.store import Answer, Incoming, Made, Passage, Question, VectorStore
+from groundhook.handlers.kb.store import (
+    Answer,
+    CollectionSettings,
+    FullDocument,
+    Passage,
+    Question,
+    VectorStore,
+)
 from groundhook.host.core.app_settings import QdrantSettings
 from groundhook.host.core.errors import ConfigError, NotPermitted, StorageError
 from groundhook.host.core.types.filters import Both, Exists, Not, OneOf, Range
@@ -33,7 +40,7 @@ from tests.loops import run
 
 pytestmark = pytest.mark.usefixtures("one_loop")
 
-MADE = Made(provider="test", model="test", dimensions=4, language="english")
+MADE = CollectionSettings(provider="test", model="test", dimensions=4, language="english")
 TENANTED = replace(MADE, tenanted=True)
 LONG = 150  # passages: three batches
 
@@ -108,9 +115,9 @@ def passage(number: int, text: str, *, near: float = 0.0) -> Passage:
     )
 
 
-def document(name: str, *texts: str, version: str = "1", **more: Any) -> Incoming:
+def document(name: str, *texts: str, version: str = "1", **more: Any) -> FullDocument:
     passages = tuple(passage(n, text, near=n / 10) for n, text in enumerate(texts))
-    return Incoming(
+    return FullDocument(
         document=name,
         title=f"About {name}",
         fingerprint=version,
@@ -120,11 +127,13 @@ def document(name: str, *texts: str, version: str = "1", **more: Any) -> Incomin
     )
 
 
-def long(version: str) -> Incoming:
+def long(version: str) -> FullDocument:
     return document("long.md", *(f"{version} {n}" for n in range(LONG)), version=version)
 
 
-async def ask(store: VectorStore, text: str = "pear", made: Made = MADE, **more: Any) -> Answer:
+async def ask(
+    store: VectorStore, text: str = "pear", made: CollectionSettings = MADE, **more: Any
+) -> Answer:
     question: dict[str, Any] = {
         "vector": packed([1.0, 0.0, 0.0, 0.0]),
         "text": text,
@@ -174,7 +183,7 @@ async def test_words_lift_what_the_vector_alone_would_not_find_first(store: Vect
 
 
 async def test_a_question_finds_passages_of_any_language(store: VectorStore) -> None:
-    def written(name: str, text: str, accent: float) -> Incoming:
+    def written(name: str, text: str, accent: float) -> FullDocument:
         passages = tuple(
             replace(
                 passage(n, f"{text} {n}"),
@@ -191,14 +200,14 @@ async def test_a_question_finds_passages_of_any_language(store: VectorStore) -> 
     both = await ask(store, "zebra", vector=vector, limit=6)
     assert {hit.document for hit in both.hits} == {"en.md", "he.md"}
     assert {*both.languages} == {"english", "hebrew"}
-    assert both.languages["hebrew"].shifted > 0.2
+    assert both.languages["hebrew"].shift > 0.2
     assert both.languages["hebrew"].share == 0.5
     nearest = max(hit.cosine for hit in both.hits)
     assert (await ask(store, "zebra", vector=vector, least_cosine=nearest - 1e-4)).hits
     await store.remove("a", None, ["he.md"])
     alone = await ask(store, "zebra", vector=vector, limit=6)
     assert [*alone.languages] == ["english"]
-    assert alone.languages["english"].shifted == 0.0
+    assert alone.languages["english"].shift == 0.0
     unchanged = [hit.cosine for hit in both.hits if hit.document == "en.md"]
     assert [hit.cosine for hit in alone.hits][: len(unchanged)] == pytest.approx(
         unchanged, abs=1e-5
@@ -271,13 +280,13 @@ async def test_a_document_comes_back_as_it_was_put(store: VectorStore) -> None:
     odd = replace(put.passages[0], text="something else than the content")
     put = replace(put, passages=(odd, *put.passages[1:]))
     await store.put("a", made, put)
-    [back] = await store.whole("a", [("", "one.md")])
+    [back] = await store.full_documents("a", [("", "one.md")])
     for was, now in zip(put.passages, back.passages, strict=True):
         assert replace(now, vector=b"") == replace(was, vector=b"")
         assert unpacked(now.vector) == pytest.approx(normalised(unpacked(was.vector)), abs=1e-6)
     assert replace(back, passages=()) == replace(put, passages=())
-    assert await store.whole("a", [("", "two.md")]) == []
-    assert await store.whole("b", [("", "one.md")]) == []
+    assert await store.full_documents("a", [("", "two.md")]) == []
+    assert await store.full_documents("b", [("", "one.md")]) == []
 
 
 async def test_many_documents_are_listed_and_returned_in_the_requested_order(
@@ -291,16 +300,20 @@ async def test_many_documents_are_listed_and_returned_in_the_requested_order(
             for n in range(30)
         ],
     )
-    listed = sorted([(one.document, one.chunks) async for one in store.come_from("a", None, "")])
+    listed = sorted(
+        [(one.document, one.chunks) async for one in store.documents_from("a", None, "")]
+    )
     assert listed == sorted((f"{n}.md", n % 3 + 1) for n in range(30))
     wanted = [("", f"{n}.md") for n in (28, 3, 99, 17, 0)]
-    assert [(one.document, len(one.passages)) for one in await store.whole("a", wanted)] == [
+    assert [
+        (one.document, len(one.passages)) for one in await store.full_documents("a", wanted)
+    ] == [
         ("28.md", 2),
         ("3.md", 1),
         ("17.md", 3),
         ("0.md", 1),
     ]
-    assert await store.whole("a", []) == []
+    assert await store.full_documents("a", []) == []
 
 
 def normalised(vector: list[float]) -> list[float]:
@@ -317,18 +330,20 @@ async def test_hits_have_their_vectors_on_request(store: VectorStore) -> None:
 
 async def test_stored_documents_are_listed(store: VectorStore) -> None:
     assert (await store.usage("a", None)).documents == ()
-    assert (await store.usage("a", None)).made is None
+    assert (await store.usage("a", None)).settings is None
     await store.put("a", MADE, document("two.md", "pears", bytes=5))
     await store.put("a", MADE, document("one.md", "apples", "plums", version="7"))
     usage = await store.usage("a", None)
-    assert usage.made == MADE
+    assert usage.settings == MADE
     assert [
         (one.document, one.title, one.chunks, one.fingerprint, one.bytes) for one in usage.documents
     ] == [
         ("one.md", "About one.md", 2, "7", 0),
         ("two.md", "About two.md", 1, "1", 5),
     ]
-    assert [one.document for one in await store.stored("a", None, ["two.md", "x"])] == ["two.md"]
+    assert [one.document for one in await store.document_records("a", None, ["two.md", "x"])] == [
+        "two.md"
+    ]
 
 
 async def test_documents_are_found_by_the_folder_that_they_come_from(store: VectorStore) -> None:
@@ -348,7 +363,7 @@ async def test_documents_are_found_by_the_folder_that_they_come_from(store: Vect
         ("/c", ""),
     ):
         assert (
-            "".join(sorted([one.document async for one in store.come_from("a", None, source)]))
+            "".join(sorted([one.document async for one in store.documents_from("a", None, source)]))
             == wanted
         )
 
@@ -379,7 +394,7 @@ async def test_removed_documents_are_gone_and_the_last_one_takes_the_collection_
         passages=(replace(passage(0, "pears"), vector=packed([1.0, 0.0])),),
     )
     assert await store.put("a", other, small) == ["added"]
-    assert (await store.usage("a", None)).made == other
+    assert (await store.usage("a", None)).settings == other
 
 
 async def test_an_empty_document_is_stored_and_listed(store: VectorStore) -> None:
@@ -391,7 +406,7 @@ async def test_an_empty_document_is_stored_and_listed(store: VectorStore) -> Non
 # -------------------------------------------------------------------------------------------- pages
 
 
-def crowd(count: int, name: str = "many.md") -> Incoming:
+def crowd(count: int, name: str = "many.md") -> FullDocument:
     """A document whose passages have falling cosines, each two of them the same."""
     made = document(name, *(f"pear {n}" for n in range(count)))
     passages = (
@@ -587,7 +602,7 @@ async def test_another_embedding_is_refused_with_the_command_that_helps(store: V
         for attempt in (
             store.put("a", other, document("two.md", "pears")),
             ask(store, made=other, tenant="t"),
-            store.usage("a", None, made=other),
+            store.usage("a", None, settings=other),
         ):
             with pytest.raises(ConfigError, match=rf"'a' was made with.* {command}`"):
                 await attempt
@@ -628,14 +643,14 @@ async def test_one_collection_takes_the_place_of_another(store: VectorStore) -> 
     await store.put("b", other, document("one.md", "pears"))
     await store.put("b", other, document("two.md", "plums"))
     assert not await store.swap("b", "a")
-    assert (await store.usage("a", None)).made == MADE
+    assert (await store.usage("a", None)).settings == MADE
     await store.put("a", MADE, document("two.md", "plums"))
     assert await store.swap("b", "a")
     usage = await store.usage("a", None)
-    assert usage.made == other
+    assert usage.settings == other
     assert [one.document for one in usage.documents] == ["one.md", "two.md"]
     assert contents(await ask(store, "plums", other, limit=1)) == ["plums"]
-    assert (await store.usage("b", None)).made is None
+    assert (await store.usage("b", None)).settings is None
     with pytest.raises(StorageError, match="no rebuilt version to replace it"):
         await store.swap("b", "a")
 
@@ -654,7 +669,9 @@ FIELDS = replace(
 )
 
 
-async def catalogue(store: VectorStore, tenant: str = "", made: Made = FIELDS) -> None:
+async def catalogue(
+    store: VectorStore, tenant: str = "", made: CollectionSettings = FIELDS
+) -> None:
     for name, fields in {
         "a.md": {
             "year": 2020,
@@ -704,7 +721,7 @@ async def test_a_filter_finds_what_fulfils_it(
     assert "".join(sorted({hit.document[0] for hit in answer.hits})) == expected
     assert len(answer.hits) == 2 * len(expected)
     assert await store.count("a", None, filter) == len(expected)
-    listed = await store.matching("a", None, filter)
+    listed = await store.matching_documents("a", None, filter)
     assert "".join(one.document[0] for one in listed) == expected
 
 
@@ -775,7 +792,7 @@ async def test_without_a_tenant_a_collection_that_keeps_them_apart_answers_nothi
         with pytest.raises(NotPermitted):
             await store.count("a", tenant, None)
         with pytest.raises(NotPermitted):
-            await store.matching("a", tenant, None)
+            await store.matching_documents("a", tenant, None)
 
 
 async def test_how_rare_a_word_is_depends_on_the_tenant_alone(store: VectorStore) -> None:
@@ -826,7 +843,7 @@ async def test_a_tenant_sees_its_own_on_every_path(
             counted = (await store.facets("a", tenant, ["owner"], filter, 5)).get("owner", [])
             assert counted == ([(tenant, len(own))] if own else [])
             assert await store.count("a", tenant, filter) == len(own)
-            matching = await store.matching("a", tenant, filter)
+            matching = await store.matching_documents("a", tenant, filter)
             assert [(one.document, one.fields) for one in matching] == [
                 (name, {"owner": tenant}) for name in sorted(own)
             ]
@@ -839,6 +856,6 @@ async def test_a_tenant_sees_its_own_on_every_path(
             ]
             assert read == ([own[name]] if name in own else [])
         both = [(tenant, "x.md"), (tenant, "y.md")]
-        assert [one.document for one in await store.whole("a", both)] == sorted(own)
+        assert [one.document for one in await store.full_documents("a", both)] == sorted(own)
     everything = (await store.usage("a", None)).documents
     assert {(one.tenant, one.document) for one in everything} == expected.keys()

@@ -13,8 +13,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from groundhook.handlers.kb.embed import (
-    CountsTokens,
     HashEmbedder,
+    TokenCounter,
     estimated_tokens,
     least_cosine,
 )
@@ -120,7 +120,7 @@ def test_counted_tokens_of_two_texts_are_no_more_than_those_of_each(one: str, ot
 )
 def test_the_model_counts_words_side_by_side_as_it_counts_them_alone(words: list[str]) -> None:
     model = BuiltinEmbedder()
-    assert isinstance(model, CountsTokens)
+    assert isinstance(model, TokenCounter)
     assert model.count_tokens(" ".join(words)) <= sum(model.count_tokens(word) for word in words)
 
 

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from groundhook.handlers.kb.embedded.collection import Collection
 from groundhook.handlers.kb.messages import packed
-from groundhook.handlers.kb.store import Incoming, Made, Passage, Question
+from groundhook.handlers.kb.store import CollectionSettings, FullDocument, Passage, Question
 from groundhook.host.core.errors import UsageError
 from groundhook.host.core.types.fields import FieldType, field_value
 from groundhook.host.core.types.filters import dumped, fit_filter, loaded, parse_filter
@@ -29,7 +29,7 @@ FIELDS: dict[str, FieldType] = {
     "done": "boolean",
     "at": "datetime",
 }
-MADE = Made(
+MADE = CollectionSettings(
     provider="test", model="test", dimensions=2, language="english", tenanted=True, fields=FIELDS
 )
 
@@ -189,7 +189,7 @@ def stocked() -> Iterator[tuple[Collection, list[dict[str, Any]]]]:
                 )
                 for n in range(2)
             )
-            document = Incoming(
+            document = FullDocument(
                 document=f"{number}",
                 title="",
                 fingerprint="",

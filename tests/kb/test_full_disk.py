@@ -12,11 +12,11 @@ import pytest
 
 from groundhook.handlers.kb.embedded.client import KBClient
 from groundhook.handlers.kb.messages import packed
-from groundhook.handlers.kb.store import Answer, Incoming, Made, Passage, Question
+from groundhook.handlers.kb.store import Answer, CollectionSettings, FullDocument, Passage, Question
 from groundhook.host.core.errors import StorageError
 from tests.loops import run
 
-MADE = Made(provider="test", model="test", dimensions=256, language="english")
+MADE = CollectionSettings(provider="test", model="test", dimensions=256, language="english")
 
 
 @pytest.fixture
@@ -47,14 +47,14 @@ def disk(tmp_path: Path) -> Iterator[Path]:
             subprocess.run(["umount", "-l", str(place)], check=True)
 
 
-def document(name: str, passages: int) -> Incoming:
+def document(name: str, passages: int) -> FullDocument:
     texts = [f"pear {name} {n} " * 20 for n in range(passages)]
     vectors = [packed([1.0, n, *[0.5] * 254]) for n in range(passages)]
     made = [
         Passage(passage=str(n), content=texts[n], text=texts[n], vector=vectors[n])
         for n in range(passages)
     ]
-    return Incoming(document=name, title=name, fingerprint="1", passages=tuple(made))
+    return FullDocument(document=name, title=name, fingerprint="1", passages=tuple(made))
 
 
 def fill(disk: Path) -> None:

@@ -34,7 +34,7 @@ from tests.kb.conftest import Counting, Opens, Writes, search, spec
 
 
 async def documents(kb: KnowledgeBase, collection: str = "docs") -> list[str]:
-    [listing] = await kb.list([collection])
+    [listing] = await kb.list_collections([collection])
     return [stored.document for stored in listing.documents]
 
 

@@ -13,7 +13,7 @@ from groundhook.handlers.kb.language import (
     language_of,
     normalised,
 )
-from groundhook.handlers.kb.ranking.across import language_of_question
+from groundhook.handlers.kb.ranking.language_removal import language_of_question
 
 
 @pytest.mark.parametrize(

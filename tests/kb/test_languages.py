@@ -51,7 +51,7 @@ def test_in_a_collection_of_one_language_nothing_changes() -> None:
 
 def test_a_freed_question_ranks_anew_and_similarities_stay_where_they_were() -> None:
     whole, freed = [1.0, 0.5, 0.1], [0.6, 0.5, 0.0]
-    question = replace(QUESTION, freed=packed(freed))
+    question = replace(QUESTION, neutral_vector=packed(freed))
     scale = Scale.of(question, Balance(summed([("english", one) for one in ENGLISH])))
     similar = [scale.similar(0, cosine(freed, one)) for one in ENGLISH]
     assert math.fsum(similar) == pytest.approx(
@@ -60,6 +60,6 @@ def test_a_freed_question_ranks_anew_and_similarities_stay_where_they_were() -> 
 
 
 def test_languages_that_are_not_known_change_nothing() -> None:
-    scale = Scale.of(replace(QUESTION, freed=packed([0.6, 0.5, 0.0])), None)
+    scale = Scale.of(replace(QUESTION, neutral_vector=packed([0.6, 0.5, 0.0])), None)
     assert list(scale.vector) == pytest.approx([1.0, 0.5, 0.1])
     assert scale.similar(0, 0.4) == 0.4

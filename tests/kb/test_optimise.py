@@ -21,14 +21,14 @@ from groundhook.handlers.kb.embedded.collection import Collection
 from groundhook.handlers.kb.embedded.folder import Folder
 from groundhook.handlers.kb.embedded.optimise import Optimiser
 from groundhook.handlers.kb.messages import packed
-from groundhook.handlers.kb.store import Incoming, Made, Passage, Question
+from groundhook.handlers.kb.store import CollectionSettings, FullDocument, Passage, Question
 
-MADE = Made(
+MADE = CollectionSettings(
     provider="test", model="test", dimensions=8, language="english", fields={"tag": "keyword"}
 )
 
 
-def document(name: str, passages: int = 50, word: str = "pear") -> Incoming:
+def document(name: str, passages: int = 50, word: str = "pear") -> FullDocument:
     chance = random.Random(name)
     made = [
         Passage(
@@ -39,7 +39,7 @@ def document(name: str, passages: int = 50, word: str = "pear") -> Incoming:
         )
         for n in range(passages)
     ]
-    return Incoming(
+    return FullDocument(
         document=name, title=name, fingerprint="1", passages=tuple(made), fields={"tag": word}
     )
 
@@ -61,7 +61,7 @@ class Open:
     collection: Collection
     path: Path
 
-    def put(self, *documents: Incoming) -> None:
+    def put(self, *documents: FullDocument) -> None:
         for one in documents:
             list(self.collection.put(one))
 
@@ -132,7 +132,7 @@ async def test_what_is_written_and_removed_meanwhile_is_there_afterwards(open_: 
             document("b", 7), document("c", 130), replace(document("d", 1), fields={"year": 7})
         )
         open_.collection.remove(
-            [one for one in open_.collection.stored(None) if one.document == "gone"]
+            [one for one in open_.collection.document_records(None) if one.document == "gone"]
         )
 
     await optimised(open_, meanwhile)

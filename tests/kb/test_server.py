@@ -20,7 +20,7 @@ from groundhook.handlers.kb.opening import open_kb
 from groundhook.handlers.kb.server.layout import alias
 from groundhook.handlers.kb.server.link import ServerLink
 from groundhook.handlers.kb.server.store import ServerStore
-from groundhook.handlers.kb.store import Answer, Incoming, Made, Passage, Question
+from groundhook.handlers.kb.store import Answer, CollectionSettings, FullDocument, Passage, Question
 from groundhook.host.core.app_settings import (
     KBStorageSettings,
     QdrantSettings,
@@ -34,7 +34,7 @@ from tests.loopback.server import Cut, Hang, Html, Json, Trickle
 
 pytestmark = pytest.mark.usefixtures("one_loop")
 
-MADE = Made(provider="test", model="test", dimensions=2, language="english")
+MADE = CollectionSettings(provider="test", model="test", dimensions=2, language="english")
 BUSY = Json({"status": {"error": "too many requests"}, "time": 0.0}, 429)
 STARTING = Json({"status": {"error": "starting"}}, 503)
 LATER = Json(
@@ -44,9 +44,9 @@ BROKEN = Json({"status": {"error": "Service internal error: disk is full"}, "tim
 SEARCH = "/points/query/batch"
 
 
-def document(name: str = "one.md", text: str = "ripe pears") -> Incoming:
+def document(name: str = "one.md", text: str = "ripe pears") -> FullDocument:
     passage = Passage(passage="p", content=text, text=text, vector=packed([1.0, 0.0]))
-    return Incoming(document=name, title="One", fingerprint="1", passages=(passage,))
+    return FullDocument(document=name, title="One", fingerprint="1", passages=(passage,))
 
 
 @pytest.fixture(params=["http", "grpc"])
@@ -253,7 +253,7 @@ async def test_many_documents_take_few_requests(server: Qdrant) -> None:
             "docs", "", {one.document: (f"file:///new/{one.document}", "/new") for one in many}
         )
         assert len(server.requests) - before < 5
-        assert len([one async for one in store.come_from("docs", None, "/new")]) == 80
+        assert len([one async for one in store.documents_from("docs", None, "/new")]) == 80
         before = len(server.requests)
         await store.remove("docs", None, [one.document for one in many[:60]])
         assert len(server.requests) - before < 10
@@ -452,9 +452,9 @@ async def test_a_check_says_that_grpc_is_preferred_and_not_there(tmp_path: Path)
             async with open_kb(
                 tmp_path / "state", {"docs": spec("docs")}, providers(), KBStorageSettings(), there
             ) as kb:
-                assert [str(problem)[: len(message)] for problem in await kb.outdated()] == (
-                    [message] if message else []
-                )
+                assert [
+                    str(problem)[: len(message)] for problem in await kb.check_collections()
+                ] == ([message] if message else [])
 
 
 # ---------------------------------------------------------------------------------------------- TLS
@@ -519,7 +519,7 @@ async def test_documents_of_a_folder_are_selected_by_it(server: Qdrant) -> None:
         ]
         await store.put("docs", MADE, *many)
         server.requests.clear()
-        found = [one.document async for one in store.come_from("docs", None, "/b")]
+        found = [one.document async for one in store.documents_from("docs", None, "/b")]
         [scroll] = [
             requested for requested in server.requests if requested.path.endswith("/points/scroll")
         ]

@@ -44,7 +44,7 @@ async def test_a_rebuilt_collection_has_the_new_embedding_and_the_same_documents
 ) -> None:
     async with opens() as kb:
         await kb.add("docs", [write(FILES)])
-        before = (await kb.list())[0].documents
+        before = (await kb.list_collections())[0].documents
     async with opens(spec("docs", embedding=SMALL)) as kb:
         with pytest.raises(ConfigError, match="kb rebuild docs"):
             await search(kb, "pear")
@@ -55,7 +55,7 @@ async def test_a_rebuilt_collection_has_the_new_embedding_and_the_same_documents
         assert (done.documents, done.passages) == (6, 6)
         assert [total for _, total in seen] == [6] * len(seen)
         assert seen[-1] == (6, 6)
-        assert (await kb.list())[0].documents == before
+        assert (await kb.list_collections())[0].documents == before
         assert (await search(kb, "number 3")).items[0].document_id == "3.txt"
         assert [file.outcome for file in (await kb.add("docs", [write(FILES)])).files] == [
             "unchanged"
@@ -76,7 +76,7 @@ async def test_another_analyser_takes_the_vectors_as_they_are(opens: Opens, writ
     embedded = counting.embedded
     async with opens(other, embedders={"counting": lambda _spec: counting}) as kb:
         await kb.rebuild("docs")
-        assert [one.language for one in await kb.list()] == ["german"]
+        assert [one.language for one in await kb.list_collections()] == ["german"]
     assert counting.embedded == embedded
 
 
@@ -120,7 +120,7 @@ async def test_what_is_added_and_removed_meanwhile_is_in_the_new_collection_too(
             await old.add("docs", [write({"later.txt": "a late pear", "2.txt": "another text"})])
             await old.remove("docs", ["1.txt"])
             changed.set()
-        names = [one.document for one in (await new.list())[0].documents]
+        names = [one.document for one in (await new.list_collections())[0].documents]
         assert names == ["0.txt", "2.txt", "3.txt", "4.txt", "5.txt", "later.txt"]
         assert (await search(new, "another text")).items[0].content == "another text"
 
@@ -137,7 +137,7 @@ async def test_a_rebuild_that_was_killed_goes_on_where_it_was(
             output += await process.stdout.receive()
         process.kill()
     async with opens() as kb:
-        assert len((await kb.list())[0].documents) == len(MANY)
+        assert len((await kb.list_collections())[0].documents) == len(MANY)
         assert len((await search(kb, "pear", limit=20)).items) == 20
     async with opens(spec("docs", embedding=SMALL)) as kb:
         done = await kb.rebuild("docs")
@@ -186,7 +186,7 @@ async def test_tenants_neither_come_nor_go_with_a_rebuild(
             await kb.rebuild("docs")
         assert "`groundhook kb remove docs --all`" in refused.value.hint
     async with opens(was) as kb:
-        assert len((await kb.list())[0].documents) == len(tenants) * len(FILES)
+        assert len((await kb.list_collections())[0].documents) == len(tenants) * len(FILES)
     async with opens(now) as kb:
         await kb.remove("docs", None)
         await kb.add("docs", [write(FILES)], tenant="" if tenanted else "acme")
@@ -220,12 +220,12 @@ async def test_collections_declared_otherwise_are_named_without_starting_anythin
     opens: Opens, write: Writes, state: Path
 ) -> None:
     async with opens() as kb:
-        assert await kb.outdated() == ()
+        assert await kb.check_collections() == ()
         assert not there(state)
         await kb.add("docs", [write(FILES)])
-        assert await kb.outdated() == ()
+        assert await kb.check_collections() == ()
     async with opens(spec("docs", embedding=SMALL), spec("none")) as kb:
-        [problem] = await kb.outdated()
+        [problem] = await kb.check_collections()
     assert isinstance(problem, ConfigError)
     assert "kb rebuild docs" in str(problem)
 
@@ -247,8 +247,8 @@ async def test_an_embedding_or_a_language_that_there_is_not_is_named_before_anyt
     opens: Opens, declared: dict[str, Any], message: str
 ) -> None:
     async with opens(spec("docs", **declared)) as kb:
-        wrong = kb.wrong(spec("docs", **declared))
-        assert await kb.outdated() == ()
+        wrong = kb.declaration_error(spec("docs", **declared))
+        assert await kb.check_collections() == ()
     assert wrong is not None
     path, problem = wrong
     assert path == (*declared, *next(iter(declared.values())))
@@ -257,7 +257,7 @@ async def test_an_embedding_or_a_language_that_there_is_not_is_named_before_anyt
 
 async def test_shards_of_a_collection_on_the_embedded_engine_are_warned_about(opens: Opens) -> None:
     async with opens(spec("docs", storage={"shards": 3})) as kb:
-        [problem] = await kb.outdated()
+        [problem] = await kb.check_collections()
     assert not isinstance(problem, ConfigError)
     assert "have no effect on the embedded engine" in str(problem)
 
@@ -280,7 +280,7 @@ async def test_an_exported_collection_is_imported_into_either_engine(
         for tenant in "ab":
             await kb.add("docs", [write(FILES)], tenant=tenant)
         text = await exported(kb)
-        before = (await kb.list())[0].documents
+        before = (await kb.list_collections())[0].documents
     with qdrant(tmp_path / "qdrant") as server:
         # The server is in this process: whatever lets it rest for a while must not look like a
         # server that does not answer.
@@ -291,7 +291,7 @@ async def test_an_exported_collection_is_imported_into_either_engine(
         ) as kb:
             done = await kb.load("docs", io.StringIO(text))
             assert (done.documents, done.passages, done.unchanged) == (12, 12, 0)
-            assert (await kb.list())[0].documents == before
+            assert (await kb.list_collections())[0].documents == before
             assert len((await search(kb, "pear", tenant="a", limit=50)).items) == 6
             assert (await kb.load("docs", io.StringIO(text))).unchanged == 12
             assert sorted(await exported(kb)) == sorted(text)
@@ -389,7 +389,9 @@ async def test_what_was_read_of_a_file_that_was_cut_is_there(opens: Opens, write
         lines = (await exported(kb)).splitlines(keepends=True)
         with pytest.raises(StorageError, match="is truncated"):
             await kb.load("copy", io.StringIO("".join(lines[:6])))
-        assert [document.document for document in (await kb.list(["copy"]))[0].documents] == [
+        assert [
+            document.document for document in (await kb.list_collections(["copy"]))[0].documents
+        ] == [
             "0.txt",
             "1.txt",
         ]
@@ -489,7 +491,7 @@ async def test_whatever_a_file_holds_that_no_export_writes_is_refused_with_its_l
         with pytest.raises(UsageError) as raised:
             await kb.load("other", io.StringIO(spoil(await exported(kb))))
         assert message in str(raised.value)
-        assert (await kb.list(["other"]))[0].documents == ()
+        assert (await kb.list_collections(["other"]))[0].documents == ()
 
 
 async def test_every_line_of_an_export_is_json(opens: Opens, write: Writes) -> None:

@@ -24,18 +24,24 @@ from groundhook.handlers.kb.embed import HashEmbedder
 from groundhook.handlers.kb.embedded import client as embedded
 from groundhook.handlers.kb.embedded.client import KBClient
 from groundhook.handlers.kb.messages import packed
-from groundhook.handlers.kb.store import Incoming, Made, Passage, Question, StoreProgress
+from groundhook.handlers.kb.store import (
+    CollectionSettings,
+    FullDocument,
+    Passage,
+    Question,
+    StoreProgress,
+)
 from groundhook.host.core.errors import SourceNotConfigured, StorageError
 from groundhook.host.core.types.collection_spec import EmbeddingSpec
 from groundhook.host.core.workers import interpreter
 from tests.kb.conftest import Opens, Writes, scope, search, spec
 
-MADE = Made(provider="test", model="test", dimensions=4, language="english")
+MADE = CollectionSettings(provider="test", model="test", dimensions=4, language="english")
 LONG = 400  # passages: seven batches
 
 
-def document(version: str, passages: int = LONG, name: str = "a.md") -> Incoming:
-    return Incoming(
+def document(version: str, passages: int = LONG, name: str = "a.md") -> FullDocument:
+    return FullDocument(
         document=name,
         title="A",
         fingerprint=version,
@@ -200,7 +206,7 @@ async def test_searches_go_on_while_a_document_is_stored(state: Path) -> None:
         assert await versions(kb) == {"new"}
 
 
-async def _put(kb: KBClient, incoming: Incoming, progress: StoreProgress) -> None:
+async def _put(kb: KBClient, incoming: FullDocument, progress: StoreProgress) -> None:
     await kb.put("docs", MADE, incoming, progress=progress)
 
 
@@ -476,7 +482,7 @@ async def test_an_adder_killed_in_the_middle_leaves_whole_documents_and_adding_a
         if both and (state / "kb/worker.json").exists():
             kill(state)
     async with opens() as kb:
-        [listing] = await kb.list()
+        [listing] = await kb.list_collections()
         for stored in listing.documents:
             assert (
                 len((await kb.fetch_document("docs", stored.document, scope())).items)
@@ -484,7 +490,7 @@ async def test_an_adder_killed_in_the_middle_leaves_whole_documents_and_adding_a
             )
         report = await kb.add("docs", [folder])
         assert {file.outcome for file in report.files} <= {"added", "unchanged"}
-        [listing] = await kb.list()
+        [listing] = await kb.list_collections()
         found = await search(kb, "pear", limit=1000)
     assert [stored.document for stored in listing.documents] == ["0.txt", "1.txt", "2.txt", "3.txt"]
     assert len(found.items) == listing.chunks == 4 * listing.documents[0].chunks

@@ -74,7 +74,9 @@ async def test_docs_embeds_a_sentence_once_however_often_it_is_quoted(
             return int(vectors.execute("select count(*) from vectors").fetchone()[0])
 
     passages = sum(
-        document.chunks for listing in await host.kb.list() for document in listing.documents
+        document.chunks
+        for listing in await host.kb.list_collections()
+        for document in listing.documents
     )
     question = "What becomes of a citation that the model made up?"
     events = await ask(host, "docs", question)

@@ -24,18 +24,18 @@ from groundhook.handlers.kb.messages import plain, question_out
 from groundhook.handlers.kb.store import (
     PROTOCOL,
     Answer,
+    CollectionSettings,
+    CollectionUsage,
+    DocumentRecord,
+    FullDocument,
     Hit,
-    Incoming,
-    Listed,
-    Made,
+    LanguageShare,
+    MatchingDocument,
     Outcome,
     Passage,
-    Places,
+    PassageOrdinals,
     Question,
-    Spoken,
-    Stored,
     StoreProgress,
-    Usage,
 )
 from groundhook.host.core.errors import StorageError, WorkerDied
 from groundhook.host.core.types.fields import Scalar
@@ -69,9 +69,9 @@ class KBClient:
     async def put(
         self,
         collection: str,
-        made: Made,
+        settings: CollectionSettings,
         /,
-        *documents: Incoming,
+        *documents: FullDocument,
         reserve_bytes: int = 0,
         progress: StoreProgress | None = None,
     ) -> list[Outcome]:
@@ -83,29 +83,31 @@ class KBClient:
         ]
         body = {
             "collection": collection,
-            "made": plain(made),
+            "made": plain(settings),
             "documents": sent,
             "reserve_bytes": reserve_bytes,
         }
         outcomes: list[Outcome] = await self._ask("put", body, progress)
         return outcomes
 
-    async def search(self, collection: str, made: Made, question: Question, /) -> Answer:
-        [answer] = await self.search_many(collection, made, [question])
+    async def search(
+        self, collection: str, settings: CollectionSettings, question: Question, /
+    ) -> Answer:
+        [answer] = await self.search_many(collection, settings, [question])
         return answer
 
     async def search_many(
-        self, collection: str, made: Made, questions: Sequence[Question], /
+        self, collection: str, settings: CollectionSettings, questions: Sequence[Question], /
     ) -> list[Answer]:
         sent = [question_out(question) for question in questions]
-        body = {"collection": collection, "made": plain(made), "questions": sent}
+        body = {"collection": collection, "made": plain(settings), "questions": sent}
         found = await self._ask("search", body)
         if found is None:
             return [Answer(exists=False)] * len(sent)
         return [_answer(raw) for raw in found]
 
     async def passages(
-        self, collection: str, tenant: str | None, wanted: Places, /
+        self, collection: str, tenant: str | None, wanted: PassageOrdinals, /
     ) -> dict[str, tuple[Hit, ...]]:
         sent = {
             document: None if ordinals is None else list(ordinals)
@@ -143,36 +145,42 @@ class KBClient:
         counted: int = await self._ask("count", body)
         return counted
 
-    async def matching(
+    async def matching_documents(
         self, collection: str, tenant: str | None, filter: Filter | None, /
-    ) -> list[Listed]:
+    ) -> list[MatchingDocument]:
         among = None if filter is None else dumped(filter)
         body = {"collection": collection, "tenant": tenant, "filter": among}
-        return [Listed._make(raw) for raw in await self._ask("matching", body)]
+        return [MatchingDocument._make(raw) for raw in await self._ask("matching", body)]
 
-    async def made(self, collection: str, /) -> Made | None:
+    async def settings(self, collection: str, /) -> CollectionSettings | None:
         """Read from the disk; starts no worker."""
         contents = await anyio.to_thread.run_sync(
             folder_of(self._folder, collection).read, collection
         )
-        return contents.made if contents else None
+        return contents.settings if contents else None
 
     async def usage(
-        self, collection: str, tenant: str | None, /, *, made: Made | None = None
-    ) -> Usage:
-        body = {"collection": collection, "tenant": tenant, "made": plain(made) if made else None}
+        self, collection: str, tenant: str | None, /, *, settings: CollectionSettings | None = None
+    ) -> CollectionUsage:
+        body = {
+            "collection": collection,
+            "tenant": tenant,
+            "made": plain(settings) if settings else None,
+        }
         found = await self._ask("usage", body)
         if found is None:
-            return Usage()
-        stored = tuple(Stored(**raw) for raw in found["documents"])
-        return Usage(**{**found, "documents": stored, "made": Made(**found["made"])})
+            return CollectionUsage()
+        stored = tuple(DocumentRecord(**raw) for raw in found["documents"])
+        return CollectionUsage(
+            **{**found, "documents": stored, "settings": CollectionSettings(**found["settings"])}
+        )
 
-    async def whole(
+    async def full_documents(
         self, collection: str, documents: Sequence[tuple[str, str]], /
-    ) -> list[Incoming]:
+    ) -> list[FullDocument]:
         found = await self._ask("whole", {"collection": collection, "documents": documents})
         return [
-            Incoming(**{**raw, "passages": tuple(Passage(**one) for one in raw["passages"])})
+            FullDocument(**{**raw, "passages": tuple(Passage(**one) for one in raw["passages"])})
             for raw in found
         ]
 
@@ -180,14 +188,14 @@ class KBClient:
         done: bool = await self._ask("swap", {"collection": collection, "building": building})
         return done
 
-    async def stored(
+    async def document_records(
         self, collection: str, tenant: str | None, documents: Sequence[str], /
-    ) -> tuple[Stored, ...]:
+    ) -> tuple[DocumentRecord, ...]:
         return await self._listed(collection, tenant, documents=list(documents))
 
-    async def come_from(
+    async def documents_from(
         self, collection: str, tenant: str | None, source: str, /
-    ) -> AsyncIterator[Stored]:
+    ) -> AsyncIterator[DocumentRecord]:
         after = ["", ""]
         while page := await self._listed(
             collection, tenant, source=source, after=after, limit=_PAGE
@@ -198,11 +206,11 @@ class KBClient:
 
     async def _listed(
         self, collection: str, tenant: str | None, **listing: Any
-    ) -> tuple[Stored, ...]:
+    ) -> tuple[DocumentRecord, ...]:
         found = await self._ask(
             "stored", {"collection": collection, "tenant": tenant, "listing": listing}
         )
-        return tuple(Stored(**raw) for raw in found)
+        return tuple(DocumentRecord(**raw) for raw in found)
 
     async def relocate(
         self, collection: str, tenant: str, places: Mapping[str, tuple[str, str]], /
@@ -351,7 +359,7 @@ class KBClient:
 
 
 def _answer(raw: Mapping[str, Any]) -> Answer:
-    languages = {name: Spoken(*values) for name, values in raw["languages"].items()}
+    languages = {name: LanguageShare(*values) for name, values in raw["languages"].items()}
     return Answer(**{**raw, "hits": _hits(raw["hits"]), "languages": languages})
 
 

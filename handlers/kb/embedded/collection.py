@@ -18,7 +18,6 @@ from pathlib import Path
 from typing import Any, Self
 
 from groundhook.handlers.kb import points
-from groundhook.handlers.kb.agreement import agree, decided, refuse_too_long, refuse_without_tenant
 from groundhook.handlers.kb.analyse import Analyser
 from groundhook.handlers.kb.embedded.copying import Copy
 from groundhook.handlers.kb.embedded.edge import ORDINALS, NewPoint, Shard
@@ -30,15 +29,21 @@ from groundhook.handlers.kb.messages import packed
 from groundhook.handlers.kb.store import (
     MOST_PASSAGES,
     Answer,
+    CollectionSettings,
+    CollectionUsage,
+    DocumentRecord,
+    FullDocument,
     Hit,
-    Incoming,
-    Listed,
-    Made,
+    MatchingDocument,
     Outcome,
-    Places,
+    PassageOrdinals,
     Question,
-    Stored,
-    Usage,
+)
+from groundhook.handlers.kb.store_checks import (
+    detect_language,
+    refuse_other_settings,
+    refuse_too_long,
+    refuse_without_tenant,
 )
 from groundhook.host.core.errors import StorageError
 from groundhook.host.core.types.fields import Scalar
@@ -62,7 +67,7 @@ class Collection:
 
     def __init__(self, id: str, folder: Folder, contents: Contents) -> None:
         self.id = id
-        self.made = contents.made
+        self.settings = contents.settings
         self._folder = folder
         self._contents = contents
         self._shard = Shard.load(folder.path / contents.shard)
@@ -71,7 +76,9 @@ class Collection:
         self._unsynced, self._synced_at = 0, self.written_at  # points since the last `sync`
         self._agreed: Mapping[str, Any] = {}
         self._hits = Remembered(_HITS, self._read_hits, lambda hit: len(hit.content) > _LONG)
-        self._search: Search = Search(self._manifest, contents.made.language, lambda: self._shard)
+        self._search: Search = Search(
+            self._manifest, contents.settings.language, lambda: self._shard
+        )
 
     @classmethod
     def open(cls, path: Path, id: str) -> Self | None:
@@ -90,13 +97,15 @@ class Collection:
         return opened
 
     @classmethod
-    def create(cls, path: Path, id: str, made: Made, *first: Incoming) -> Self:
-        made = decided(made, first)
-        folder, contents = Folder(path), Contents(made=made)
+    def create(
+        cls, path: Path, id: str, settings: CollectionSettings, *first: FullDocument
+    ) -> Self:
+        settings = detect_language(settings, first)
+        folder, contents = Folder(path), Contents(settings=settings)
         try:
             folder.begin()
-            shard = Shard.create(path / contents.shard, made)
-            shard.index_fields({}, made.fields)
+            shard = Shard.create(path / contents.shard, settings)
+            shard.index_fields({}, settings.fields)
             shard.close()
             folder.write(contents)
         except OSError as exc:
@@ -139,7 +148,7 @@ class Collection:
         building.close()
         here, there = self._folder, building._folder
         taken = Contents(
-            made=building.made,
+            settings=building.settings,
             shard=here.free_name("shard"),
             manifest=here.free_name("manifest", ".sqlite"),
         )
@@ -173,13 +182,13 @@ class Collection:
             )
         path = self._folder.path / self._folder.free_name("shard")
         return Copy(
-            source, path, self._manifest.generations | self._manifest.hidden, self.made.fields
+            source, path, self._manifest.generations | self._manifest.hidden, self.settings.fields
         )
 
     def catch_up(self, copy: Copy) -> Iterator[None]:
         """Bring a copy up to date, in steps."""
         copy.shard = shard = Shard.load(copy.path)
-        shard.index_fields(copy.fields, self.made.fields)
+        shard.index_fields(copy.fields, self.settings.fields)
         here = self._manifest.generations
         for generation in sorted(copy.generations - here):
             shard.delete_generations([generation])
@@ -200,21 +209,21 @@ class Collection:
         old.close()
 
     def check(self, settings: Mapping[str, Any]) -> None:
-        """Raise ConfigError if the collection was made with other settings than these (a `Made`
-        from a message)."""
+        """Raise ConfigError if the collection was made with other settings than these, which are
+        `CollectionSettings` from a message."""
         if settings != self._agreed:  # most questions have the settings of the last one
-            agree(self.id, self.made, Made(**settings))
+            refuse_other_settings(self.id, self.settings, CollectionSettings(**settings))
             self._agreed = settings
 
     def declare(self, fields: Mapping[str, str]) -> None:
         """Update the indexes of payload fields to the declared ones. Raises StorageError."""
-        if self.made.fields == fields:
+        if self.settings.fields == fields:
             return
         try:
-            self._shard.index_fields(self.made.fields, fields)
-            self.made = replace(self.made, fields=dict(fields))
+            self._shard.index_fields(self.settings.fields, fields)
+            self.settings = replace(self.settings, fields=dict(fields))
             self._hits.forget()
-            self._contents = replace(self._contents, made=self.made)
+            self._contents = replace(self._contents, settings=self.settings)
             self._folder.write(self._contents)
         except OSError as exc:
             raise StorageError(
@@ -222,23 +231,23 @@ class Collection:
                 f" {exc.strerror}"
             ) from exc
 
-    def put(self, *documents: Incoming) -> Generator[int, None, list[Outcome]]:
+    def put(self, *documents: FullDocument) -> Generator[int, None, list[Outcome]]:
         """Store documents in place of their last versions. Yields the number of passages written
         after each batch, so that other requests are answered. Searches see all documents of the
         call from the same moment on. One call at a time."""
         refuse_too_long(documents)
-        entered = [Entered(document, self.made.language) for document in documents]
+        entered = [Entered(document, self.settings.language) for document in documents]
         length, total = (
             sum(one.length for one in entered),
             sum(len(document.passages) for document in documents),
         )
         mean = points.mean_length(self._manifest.words + length, self._manifest.chunks + total)
-        lexical = Analyser(self.made.language, mean)
+        lexical = Analyser(self.settings.language, mean)
         generations = self._manifest.begin(entered)
         try:
-            made = chain.from_iterable(map(self._points, documents, generations, repeat(lexical)))
+            new = chain.from_iterable(map(self._points, documents, generations, repeat(lexical)))
             for written in range(0, total, BATCH):
-                self._shard.upsert(list(islice(made, BATCH)))
+                self._shard.upsert(list(islice(new, BATCH)))
                 yield min(written + BATCH, total)
             self._unsynced += total
             self.written_at = time.monotonic()
@@ -254,37 +263,43 @@ class Collection:
         return ["replaced" if each else "added" for each in replaced]
 
     def search(self, question: Question) -> Answer:
-        refuse_without_tenant(self.id, self.made, question.tenant)
+        refuse_without_tenant(self.id, self.settings, question.tenant)
         page, answer = self._search.page(question)
         return replace(answer, hits=self._found(page, vectors=question.vectors))
 
     def facets(
         self, tenant: str | None, fields: Sequence[str], among: Filter | None, limit: int
     ) -> dict[str, list[tuple[Scalar, int]]]:
-        refuse_without_tenant(self.id, self.made, tenant)
-        known = {name: self.made.fields[name] for name in fields if name in self.made.fields}
+        refuse_without_tenant(self.id, self.settings, tenant)
+        known = {
+            name: self.settings.fields[name] for name in fields if name in self.settings.fields
+        }
         return self._shard.facets(
             known, tenant=tenant, hidden=self._manifest.hidden, among=among, limit=limit
         )
 
     def count(self, tenant: str | None, among: Filter | None) -> int:
         """Count documents."""
-        refuse_without_tenant(self.id, self.made, tenant)
+        refuse_without_tenant(self.id, self.settings, tenant)
         hidden = self._manifest.hidden
         return self._shard.count(tenant=tenant, hidden=hidden, among=among, documents=True)
 
-    def matching(self, tenant: str | None, among: Filter | None) -> list[Listed]:
+    def matching_documents(
+        self, tenant: str | None, among: Filter | None
+    ) -> list[MatchingDocument]:
         """Return the documents that fulfil a filter, ordered by id."""
-        refuse_without_tenant(self.id, self.made, tenant)
-        found = self._shard.matching(tenant=tenant, hidden=self._manifest.hidden, among=among)
-        shown, types = self._manifest.shown, self.made.fields
+        refuse_without_tenant(self.id, self.settings, tenant)
+        found = self._shard.matching_documents(
+            tenant=tenant, hidden=self._manifest.hidden, among=among
+        )
+        shown, types = self._manifest.shown, self.settings.fields
         listed = [
-            Listed(*shown(id >> ORDINALS), points.shown_fields(own, types))
+            MatchingDocument(*shown(id >> ORDINALS), points.shown_fields(own, types))
             for id, own in found.items()
         ]
         return sorted(listed, key=attrgetter("document"))
 
-    def passages(self, tenant: str, wanted: Places) -> dict[str, tuple[Hit, ...]]:
+    def passages(self, tenant: str, wanted: PassageOrdinals) -> dict[str, tuple[Hit, ...]]:
         """Look up passages of documents by id."""
         ids: dict[str, list[int]] = {}
         for document, ordinals in wanted.items():
@@ -298,7 +313,7 @@ class Collection:
         hits = self._read_hits([*chain.from_iterable(ids.values())])
         return {document: tuple(hits[id] for id in own) for document, own in ids.items()}
 
-    def whole(self, documents: Sequence[tuple[str, str]]) -> list[Incoming]:
+    def full_documents(self, documents: Sequence[tuple[str, str]]) -> list[FullDocument]:
         """Return documents, given as (tenant, document), as they were put."""
         found = filter(None, starmap(self._manifest.generation, documents))
         ids = {
@@ -308,26 +323,26 @@ class Collection:
         kept = self._shard.kept([*chain.from_iterable(ids.values())])
         listed = self._manifest.document
         return [
-            points.incoming(listed(one), [kept[id] for id in own], self.made.fields)
+            points.incoming(listed(one), [kept[id] for id in own], self.settings.fields)
             for one, own in ids.items()
         ]
 
-    def usage(self, tenant: str | None) -> Usage:
-        return Usage(
-            documents=tuple(self._manifest.stored(tenant)),
+    def usage(self, tenant: str | None) -> CollectionUsage:
+        return CollectionUsage(
+            documents=tuple(self._manifest.document_records(tenant)),
             disk_bytes=size(self._folder.path),
-            made=self.made,
+            settings=self.settings,
         )
 
-    def stored(self, tenant: str | None, **listing: Any) -> list[Stored]:
-        """List documents, with the arguments of `Manifest.stored`."""
-        return self._manifest.stored(tenant, **listing)
+    def document_records(self, tenant: str | None, **listing: Any) -> list[DocumentRecord]:
+        """List documents, with the arguments of `Manifest.document_records`."""
+        return self._manifest.document_records(tenant, **listing)
 
     def relocate(self, tenant: str, places: Mapping[str, Sequence[str]]) -> None:
         self._manifest.relocate(tenant, places)
         self._hits.forget()
 
-    def remove(self, documents: Sequence[Stored]) -> None:
+    def remove(self, documents: Sequence[DocumentRecord]) -> None:
         self._manifest.drop([(stored.tenant, stored.document) for stored in documents])
         self.sweep()
 
@@ -344,7 +359,9 @@ class Collection:
         """The folder of the vectors that are searched now."""
         return self._folder.path / self._contents.shard
 
-    def _points(self, document: Incoming, generation: int, lexical: Analyser) -> Iterator[NewPoint]:
+    def _points(
+        self, document: FullDocument, generation: int, lexical: Analyser
+    ) -> Iterator[NewPoint]:
         for ordinal, passage in enumerate(document.passages):
             yield NewPoint(
                 id=generation << ORDINALS | ordinal,
@@ -352,7 +369,7 @@ class Collection:
                 words=lexical.document(passage.text),
                 payload={
                     "generation": generation,
-                    **points.payload(document, ordinal, self.made.language),
+                    **points.payload(document, ordinal, self.settings.language),
                 },
             )
 
@@ -361,11 +378,11 @@ class Collection:
         ids = list(cosines)
         hits = zip(self._hits.of(ids), cosines.values(), strict=True)
         if not vectors:
-            return tuple([hit.found(cosine) for hit, cosine in hits])
+            return tuple([hit.with_cosine(cosine) for hit, cosine in hits])
         brought = self._shard.vectors(ids)
         return tuple(
             [
-                hit.found(cosine, packed(brought[id]))
+                hit.with_cosine(cosine, packed(brought[id]))
                 for id, (hit, cosine) in zip(ids, hits, strict=True)
             ]
         )
@@ -377,7 +394,7 @@ class Collection:
             document, title, url = self._manifest.shown(id >> ORDINALS)
             read[id] = points.hit(
                 payloads[id],
-                self.made.fields,
+                self.settings.fields,
                 document=document,
                 title=title,
                 url=url,
@@ -388,5 +405,6 @@ class Collection:
 
 def _held(collection: Collection) -> set[tuple[str, str, str]]:
     return {
-        (stored.tenant, stored.document, stored.fingerprint) for stored in collection.stored(None)
+        (stored.tenant, stored.document, stored.fingerprint)
+        for stored in collection.document_records(None)
     }

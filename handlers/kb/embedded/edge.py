@@ -33,7 +33,7 @@ from groundhook.handlers.kb.points import (
     path_of,
     shown_value,
 )
-from groundhook.handlers.kb.store import Made
+from groundhook.handlers.kb.store import CollectionSettings
 from groundhook.host.core.errors import StorageError
 from groundhook.host.core.types.fields import Scalar
 from groundhook.host.core.types.filters import Filter
@@ -66,15 +66,15 @@ class Shard:
         self._handle = handle
 
     @classmethod
-    def create(cls, path: Path, made: Made) -> Shard:
+    def create(cls, path: Path, settings: CollectionSettings) -> Shard:
         """Create an empty shard. Raises StorageError."""
         config = engine.EdgeConfig(
             vectors={
                 DENSE: engine.EdgeVectorParams(
-                    made.dimensions,
+                    settings.dimensions,
                     engine.Distance.Cosine,
-                    quantization_config=_quantisation(made.quantisation),
-                    memory=engine.Memory.Cold if made.on_disk else None,
+                    quantization_config=_quantisation(settings.quantisation),
+                    memory=engine.Memory.Cold if settings.on_disk else None,
                 )
             },
             sparse_vectors={
@@ -112,14 +112,14 @@ class Shard:
                     self._index(path_of(name), _INDEXES[type]())
 
     def upsert(self, points: Sequence[NewPoint]) -> None:
-        made = [
+        new = [
             engine.Point(
                 point.id, {DENSE: point.vector, WORDS: _sparse(point.words)}, point.payload
             )
             for point in points
         ]
         with _engine_at(self._path):
-            self._handle.update(engine.UpdateOperation.upsert_points(made))
+            self._handle.update(engine.UpdateOperation.upsert_points(new))
 
     def delete_generations(self, generations: Sequence[int]) -> None:
         with _engine_at(self._path):
@@ -306,7 +306,7 @@ class Shard:
         with _engine_at(self._path):
             return self._handle.count(engine.CountRequest(exact=True, filter=wanted))
 
-    def matching(
+    def matching_documents(
         self, *, tenant: str | None, hidden: Collection[int], among: Filter | None
     ) -> dict[int, Mapping[str, Any]]:
         """Return the payload fields of documents, by their first passages."""

@@ -16,7 +16,7 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from urllib.parse import quote
 
-from groundhook.handlers.kb.store import Made
+from groundhook.handlers.kb.store import CollectionSettings
 from groundhook.host.core.errors import StorageError
 
 _FILE = "made.json"
@@ -26,7 +26,7 @@ _FILE = "made.json"
 class Contents:
     """`shard` and `manifest` are names in the folder."""
 
-    made: Made
+    settings: CollectionSettings
     shard: str = "shard"
     manifest: str = "manifest.sqlite"
 
@@ -40,11 +40,16 @@ class Folder:
         try:
             raw = json.loads((self.path / _FILE).read_text(encoding="utf-8"))
             raw = {"analyser": 0, **raw}  # files of the first version have no number
-            made = Made(
-                **{field.name: raw[field.name] for field in fields(Made) if field.name in raw}
+            settings = CollectionSettings(
+                **{
+                    field.name: raw[field.name]
+                    for field in fields(CollectionSettings)
+                    if field.name in raw
+                }
             )
             return Contents(
-                made=made, **{name: raw[name] for name in ("shard", "manifest") if name in raw}
+                settings=settings,
+                **{name: raw[name] for name in ("shard", "manifest") if name in raw},
             )
         except FileNotFoundError:
             return None
@@ -56,7 +61,11 @@ class Folder:
     def write(self, contents: Contents) -> None:
         """Make these the current files. Raises OSError."""
         unfinished = self.path / f"{_FILE}.new"
-        values = {**asdict(contents.made), "shard": contents.shard, "manifest": contents.manifest}
+        values = {
+            **asdict(contents.settings),
+            "shard": contents.shard,
+            "manifest": contents.manifest,
+        }
         unfinished.write_text(json.dumps(values, indent=2) + "\n", encoding="utf-8")
         unfinished.replace(self.path / _FILE)
 

@@ -18,7 +18,7 @@ from typing import Any
 
 from groundhook.handlers.kb.balance import Sum, Sums, changed, read, written
 from groundhook.handlers.kb.points import sums
-from groundhook.handlers.kb.store import Incoming, Stored
+from groundhook.handlers.kb.store import DocumentRecord, FullDocument
 from groundhook.host.core.errors import StorageError
 
 _SCHEMA = """
@@ -42,7 +42,7 @@ class Entered:
     """A document as it is entered, with what its text is like: `length` in characters, and what its
     passages add to the means of their languages."""
 
-    def __init__(self, document: Incoming, usual: str) -> None:
+    def __init__(self, document: FullDocument, usual: str) -> None:
         texts = [passage.text for passage in document.passages]
         self.tenant, self.document, self.title, self.url = (
             document.tenant,
@@ -234,15 +234,15 @@ class Manifest:
             ).fetchone()
         return (row[0], row[1]) if row else None
 
-    def document(self, generation: int) -> Stored:
+    def document(self, generation: int) -> DocumentRecord:
         """Return the document of a version."""
         with self._speaking():
             row = self._db.execute(
                 f"select {_COLUMNS} from generations where id = ?", [generation]
             ).fetchone()
-        return Stored(**dict(zip(_COLUMNS.split(", "), row, strict=True)))
+        return DocumentRecord(**dict(zip(_COLUMNS.split(", "), row, strict=True)))
 
-    def stored(
+    def document_records(
         self,
         tenant: str | None,
         *,
@@ -250,7 +250,7 @@ class Manifest:
         source: str = "",
         after: Sequence[str] = ("", ""),
         limit: int = -1,
-    ) -> list[Stored]:
+    ) -> list[DocumentRecord]:
         """The live documents of a tenant, or of all (None), by tenant and id, after (tenant, id)
         and at most `limit` (-1: all). Of these ids only when some are named, and of what comes from
         that file or folder when a `source` is."""
@@ -272,7 +272,7 @@ class Manifest:
             )
             rows: list[tuple[Any, ...]] = self._db.execute(sql, values).fetchall()
         names = _COLUMNS.split(", ")
-        return [Stored(**dict(zip(names, row, strict=True))) for row in rows]
+        return [DocumentRecord(**dict(zip(names, row, strict=True))) for row in rows]
 
     def _live(self, tenant: str, document: str) -> int | None:
         row = self._db.execute(

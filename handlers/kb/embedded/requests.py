@@ -21,7 +21,13 @@ from groundhook.handlers.kb.embedded.collection import Collection
 from groundhook.handlers.kb.embedded.folder import folder_of, read_ahead
 from groundhook.handlers.kb.embedded.optimise import Optimiser
 from groundhook.handlers.kb.messages import plain, question_in
-from groundhook.handlers.kb.store import PROTOCOL, Incoming, Made, Outcome, Passage
+from groundhook.handlers.kb.store import (
+    PROTOCOL,
+    CollectionSettings,
+    FullDocument,
+    Outcome,
+    Passage,
+)
 from groundhook.host.core.errors import HostError, StorageError
 from groundhook.host.core.types.filters import loaded
 from groundhook.host.core.workers import Link
@@ -90,16 +96,16 @@ class Requests:
             self.last_at = time.monotonic()
 
     async def _put(self, link: Link, body: Any) -> list[Outcome]:
-        name, made = body["collection"], Made(**body["made"])
+        name, settings = body["collection"], CollectionSettings(**body["made"])
         documents = [_incoming(raw) for raw in body["documents"]]
         total = self._refuse_full_disk(documents, body["reserve_bytes"])
         collection = self._collection(name)
         if collection is None:
             collection = self._open[name] = Collection.create(
-                self._path(name), name, made, *documents
+                self._path(name), name, settings, *documents
             )
         collection.check(body["made"])
-        collection.declare(made.fields)
+        collection.declare(settings.fields)
         try:
             writing = collection.put(*documents)
             while True:
@@ -124,10 +130,10 @@ class Requests:
             return []
         gone = [
             stored
-            for stored in collection.stored(tenant)
+            for stored in collection.document_records(tenant)
             if wanted is None or stored.document in wanted
         ]
-        if len(gone) == len(collection.stored(None)):
+        if len(gone) == len(collection.document_records(None)):
             del self._open[name]
             collection.discard()
         else:
@@ -150,7 +156,7 @@ class Requests:
                     with contextlib.suppress(StorageError):
                         one.close()
 
-    def _refuse_full_disk(self, documents: Sequence[Incoming], reserve: int) -> int:
+    def _refuse_full_disk(self, documents: Sequence[FullDocument], reserve: int) -> int:
         """Return the number of passages to write. Raises StorageError if the disk is too full."""
         # The engine maps its files into memory: a full disk would end the process during a write.
         passages = [passage for document in documents for passage in document.passages]
@@ -206,11 +212,11 @@ def _count(collection: Collection, body: Any) -> Any:
 
 def _matching(collection: Collection, body: Any) -> Any:
     among = None if body["filter"] is None else loaded(body["filter"])
-    return collection.matching(body["tenant"], among)
+    return collection.matching_documents(body["tenant"], among)
 
 
 def _whole(collection: Collection, body: Any) -> Any:
-    return [_outgoing(document) for document in collection.whole(body["documents"])]
+    return [_outgoing(document) for document in collection.full_documents(body["documents"])]
 
 
 def _usage(collection: Collection, body: Any) -> Any:
@@ -224,7 +230,9 @@ def _relocate(collection: Collection, body: Any) -> Any:
 
 
 def _stored(collection: Collection, body: Any) -> Any:
-    return [plain(stored) for stored in collection.stored(body["tenant"], **body["listing"])]
+    return [
+        plain(stored) for stored in collection.document_records(body["tenant"], **body["listing"])
+    ]
 
 
 # Requests that are answered at once → how, and the answer where there is no such collection.
@@ -241,9 +249,9 @@ _READS: Mapping[str, tuple[Callable[[Collection, Any], Any], Any]] = {
 }
 
 
-def _incoming(raw: Mapping[str, Any]) -> Incoming:
-    return Incoming(**{**raw, "passages": tuple(Passage(**one) for one in raw["passages"])})
+def _incoming(raw: Mapping[str, Any]) -> FullDocument:
+    return FullDocument(**{**raw, "passages": tuple(Passage(**one) for one in raw["passages"])})
 
 
-def _outgoing(document: Incoming) -> dict[str, Any]:
+def _outgoing(document: FullDocument) -> dict[str, Any]:
     return {**plain(document), "passages": [plain(passage) for passage in document.passages]}

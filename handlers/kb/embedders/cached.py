@@ -22,9 +22,9 @@ import anyio
 import anyio.to_thread
 
 from groundhook.handlers.kb.embed import (
-    Closes,
-    CountsTokens,
-    FallsBack,
+    Closeable,
+    FallbackEmbedder,
+    TokenCounter,
     embed_questions,
     estimated_tokens,
     in_context,
@@ -196,12 +196,12 @@ class CachedEmbedder:
     def count_tokens(self, text: str, /) -> int:
         return (
             self.inner.count_tokens(text)
-            if isinstance(self.inner, CountsTokens)
+            if isinstance(self.inner, TokenCounter)
             else estimated_tokens(text)
         )
 
     async def fallback(self) -> str:
-        return await self.inner.fallback() if isinstance(self.inner, FallsBack) else ""
+        return await self.inner.fallback() if isinstance(self.inner, FallbackEmbedder) else ""
 
     def forget(self, texts: Sequence[str]) -> None:
         """Remove the vectors of a document's texts, given all of them. Raises sqlite3.Error and
@@ -210,7 +210,7 @@ class CachedEmbedder:
         self._cache.remove([self._key("document", text, around) for text in texts])
 
     async def aclose(self) -> None:
-        if isinstance(self.inner, Closes):
+        if isinstance(self.inner, Closeable):
             await self.inner.aclose()
 
     async def _embedded(

@@ -24,16 +24,16 @@ from groundhook.handlers.kb.graph.file import GraphFile, Piece
 from groundhook.handlers.kb.graph.names import key_of
 from groundhook.handlers.kb.store import (
     Answer,
+    CollectionSettings,
+    CollectionUsage,
+    DocumentRecord,
+    FullDocument,
     Hit,
-    Incoming,
-    Listed,
-    Made,
+    MatchingDocument,
     Outcome,
-    Places,
+    PassageOrdinals,
     Question,
-    Stored,
     StoreProgress,
-    Usage,
     VectorStore,
 )
 from groundhook.host.core.types.collection_spec import CollectionSpec
@@ -100,7 +100,7 @@ class Graphs:
         self,
         store: VectorStore,
         spec: CollectionSpec,
-        made: Made,
+        settings: CollectionSettings,
         question: Question,
         answer: Answer,
         *,
@@ -127,7 +127,7 @@ class Graphs:
         places = graph.best(graph.arrivals(scores, seeds), join.REACHED + len(found))
         walked = {(place.document, place.passage): rank for rank, place in enumerate(places, 1)}
         fetched = await self._fetch(
-            store, spec, made, question, [place for place in walked if place not in found]
+            store, spec, settings, question, [place for place in walked if place not in found]
         )
         there = {(hit.document, hit.passage): hit for hit in [*fetched, *answer.hits]}
         reached = [
@@ -150,7 +150,7 @@ class Graphs:
         self,
         store: VectorStore,
         spec: CollectionSpec,
-        made: Made,
+        settings: CollectionSettings,
         question: Question,
         places: Sequence[tuple[str, str]],
     ) -> list[Hit]:
@@ -171,7 +171,7 @@ class Graphs:
             groups=0,
             counted=False,
         )
-        hits = (await store.search(spec.id, made, narrowed)).hits
+        hits = (await store.search(spec.id, settings, narrowed)).hits
         return [hit for hit in hits if (hit.document, hit.passage) in set(places)]
 
     async def _graph(self, collection: str, tenant: str) -> Graph | None:
@@ -215,16 +215,16 @@ class GraphedStore:
     async def put(
         self,
         collection: str,
-        made: Made,
+        settings: CollectionSettings,
         /,
-        *documents: Incoming,
+        *documents: FullDocument,
         reserve_bytes: int = 0,
         progress: StoreProgress | None = None,
     ) -> list[Outcome]:
         extraction = self._extractions.get(collection)
         if extraction is None:
             return await self._store.put(
-                collection, made, *documents, reserve_bytes=reserve_bytes, progress=progress
+                collection, settings, *documents, reserve_bytes=reserve_bytes, progress=progress
             )
         file = self._graphs.file(collection)
         entered = [
@@ -232,7 +232,7 @@ class GraphedStore:
             for document in documents
         ]
         outcomes = await self._store.put(
-            collection, made, *documents, reserve_bytes=reserve_bytes, progress=progress
+            collection, settings, *documents, reserve_bytes=reserve_bytes, progress=progress
         )
 
         def retire() -> None:
@@ -243,7 +243,7 @@ class GraphedStore:
         return outcomes
 
     async def _enter(
-        self, file: GraphFile, collection: str, document: Incoming, extraction: Extraction
+        self, file: GraphFile, collection: str, document: FullDocument, extraction: Extraction
     ) -> str:
         """Enter the entities of a document into the graph; return the id of this version."""
         version = _version(document.fingerprint, extraction)
@@ -271,29 +271,29 @@ class GraphedStore:
         return self._names[collection, tenant]
 
     async def usage(
-        self, collection: str, tenant: str | None, /, *, made: Made | None = None
-    ) -> Usage:
-        """Return the store's usage. Before an add (`made`), documents without a current graph have
-        no fingerprint."""
-        usage = await self._store.usage(collection, tenant, made=made)
-        if made is None:
+        self, collection: str, tenant: str | None, /, *, settings: CollectionSettings | None = None
+    ) -> CollectionUsage:
+        """Return the store's usage. Before an add (with `settings`), documents without a current
+        graph have no fingerprint."""
+        usage = await self._store.usage(collection, tenant, settings=settings)
+        if settings is None:
             return usage
         return replace(
             usage, documents=await self._hide_outdated(collection, tenant, usage.documents)
         )
 
-    async def stored(
+    async def document_records(
         self, collection: str, tenant: str | None, documents: Sequence[str], /
-    ) -> tuple[Stored, ...]:
+    ) -> tuple[DocumentRecord, ...]:
         """Return the store's documents, without the fingerprints of those without a current
         graph."""
         return await self._hide_outdated(
-            collection, tenant, await self._store.stored(collection, tenant, documents)
+            collection, tenant, await self._store.document_records(collection, tenant, documents)
         )
 
     async def _hide_outdated(
-        self, collection: str, tenant: str | None, documents: Sequence[Stored]
-    ) -> tuple[Stored, ...]:
+        self, collection: str, tenant: str | None, documents: Sequence[DocumentRecord]
+    ) -> tuple[DocumentRecord, ...]:
         extraction = self._extractions.get(collection)
         if extraction is None or not documents:
             return tuple(documents)
@@ -315,16 +315,18 @@ class GraphedStore:
         await anyio.to_thread.run_sync(self._graphs.file(collection).remove, tenant, documents)
         return gone
 
-    async def search(self, collection: str, made: Made, question: Question, /) -> Answer:
-        return await self._store.search(collection, made, question)
+    async def search(
+        self, collection: str, settings: CollectionSettings, question: Question, /
+    ) -> Answer:
+        return await self._store.search(collection, settings, question)
 
     async def search_many(
-        self, collection: str, made: Made, questions: Sequence[Question], /
+        self, collection: str, settings: CollectionSettings, questions: Sequence[Question], /
     ) -> list[Answer]:
-        return await self._store.search_many(collection, made, questions)
+        return await self._store.search_many(collection, settings, questions)
 
     async def passages(
-        self, collection: str, tenant: str | None, wanted: Places, /
+        self, collection: str, tenant: str | None, wanted: PassageOrdinals, /
     ) -> dict[str, tuple[Hit, ...]]:
         return await self._store.passages(collection, tenant, wanted)
 
@@ -342,26 +344,26 @@ class GraphedStore:
     async def count(self, collection: str, tenant: str | None, filter: Filter | None, /) -> int:
         return await self._store.count(collection, tenant, filter)
 
-    async def matching(
+    async def matching_documents(
         self, collection: str, tenant: str | None, filter: Filter | None, /
-    ) -> list[Listed]:
-        return await self._store.matching(collection, tenant, filter)
+    ) -> list[MatchingDocument]:
+        return await self._store.matching_documents(collection, tenant, filter)
 
-    async def whole(
+    async def full_documents(
         self, collection: str, documents: Sequence[tuple[str, str]], /
-    ) -> list[Incoming]:
-        return await self._store.whole(collection, documents)
+    ) -> list[FullDocument]:
+        return await self._store.full_documents(collection, documents)
 
     async def swap(self, building: str, collection: str, /) -> bool:
         return await self._store.swap(building, collection)
 
-    async def made(self, collection: str, /) -> Made | None:
-        return await self._store.made(collection)
+    async def settings(self, collection: str, /) -> CollectionSettings | None:
+        return await self._store.settings(collection)
 
-    def come_from(
+    def documents_from(
         self, collection: str, tenant: str | None, source: str, /
-    ) -> AsyncIterator[Stored]:
-        return self._store.come_from(collection, tenant, source)
+    ) -> AsyncIterator[DocumentRecord]:
+        return self._store.documents_from(collection, tenant, source)
 
     async def relocate(
         self, collection: str, tenant: str, places: Mapping[str, tuple[str, str]], /

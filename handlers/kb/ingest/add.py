@@ -19,8 +19,7 @@ import anyio
 import anyio.to_thread
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 
-from groundhook.handlers.kb.agreement import agree
-from groundhook.handlers.kb.declared import tenant_of
+from groundhook.handlers.kb.declaration import check_tenant
 from groundhook.handlers.kb.ingest.build import (
     Cut,
     DocumentBuilder,
@@ -42,7 +41,14 @@ from groundhook.handlers.kb.ingest.sources import (
 from groundhook.handlers.kb.ingest.throttle import CORES, run_concurrently
 from groundhook.handlers.kb.reading.columns import Columns
 from groundhook.handlers.kb.reading.readers import READERS
-from groundhook.handlers.kb.store import Incoming, Made, Outcome, Stored, VectorStore
+from groundhook.handlers.kb.store import (
+    CollectionSettings,
+    DocumentRecord,
+    FullDocument,
+    Outcome,
+    VectorStore,
+)
+from groundhook.handlers.kb.store_checks import refuse_other_settings
 from groundhook.host.core.errors import IngestError
 from groundhook.host.core.ports import Embedder
 from groundhook.host.core.types.collection_spec import CollectionSpec
@@ -79,17 +85,17 @@ class Ingestion:
         self,
         spec: CollectionSpec,
         embedder: Embedder,
-        made: Made,
+        settings: CollectionSettings,
         request: AddRequest,
         progress: Progress | None = None,
     ) -> AddReport:
         """Add the documents and return the report. Raises UsageError, ConfigError for a collection
         that was made with another model or other fields, and StorageError."""
         if request.tenant:
-            tenant_of(spec, request.tenant)
-        there = await self._store.made(spec.id)
+            check_tenant(spec, request.tenant)
+        there = await self._store.settings(spec.id)
         if there is not None:
-            agree(spec.id, there, made)
+            refuse_other_settings(spec.id, there, settings)
         inputs = await anyio.to_thread.run_sync(
             lambda: find_inputs(request.paths, feed=request.feed is not None, readers=self._readers)
         )
@@ -99,7 +105,7 @@ class Ingestion:
             adding = _Add(
                 store=self._store,
                 collection=spec.id,
-                put=partial(self._store.put, spec.id, made, reserve_bytes=self._reserve_bytes),
+                put=partial(self._store.put, spec.id, settings, reserve_bytes=self._reserve_bytes),
                 builder=DocumentBuilder(spec, embedder, request.tenant, self._readers),
                 supply=ItemSupply(
                     inputs.files, columns, seen, request.feed, spec.tenant_field or ""
@@ -117,7 +123,7 @@ class Ingestion:
         return AddReport(**{**vars(report), "notes": (*report.notes, *notes, *_links_note(inputs))})
 
 
-Ready = list[tuple[Item, Incoming]]
+Ready = list[tuple[Item, FullDocument]]
 
 
 @dataclass(kw_only=True)
@@ -155,11 +161,11 @@ class _Add:
                     else:
                         self._enter_failure(loaded.item, cut)
                 for portion in self.builder.portions(cuts):
-                    made = await self.builder.build(portion, self._report_share)
+                    documents = await self.builder.build(portion, self._report_share)
                     await ready.send(
                         [
                             (cut.loaded.item, document)
-                            for cut, document in zip(portion, made, strict=True)
+                            for cut, document in zip(portion, documents, strict=True)
                         ]
                     )
 
@@ -193,12 +199,12 @@ class _Add:
             await self.store.relocate(self.collection, tenant, places)
         return changed
 
-    async def _find_stored(self, loaded: Sequence[Loaded]) -> dict[tuple[str, str], Stored]:
+    async def _find_stored(self, loaded: Sequence[Loaded]) -> dict[tuple[str, str], DocumentRecord]:
         """Return what the store has of these documents, by tenant and id."""
-        there: dict[tuple[str, str], Stored] = {}
+        there: dict[tuple[str, str], DocumentRecord] = {}
         for tenant in dict.fromkeys(each.tenant for each in loaded):
             ids = [each.item.document for each in loaded if each.tenant == tenant]
-            for stored in await self.store.stored(self.collection, tenant, ids):
+            for stored in await self.store.document_records(self.collection, tenant, ids):
                 there[tenant, stored.document] = stored
         return there
 

@@ -10,7 +10,7 @@ from typing import Any
 from groundhook.handlers.kb.embed import in_context
 from groundhook.handlers.kb.ingest.throttle import CORES, Throttle, run_concurrently
 from groundhook.handlers.kb.messages import packed
-from groundhook.handlers.kb.store import Incoming
+from groundhook.handlers.kb.store import FullDocument
 from groundhook.host.core.ports import Embedder
 
 # passages done, passages in total (0: unknown), current document
@@ -40,9 +40,9 @@ class BatchWriter:
         self._total = total
         self._by_document = embedder is not None and in_context(embedder)
         self._throttle = Throttle(embedder) if embedder is not None else None
-        self._waiting: list[Incoming] = []
+        self._waiting: list[FullDocument] = []
 
-    async def add(self, document: Incoming) -> None:
+    async def add(self, document: FullDocument) -> None:
         self._waiting.append(document)
         enough = _BATCH if self._throttle is None else 2 * CORES * self._throttle.batch_size
         if sum(len(each.passages) for each in self._waiting) >= enough:
@@ -66,7 +66,7 @@ class BatchWriter:
             done = self._ready + self.passages + more
             self._progress(done, max(self._total, done) if self._total else 0, document)
 
-    async def _embed(self, documents: list[Incoming], throttle: Throttle) -> list[Incoming]:
+    async def _embed(self, documents: list[FullDocument], throttle: Throttle) -> list[FullDocument]:
         """Return the documents with new vectors, computed on every core."""
         passages = [list(document.passages) for document in documents]
         places = [

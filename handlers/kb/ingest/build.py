@@ -16,7 +16,7 @@ from typing import TypeVar
 
 import anyio.to_thread
 
-from groundhook.handlers.kb.embed import CountsTokens, estimated_tokens, in_context
+from groundhook.handlers.kb.embed import TokenCounter, estimated_tokens, in_context
 from groundhook.handlers.kb.ingest.chunk import Chunk, chunks
 from groundhook.handlers.kb.ingest.payload import fields_of
 from groundhook.handlers.kb.ingest.sources import FEED, Item, absolute
@@ -25,7 +25,7 @@ from groundhook.handlers.kb.messages import packed
 from groundhook.handlers.kb.points import HEADINGS
 from groundhook.handlers.kb.reading.files import failing_as, read
 from groundhook.handlers.kb.reading.readers import READERS
-from groundhook.handlers.kb.store import Incoming, Passage
+from groundhook.handlers.kb.store import FullDocument, Passage
 from groundhook.host.core.addresses import WEB
 from groundhook.host.core.addresses import address as web_address
 from groundhook.host.core.errors import IngestError
@@ -104,7 +104,7 @@ class DocumentBuilder:
         self._embedder = embedder
         self._tenant = tenant
         self._count = (
-            embedder.count_tokens if isinstance(embedder, CountsTokens) else estimated_tokens
+            embedder.count_tokens if isinstance(embedder, TokenCounter) else estimated_tokens
         )
         self._throttle = Throttle(embedder)
         types = json.dumps(spec.types, sort_keys=True)
@@ -166,7 +166,7 @@ class DocumentBuilder:
 
     async def build(
         self, cuts: Sequence[Cut], done: Callable[[Cut, float, int], None]
-    ) -> list[Incoming]:
+    ) -> list[FullDocument]:
         """Embed the passages and return the documents for the store. `done` is called after every
         batch, for each document with passages in it: the document, the share of its text that is
         embedded (time is proportional to text), and the number of passages in the batch."""
@@ -277,7 +277,7 @@ def _parts(owner: int, cut: Cut) -> list[_Part]:
     return made
 
 
-def _incoming(cut: Cut, parts: Sequence[_Part], schemes: Sequence[str]) -> Incoming:
+def _incoming(cut: Cut, parts: Sequence[_Part], schemes: Sequence[str]) -> FullDocument:
     seen: dict[str, int] = {}
     passages = tuple(
         Passage(
@@ -294,7 +294,7 @@ def _incoming(cut: Cut, parts: Sequence[_Part], schemes: Sequence[str]) -> Incom
         for part in parts
     )
     item = cut.loaded.item
-    return Incoming(
+    return FullDocument(
         document=item.document,
         title=cut.document.title,
         fingerprint=cut.loaded.fingerprint,

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 
 from groundhook.handlers.kb.ingest.report import Tally
 from groundhook.handlers.kb.ingest.sources import FEED, File, Inputs, SeenIds
-from groundhook.handlers.kb.store import Stored, VectorStore
+from groundhook.handlers.kb.store import DocumentRecord, VectorStore
 from groundhook.host.core.types.collection_spec import CollectionSpec
 
 
@@ -45,9 +45,9 @@ class Deletion:
     async def _delete_gone(
         self, source: str, kept: set[str], closed: tuple[str, ...], *, sure: bool
     ) -> list[str]:
-        gone: list[Stored] = []
+        gone: list[DocumentRecord] = []
         any_left = False
-        async for stored in self._store.come_from(self._spec.id, self._tenant, source):
+        async for stored in self._store.documents_from(self._spec.id, self._tenant, source):
             exists = stored.source in kept or stored.source.startswith(closed)
             if exists or self._seen.document(stored.tenant, stored.document):
                 any_left = True

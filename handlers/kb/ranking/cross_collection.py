@@ -26,8 +26,8 @@ def merged(found: Iterable[tuple[Hashable, Sequence[Item]]]) -> tuple[Item, ...]
     if len(given) == 1:  # the usual case
         return tuple(given[0][1])
     alike: dict[Hashable, list[Item]] = {}
-    for made_with, items in given:
-        alike.setdefault(made_with, []).extend(items)
+    for settings_of, items in given:
+        alike.setdefault(settings_of, []).extend(items)
     lists = [sorted(items, key=lambda item: -item.score) for items in alike.values()]
     if len(lists) < 2:
         return tuple(item for items in lists for item in items)
@@ -49,9 +49,9 @@ def page(
 ) -> tuple[Item, ...]:
     """Return a page of the items of all lists, whose scores are similarities. Every page is made of
     what the pages before it left, so that pages of one `limit` never overlap."""
-    left = {items[0].collection: (made_with, list(items)) for made_with, items in found}
+    left = {items[0].collection: (settings_of, list(items)) for settings_of, items in found}
     while True:
-        windows = [(made_with, _falling(items[:limit])) for made_with, items in left.values()]
+        windows = [(settings_of, _falling(items[:limit])) for settings_of, items in left.values()]
         best = merged(windows)
         skipped = min(limit, offset)
         if not skipped or not best:

@@ -11,7 +11,7 @@ from typing import TypeVar
 
 from groundhook.handlers.kb.balance import Balance
 from groundhook.handlers.kb.ranking.fusion import Group
-from groundhook.handlers.kb.store import Question, Spoken
+from groundhook.handlers.kb.store import LanguageShare, Question
 
 P = TypeVar("P")
 _ROUNDING = 1e-6  # more than an engine's cosines in float32 differ from exact ones
@@ -31,13 +31,13 @@ class Scale:
         """Return the scale of a question; cosines stay unchanged if the languages of passages are
         unknown."""
         whole = array("f", question.vector)
-        if balance is None or (len(balance.languages) < 2 and not question.freed):
+        if balance is None or (len(balance.languages) < 2 and not question.neutral_vector):
             return cls(whole)
         length = math.hypot(*whole) or 1.0
         unit = [value / length for value in whole]
-        if not question.freed:
+        if not question.neutral_vector:
             return cls(whole, 1.0, balance.shifts(unit, unit))
-        freed = array("f", question.freed)
+        freed = array("f", question.neutral_vector)
         ranked = [value / length for value in freed]
         return cls(freed, math.hypot(*ranked), balance.shifts(unit, ranked))
 
@@ -54,11 +54,13 @@ class Scale:
         """Return the cosine that has this similarity in one of the languages, rounded down."""
         return (similarity - self.shifts[language]) / (self.factor or 1.0) - _ROUNDING
 
-    def spoken(self, balance: Balance | None, groups: Sequence[Group]) -> Mapping[str, Spoken]:
+    def spoken(
+        self, balance: Balance | None, groups: Sequence[Group]
+    ) -> Mapping[str, LanguageShare]:
         """Each language's share, shift and weight of words, for the trace."""
         if balance is None:
             return {}
         return {
-            language: Spoken(balance.share(language), shift, group.weight)
+            language: LanguageShare(balance.share(language), shift, group.weight)
             for language, shift, group in zip(balance.languages, self.shifts, groups, strict=True)
         }

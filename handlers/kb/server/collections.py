@@ -14,21 +14,21 @@ from typing import Any
 import anyio
 from qdrant_client import models
 
-from groundhook.handlers.kb.agreement import agree, decided
 from groundhook.handlers.kb.points import path_of
 from groundhook.handlers.kb.server.filter import of_records
 from groundhook.handlers.kb.server.known import Known
 from groundhook.handlers.kb.server.layout import (
     FIELDS,
-    MADE_ID,
+    SETTINGS_ID,
     alias,
     creation,
     indexes,
-    made_of,
-    made_point,
+    parse_settings,
+    settings_point,
 )
 from groundhook.handlers.kb.server.link import Refused, ServerLink
-from groundhook.handlers.kb.store import Incoming, Made
+from groundhook.handlers.kb.store import CollectionSettings, FullDocument
+from groundhook.handlers.kb.store_checks import detect_language, refuse_other_settings
 from groundhook.host.core.errors import StorageError
 
 # Documents whose statistics are taken for the collection's; the first ones, since ids are hashes.
@@ -57,7 +57,7 @@ class Collections:
         self.forget(collection)
         name = alias(self._prefix, collection)
         try:
-            made = made_of(await self.record(name, MADE_ID))
+            settings = parse_settings(await self.record(name, SETTINGS_ID))
             sample, _ = await self._link.read(
                 lambda client: client.scroll(
                     name, of_records(None), _SAMPLE, with_payload=["words", "chunks", "languages"]
@@ -67,24 +67,26 @@ class Collections:
             if exc.status == 404:
                 return None
             raise
-        if made is None:
+        if settings is None:
             raise StorageError(
                 f"collection {name!r} on {self._link.url!r} was not made by Groundhook",
                 hint="choose another qdrant.prefix",
             )
-        known = Known(name, made, until=now + _KNOWN_S)
+        known = Known(name, settings, until=now + _KNOWN_S)
         for record in sample:
             known.count(record.payload or {})
         return self._known.setdefault(collection, known)
 
-    async def to_write(self, collection: str, made: Made, *first: Incoming) -> Known:
+    async def to_write(
+        self, collection: str, settings: CollectionSettings, *first: FullDocument
+    ) -> Known:
         """Return a collection to put documents into, and create it if necessary. Raises ConfigError
         if it was made with other settings."""
         async with self._creating[collection]:
-            known = await self.look(collection) or await self._create(collection, made, first)
-        agree(collection, known.made, made)
-        if known.made.fields != made.fields:
-            await self._declare(known, made.fields)
+            known = await self.look(collection) or await self._create(collection, settings, first)
+        refuse_other_settings(collection, known.settings, settings)
+        if known.settings.fields != settings.fields:
+            await self._declare(known, settings.fields)
         return known
 
     async def discard(self, collection: str) -> None:
@@ -114,10 +116,12 @@ class Collections:
         found = await self._link.read(lambda client: client.retrieve(name, [id]))
         return found[0].payload if found else None
 
-    async def _create(self, collection: str, made: Made, first: Sequence[Incoming]) -> Known:
-        made = decided(made, first)
+    async def _create(
+        self, collection: str, settings: CollectionSettings, first: Sequence[FullDocument]
+    ) -> Known:
+        settings = detect_language(settings, first)
         try:
-            await self._make(collection, made)
+            await self._make(collection, settings)
         except Refused as exc:
             if exc.status != 409:  # another host is creating it
                 raise
@@ -130,7 +134,7 @@ class Collections:
             hint="try again",
         )
 
-    async def _make(self, collection: str, made: Made) -> None:
+    async def _make(self, collection: str, settings: CollectionSettings) -> None:
         """Create a collection. It gets its name when it is complete."""
         stem = alias(self._prefix, collection) + "@"
         there = (await self._link.read(lambda client: client.get_collections())).collections
@@ -138,17 +142,19 @@ class Collections:
         physical = (
             f"{stem}{1 + max((int(number) for number in numbers if number.isdigit()), default=0)}"
         )
-        await self._link.write(lambda client: client.create_collection(physical, **creation(made)))
-        for index in indexes(made):
+        await self._link.write(
+            lambda client: client.create_collection(physical, **creation(settings))
+        )
+        for index in indexes(settings):
             await self._index(physical, *index)
-        await self._link.write(lambda client: client.upsert(physical, [made_point(made)]))
+        await self._link.write(lambda client: client.upsert(physical, [settings_point(settings)]))
         await self._link.write(
             lambda client: client.update_collection_aliases([self._named(physical, collection)])
         )
 
     async def _declare(self, known: Known, fields: Mapping[str, str]) -> None:
         """Update the indexes of payload fields to the declared ones."""
-        before = known.made.fields
+        before = known.settings.fields
         for field in [
             path_of(name)
             for name, type in before.items()
@@ -158,8 +164,10 @@ class Collections:
         for name, type in fields.items():
             if before.get(name) != type and type in FIELDS:
                 await self._index(known.name, path_of(name), FIELDS[type])
-        known.made = replace(known.made, fields=dict(fields))
-        await self._link.write(lambda client: client.upsert(known.name, [made_point(known.made)]))
+        known.settings = replace(known.settings, fields=dict(fields))
+        await self._link.write(
+            lambda client: client.upsert(known.name, [settings_point(known.settings)])
+        )
 
     async def _unindex(self, name: str, field: str) -> None:
         await self._link.write(lambda client: client.delete_payload_index(name, field))

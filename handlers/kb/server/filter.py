@@ -11,7 +11,7 @@ from qdrant_client import models
 from groundhook.handlers.kb.points import LANGUAGE, path_of, stored_value
 from groundhook.host.core.types.filters import Both, Exists, Filter, Not, OneOf, Range
 
-RECORD, MADE = "document", "made"  # `kind` of records; passages have none
+RECORD, SETTINGS = "document", "made"  # `kind` of records; passages have none
 
 
 def of_passages(

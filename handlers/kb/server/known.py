@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from groundhook.handlers.kb.balance import Sums, changed, read
-from groundhook.handlers.kb.store import Made
+from groundhook.handlers.kb.store import CollectionSettings
 
 
 @dataclass
@@ -16,7 +16,7 @@ class Known:
     sample of its documents."""
 
     name: str
-    made: Made
+    settings: CollectionSettings
     words: int = 0
     chunks: int = 0
     sums: Sums | None = field(default_factory=dict)  # None: some documents' languages are not known

@@ -21,11 +21,11 @@ from groundhook.handlers.kb import points
 from groundhook.handlers.kb.analyse import Analyser
 from groundhook.handlers.kb.balance import written
 from groundhook.handlers.kb.messages import packed, unpacked
-from groundhook.handlers.kb.server.filter import MADE, RECORD
-from groundhook.handlers.kb.store import Incoming, Made, Stored
+from groundhook.handlers.kb.server.filter import RECORD, SETTINGS
+from groundhook.handlers.kb.store import CollectionSettings, DocumentRecord, FullDocument
 
-MADE_ID = str(uuid.uuid5(uuid.NAMESPACE_URL, "groundhook:made"))
-_STORED = tuple(field.name for field in fields(Stored))
+SETTINGS_ID = str(uuid.uuid5(uuid.NAMESPACE_URL, "groundhook:made"))
+_STORED = tuple(field.name for field in fields(DocumentRecord))
 
 
 def alias(prefix: str, collection: str) -> str:
@@ -73,7 +73,7 @@ def passage_id(version: str, ordinal: int) -> str:
 
 
 def passage_points(
-    document: Incoming, version: str, analyser: Analyser, usual: str
+    document: FullDocument, version: str, analyser: Analyser, usual: str
 ) -> Iterator[models.PointStruct]:
     """Yield a version's passages as hidden points."""
     for ordinal, passage in enumerate(document.passages):
@@ -89,7 +89,7 @@ def passage_points(
         yield models.PointStruct(id=passage_id(version, ordinal), vector=vectors, payload=payload)
 
 
-def record_point(document: Incoming, version: str, usual: str) -> models.PointStruct:
+def record_point(document: FullDocument, version: str, usual: str) -> models.PointStruct:
     payload = {
         **{name: getattr(document, name) for name in _STORED if name != "chunks"},
         "kind": RECORD,
@@ -112,21 +112,23 @@ def placed(url: str, source: str) -> dict[str, Any]:
     return {"url": url, "source": source, "within": [source, *parents] if source else []}
 
 
-def made_point(made: Made) -> models.PointStruct:
-    return models.PointStruct(id=MADE_ID, vector={}, payload={"kind": MADE, **asdict(made)})
+def settings_point(settings: CollectionSettings) -> models.PointStruct:
+    return models.PointStruct(
+        id=SETTINGS_ID, vector={}, payload={"kind": SETTINGS, **asdict(settings)}
+    )
 
 
-def made_of(payload: Mapping[str, Any] | None) -> Made | None:
+def parse_settings(payload: Mapping[str, Any] | None) -> CollectionSettings | None:
     if payload is None:
         return None
-    known = {field.name for field in fields(Made)}
-    return Made(
+    known = {field.name for field in fields(CollectionSettings)}
+    return CollectionSettings(
         **{"analyser": 0, **{name: value for name, value in payload.items() if name in known}}
     )
 
 
-def stored_of(payload: Mapping[str, Any]) -> Stored:
-    return Stored(**{name: payload[name] for name in _STORED if name in payload})
+def stored_of(payload: Mapping[str, Any]) -> DocumentRecord:
+    return DocumentRecord(**{name: payload[name] for name in _STORED if name in payload})
 
 
 def kept_of(record: models.Record) -> tuple[Mapping[str, Any], bytes]:
@@ -135,14 +137,14 @@ def kept_of(record: models.Record) -> tuple[Mapping[str, Any], bytes]:
     return record.payload or {}, packed(vectors[points.DENSE])
 
 
-def creation(made: Made) -> dict[str, Any]:
+def creation(settings: CollectionSettings) -> dict[str, Any]:
     """Return the arguments of the client's `create_collection`."""
     return {
         "vectors_config": {
             points.DENSE: models.VectorParams(
-                size=made.dimensions,
+                size=settings.dimensions,
                 distance=models.Distance.COSINE,
-                on_disk=True if made.on_disk else None,
+                on_disk=True if settings.on_disk else None,
             )
         },
         "sparse_vectors_config": {
@@ -151,9 +153,9 @@ def creation(made: Made) -> dict[str, Any]:
                 index=models.SparseIndexParams(full_scan_threshold=_SCANNED),
             )
         },
-        "shard_number": made.shards,
-        "replication_factor": made.replicas,
-        "quantization_config": _QUANTISATION[made.quantisation],
+        "shard_number": settings.shards,
+        "replication_factor": settings.replicas,
+        "quantization_config": _QUANTISATION[settings.quantisation],
     }
 
 
@@ -170,16 +172,16 @@ _QUANTISATION: Mapping[str, models.QuantizationConfig | None] = {
 }
 
 
-def indexes(made: Made) -> Sequence[tuple[str, Any]]:
+def indexes(settings: CollectionSettings) -> Sequence[tuple[str, Any]]:
     """Return the payload indexes, which filters use. A tenant's points are stored together."""
     tenant: Any = models.KeywordIndexParams(
-        type=models.KeywordIndexType.KEYWORD, is_tenant=made.tenanted or None
+        type=models.KeywordIndexType.KEYWORD, is_tenant=settings.tenanted or None
     )
     keyword = models.PayloadSchemaType.KEYWORD
     return [
         *(
             (points.path_of(name), FIELDS[type])
-            for name, type in made.fields.items()
+            for name, type in settings.fields.items()
             if type in FIELDS
         ),
         ("tenant", tenant),

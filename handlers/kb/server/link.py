@@ -109,7 +109,7 @@ class ServerLink:
     async def write(self, call: Call[Answer]) -> Answer:
         return await self._once(call)
 
-    async def without_grpc(self) -> str:
+    async def grpc_problem(self) -> str:
         """Return why HTTP is used although gRPC is preferred; "" otherwise."""
         await self._choose()
         return self._without_grpc

@@ -23,7 +23,7 @@ from groundhook.handlers.kb.server.filter import of_documents, of_versions
 from groundhook.handlers.kb.server.known import Known
 from groundhook.handlers.kb.server.layout import passage_id, passage_points, record_point
 from groundhook.handlers.kb.server.link import ServerLink
-from groundhook.handlers.kb.store import Incoming, Outcome
+from groundhook.handlers.kb.store import FullDocument, Outcome
 from groundhook.host.core.errors import StorageError
 
 BATCH = 64  # passages in one request
@@ -35,12 +35,12 @@ Counted = Callable[[int], None]  # passages written
 
 @dataclass(frozen=True)
 class _Version:
-    document: Incoming
+    document: FullDocument
     version: str
     record: models.PointStruct
 
     @classmethod
-    def of(cls, document: Incoming, usual: str) -> _Version:
+    def of(cls, document: FullDocument, usual: str) -> _Version:
         version = str(uuid.uuid4())
         return cls(document, version, record_point(document, version, usual))
 
@@ -49,9 +49,9 @@ class _Version:
         return [passage_id(self.version, ordinal) for ordinal in range(len(self.document.passages))]
 
 
-def steps(documents: Sequence[Incoming]) -> Iterator[list[Incoming]]:
+def steps(documents: Sequence[FullDocument]) -> Iterator[list[FullDocument]]:
     """Yield the documents in groups that are stored together; no group has one twice."""
-    step: dict[tuple[str, str], Incoming] = {}
+    step: dict[tuple[str, str], FullDocument] = {}
     passages = 0
     for document in documents:
         key = document.tenant, document.document
@@ -74,10 +74,10 @@ class Writing:
         self._known = known
 
     async def put(
-        self, documents: Sequence[Incoming], written: Counted | None = None
+        self, documents: Sequence[FullDocument], written: Counted | None = None
     ) -> list[Outcome]:
         """Store the documents of a step."""
-        versions = [_Version.of(document, self._known.made.language) for document in documents]
+        versions = [_Version.of(document, self._known.settings.language) for document in documents]
         naming = False
         try:
             await self._write_hidden(versions, written)
@@ -105,14 +105,14 @@ class Writing:
         words = sum((version.record.payload or {})["words"] for version in versions)
         total = sum(len(version.document.passages) for version in versions)
         analyser = Analyser(
-            known.made.language, points.mean_length(known.words + words, known.chunks + total)
+            known.settings.language, points.mean_length(known.words + words, known.chunks + total)
         )
-        made = chain.from_iterable(
-            passage_points(version.document, version.version, analyser, known.made.language)
+        new = chain.from_iterable(
+            passage_points(version.document, version.version, analyser, known.settings.language)
             for version in versions
         )
         done = 0
-        while batch := list(islice(made, BATCH)):
+        while batch := list(islice(new, BATCH)):
             await self._upsert(batch)
             done += len(batch)
             if written is not None:

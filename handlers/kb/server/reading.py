@@ -13,7 +13,7 @@ from groundhook.handlers.kb import points
 from groundhook.handlers.kb.server.known import Known
 from groundhook.handlers.kb.server.layout import passage_id, stored_of
 from groundhook.handlers.kb.server.link import ServerLink
-from groundhook.handlers.kb.store import Places, Stored
+from groundhook.handlers.kb.store import DocumentRecord, PassageOrdinals
 from groundhook.host.core.errors import StorageError
 from groundhook.host.core.types.fields import Scalar
 
@@ -36,7 +36,7 @@ class Reading:
         return counted.count
 
     async def documents(
-        self, wanted: Places, *, vectors: bool
+        self, wanted: PassageOrdinals, *, vectors: bool
     ) -> dict[str, tuple[Mapping[str, Any], list[models.Record]]]:
         """Return documents, given by their records' ids: each one's record, and its passages, all
         of one version. Documents that do not exist are omitted."""
@@ -72,11 +72,11 @@ class Reading:
             )
         )
         return [
-            (points.shown_value(hit.value, self._known.made.fields[field]), hit.count)
+            (points.shown_value(hit.value, self._known.settings.fields[field]), hit.count)
             for hit in counted.hits
         ]
 
-    async def stored(self, wanted: models.Filter) -> AsyncIterator[Stored]:
+    async def document_records(self, wanted: models.Filter) -> AsyncIterator[DocumentRecord]:
         async for record in self.records(wanted):
             yield stored_of(record)
 

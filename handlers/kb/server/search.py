@@ -22,7 +22,7 @@ from groundhook.handlers.kb.balance import Balance
 from groundhook.handlers.kb.ranking import fusion
 from groundhook.handlers.kb.ranking.scale import Scale
 from groundhook.handlers.kb.server.known import Known
-from groundhook.handlers.kb.server.layout import MADE_ID, PLACE, Place, kept_of, made_of
+from groundhook.handlers.kb.server.layout import PLACE, SETTINGS_ID, Place, kept_of, parse_settings
 from groundhook.handlers.kb.server.link import ServerLink
 from groundhook.handlers.kb.server.queries import (
     Points,
@@ -61,9 +61,9 @@ async def search(
     found = await _together(link, known, [_find(known, one, without) for one in questions])
     places = {place for one in found for place in one.page}
     met = {version: record for one in found for version, record in one.met.items()} | without
-    ids = {*met.values(), *(place.point for place in places), MADE_ID}
+    ids = {*met.values(), *(place.point for place in places), SETTINGS_ID}
     payloads = await _payloads(link, known, ids)
-    if made_of(payloads.get(MADE_ID)) != known.made:
+    if parse_settings(payloads.get(SETTINGS_ID)) != known.settings:
         raise Changed
     if _outdated(met, payloads, without):
         return None
@@ -104,7 +104,7 @@ def _queried(
 
 def _find(known: Known, question: Question, without: Collection[str]) -> _Finding:
     """Yield queries, receive the points that they find, and return the page."""
-    words = Analyser(known.made.language).question(question.text)
+    words = Analyser(known.settings.language).question(question.text)
     balance = Balance(known.sums) if known.sums else None
     scale = Scale.of(question, balance)
     languages = balance.languages if balance else ("",)
@@ -128,7 +128,7 @@ def _find(known: Known, question: Question, without: Collection[str]) -> _Findin
             total_is=page.total_is,
             lexical="used" if any(group.weight for group in found.groups) else "no match",
             languages=scale.spoken(balance, found.groups),
-            language=known.made.language,
+            language=known.settings.language,
         ),
     )
 
@@ -160,12 +160,12 @@ def _hits(
     return tuple(
         points.hit(
             payloads[place.point],
-            known.made.fields,
+            known.settings.fields,
             document=place.document,
             title=payloads[place.record]["title"],
             url=payloads[place.record]["url"],
             ordinal=place.ordinal,
-        ).found(cosine, vectors.get(place.point, b""))
+        ).with_cosine(cosine, vectors.get(place.point, b""))
         for place, cosine in page.items()
     )
 

@@ -21,7 +21,6 @@ import anyio
 from qdrant_client import models
 
 from groundhook.handlers.kb import points
-from groundhook.handlers.kb.agreement import agree, refuse_too_long, refuse_without_tenant
 from groundhook.handlers.kb.server import search as server_search
 from groundhook.handlers.kb.server.collections import Collections
 from groundhook.handlers.kb.server.filter import of_documents, of_record, of_records
@@ -33,16 +32,21 @@ from groundhook.handlers.kb.server.reading import Reading
 from groundhook.handlers.kb.server.search import Changed
 from groundhook.handlers.kb.store import (
     Answer,
+    CollectionSettings,
+    CollectionUsage,
+    DocumentRecord,
+    FullDocument,
     Hit,
-    Incoming,
-    Listed,
-    Made,
+    MatchingDocument,
     Outcome,
-    Places,
+    PassageOrdinals,
     Question,
-    Stored,
     StoreProgress,
-    Usage,
+)
+from groundhook.handlers.kb.store_checks import (
+    refuse_other_settings,
+    refuse_too_long,
+    refuse_without_tenant,
 )
 from groundhook.host.core.errors import StorageError
 from groundhook.host.core.types.fields import Scalar
@@ -64,9 +68,9 @@ class ServerStore:
     async def aclose(self) -> None:
         await self._link.aclose()
 
-    async def without_grpc(self) -> str:
+    async def grpc_problem(self) -> str:
         """Return why HTTP is used although gRPC is preferred; "" otherwise."""
-        return await self._link.without_grpc()
+        return await self._link.grpc_problem()
 
     async def start(self) -> None:
         """Do nothing: the server runs."""
@@ -74,26 +78,30 @@ class ServerStore:
     async def put(
         self,
         collection: str,
-        made: Made,
+        settings: CollectionSettings,
         /,
-        *documents: Incoming,
+        *documents: FullDocument,
         reserve_bytes: int = 0,
         progress: StoreProgress | None = None,
     ) -> list[Outcome]:
         """Store documents. `reserve_bytes` is ignored: the server manages its own disk."""
         refuse_too_long(documents)
         if documents:
-            await self._collections.to_write(collection, made, *documents)
+            await self._collections.to_write(collection, settings, *documents)
         outcomes: list[Outcome] = []
         before, total = 0, sum(len(document.passages) for document in documents)
         for step in steps(documents):
             counted = None if progress is None else partial(_report, progress, before, total)
-            outcomes += await self._put(collection, made, step, counted)
+            outcomes += await self._put(collection, settings, step, counted)
             before += sum(len(document.passages) for document in step)
         return outcomes
 
     async def _put(
-        self, collection: str, made: Made, step: Sequence[Incoming], counted: Counted | None
+        self,
+        collection: str,
+        settings: CollectionSettings,
+        step: Sequence[FullDocument],
+        counted: Counted | None,
     ) -> list[Outcome]:
         async with AsyncExitStack() as locks:
             for tenant, document in sorted(
@@ -104,7 +112,7 @@ class ServerStore:
                 )
             try:
                 return await Writing(
-                    self._link, await self._collections.to_write(collection, made, *step)
+                    self._link, await self._collections.to_write(collection, settings, *step)
                 ).put(step, counted)
             except Refused as exc:
                 if exc.status != 404:
@@ -112,31 +120,35 @@ class ServerStore:
             # Another process removed the collection: it is created again.
             self._collections.forget(collection)
             return await Writing(
-                self._link, await self._collections.to_write(collection, made, *step)
+                self._link, await self._collections.to_write(collection, settings, *step)
             ).put(step, counted)
 
-    async def search(self, collection: str, made: Made, question: Question, /) -> Answer:
-        return (await self.search_many(collection, made, [question]))[0]
+    async def search(
+        self, collection: str, settings: CollectionSettings, question: Question, /
+    ) -> Answer:
+        return (await self.search_many(collection, settings, [question]))[0]
 
     async def search_many(
-        self, collection: str, made: Made, questions: Sequence[Question], /
+        self, collection: str, settings: CollectionSettings, questions: Sequence[Question], /
     ) -> list[Answer]:
         answers: list[Answer] = []
         for start in range(0, len(questions), _TOGETHER):
-            answers += await self._search(collection, made, questions[start : start + _TOGETHER])
+            answers += await self._search(
+                collection, settings, questions[start : start + _TOGETHER]
+            )
         return answers
 
     async def _search(
-        self, collection: str, made: Made, questions: Sequence[Question]
+        self, collection: str, settings: CollectionSettings, questions: Sequence[Question]
     ) -> list[Answer]:
         for question in questions:
-            refuse_without_tenant(collection, made, question.tenant)
+            refuse_without_tenant(collection, settings, question.tenant)
         without: dict[str, str] = {}
         for _ in range(_ROUNDS):
             known = await self._collections.look(collection)
             if known is None:
                 return [Answer(exists=False)] * len(questions)
-            agree(collection, known.made, made)
+            refuse_other_settings(collection, known.settings, settings)
             try:
                 answers = await server_search.search(self._link, known, questions, without)
             except Changed:
@@ -146,7 +158,7 @@ class ServerStore:
                 # is raised.
                 self._collections.forget(collection)
                 again = await self._collections.look(collection)
-                if exc.status not in (400, 404) or (again and again.made == known.made):
+                if exc.status not in (400, 404) or (again and again.settings == known.settings):
                     raise
             else:
                 if answers is not None:
@@ -156,7 +168,7 @@ class ServerStore:
         )
 
     async def passages(
-        self, collection: str, tenant: str | None, wanted: Places, /
+        self, collection: str, tenant: str | None, wanted: PassageOrdinals, /
     ) -> dict[str, tuple[Hit, ...]]:
         known = await self._collections.look(collection)
         if known is None:
@@ -169,7 +181,7 @@ class ServerStore:
             ids[id]: tuple(
                 points.hit(
                     passage.payload or {},
-                    known.made.fields,
+                    known.settings.fields,
                     document=ids[id],
                     title=record["title"],
                     url=record["url"],
@@ -180,16 +192,16 @@ class ServerStore:
             for id, (record, passages) in found.items()
         }
 
-    async def whole(
+    async def full_documents(
         self, collection: str, documents: Sequence[tuple[str, str]], /
-    ) -> list[Incoming]:
+    ) -> list[FullDocument]:
         known = await self._collections.look(collection)
         if known is None:
             return []
         wanted = dict.fromkeys(record_id(*document) for document in documents)
         found = await self._reading(known).documents(wanted, vectors=True)
         return [
-            points.incoming(stored_of(record), [*map(kept_of, passages)], known.made.fields)
+            points.incoming(stored_of(record), [*map(kept_of, passages)], known.settings.fields)
             for record, passages in found.values()
         ]
 
@@ -205,10 +217,10 @@ class ServerStore:
         known = await self._collections.look(collection)
         if known is None:
             return {}
-        refuse_without_tenant(collection, known.made, tenant)
+        refuse_without_tenant(collection, known.settings, tenant)
         found: dict[str, list[tuple[Scalar, int]]] = {}
         for name in fields:
-            if name in known.made.fields:
+            if name in known.settings.fields:
                 counted = await self._reading(known).facet(name, of_records(tenant, filter))
                 found[name] = sorted(counted, key=lambda pair: (-pair[1], pair[0]))[:limit]
         return found
@@ -217,62 +229,68 @@ class ServerStore:
         known = await self._collections.look(collection)
         if known is None:
             return 0
-        refuse_without_tenant(collection, known.made, tenant)
+        refuse_without_tenant(collection, known.settings, tenant)
         return await self._reading(known).count(of_records(tenant, filter))
 
-    async def matching(
+    async def matching_documents(
         self, collection: str, tenant: str | None, filter: Filter | None, /
-    ) -> list[Listed]:
+    ) -> list[MatchingDocument]:
         known = await self._collections.look(collection)
         if known is None:
             return []
-        refuse_without_tenant(collection, known.made, tenant)
+        refuse_without_tenant(collection, known.settings, tenant)
         listed = [
-            Listed(
+            MatchingDocument(
                 record["document"],
                 record["title"],
                 record["url"],
-                points.shown_fields(record["fields"], known.made.fields),
+                points.shown_fields(record["fields"], known.settings.fields),
             )
             async for record in self._reading(known).records(of_records(tenant, filter))
         ]
         return sorted(listed, key=attrgetter("document"))
 
-    async def made(self, collection: str, /) -> Made | None:
+    async def settings(self, collection: str, /) -> CollectionSettings | None:
         known = await self._collections.look(collection)
-        return known.made if known else None
+        return known.settings if known else None
 
     async def usage(
-        self, collection: str, tenant: str | None, /, *, made: Made | None = None
-    ) -> Usage:
+        self, collection: str, tenant: str | None, /, *, settings: CollectionSettings | None = None
+    ) -> CollectionUsage:
         """Return what is stored. `disk_bytes` is 0: the server does not report it."""
         self._collections.forget(collection)
         known = await self._collections.look(collection)
         if known is None:
-            return Usage()
-        if made is not None:
-            agree(collection, known.made, made)
-        stored = [one async for one in self._reading(known).stored(of_records(tenant))]
-        return Usage(documents=tuple(sorted(stored, key=_listed)), made=known.made)
+            return CollectionUsage()
+        if settings is not None:
+            refuse_other_settings(collection, known.settings, settings)
+        stored = [one async for one in self._reading(known).document_records(of_records(tenant))]
+        return CollectionUsage(
+            documents=tuple(sorted(stored, key=_listed)), settings=known.settings
+        )
 
-    async def stored(
+    async def document_records(
         self, collection: str, tenant: str | None, documents: Sequence[str], /
-    ) -> tuple[Stored, ...]:
+    ) -> tuple[DocumentRecord, ...]:
         known = await self._collections.look(collection)
         if known is None:
             return ()
         stored = [
             one
-            async for one in self._reading(known).stored(of_records(tenant, documents=documents))
+            async for one in self._reading(known).document_records(
+                of_records(tenant, documents=documents)
+            )
         ]
         return tuple(sorted(stored, key=_listed))
 
-    async def come_from(
+    async def documents_from(
         self, collection: str, tenant: str | None, source: str, /
-    ) -> AsyncIterator[Stored]:
+    ) -> AsyncIterator[DocumentRecord]:
         known = await self._collections.look(collection)
         if known is not None:
-            async for stored in self._reading(known).stored(of_records(tenant, source=source)):
+            async for stored in self._reading(known).document_records(
+                of_records(tenant, source=source)
+            ):
                 if not source or stored.source == source or stored.source.startswith(f"{source}/"):
                     yield stored
 
@@ -304,7 +322,9 @@ class ServerStore:
         if known is None:
             return []
         wanted = of_records(tenant, documents=documents)
-        gone = sorted([stored async for stored in self._reading(known).stored(wanted)], key=_listed)
+        gone = sorted(
+            [stored async for stored in self._reading(known).document_records(wanted)], key=_listed
+        )
         if len(gone) == await self._reading(known).count(of_records(None)):
             await self._collections.discard(collection)
         else:
@@ -327,7 +347,7 @@ class ServerStore:
     def _reading(self, known: Known) -> Reading:
         return Reading(self._link, known)
 
-    async def _take_out(self, name: str, gone: Sequence[Stored]) -> None:
+    async def _take_out(self, name: str, gone: Sequence[DocumentRecord]) -> None:
         """Remove documents, their records first, so that no search shows them any more."""
         records: list[Any] = [record_id(stored.tenant, stored.document) for stored in gone]
         await self._delete(name, models.PointIdsList(points=records))
@@ -341,7 +361,7 @@ class ServerStore:
             return None
         return {
             (stored.tenant, stored.document, stored.fingerprint)
-            async for stored in self._reading(known).stored(of_records(None))
+            async for stored in self._reading(known).document_records(of_records(None))
         }
 
     async def _batch(self, name: str, operations: Sequence[models.UpdateOperation]) -> None:
@@ -355,5 +375,5 @@ def _report(progress: StoreProgress, before: int, total: int, done: int) -> None
     progress(before + done, total)
 
 
-def _listed(stored: Stored) -> tuple[str, str]:
+def _listed(stored: DocumentRecord) -> tuple[str, str]:
     return stored.tenant, stored.document

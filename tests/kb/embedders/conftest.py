@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from groundhook.handlers.kb.embed import Closes, EmbedderFactory, HashEmbedder
+from groundhook.handlers.kb.embed import Closeable, EmbedderFactory, HashEmbedder
 from groundhook.handlers.kb.embedders import providers as services
 from groundhook.handlers.kb.embedders.builtin import builtin
 from groundhook.host.app.builtins import declared as app_embedders
@@ -81,5 +81,5 @@ async def makes(server: Loopback) -> AsyncIterator[Makes]:
 
     yield make
     for embedder in made:
-        if isinstance(embedder, Closes):
+        if isinstance(embedder, Closeable):
             await embedder.aclose()

@@ -18,13 +18,13 @@ from groundhook.handlers.kb.graph.extract import Extraction
 from groundhook.handlers.kb.messages import packed
 from groundhook.handlers.kb.store import (
     Answer,
+    CollectionSettings,
+    CollectionUsage,
+    DocumentRecord,
+    FullDocument,
     Hit,
-    Incoming,
-    Made,
     Passage,
     Question,
-    Stored,
-    Usage,
 )
 from groundhook.host.core.errors import ConfigError, DelegateError, StorageError
 from groundhook.host.core.ports import Found, NoDelegates
@@ -225,17 +225,21 @@ class Shelf:
     have their own suite."""
 
     def __init__(self) -> None:
-        self.documents: dict[tuple[str, str], Incoming] = {}
+        self.documents: dict[tuple[str, str], FullDocument] = {}
         self.fails = False
 
-    async def put(self, collection: str, made: Made, document: Incoming, /, **_: Any) -> Any:
+    async def put(
+        self, collection: str, made: CollectionSettings, document: FullDocument, /, **_: Any
+    ) -> Any:
         if self.fails:
             raise StorageError("disk full")
         there = (document.tenant, document.document) in self.documents
         self.documents[document.tenant, document.document] = document
         return "replaced" if there else "added"
 
-    async def search(self, collection: str, made: Made, question: Question, /) -> Answer:
+    async def search(
+        self, collection: str, made: CollectionSettings, question: Question, /
+    ) -> Answer:
         hits = [
             Hit(
                 document=d.document,
@@ -254,9 +258,9 @@ class Shelf:
         ]
         return Answer(hits=tuple(hits[: question.limit]))
 
-    async def usage(self, collection: str, tenant: str | None, /, **_: Any) -> Usage:
+    async def usage(self, collection: str, tenant: str | None, /, **_: Any) -> CollectionUsage:
         listed = [
-            Stored(
+            DocumentRecord(
                 document=d.document,
                 tenant=d.tenant,
                 title=d.title,
@@ -267,11 +271,11 @@ class Shelf:
             )
             for d in self.documents.values()
         ]
-        return Usage(documents=tuple(listed))
+        return CollectionUsage(documents=tuple(listed))
 
-    async def stored(
+    async def document_records(
         self, collection: str, tenant: str | None, documents: Any, /
-    ) -> tuple[Stored, ...]:
+    ) -> tuple[DocumentRecord, ...]:
         return tuple(
             stored
             for stored in (await self.usage(collection, tenant)).documents
@@ -293,13 +297,13 @@ def _among(filter: Filter | None, document: str) -> bool:
     return filter is None or document in filter.values  # type: ignore[union-attr]
 
 
-MADE = Made(provider="hash", model="words", dimensions=2)
+MADE = CollectionSettings(provider="hash", model="words", dimensions=2)
 COLLECTION = CollectionSpec(id="docs", graph=True, tenant_field="tenant")
 
 
-def document(tenant: str, id: str, text: str, version: str = "1") -> Incoming:
+def document(tenant: str, id: str, text: str, version: str = "1") -> FullDocument:
     passage = Passage(passage=f"{id}-{version}", content=text, text=text, vector=packed([1.0, 0.0]))
-    return Incoming(
+    return FullDocument(
         document=id, title=id, fingerprint=f"{id}{version}", passages=(passage,), tenant=tenant
     )
 
@@ -407,8 +411,8 @@ async def test_a_document_whose_graph_was_lost_counts_as_changed(
     await store.put("docs", MADE, document("acme", "a", "Alder grows."))
     shelf.documents["acme", "b"] = document("acme", "b", "Birch grows.")
     for adding in (
-        await store.stored("docs", "acme", ["a", "b"]),
-        (await store.usage("docs", "acme", made=MADE)).documents,
+        await store.document_records("docs", "acme", ["a", "b"]),
+        (await store.usage("docs", "acme", settings=MADE)).documents,
     ):
         assert {stored.document: stored.fingerprint for stored in adding} == {"a": "a1", "b": ""}
     listed = {

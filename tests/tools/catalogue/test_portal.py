@@ -48,7 +48,7 @@ def lines(done: subprocess.CompletedProcess[str]) -> list[dict[str, Any]]:
 
 async def documents(app: Path) -> Mapping[str, set[str]]:
     async with open_host(app, environment={}) as host:
-        listed = await host.kb.list()
+        listed = await host.kb.list_collections()
     return {each.id: {document.document for document in each.documents} for each in listed}
 
 

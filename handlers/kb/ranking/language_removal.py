@@ -16,7 +16,7 @@ from functools import lru_cache
 from groundhook.handlers.kb.embed import embed_questions
 from groundhook.handlers.kb.language import PLAIN, language_of, main_script, script_of, scripts
 from groundhook.handlers.kb.messages import packed, unpacked
-from groundhook.handlers.kb.store import Spoken
+from groundhook.handlers.kb.store import LanguageShare
 from groundhook.host.core.ports import Embedder
 
 _SHARE = 0.5  # part of the language's mean that is subtracted
@@ -87,14 +87,14 @@ _OF_SCRIPT = {
 }
 
 
-class Across:
+class LanguageRemoval:
     """Takes languages off questions. A model's mean vectors are computed when first needed."""
 
     def __init__(self) -> None:
         self._means: dict[tuple[str, str, int, str], list[float]] = {}
 
-    async def freed(
-        self, text: str, vector: bytes, languages: Mapping[str, Spoken], embedder: Embedder
+    async def neutral_vector(
+        self, text: str, vector: bytes, languages: Mapping[str, LanguageShare], embedder: Embedder
     ) -> bytes:
         """Return the question's vector less half of its language's mean; empty where that language
         is the collection's own, or where one of the two is not known. Passages in Latin script

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from groundhook.handlers.kb.store import Made
+from groundhook.handlers.kb.store import CollectionSettings
 from groundhook.host.core.errors import UsageError
 from groundhook.host.core.ports import Embedder
 from groundhook.host.core.types.collection_spec import CollectionSpec
 
 
-def made_with(spec: CollectionSpec, embedder: Embedder, language: str) -> Made:
+def settings_of(spec: CollectionSpec, embedder: Embedder, language: str) -> CollectionSettings:
     """Return how the declaration makes the collection, which a store compares with how it was
     made."""
-    return Made(
+    return CollectionSettings(
         provider=embedder.provider,
         model=embedder.model,
         dimensions=embedder.dimensions,
@@ -22,7 +22,7 @@ def made_with(spec: CollectionSpec, embedder: Embedder, language: str) -> Made:
     )
 
 
-def tenant_of(spec: CollectionSpec, tenant: str) -> str:
+def check_tenant(spec: CollectionSpec, tenant: str) -> str:
     """Return the tenant for documents of a collection. Raises UsageError if the collection has
     tenants and none is named, or if one is named and it has none: everyone would see the
     documents."""

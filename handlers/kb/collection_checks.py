@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, cast
 
-from groundhook.handlers.kb.agreement import agree
-from groundhook.handlers.kb.embed import FallsBack
+from groundhook.handlers.kb.embed import FallbackEmbedder
 from groundhook.handlers.kb.embedded.client import KBClient
-from groundhook.handlers.kb.store import Made, VectorStore
+from groundhook.handlers.kb.store import CollectionSettings, VectorStore
+from groundhook.handlers.kb.store_checks import refuse_other_settings
 from groundhook.host.core.errors import ConfigError, HostError, UsageError
 from groundhook.host.core.ports import Embedder
 from groundhook.host.core.types.collection_spec import CollectionSpec
@@ -22,14 +22,14 @@ _TO_LOAD = (
 )
 
 
-async def outdated(
-    store: VectorStore, declared: Iterable[tuple[CollectionSpec, Embedder, Made]]
+async def check_collections(
+    store: VectorStore, declared: Iterable[tuple[CollectionSpec, Embedder, CollectionSettings]]
 ) -> Sequence[HostError]:
     """Return an error for each collection whose declaration differs from the stored one
     (ConfigError) or needs what the engine lacks, and the first error of the store itself."""
     found: dict[str, HostError] = {}
     embedded = isinstance(store, KBClient)
-    for spec, embedder, made in declared:
+    for spec, embedder, settings in declared:
         try:
             if reason := await fallback(embedder):
                 found[f"model of {spec.embedding}"] = UsageError(reason, hint=_TO_LOAD)
@@ -42,9 +42,9 @@ async def outdated(
                 hint="name a Qdrant server with qdrant.url in agent/agent.yml, or leave them out",
             )
         try:
-            stored = await store.made(spec.id)
+            stored = await store.settings(spec.id)
             if stored is not None:
-                agree(spec.id, stored, made)
+                refuse_other_settings(spec.id, stored, settings)
         except ConfigError as exc:
             found[spec.id] = exc
         except HostError as exc:
@@ -52,7 +52,7 @@ async def outdated(
             if not embedded:
                 break  # a server that fails for one collection fails for all
     else:
-        if not embedded and (without := await cast("ServerStore", store).without_grpc()):
+        if not embedded and (without := await cast("ServerStore", store).grpc_problem()):
             found["grpc"] = UsageError(
                 f"qdrant.prefer_grpc: {without}; HTTP is used", hint="see qdrant.grpc_port"
             )
@@ -61,4 +61,4 @@ async def outdated(
 
 async def fallback(embedder: Embedder) -> str:
     """Return why an embedder uses a slower engine; "" if it uses its usual one."""
-    return await embedder.fallback() if isinstance(embedder, FallsBack) else ""
+    return await embedder.fallback() if isinstance(embedder, FallbackEmbedder) else ""

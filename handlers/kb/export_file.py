@@ -29,7 +29,7 @@ from typing import IO, Annotated, Any, TypeVar, cast
 import anyio.to_thread
 from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, TypeAdapter, ValidationError
 
-from groundhook.handlers.kb.store import Incoming, Made, Passage
+from groundhook.handlers.kb.store import CollectionSettings, FullDocument, Passage
 from groundhook.host.core.errors import HostError, StorageError, UsageError
 from groundhook.host.core.types.base import well_formed
 from groundhook.host.core.types.fields import LARGEST, FieldType, field_value
@@ -39,7 +39,7 @@ _VERSION = 1
 _PASSAGES_READ = 64
 _LONGEST_LINE = 64 << 20  # characters
 _PASSAGE = tuple(field.name for field in fields(Passage) if field.name != "vector")
-_MADE = TypeAdapter(Made)
+_MADE = TypeAdapter(CollectionSettings)
 
 Counted = Annotated[int, Field(ge=0, le=LARGEST)]
 Scalar = str | int | FiniteFloat | bool
@@ -82,9 +82,9 @@ class _Piece(_Line):
 Kind = TypeVar("Kind", bound=_Line)
 
 
-def header(collection: str, made: Made) -> str:
+def header(collection: str, settings: CollectionSettings) -> str:
     """Return the first line of the file."""
-    values = {field.name: getattr(made, field.name) for field in fields(Made)}
+    values = {field.name: getattr(settings, field.name) for field in fields(CollectionSettings)}
     return _json(
         [
             {
@@ -97,7 +97,7 @@ def header(collection: str, made: Made) -> str:
     )
 
 
-def lines_of(document: Incoming) -> str:
+def document_lines(document: FullDocument) -> str:
     """Return the lines of a document."""
     head = {**vars(document), "fields": dict(document.fields), "passages": len(document.passages)}
     return _json([head, *(_passage(each) for each in document.passages)])
@@ -119,7 +119,7 @@ def _json(lines: list[dict[str, Any]]) -> str:
     return "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
 
 
-class Lines:
+class ExportReader:
     """Reads a file, a few documents at a time. Raises UsageError, with the line, for another kind
     of file, and StorageError for one that is truncated or cannot be read."""
 
@@ -130,14 +130,18 @@ class Lines:
         # the number of documents, or the error, after the documents that were returned
         self._last: int | HostError | None = None
 
-    async def made(self) -> Made:
+    async def settings(self) -> CollectionSettings:
         """Return what the collection was made with. Call this first."""
         first = await anyio.to_thread.run_sync(self._next)
         if first.get("groundhook") != "collection" or first.get("version") != _VERSION:
             raise UsageError(f"{self.name!r} is not a collection that `groundhook kb export` wrote")
         values = first.get("made")
         known = (
-            {field.name: values[field.name] for field in fields(Made) if field.name in values}
+            {
+                field.name: values[field.name]
+                for field in fields(CollectionSettings)
+                if field.name in values
+            }
             if isinstance(values, dict)
             else values
         )
@@ -146,23 +150,27 @@ class Lines:
         except ValidationError as exc:
             raise self._not_exported(_first_problem(exc)) from exc
 
-    async def next(self, made: Made, *, vectors: bool) -> list[Incoming] | int:
+    async def next(
+        self, settings: CollectionSettings, *, vectors: bool
+    ) -> list[FullDocument] | int:
         """Return the next documents, for a collection made so (`vectors`: with the vectors of the
         file); at the end of the file, its number of documents. Documents before an invalid line are
         returned before its error is raised."""
-        return await anyio.to_thread.run_sync(partial(self._documents, made, vectors=vectors))
+        return await anyio.to_thread.run_sync(partial(self._documents, settings, vectors=vectors))
 
-    def _documents(self, made: Made, *, vectors: bool) -> list[Incoming] | int:
-        read: list[Incoming] = []
+    def _documents(
+        self, settings: CollectionSettings, *, vectors: bool
+    ) -> list[FullDocument] | int:
+        read: list[FullDocument] = []
         while (
             self._last is None and sum(len(document.passages) for document in read) < _PASSAGES_READ
         ):
             try:
-                found = self._document(made, vectors=vectors)
+                found = self._document(settings, vectors=vectors)
             except HostError as exc:
                 self._last = exc
             else:
-                if isinstance(found, Incoming):
+                if isinstance(found, FullDocument):
                     read.append(found)
                 else:
                     self._last = found
@@ -172,7 +180,7 @@ class Lines:
             raise self._last
         return self._last
 
-    def _document(self, made: Made, *, vectors: bool) -> Incoming | int:
+    def _document(self, settings: CollectionSettings, *, vectors: bool) -> FullDocument | int:
         values = self._next()
         if set(values) == {"end"} and isinstance(values["end"], int):
             self._number += 1
@@ -180,27 +188,27 @@ class Lines:
                 raise self._not_exported("more after its end")
             return int(values["end"])
         head = self._line(_Head, values)
-        self._check(head, made)
-        bytes_wanted = 4 * made.dimensions if vectors else None
+        self._check(head, settings)
+        bytes_wanted = 4 * settings.dimensions if vectors else None
         passages = tuple(self._piece(bytes_wanted) for _ in range(head.passages))
-        return Incoming(**{**dict(head), "passages": passages})
+        return FullDocument(**{**dict(head), "passages": passages})
 
-    def _check(self, head: _Head, made: Made) -> None:
+    def _check(self, head: _Head, settings: CollectionSettings) -> None:
         """Raise UsageError if the collection cannot have such a document."""
-        if bool(head.tenant) != made.tenanted:
+        if bool(head.tenant) != settings.tenanted:
             own = (
                 f"belongs to the tenant {head.tenant!r}" if head.tenant else "belongs to no tenant"
             )
             others = (
                 "all documents of the collection do"
-                if made.tenanted
+                if settings.tenanted
                 else "the collection has no tenants"
             )
             raise UsageError(
                 f"{self.name!r}, line {self._number}: {head.document!r} {own}, and {others}",
                 hint="declare `tenant_field` as in the exported collection",
             )
-        for name, type in made.fields.items():
+        for name, type in settings.fields.items():
             try:
                 field_value(head.fields.get(name), cast(FieldType, type))
             except ValueError as exc:

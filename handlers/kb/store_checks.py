@@ -8,13 +8,15 @@ from dataclasses import replace
 from itertools import islice
 
 from groundhook.handlers.kb.language import language_of
-from groundhook.handlers.kb.store import MOST_PASSAGES, Incoming, Made
+from groundhook.handlers.kb.store import MOST_PASSAGES, CollectionSettings, FullDocument
 from groundhook.host.core.errors import ConfigError, NotPermitted, StorageError
 
 _DECIDE = 100  # passages that decide in which language a collection is
 
 
-def agree(collection: str, there: Made, wanted: Made) -> None:
+def refuse_other_settings(
+    collection: str, there: CollectionSettings, wanted: CollectionSettings
+) -> None:
     """Raise ConfigError if a collection was made with other settings than are declared now."""
     if there.analyser != wanted.analyser:
         raise ConfigError(
@@ -23,7 +25,7 @@ def agree(collection: str, there: Made, wanted: Made) -> None:
             hint=f"rebuild it from its stored texts: `groundhook kb rebuild {collection}`",
         )
     refuse_other_tenancy(collection, there, wanted)
-    was, now = _worded(there), _worded(wanted)
+    was, now = _embedding_of(there), _embedding_of(wanted)
     same_language = wanted.language in ("auto", there.language)
     if was == now and same_language:
         return
@@ -38,12 +40,15 @@ def agree(collection: str, there: Made, wanted: Made) -> None:
     )
 
 
-def refuse_other_tenancy(collection: str, there: Made, wanted: Made) -> None:
+def refuse_other_tenancy(
+    collection: str, there: CollectionSettings, wanted: CollectionSettings
+) -> None:
     """Raise ConfigError if a collection was made with tenants and is declared without, or the
     reverse: no request would find its documents, or every request."""
     if there.tenanted != wanted.tenanted:
         was, now = (
-            ("with" if made.tenanted else "without") + " tenants" for made in (there, wanted)
+            ("with" if settings.tenanted else "without") + " tenants"
+            for settings in (there, wanted)
         )
         raise ConfigError(
             f"collection {collection!r} was made {was}, and is declared {now}",
@@ -54,15 +59,17 @@ def refuse_other_tenancy(collection: str, there: Made, wanted: Made) -> None:
         )
 
 
-def decided(made: Made, documents: Iterable[Incoming]) -> Made:
+def detect_language(
+    settings: CollectionSettings, documents: Iterable[FullDocument]
+) -> CollectionSettings:
     """Return the settings with the language of the first passages in place of "auto"."""
-    if made.language != "auto":
-        return made
+    if settings.language != "auto":
+        return settings
     texts = (passage.text for document in documents for passage in document.passages)
-    return replace(made, language=language_of(" ".join(islice(texts, _DECIDE))))
+    return replace(settings, language=language_of(" ".join(islice(texts, _DECIDE))))
 
 
-def refuse_too_long(documents: Sequence[Incoming]) -> None:
+def refuse_too_long(documents: Sequence[FullDocument]) -> None:
     """Raise StorageError for a document with more passages than a store can number."""
     for document in documents:
         if len(document.passages) > MOST_PASSAGES:
@@ -72,14 +79,16 @@ def refuse_too_long(documents: Sequence[Incoming]) -> None:
             )
 
 
-def refuse_without_tenant(collection: str, made: Made, tenant: str | None) -> None:
+def refuse_without_tenant(
+    collection: str, settings: CollectionSettings, tenant: str | None
+) -> None:
     """Raise NotPermitted if a collection has tenants and the question has none. Callers check
     this too; this is the last check."""
-    if made.tenanted and not tenant:
+    if settings.tenanted and not tenant:
         raise NotPermitted(
             f"collection {collection!r} keeps its tenants apart, and the search names none"
         )
 
 
-def _worded(made: Made) -> str:
-    return f"embedding {made.provider!r} {made.model!r} of {made.dimensions} dimensions"
+def _embedding_of(settings: CollectionSettings) -> str:
+    return f"embedding {settings.provider!r} {settings.model!r} of {settings.dimensions} dimensions"
