@@ -27,6 +27,10 @@ class Span:
     note: str = ""
 
 
+def is_year(number: float) -> bool:
+    return FIRST_YEAR <= number <= LAST_YEAR
+
+
 def midnight(moment: datetime) -> datetime:
     return moment.replace(hour=0, minute=0, second=0, microsecond=0)
 

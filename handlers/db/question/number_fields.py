@@ -37,35 +37,43 @@ def _number_field(
     cursor: Cursor, amount: Amount, kind: str, before: Field | None = None
 ) -> tuple[Field, int] | None:
     """Return the field that a number is about. In this order: the field named after it, of its
-    unit, of the comparison, of the condition `before` ("under 20 or over 1000"), a price. None if
-    the word after it makes it a count of something else."""
+    unit, of the comparison, of the verb after it, of the condition `before` ("under 20 or over
+    1000"), a price. None if the word after it makes it a count of something else."""
     end = amount.end
-    if (stock := cursor.take(end, sense.Condition)) and amount.kind in ("", "quantity"):
-        field = cursor.field_of_kind(stock[0].kind)
-        return (field, stock[1]) if field else None
-    for at in (end, cursor.past_one(end, sense.Filler)):
-        behind = cursor.number_named(at)
-        if (
-            behind
-            and amount.kind in ("", "duration")
-            and not _says_more(cursor, cursor.after(at), behind)
-        ):
-            return behind, cursor.after(at)
+    stock = cursor.take(end, sense.Condition) if amount.kind in ("", "quantity") else None
+    if stock is not None:
+        return _until(cursor.field_of_kind(stock[0].kind), stock[1])
+    named = _named_behind(cursor, end) if amount.kind in ("", "duration") else None
+    if named is not None:
+        return named
     if amount.kind or kind:
-        field = cursor.field_of_kind(amount.kind or kind)
-        return (field, end) if field else None
+        return _until(cursor.field_of_kind(amount.kind or kind), end)
     for verb in cursor.all(end, sense.NumberVerb):  # "die mehr als 50000 verdienen"
         if (field := cursor.field_of_kind(verb.kind)) is not None:
             return field, cursor.after(end)
-    if before is not None and before.kind in NUMBERS:
-        return before, end
+    return _until(before if before and before.kind in NUMBERS else _unnamed(cursor, end), end)
+
+
+def _until(field: Field | None, end: int) -> tuple[Field, int] | None:
+    return (field, end) if field else None
+
+
+def _named_behind(cursor: Cursor, i: int) -> tuple[Field, int] | None:
+    """The "seats" of "more than 4 seats", which no number of its own follows."""
+    for at in (i, cursor.past_one(i, sense.Filler)):
+        field, end = cursor.number_named(at), cursor.after(at)
+        if field and not _says_more(cursor, end, field):
+            return field, end
+    return None
+
+
+def _unnamed(cursor: Cursor, end: int) -> Field | None:
+    """Return the field of a mere number: a price, or the only number there is. Of persons it is an
+    age."""
     if cursor.unknown(end) or cursor.counts(end) or cursor.is_(end, sense.ModelRef):
         return None
-    only = (
-        None if cursor.lexicon.of_persons else cursor.only_number()
-    )  # of persons a mere number is an age
-    field = cursor.field_of_kind("money") or only
-    return (field, end) if field else None
+    only = None if cursor.lexicon.of_persons else cursor.only_number()
+    return cursor.field_of_kind("money") or only
 
 
 def measured(cursor: Cursor, amount: Amount, kind: str) -> tuple[Field, int] | None:
@@ -122,7 +130,6 @@ def _fits(cursor: Cursor, rated: Rate, field: Field) -> bool:
 
 def past_unit(cursor: Cursor, field: Field, i: int) -> int:
     """Return the position after the unit of a number with a known field."""
-    named = any(reference.field.name == field.name for reference in cursor.all(i, sense.FieldRef))
-    end = cursor.after(i) if named or cursor.is_(i, sense.Unit) else i
+    end = cursor.after(i) if cursor.names(i, field) or cursor.is_(i, sense.Unit) else i
     rate = rated(cursor, end)
     return rate[1] if rate and _fits(cursor, rate, field) else end

@@ -28,18 +28,31 @@ def aged(cursor: Cursor, amount: Amount, word: sense.Compare, negated: bool) -> 
 
 def _says_age(cursor: Cursor, amount: Amount, word: sense.Compare) -> bool:
     """Return whether a compared number can be an age and nothing else."""
-    end = amount.end
-    counted = cursor.counts(end) and not cursor.is_(end, when.DateUnit)
-    fits = amount.kind in ("", "age") and word.kind in ("", "age", "date") and word.op in OPPOSITE
+    kinds = amount.kind in ("", "age") and word.kind in ("", "age", "date")
+    if not kinds or word.op not in OPPOSITE or not 0 < amount.value <= LONGEST_LIFE:
+        return False
+    if _says_other(cursor, amount.end):
+        return False
+    return word.kind != "" or _says_years(cursor, amount)
+
+
+def _says_other(cursor: Cursor, end: int) -> bool:
+    """Return whether a number that ends here is of a field, or the records have ages of their
+    own."""
+    topic = cursor.about.relation
+    age = cursor.lexicon.of_kind("age", topic if topic in cursor.lexicon.births else "")
     named = any(cursor.number_named(at) for at in (end, cursor.past_one(end, sense.Filler)))
-    related = cursor.about.relation in cursor.lexicon.births
-    age = cursor.lexicon.of_kind("age", cursor.about.relation if related else "")
-    other = named or cursor.is_(end, sense.Condition, sense.ModelRef) or age
-    years = cursor.is_(end, when.DateUnit, sense.Adjective) or amount.kind == "age"
-    bare = word.kind == "" and (
-        cursor.unknown(end) or counted or not (cursor.lexicon.of_persons or years or related)
-    )
-    return fits and not (other or bare) and 0 < amount.value <= LONGEST_LIFE
+    return named or age is not None or cursor.is_(end, sense.Condition, sense.ModelRef)
+
+
+def _says_years(cursor: Cursor, amount: Amount) -> bool:
+    """Return whether a number whose comparison is about no kind is an age: "over 60" of persons,
+    "over 3 years"."""
+    end, unit = amount.end, cursor.is_(amount.end, when.DateUnit)
+    if cursor.unknown(end) or (cursor.counts(end) and not unit):
+        return False
+    years = unit or cursor.is_(end, sense.Adjective) or amount.kind == "age"
+    return years or cursor.lexicon.of_persons or cursor.about.relation in cursor.lexicon.births
 
 
 def _ages(op: str, years: int) -> list[tuple[str, int]]:

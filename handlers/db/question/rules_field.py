@@ -175,10 +175,7 @@ def _number(cursor: Cursor, field: Field, at: int) -> Parsed | None:
     if (
         amount is None
         or cursor.is_(at - 1, sense.Than)
-        or (
-            cursor.is_(at - 1, when.DateRelation)
-            and dates.FIRST_YEAR <= amount.value <= dates.LAST_YEAR
-        )
+        or (cursor.is_(at - 1, when.DateRelation) and dates.is_year(amount.value))
     ):
         return None  # "sick days in 2026"
     until = cursor.take(amount.end, sense.BetweenAnd)

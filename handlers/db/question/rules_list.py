@@ -11,25 +11,28 @@ from groundhook.handlers.db.schema import Field
 
 def amounts(cursor: Cursor, draft: Draft, i: int) -> Parsed | None:
     """Several numbers, with the unit or field after the last one; "5 in stock"."""
-    found = _amounts(cursor, i)
-    if len(found) == 1 and not cursor.is_(i - 1, sense.Than):
-        return _in_stock(cursor, found[0])
-    last = found[-1] if len(found) > 1 else None
-    if last is None or cursor.is_(i - 1, sense.Than) or not _plain(cursor, last):
+    found = [] if cursor.is_(i - 1, sense.Than) else _amounts(cursor, i)
+    if len(found) < 2:
+        return _in_stock(cursor, found[0]) if found else None
+    field = _field_of(cursor, found) if _plain(cursor, found[-1]) else None
+    if field is None or unread(cursor, draft, sense.Compare):
         return None
-    kind = next((each.kind for each in reversed(found) if each.kind), "")
-    named = cursor.number_named(last.end)
-    field = (
-        named
-        if named is not None and kind in ("", "duration")
-        else cursor.field_of_kind(kind)
-        if kind not in ("", "rating")
-        else None
-    )
-    if field is None or any(cursor.is_(at, sense.Compare) for at in draft.unplaced):
-        return None
-    end = cursor.after(last.end) if field == named else last.end
-    return constraint(end, field.name, "in", [each.value for each in found])
+    return constraint(field[1], field[0].name, "in", [each.value for each in found])
+
+
+def _field_of(cursor: Cursor, found: list[Amount]) -> tuple[Field, int] | None:
+    """Return the field that the last of several numbers names, by its name or its unit."""
+    end, kind = found[-1].end, next((each.kind for each in reversed(found) if each.kind), "")
+    named = cursor.number_named(end) if kind in ("", "duration") else None
+    if named is not None:
+        return named, cursor.after(end)
+    field = cursor.field_of_kind(kind) if kind != "rating" else None
+    return (field, end) if field else None
+
+
+def unread(cursor: Cursor, draft: Draft, *kinds: type[sense.Sense]) -> bool:
+    """Return whether the question has such a word before that was not understood."""
+    return any(cursor.is_(i, *kinds) for i in draft.unplaced)
 
 
 def _in_stock(cursor: Cursor, amount: Amount) -> Parsed | None:

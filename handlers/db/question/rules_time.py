@@ -201,7 +201,7 @@ def _in_order(cursor: Cursor, places: range, start: Span, end: Span) -> tuple[Sp
     """Return both in order: "from November to February" began a year earlier, "from Friday to
     Monday" a week earlier. `places` are those of the words for the start."""
     for token in (cursor.tokens[i] for i in places):
-        if token.day or dates.FIRST_YEAR <= token.number <= dates.LAST_YEAR:
+        if token.day or dates.is_year(token.number):
             return end, start
     unit: DateUnitName = "week" if cursor.is_(places[-1], when.Weekday) else "year"
     return dates.earlier(start, unit), end

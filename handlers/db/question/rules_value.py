@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 
 from groundhook.handlers.db.dsl import MATCH_NONE
 from groundhook.handlers.db.question import sense
@@ -16,50 +17,66 @@ from groundhook.host.core.types.query_language import Where
 
 def values(cursor: Cursor, i: int, negated: bool, of: Field | None = None) -> Parsed | None:
     """ "Apple", "Apple or Samsung", "electronics category", "delivered, shipped and paid"."""
-    found = [
-        one for one in cursor.all(i, sense.ValueRef) if of is None or one.field.name == of.name
-    ]
-    if not found:
+    each = _of_each_field(cursor, i, of)
+    if not each:
         return None
-    end = cursor.after(i)
-    behind = [reference.field.name for reference in cursor.all(end, sense.FieldRef)]
-    named = [one for one in found if one.field.name in behind]
-    chosen, also = (named[0], []) if named else _chosen(cursor, i, found)
-    listed = [chosen.value]
+    chosen = _chosen(cursor, i, each)
+    also = [one.field for one in each if one is not chosen]
+    listed, end = _listed(cursor, i, chosen)
+    either = len(listed) > 1 and any(cursor.is_(at, sense.Or) for at in range(i, end))
+    has = partial(_has, cursor, listed=listed, either=either, negated=negated)
+    if not also:
+        return Parsed(end, has(chosen.field))
+    typed, fields = cursor.text(i, cursor.after(i)), (chosen.field, *also)
+    if _by_word(cursor, i, each) or not _alike(cursor, each):
+        return Parsed(end, has(chosen.field), notes=(_note(typed, fields[:1], also),))
+    wheres = tuple(where for field in fields for where in has(field))
+    note = _note(typed, fields, ())
+    return Parsed(end, wheres if negated else (Where(any_of=wheres),), notes=(note,))
+
+
+def _note(typed: str, sought_in: Sequence[Field], others: Sequence[Field]) -> str:
+    """Return the note on a value of several fields."""
+    fields, also = (
+        " and ".join(dict.fromkeys(one.name for one in each)) for each in (sought_in, others)
+    )
+    note = f"{typed!r} was looked for in {fields}"
+    return f"{note}; it is also a value of {also}" if also else note
+
+
+def _of_each_field(cursor: Cursor, i: int, of: Field | None) -> list[sense.ValueRef]:
+    """Return the value that the words here name, and the same value of other fields of the same
+    record; those of the field `of`, or of the one named after it, alone."""
+    found = [one for one in cursor.all(i, sense.ValueRef) if of in (None, one.field)]
+    named = [one for one in found if cursor.names(cursor.after(i), one.field)]
+    if named or not found:
+        return named[:1]
+    first = next((one for one in found if _is_own_option(one)), found[0])
+    elsewhere = (one for one in found if _path(one) == _path(first))
+    return list({one.field: one for one in (first, *elsewhere, first)}.values())
+
+
+def _is_own_option(value: sense.ValueRef) -> bool:
+    return bool(value.field.options) and "." not in value.field.name
+
+
+def _listed(cursor: Cursor, i: int, chosen: sense.ValueRef) -> tuple[list[str], int]:
+    """Return the value and those that are listed after it, and the position after the words for
+    them and their field."""
+    listed, end = [chosen.value], cursor.after(i)
     while (more := _next_value(cursor, end, chosen.field)) is not None:
         listed.append(more[0])
         end = more[1]
-    if any(
-        reference.field.name == chosen.field.name for reference in cursor.all(end, sense.FieldRef)
-    ):
+    if cursor.names(end, chosen.field):
         end = cursor.after(end)
-    end = _past_verb(cursor, chosen.field, end)
-    either = len(listed) > 1 and any(cursor.is_(at, sense.Or) for at in range(i, end))
-    first = _has(cursor, chosen.field, listed, either=either, negated=negated)
-    if of is not None or not also:
-        return Parsed(end, first)
-    typed = repr(cursor.text(i, cursor.after(i)))
-    chosen_by_word = _of_verb_behind(cursor, i, found) or _nationality(cursor, found)
-    if chosen_by_word is not None or not _alike(cursor, chosen, also):
-        names = " and ".join(one.field.name for one in also)
-        note = f"{typed} was looked for in {chosen.field.name}; it is also a value of {names}"
-        return Parsed(end, first, notes=(note,))
-    each = [
-        first,
-        *(_has(cursor, one.field, listed, either=either, negated=negated) for one in also),
-    ]
-    names = " and ".join(one.field.name for one in (chosen, *also))
-    wheres = tuple(where for one in each for where in one)
-    note = f"{typed} was looked for in {names}"
-    return Parsed(end, wheres if negated else (Where(any_of=wheres),), notes=(note,))
+    return listed, _past_verb(cursor, chosen.field, end)
 
 
 def _past_verb(cursor: Cursor, field: Field, i: int) -> int:
     """ "English speaking", "die Englisch sprechen": the position after a verb of the field."""
-    verbs = [] if cursor.is_(i, sense.Filler) else cursor.all(i, sense.Preposition)
-    of_field = any(field in cursor.lexicon.texts_of_kind(verb.kind) for verb in verbs)
     end = cursor.after(i)
-    return end if of_field and (cursor.ended(end) or cursor.is_(end, sense.ModelRef)) else i
+    last = cursor.ended(end) or cursor.is_(end, sense.ModelRef)
+    return end if last and field in _of_prepositions(cursor, i) else i
 
 
 def _has(
@@ -100,42 +117,37 @@ def _contains_one(cursor: Cursor, field: Field, piece: str, parted_by: str) -> W
     return Where(any_of=(alone, *map(like, (*sides, *middle))))
 
 
-def _chosen(
-    cursor: Cursor, i: int, found: Sequence[sense.ValueRef]
-) -> tuple[sense.ValueRef, list[sense.ValueRef]]:
-    """Return the value that is meant, and the same value of other fields of the same record."""
-    options = [one for one in found if one.field.options and "." not in one.field.name]
-    first = next(iter(options or found))
-    near = [one for one in found if _path(one) == _path(first) and one is not first]
-    rivals = list({one.field.name: one for one in near if one.field != first.field}.values())
-    if options or not rivals:
-        return first, rivals
-    title, each = cursor.lexicon.schema.title, (first, *rivals)
-    if (
-        chosen_by_word := _of_verb_behind(cursor, i, each) or _nationality(cursor, each)
-    ) is not None:
-        return chosen_by_word, [one for one in each if one is not chosen_by_word]
-    if _asks_of_one(cursor, i) and any(one.field.name == title for one in (first, *rivals)):
-        chosen = next(one for one in (first, *rivals) if one.field.name == title)
-    else:
-        chosen = max((first, *rivals), key=lambda one: one.rows)
-    return chosen, [one for one in (first, *rivals) if one is not chosen]
+def _chosen(cursor: Cursor, i: int, each: Sequence[sense.ValueRef]) -> sense.ValueRef:
+    """Return the value that is meant, of the same value of several fields: the option, the one that
+    a word beside it selects, the title if one record is requested, that of most rows."""
+    if _is_own_option(each[0]):
+        return each[0]
+    if (by_word := _by_word(cursor, i, each)) is not None:
+        return by_word
+    title = cursor.lexicon.schema.title
+    titled = next((one for one in each if one.field.name == title), None)
+    if titled is not None and _asks_of_one(cursor, i):
+        return titled
+    return max(each, key=lambda one: one.rows)
 
 
-def _of_verb_behind(
-    cursor: Cursor, i: int, found: Sequence[sense.ValueRef]
-) -> sense.ValueRef | None:
-    """ "French speaking": return the value of the field that the verb behind it selects."""
-    end = cursor.after(i)
-    verbs = [] if cursor.is_(end, sense.Filler) else cursor.all(end, sense.Preposition)
-    fields = [field for verb in verbs for field in cursor.lexicon.texts_of_kind(verb.kind)]
-    return next((one for one in found if one.field in fields), None)
+def _by_word(cursor: Cursor, i: int, each: Sequence[sense.ValueRef]) -> sense.ValueRef | None:
+    """ "French speaking", "French drivers": return the value of the field that the verb behind it
+    selects, or the one that is a nationality rather than a language."""
+    fields = _of_prepositions(cursor, cursor.after(i))
+    of_verb = next((one for one in each if one.field in fields), None)
+    nations = (one for one in each if cursor.lexicon.is_kind(one.field, "nationality"))
+    return of_verb or next(nations, None)
 
 
-def _nationality(cursor: Cursor, found: Sequence[sense.ValueRef]) -> sense.ValueRef | None:
-    """ "French drivers": return the value that is a nationality rather than a language."""
-    of_kind = cursor.lexicon.is_kind
-    return next((one for one in found if of_kind(one.field, "nationality")), None)
+def _of_prepositions(cursor: Cursor, i: int) -> list[Field]:
+    """Return the text fields that a preposition or a verb here selects."""
+    words = [] if cursor.is_(i, sense.Filler) else cursor.all(i, sense.Preposition)
+    return _selected(cursor, words)
+
+
+def _selected(cursor: Cursor, words: Sequence[sense.Preposition]) -> list[Field]:
+    return [field for word in words for field in cursor.lexicon.texts_of_kind(word.kind)]
 
 
 def _asks_of_one(cursor: Cursor, i: int) -> bool:
@@ -143,26 +155,18 @@ def _asks_of_one(cursor: Cursor, i: int) -> bool:
     here names it."""
     end = cursor.after(i)
     model = cursor.take(end, sense.ModelRef)
-    stem, last = (
-        cursor.lexicon.vocabulary.stem,
-        cursor.tokens[(model[1] if model else end) - 1].norm,
-    )
-    several = model is not None and stem(last) != last
-    before = range(i)
-    return any(cursor.is_(at, sense.HowMuch) for at in before) and not (
-        several or cursor.is_(i - 1, sense.Preposition)
-    )
+    if (model and not cursor.is_singular(model[1])) or cursor.is_(i - 1, sense.Preposition):
+        return False
+    return any(cursor.is_(at, sense.HowMuch) for at in range(i))
 
 
-def _alike(cursor: Cursor, chosen: sense.ValueRef, also: Sequence[sense.ValueRef]) -> bool:
+def _alike(cursor: Cursor, each: Sequence[sense.ValueRef]) -> bool:
     """Return whether the same value of several fields may be any of them: "flights Oslo". A name
     that is the value of another field ("Apple") is not meant by itself."""
-    each = (chosen, *also)
     if any(one.field.options or cursor.lexicon.is_kind(one.field, "name") for one in each):
         return False
-    if _told_apart(cursor, [one.field.name for one in each]):
-        return True
-    return all(one.rows == chosen.rows for one in also)
+    as_often = len({one.rows for one in each}) == 1
+    return as_often or _told_apart(cursor, [one.field for one in each])
 
 
 def _path(value: sense.ValueRef) -> str:
@@ -178,55 +182,44 @@ def excepted(cursor: Cursor, draft: Draft, i: int) -> Parsed | None:
 
 def prepositioned(cursor: Cursor, i: int, negated: bool = False) -> Parsed | None:
     """ "from Oslo", "to Rome": the word before a value selects one of several fields."""
-    at = cursor.past_one(cursor.after(i), sense.Filler) if cursor.is_(i, sense.Preposition) else i
-    for word in cursor.all(i, sense.Preposition):
-        for field in cursor.lexicon.texts_of_kind(word.kind):
-            for start in dict.fromkeys((cursor.after(i), at)):
-                parsed = values(cursor, start, negated, field)
-                if parsed is not None:
-                    return replace(parsed, notes=_other_fields(cursor, start, parsed, field))
+    after = cursor.after(i)
+    for field in _selected(cursor, cursor.all(i, sense.Preposition)):
+        for start in (after, cursor.past_one(after, sense.Filler)):
+            if (parsed := values(cursor, start, negated, field)) is not None:
+                return replace(parsed, notes=_other_fields(cursor, start, parsed, field))
     return None
 
 
 def _other_fields(cursor: Cursor, i: int, parsed: Parsed, field: Field) -> tuple[str, ...]:
     """Return a note on other fields with the same value, unless prepositions tell them apart."""
-    found = [one for one in cursor.all(i, sense.ValueRef) if one.field.name != field.name]
     path = field.name.rpartition(".")[0]
-    names = [one.field.name for one in found if _path(one) == path]
-    if not names or _told_apart(cursor, names):
+    near = (one.field for one in cursor.all(i, sense.ValueRef) if _path(one) == path)
+    others = [one for one in near if one != field]
+    if not others or _told_apart(cursor, others):
         return parsed.notes
-    typed, others = cursor.text(i, cursor.after(i)), " and ".join(dict.fromkeys(names))
-    note = f"{typed!r} was looked for in {field.name}; it is also a value of {others}"
-    return (*parsed.notes, note)
+    return (*parsed.notes, _note(cursor.text(i, cursor.after(i)), [field], others))
 
 
-def _told_apart(cursor: Cursor, names: list[str]) -> bool:
+def _told_apart(cursor: Cursor, fields: Sequence[Field]) -> bool:
     """Return whether each of the fields has a preposition that selects it: "from", "to"."""
     kinds = cursor.lexicon.vocabulary.file.prepositions
-    selected = {one.name for kind in kinds for one in cursor.lexicon.texts_of_kind(kind)}
-    return selected.issuperset(names)
+    return all(
+        any(field in cursor.lexicon.texts_of_kind(kind) for kind in kinds) for field in fields
+    )
 
 
 def _next_value(cursor: Cursor, i: int, field: Field) -> tuple[str, int] | None:
-    at, joined = i, False
+    """Return the next value of a list, and the position after it."""
+    at = i
     while cursor.is_mark(at, ",") or cursor.is_(at, sense.And, sense.Or):
-        at, joined = max(cursor.after(at), at + 1), True
+        at = max(cursor.after(at), at + 1)
     words = cursor.all(at, sense.Preposition)
-    other = bool(words) and all(
-        field not in cursor.lexicon.texts_of_kind(word.kind) for word in words
-    )
-    further = (
-        at if other else cursor.past(at, sense.Filler, sense.Link, most=2)
-    )  # "to Rome or from Dublin"
-    for start in dict.fromkeys((at, further)) if joined else ():
-        value = next(
-            (
-                meaning
-                for meaning in cursor.all(start, sense.ValueRef)
-                if meaning.field.name == field.name
-            ),
-            None,
-        )
-        if value is not None:
-            return value.value, cursor.after(start)
+    if words and field not in _selected(cursor, words):
+        starts = {at}  # "to Rome or from Dublin" is no list
+    else:
+        starts = {at, cursor.past(at, sense.Filler, sense.Link, most=2)}
+    for start in sorted(starts) if at > i else ():
+        for value in cursor.all(start, sense.ValueRef):
+            if value.field == field:
+                return value.value, cursor.after(start)
     return None

@@ -83,7 +83,7 @@ def _decade_of(cursor: Cursor, i: int) -> tuple[int, int] | None:
     number = int(cursor.tokens[i].number)
     if number < 100:
         number += 1900 if number > cursor.now.year % 100 else 2000
-    return (number, i + 2) if dates.FIRST_YEAR <= number <= dates.LAST_YEAR else None
+    return (number, i + 2) if dates.is_year(number) else None
 
 
 def _decade(cursor: Cursor, i: int) -> bool:
@@ -107,7 +107,7 @@ def _year(cursor: Cursor, i: int) -> int | None:
     ):
         return None
     number = int(cursor.tokens[i].norm)
-    return number if dates.FIRST_YEAR <= number <= dates.LAST_YEAR else None
+    return number if dates.is_year(number) else None
 
 
 def _season(cursor: Cursor, i: int, *, announced: bool) -> tuple[Span, int] | None:
