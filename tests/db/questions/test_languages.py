@@ -217,8 +217,8 @@ def test_words_of_languages_that_are_not_in_use_are_never_loaded() -> None:
     script = """
 from groundhook.handlers.db.question import vocabulary
 loaded = []
-made = vocabulary.made
-vocabulary.made = lambda language, raw: loaded.append(language) or made(language, raw)
+made = vocabulary.build_vocabulary
+vocabulary.build_vocabulary = lambda language, raw: loaded.append(language) or made(language, raw)
 from groundhook.handlers.db.question.languages import words_for
 assert loaded == [], loaded
 words_for(("de", "he"), "Flüsse länger als 1000 km")
