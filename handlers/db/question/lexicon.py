@@ -25,8 +25,12 @@ K = TypeVar("K")
 V = TypeVar("V")
 
 
-def _copied(table: Mapping[K, list[V]]) -> dict[K, list[V]]:
+def _copy_table(table: Mapping[K, list[V]]) -> dict[K, list[V]]:
     return {key: list(found) for key, found in table.items()}
+
+
+def _words_in(phrases: Iterable[Phrase]) -> set[str]:
+    return {word for phrase in phrases for word in phrase}
 
 
 @dataclass
@@ -68,38 +72,39 @@ class Lexicon:
         )
         norms = [token.norm for token in tokens[at : at + longest]]
         for length in range(len(norms), 0, -1):
-            key = tuple(norms[:length])
-            found = [*self.stems.get(tuple(map(words.stem, key)), ()), *self.exact.get(key, ())]
-            # "orders" are not "ordered".
-            if not any(
-                isinstance(meaning, (sense.ModelRef, sense.RelationRef)) for meaning in found
-            ):
-                found += self.roots.get(tuple(map(words.root, key)), ())
-            found += words.phrases.get(key, ())
-            if (
-                length > 1
-                and any(isinstance(meaning, (sense.Postfix, when.DatePostfix)) for meaning in found)
-                and self._is_than(tokens, at + length)
-            ):
-                continue  # "or more than 100" does not contain the phrase "or more"
-            own = self.exact.get(key[:1], ()) if length > 1 else ()
-            if all(isinstance(one, sense.Preposition) for one in found) and any(
-                isinstance(one, sense.ValueRef) for one in own
-            ):
-                continue  # lessons "held in" the attic, that may be booked or held
-            if found:
+            found = self._look_up(tuple(norms[:length]))
+            behind = tokens[at + length] if at + length < len(tokens) else None
+            if found and not (length > 1 and self._belongs_apart(norms[0], found, behind)):
                 return tuple(dict.fromkeys(found)), at + length
         return (), at
 
-    def _is_than(self, tokens: Sequence[Token], at: int) -> bool:
-        meanings = self.vocabulary.phrases.get((tokens[at].norm,), ()) if at < len(tokens) else ()
-        return any(isinstance(meaning, sense.Than) for meaning in meanings)
+    def _look_up(self, key: Phrase) -> list[sense.Sense]:
+        """Return the meanings of a phrase."""
+        words = self.vocabulary
+        found = [*self.stems.get(tuple(map(words.stem, key)), ()), *self.exact.get(key, ())]
+        # "orders" are not "ordered".
+        if not any(isinstance(one, (sense.ModelRef, sense.RelationRef)) for one in found):
+            found += self.roots.get(tuple(map(words.root, key)), ())
+        return [*found, *words.phrases.get(key, ())]
+
+    def _belongs_apart(
+        self, first: str, found: Sequence[sense.Sense], behind: Token | None
+    ) -> bool:
+        """Return whether the words of a longer phrase belong to different parts of the question."""
+        if behind and any(isinstance(one, (sense.Postfix, when.DatePostfix)) for one in found):
+            after = self.vocabulary.phrases.get((behind.norm,), ())
+            if any(isinstance(one, sense.Than) for one in after):
+                return True  # "or more than 100" does not contain the phrase "or more"
+        own = self.exact.get((first,), ())
+        return all(isinstance(one, sense.Preposition) for one in found) and any(
+            isinstance(one, sense.ValueRef) for one in own
+        )  # lessons "held in" the attic, that may be booked or held
 
     def read(self, tokens: Iterable[Token]) -> list[tuple[Token, Token]]:
         """Return each token as typed and as it is looked up: a prefix that the language attaches to
         a word is separated from it, and a misspelt word is replaced by the word of the model that
         it must mean."""
-        return [piece for token in tokens for piece in self._pieces(token)]
+        return [piece for token in tokens for piece in self._read_token(token)]
 
     def of_kind(self, kind: str, relation: str = "") -> Field | None:
         """Return the number field of a kind, of the model or of `relation`. The words of a kind are
@@ -132,7 +137,7 @@ class Lexicon:
         )
 
     def is_kind(self, candidate: Field, kind: str) -> bool:
-        if kind == "year" and self._rate(candidate):
+        if kind == "year" and self._is_rate(candidate):
             return False
         return not self._words_of(candidate).isdisjoint(self.vocabulary.kinds.get(kind, ()))
 
@@ -152,15 +157,12 @@ class Lexicon:
     def day_field(self) -> Field | None:
         """Return the model's main date: the first that it declares, else the creation time of its
         rows. For persons the day on which they joined comes first; their birthday never counts."""
-        dated = [
-            candidate
-            for candidate in self.schema.fields.values()
-            if candidate.kind in ("date", "moment")
-        ]
+        dated = [one for one in self.schema.fields.values() if one.kind in ("date", "moment")]
         own = [one for one in dated if not (one.hidden or one == self.birth_field)]
-        begun = [one for one in own if self.of_persons and self.is_kind(one, "begun")]
-        made = [candidate for candidate in dated if candidate.name == "created_at"]
-        return next(iter(begun or own or made), None)
+        if self.of_persons:
+            own.sort(key=lambda one: not self.is_kind(one, "begun"))
+        made = [one for one in dated if one.name == "created_at"]
+        return next(iter(own or made), None)
 
     @property
     def made_field(self) -> Field | None:
@@ -216,48 +218,47 @@ class Lexicon:
         """Return a lexicon to which phrases can be added without changing this one."""
         return replace(
             self,
-            exact=_copied(self.exact),
-            stems=_copied(self.stems),
-            parts=_copied(self.parts),
-            names=_copied(self.names),
+            exact=_copy_table(self.exact),
+            stems=_copy_table(self.stems),
+            parts=_copy_table(self.parts),
+            names=_copy_table(self.names),
             longest=dict(self.longest),
         )
 
-    def close(self) -> None:
+    def complete(self) -> None:
         """Complete the tables that are derived from the phrases; to be called after the last
         `add`."""
-        own = {word for key in self.exact for word in key}
-        spoken = {word for key in self.vocabulary.phrases for word in key}
-        for key in (*self.vocabulary.phrases, *self.exact, *self.stems, *self.roots):
-            self.longest[key[0]] = max(len(key), self.longest.get(key[0], 0))
-        self._known = own | spoken | {word for key in self.stems for word in key}
-        self._roots = {word for key in self.roots for word in key}
-        meant = (
-            key
-            for key, found in self.vocabulary.phrases.items()
+        for phrase in (*self.vocabulary.phrases, *self.exact, *self.stems, *self.roots):
+            self.longest[phrase[0]] = max(len(phrase), self.longest.get(phrase[0], 0))
+        own, spoken = _words_in(self.exact), _words_in(self.vocabulary.phrases)
+        self._known = own | spoken | _words_in(self.stems)
+        self._roots = _words_in(self.roots)
+        meant = _words_in(
+            phrase
+            for phrase, found in self.vocabulary.phrases.items()
             if not all(isinstance(one, sense.Filler) for one in found)
         )
-        long = {word for key in meant for word in key if len(word) >= SHORTEST_LANGUAGE_WORD}
+        long = {word for word in meant if len(word) >= SHORTEST_LANGUAGE_WORD}
         self.words = sorted(
-            {word for word in own if len(word) >= SHORTEST_MODEL_WORD and word not in spoken} | long
+            {word for word in own - spoken if len(word) >= SHORTEST_MODEL_WORD} | long
         )
 
-    def _pieces(self, token: Token) -> list[tuple[Token, Token]]:
+    def _read_token(self, token: Token) -> list[tuple[Token, Token]]:
         if token.kind != "word" or self._knows(token.norm):
-            return [(token, self._same_root(token))]
-        if parted := self._parted(token):
+            return [(token, self._correct_same_root(token))]
+        if parted := self._split_prefixes(token):
             return [(piece, piece) for piece in parted]
-        if (meant := self._meant(token.norm)) or len(token.norm) != len(token.text):
+        if (meant := self._correct(token.norm)) or len(token.norm) != len(token.text):
             return [(token, replace(token, norm=meant) if meant else token)]
         for prefix, instead in self.vocabulary.file.prefixes.items():
             rest = token.norm[len(prefix) :]
-            if token.norm.startswith(prefix) and (meant := self._meant(rest)):
+            if token.norm.startswith(prefix) and (meant := self._correct(rest)):
                 first = replace(token, text=token.text[: len(prefix)], norm=instead)
                 second = replace(token, text=token.text[len(prefix) :], norm=rest)
                 return [(first, first), (second, replace(second, norm=meant))]
         return [(token, token)]
 
-    def _same_root(self, token: Token) -> Token:
+    def _correct_same_root(self, token: Token) -> Token:
         """Return the token with its misspelling corrected if the meant word has the same root:
         "delaied" for "delayed"."""
         root = self.vocabulary.root
@@ -271,10 +272,10 @@ class Lexicon:
             return token  # who has "driven" is no "driver"
         return replace(token, norm=meant)
 
-    def _meant(self, word: str) -> str | None:
+    def _correct(self, word: str) -> str | None:
         return nearest(word, self.words) or nearest(self.vocabulary.stem(word), self.words)
 
-    def _parted(self, token: Token, most: int = 2) -> list[Token]:
+    def _split_prefixes(self, token: Token, most: int = 2) -> list[Token]:
         """Split a token into prefixes and a known word or a number. Returns an empty result if that
         is impossible."""
         norm = token.norm
@@ -286,7 +287,7 @@ class Lexicon:
             second = replace(token, text=token.text[len(prefix) :], norm=rest)
             if self._knows(rest):
                 return [first, second]
-            if more := self._parted(second, most - 1) if most > 1 else []:
+            if more := self._split_prefixes(second, most - 1) if most > 1 else []:
                 return [first, *more]
         return []
 
@@ -308,7 +309,7 @@ class Lexicon:
             (words.index(word), place)
             for place, candidate in enumerate(candidates)
             if candidate.kind in kinds
-            and not (kind == "year" and self._rate(candidate))
+            and not (kind == "year" and self._is_rate(candidate))
             and candidate.name != self.schema.key
             and not candidate.hidden
             for word in self._words_of(candidate)
@@ -318,7 +319,7 @@ class Lexicon:
             {candidates[place].name: candidates[place] for _, place in sorted(ranked)}.values()
         )
 
-    def _rate(self, candidate: Field) -> bool:
+    def _is_rate(self, candidate: Field) -> bool:
         """Return whether a field is an amount for a length of time, such as a "salary per year"."""
         words = self._words_of(candidate)
         return any(

@@ -10,6 +10,7 @@ from threading import Lock
 
 from groundhook.handlers.db.question import sense
 from groundhook.handlers.db.question.lexicon import JSON, SHORTEST_MODEL_WORD, Lexicon
+from groundhook.handlers.db.question.sense import Phrase
 from groundhook.handlers.db.question.tokens import phrase_of
 from groundhook.handlers.db.question.vocabulary import Vocabulary
 from groundhook.handlers.db.schema import Field, Schema, list_members, short_pieces
@@ -21,6 +22,7 @@ NAME_ENDINGS = (
     "_time",
 )  # of columns: questions call `released_at` "released"
 
+MEASURED = ("integer", "number", "date", "moment")
 LONGEST_PIECE = 2  # words of one piece of a list
 SEPARATORS = ",;|"  # of the pieces of a list in a text
 
@@ -45,72 +47,87 @@ class Offer:
 def build_lexicon(offer: Offer, words: Vocabulary, others: Iterable[Schema]) -> Lexicon:
     """Return the lexicon of one model."""
     schema = offer.schema
-    made = Lexicon(schema, words, dict(schema.fields))
+    lexicon = Lexicon(schema, words, dict(schema.fields))
     for name in schema.names:
-        made.add(phrase_of(name), sense.ModelRef(), plural=True)
-    _add_model(made, offer, "")
+        lexicon.add(phrase_of(name), sense.ModelRef(), plural=True)
+    _add_model(lexicon, offer, "")
     for relation, related in offer.related.items():
-        title = related.schema.fields.get(related.schema.title)
-        reference = sense.RelationRef(
-            relation, replace(title, name=f"{relation}.{title.name}") if title else None
-        )
-        for name in (relation.replace("_", " "), *related.schema.names):
-            made.add(phrase_of(name), reference, plural=True)
-            if schema.relations[relation].many and len(phrase_of(name)) == 1:
-                made.acts[words.root(phrase_of(name)[0])] = relation
-        _add_model(made, related, f"{relation}.")
-    _add_synonyms(made)
-    _add_heads(made, schema)
+        _add_relation(lexicon, relation, related)
+    _add_synonyms(lexicon)
+    _add_heads(lexicon, schema)
     near = {related.schema.id for related in offer.related.values()}
-    for other in others:
+    for other in (one for one in others if one.id not in near):
         for name in other.names:
-            if phrase_of(name) not in made.exact and other.id not in near:
-                made.add(phrase_of(name), sense.OtherModel(other.id), plural=True)
-    made.close()
-    return made
+            if phrase_of(name) not in lexicon.exact:
+                lexicon.add(phrase_of(name), sense.OtherModel(other.id), plural=True)
+    lexicon.complete()
+    return lexicon
 
 
-def _add_model(made: Lexicon, offer: Offer, path: str) -> None:
+def _add_relation(lexicon: Lexicon, relation: str, related: Offer) -> None:
+    """Add the names of a related model, and its fields and values."""
+    title = related.schema.fields.get(related.schema.title)
+    reference = sense.RelationRef(
+        relation, replace(title, name=f"{relation}.{title.name}") if title else None
+    )
+    for name in (relation.replace("_", " "), *related.schema.names):
+        phrase = phrase_of(name)
+        lexicon.add(phrase, reference, plural=True)
+        if lexicon.schema.relations[relation].many and len(phrase) == 1:
+            lexicon.acts[lexicon.vocabulary.root(phrase[0])] = relation
+    _add_model(lexicon, related, f"{relation}.")
+
+
+def _add_model(lexicon: Lexicon, offer: Offer, path: str) -> None:
     schema = offer.schema
-    relation = made.schema.relations.get(path.removesuffix("."))
+    relation = lexicon.schema.relations.get(path.removesuffix("."))
     back = relation.key if relation and relation.many else ""  # it is called like this model
     for candidate in schema.fields.values():
         if path and (candidate.hidden or candidate.name == schema.key):
             continue
         here = replace(candidate, name=path + candidate.name)
-        made.fields[here.name] = here
+        lexicon.fields[here.name] = here
         if candidate.name != back:
-            _add_field(made, here)
-        if path and made.is_birth(here):
-            made.births.setdefault(path.removesuffix("."), here)
+            _add_field(lexicon, here)
+        if path and lexicon.is_birth(here):
+            lexicon.births.setdefault(path.removesuffix("."), here)
     # Titles last: where a brand and a product share their name, the brand is meant.
     for name in sorted(offer.samples, key=lambda name: name == schema.title):
-        if path + name in made.fields:
-            _add_samples(made, made.fields[path + name], offer.samples[name])
+        if path + name in lexicon.fields:
+            _add_samples(lexicon, lexicon.fields[path + name], offer.samples[name])
 
 
-def _add_samples(made: Lexicon, of: Field, samples: Collection[str]) -> None:
+def _add_samples(lexicon: Lexicon, of: Field, samples: Collection[str]) -> None:
     rows = samples if isinstance(samples, Mapping) else dict.fromkeys(samples, 0)
-    members = {value: list_members(value) for value in rows}
-    parted = _parted(list(rows)) if of.kind != "json" else None
-    if of.kind == "json":
-        made.lists[of.name] = JSON
-    elif any(members.values()):
-        made.lists[of.name] = JSON
-        parted = {value: found for value, found in members.items() if found is not None}
-    elif parted is not None:
-        made.lists[of.name] = next(sign for sign in SEPARATORS if sign in "".join(rows))
+    pieces, sign = _split_lists(of, rows)
     counts: Counter[str] = Counter()
     for value, number in rows.items():
-        for piece in parted.get(value, ()) if parted is not None else (value,):
+        for piece in pieces.get(value, ()) if pieces is not None else (value,):
             counts[piece] += number
-    if of.name in made.lists:
-        made.pieces[of.name] = frozenset(counts)
+    if sign:
+        lexicon.lists[of.name] = sign
+        lexicon.pieces[of.name] = frozenset(counts)
     for piece, number in counts.items():
-        _add_value(made, of, piece, number)
+        _add_value(lexicon, of, piece, number)
 
 
-def _parted(values: Sequence[str]) -> dict[str, list[str]] | None:
+def _split_lists(
+    of: Field, values: Collection[str]
+) -> tuple[Mapping[str, Sequence[str]] | None, str]:
+    """Return the pieces of each value of a field, and how they are parted; (None, "") if its
+    values are no lists."""
+    if of.kind == JSON:
+        return None, JSON
+    members = {value: found for value in values if (found := list_members(value))}
+    if members:
+        return members, JSON
+    pieces = _split_at_signs(list(values))
+    if pieces is None:
+        return None, ""
+    return pieces, next(sign for sign in SEPARATORS if sign in "".join(values))
+
+
+def _split_at_signs(values: Sequence[str]) -> dict[str, list[str]] | None:
     """Return the pieces of each value if the values are lists ("English, Hebrew"), else None. In
     lists, several pieces recur."""
     parted = {
@@ -124,7 +141,7 @@ def _parted(values: Sequence[str]) -> dict[str, list[str]] | None:
     return parted if several > 1 and short and recurring > 1 else None
 
 
-def _add_field(made: Lexicon, candidate: Field) -> None:
+def _add_field(lexicon: Lexicon, candidate: Field) -> None:
     own = candidate.name.rpartition(".")[2]
     if own.startswith("__"):
         return
@@ -134,56 +151,57 @@ def _add_field(made: Lexicon, candidate: Field) -> None:
         names += [
             f"{name} {noun}"
             for name in filter(None, names)
-            for noun in made.vocabulary.file.dates.nouns
+            for noun in lexicon.vocabulary.file.dates.nouns
         ]
     for name in names:
-        made.add(phrase_of(name), sense.FieldRef(candidate), plural=True, forms=True)
+        lexicon.add(phrase_of(name), sense.FieldRef(candidate), plural=True, forms=True)
     for option in candidate.options:
-        _add_value(made, candidate, option)
-        if option.endswith(made.vocabulary.file.dates.verb_endings) and " " not in option:
+        _add_value(lexicon, candidate, option)
+        if option.endswith(lexicon.vocabulary.file.dates.verb_endings) and " " not in option:
             chosen = sense.ValueRef(candidate, option)  # "did we cancel", of "cancelled"
-            made.add(phrase_of(option), chosen, plural=False, forms=True)
-        for ending in made.vocabulary.file.adverbs:
-            made.add(phrase_of(option + ending), sense.ValueRef(candidate, option), plural=False)
+            lexicon.add(phrase_of(option), chosen, plural=False, forms=True)
+        for ending in lexicon.vocabulary.file.adverbs:
+            lexicon.add(phrase_of(option + ending), sense.ValueRef(candidate, option), plural=False)
 
 
-def _add_synonyms(made: Lexicon) -> None:
+def _add_synonyms(lexicon: Lexicon) -> None:
     """Add other names of a field that nothing else has."""
-    groups = [list(map(phrase_of, group)) for group in made.vocabulary.file.synonyms]
+    groups = [list(map(phrase_of, group)) for group in lexicon.vocabulary.file.synonyms]
     for group in groups:
         named = [
             meaning
             for phrase in group
-            for meaning in made.exact.get(phrase, ())
+            for meaning in lexicon.exact.get(phrase, ())
             if isinstance(meaning, sense.FieldRef)
         ]
         for phrase in group:
-            if phrase not in made.exact:
+            if phrase not in lexicon.exact:
                 for meaning in dict.fromkeys(named):
-                    made.add(phrase, meaning, plural=True, forms=True)
+                    lexicon.add(phrase, meaning, plural=True, forms=True)
 
 
-def _add_heads(made: Lexicon, schema: Schema) -> None:
+def _add_heads(lexicon: Lexicon, schema: Schema) -> None:
     """Add the last word of a longer name ("inspection" for "next inspection") if it has no other
     meaning."""
-    heads: dict[str, list[Field]] = {}
-    keys = {relation.foreign for relation in schema.relations.values()}
+    heads: dict[str, set[Field]] = {}
+    keys = {schema.key, *(relation.foreign for relation in schema.relations.values())}
     for candidate in schema.visible:
-        if (
-            candidate.kind not in ("integer", "number", "date", "moment")
-            or candidate.name == schema.key
-        ):
-            continue
-        for name in (candidate.label, *short_pieces(candidate.comment)):
-            if candidate.name in keys:
-                continue
-            words = [word for word in phrase_of(name) if (word,) not in made.vocabulary.phrases]
-            if len(phrase_of(name)) > 1 and words and len(words[-1]) >= SHORTEST_MODEL_WORD:
-                heads.setdefault(made.vocabulary.stem(words[-1]), []).append(candidate)
+        if candidate.kind in MEASURED and candidate.name not in keys:
+            for name in (candidate.label, *short_pieces(candidate.comment)):
+                if head := _find_head(lexicon.vocabulary, phrase_of(name)):
+                    heads.setdefault(head, set()).add(candidate)
     for word, fields in heads.items():
-        known = (*made.exact.get((word,), ()), *made.stems.get((word,), ()))
-        if len(set(fields)) == 1 and all("." in _path(one) for one in known):
-            made.add((word,), sense.FieldRef(fields[0]), plural=True)
+        known = (*lexicon.exact.get((word,), ()), *lexicon.stems.get((word,), ()))
+        if len(fields) == 1 and all("." in _path(one) for one in known):
+            lexicon.add((word,), sense.FieldRef(*fields), plural=True)
+
+
+def _find_head(words: Vocabulary, phrase: Phrase) -> str:
+    """Return the stem of the last word of a longer name that is no word of the language; "" if that
+    is too short."""
+    own = [word for word in phrase if (word,) not in words.phrases]
+    long = len(phrase) > 1 and own and len(own[-1]) >= SHORTEST_MODEL_WORD
+    return words.stem(own[-1]) if long else ""
 
 
 def _path(meaning: sense.Sense) -> str:
@@ -191,32 +209,41 @@ def _path(meaning: sense.Sense) -> str:
     return meaning.field.name if isinstance(meaning, (sense.FieldRef, sense.ValueRef)) else ""
 
 
-def _add_value(made: Lexicon, candidate: Field, value: str, rows: int = 0) -> None:
-    phrase = phrase_of(value.replace("_", " "))
-    # A value that is a word such as "in", or a mere number or letter, would be found in questions
-    # that do not mean it.
-    code = len(phrase) > 1 and any(
-        word.isdecimal() and len(word) > 2 for word in phrase
-    )  # "SO-10744"
-    function = made.vocabulary.function_words
-    if not candidate.options:
-        function |= made.vocabulary.adjectives  # no town is meant by "nice", but by "Nice"
-    chosen = len(phrase) > 1 and bool(candidate.options)  # "no-show", "on time"
-    if len(phrase) == 1 and len(phrase[0]) > 2 and phrase[0] in function and value[:1].isupper():
-        made.names.setdefault(value, []).append(sense.ValueRef(candidate, value, rows))
-    if not (code or chosen) and all(
-        word in function or word.replace(".", "").isdecimal() or len(word) < 2 for word in phrase
-    ):
+def _add_value(lexicon: Lexicon, of: Field, value: str, rows: int = 0) -> None:
+    phrase, found = phrase_of(value.replace("_", " ")), sense.ValueRef(of, value, rows)
+    function = lexicon.vocabulary.function_words
+    if not of.options:
+        function |= lexicon.vocabulary.adjectives  # no town is meant by "nice", but by "Nice"
+    name = len(phrase) == 1 and len(phrase[0]) > 2 and value[:1].isupper()
+    if name and phrase[0] in function:
+        lexicon.names.setdefault(value, []).append(found)
+    if not _is_distinct(phrase, of, function):
         return
-    if made.is_kind(candidate, "name") and 1 < len(phrase) <= LONGEST_NAME:
-        for word in phrase:
-            there = made.parts.setdefault(word, [])
-            if len(word) > 2 and candidate not in there:
-                there.append(candidate)
-    found = sense.ValueRef(candidate, value, rows)
-    made.add(phrase, found, plural=made.is_category(candidate))
-    if candidate.name == made.schema.title and len(phrase) == 1 and not made.of_persons:
-        made.add((f"{phrase[0]}s",), found, plural=False)  # "hammers", of an item called Hammer
+    if lexicon.is_kind(of, "name") and 1 < len(phrase) <= LONGEST_NAME:
+        _add_parts(lexicon, of, phrase)
+    lexicon.add(phrase, found, plural=lexicon.is_category(of))
+    if of.name == lexicon.schema.title and len(phrase) == 1 and not lexicon.of_persons:
+        lexicon.add((f"{phrase[0]}s",), found, plural=False)  # "hammers", of an item called Hammer
+
+
+def _is_distinct(phrase: Phrase, of: Field, function: frozenset[str]) -> bool:
+    """Return whether a value is found only in questions that mean it. One that consists of words
+    such as "in", or is a mere number or letter, is not."""
+    if len(phrase) > 1 and of.options:
+        return True  # "no-show", "on time"
+    if len(phrase) > 1 and any(word.isdecimal() and len(word) > 2 for word in phrase):
+        return True  # "SO-10744"
+    return not all(
+        word in function or word.replace(".", "").isdecimal() or len(word) < 2 for word in phrase
+    )
+
+
+def _add_parts(lexicon: Lexicon, of: Field, name: Phrase) -> None:
+    """Add the words of what a person or a thing is called."""
+    for word in name:
+        fields = lexicon.parts.setdefault(word, [])
+        if len(word) > 2 and of not in fields:
+            fields.append(of)
 
 
 def spellings(question: str) -> list[str]:
@@ -232,18 +259,18 @@ def spellings(question: str) -> list[str]:
     return [form for form in dict.fromkeys(forms) if len(form) > 2]
 
 
-def with_looked_up(made: Lexicon, offer: Offer) -> Lexicon:
+def with_looked_up(lexicon: Lexicon, offer: Offer) -> Lexicon:
     """Return the lexicon with the values that were looked up for one question."""
     found = [(f"{name}.", related) for name, related in offer.related.items()]
     paths = [(path, one) for path, one in (("", offer), *found) if one.looked_up]
     if not paths:
-        return made
-    copy = made.copy()
+        return lexicon
+    copy = lexicon.copy()
     for path, one in paths:
         for name, values in one.looked_up.items():
             for value in values:
                 _add_value(copy, copy.fields[path + name], value)
-    copy.close()
+    copy.complete()
     return copy
 
 
@@ -254,7 +281,7 @@ class Lexicons:
     KEPT = 64
 
     def __init__(self) -> None:
-        self._made: OrderedDict[tuple[object, ...], tuple[Offer, Lexicon]] = OrderedDict()
+        self._cache: OrderedDict[tuple[object, ...], tuple[Offer, Lexicon]] = OrderedDict()
         self._lock = Lock()  # questions are read in threads
 
     def get(self, offer: Offer, words: Vocabulary, others: Sequence[Schema]) -> Lexicon:
@@ -267,13 +294,13 @@ class Lexicons:
             *map(id, samples),
         )
         with self._lock:
-            kept = self._made.get(key)
+            kept = self._cache.get(key)
             if kept is None:
                 # The offer is held with its lexicon, so the ids of its samples are theirs for as
                 # long as they are in the key.
                 kept = (offer, build_lexicon(offer, words, others))
-                self._made[key] = kept
-            self._made.move_to_end(key)
-            while len(self._made) > self.KEPT:
-                self._made.popitem(last=False)
+                self._cache[key] = kept
+            self._cache.move_to_end(key)
+            while len(self._cache) > self.KEPT:
+                self._cache.popitem(last=False)
             return with_looked_up(kept[1], offer)
