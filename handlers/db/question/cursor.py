@@ -46,16 +46,19 @@ class Cursor(Meanings):
             return self.tokens[i].number, self.tokens[i].money, i + 1
         if self._minus(i):
             return -self.tokens[i + 1].number, self.tokens[i + 1].money, i + 2
-        numeral = self.take(i, sense.Numeral)
-        if numeral is None and self.is_(i, sense.Single):
-            several = self.take(self.after(i), sense.Numeral)  # "a dozen"
-            numeral = several if several and several[0].number > 1 else None
-        if numeral is not None:
+        if numeral := self._numeral(i):
             return float(numeral[0].number), False, numeral[1]
         single = self.take(i, sense.Single)
         round_one = self.take(single[1] if single else i, sense.Multiplier)  # "over a million"
         alone = round_one and len(self.tokens[round_one[1] - 1].norm) > SHORTEST_MULTIPLIER
         return (float(round_one[0].factor), False, round_one[1]) if round_one and alone else None
+
+    def _numeral(self, i: int) -> tuple[sense.Numeral, int] | None:
+        """Return the number that is written as a word: "five", "a dozen"."""
+        if (numeral := self.take(i, sense.Numeral)) or not self.is_(i, sense.Single):
+            return numeral
+        several = self.take(self.after(i), sense.Numeral)
+        return several if several and several[0].number > 1 else None
 
     def is_number(self, i: int) -> bool:
         """Return whether a number in digits is here."""
@@ -82,33 +85,38 @@ class Cursor(Meanings):
         return int(number[0]), number[2]
 
     def amount(self, i: int) -> Amount | None:
-        before = self.take(i, sense.Unit)
-        start = before[1] if before and self.number(before[1]) else i
+        """Read a number with its unit, before or after it, and a word such as "million"."""
+        kind, start = self._unit_before(i)
         number = self.number(start)
         if number is None:
             return None
-        value, money, end = number
-        if self.is_mark(end, "-") and (
-            self.is_(end + 1, sense.Unit, when.DateUnit) or self.number_named(end + 1)
-        ):
-            end += 1  # "a 3-room flat"
-        kind = "money" if money else before[0].kind if before and start != i else ""
-        measure = self._measure(end)
-        if factor := None if measure else self.take(end, sense.Multiplier):
-            value, end = value * factor[0].factor, factor[1]
+        value, money, end = number[0], number[1], self._past_hyphen(number[2])
+        if measure := self._measure(end):
+            return Amount(_without_point(value), measure[0].kind, measure[1], measure[0].scale)
+        kind = "money" if money else kind
+        factor, end = self.take(end, sense.Multiplier) or (sense.Multiplier(1), end)
         if (unit := self._unit(end)) and not self._named_like_unit(unit[0], end):
             kind, end = kind or unit[0].kind, unit[1]
-        if (
-            kind == "money"
-            and value < 1000
-            and not factor
-            and _PARTED.fullmatch(self.tokens[start].norm.strip(CURRENCY))
-        ):
-            value = round(value * 1000)  # "1.500 euros": no price has three decimals
-        whole = int(value) if value == int(value) else value
-        if measure is not None:
-            return Amount(whole, measure[0].kind, measure[1], measure[0].scale)
-        return Amount(whole, kind, end, factor=factor[0].factor if factor else 1)
+        if kind == "money" and factor.factor == 1 and self._parts_thousands(start):
+            value = round(value * 1000)
+        return Amount(_without_point(value * factor.factor), kind, end, factor=factor.factor)
+
+    def _unit_before(self, i: int) -> tuple[str, int]:
+        """Return the kind of a unit before its number, and where the number begins."""
+        unit = self.take(i, sense.Unit)
+        return (unit[0].kind, unit[1]) if unit and self.number(unit[1]) else ("", i)
+
+    def _past_hyphen(self, i: int) -> int:
+        """Return the position after the hyphen between a number and what it counts: "a 3-room
+        flat"."""
+        counted = self.is_(i + 1, sense.Unit, when.DateUnit) or self.number_named(i + 1)
+        return i + 1 if self.is_mark(i, "-") and counted else i
+
+    def _parts_thousands(self, i: int) -> bool:
+        """Return whether the point in a price parts thousands: "1.500 euros", since no price has
+        three decimals."""
+        token = self.tokens[i]
+        return token.number < 1000 and bool(_PARTED.fullmatch(token.norm.strip(CURRENCY)))
 
     def upper(self, end: int) -> Amount | None:
         """Return the upper end of a range whose lower end is before this position: "to 20"."""
@@ -149,8 +157,7 @@ class Cursor(Meanings):
     def in_unit_of(self, field: Field, amount: Amount) -> int | float:
         """Return the amount in the unit of a field: 1.5 kg are 1500 for a field in grams."""
         own = self.lexicon.scale_of(field, amount.kind) if amount.scale else None
-        value = round(amount.value * amount.scale / own, 6) if own else amount.value
-        return int(value) if value == int(value) else value
+        return _without_point(round(amount.value * amount.scale / own, 6) if own else amount.value)
 
     # ---- fields
 
@@ -207,3 +214,8 @@ class Cursor(Meanings):
         """Return whether only words such as "and", "or" and "but" separate this position from the
         condition before it."""
         return i > 0 and self.is_(i - 1, sense.And, sense.Or)
+
+
+def _without_point(value: int | float) -> int | float:
+    """Return a whole number as an integer."""
+    return int(value) if value == int(value) else value

@@ -46,36 +46,50 @@ def span(cursor: Cursor, i: int, *, announced: bool, year: bool) -> tuple[Span, 
     `year`: a number such as 2024 can be a year."""
     if i >= len(cursor.tokens):
         return None
-    token, now = cursor.tokens[i], cursor.now
-    if token.day is not None:
-        moment = now.replace(year=token.day.year, month=token.day.month, day=token.day.day)
-        return dates.day(moment), i + 1
-    if word := cursor.take(i, when.DayWord):
-        return dates.day(dates.shifted(now, "day", word[0].days)), word[1]
-    found = (
-        relative(cursor, i)
+    return (
+        _day(cursor, i)
+        or relative(cursor, i)
         or _season(cursor, i, announced=announced)
         or _part_of_year(cursor, i)
         or _month(cursor, i, announced=announced)
         or _day_month(cursor, i)
+        or (_weekday(cursor, i) if announced else None)
+        or _decade_of(cursor, i)
+        or (_whole_year(cursor, i) if year else None)
     )
-    if found is not None:
-        return found
-    if (
-        announced
-        and not cursor.is_(i - 1, sense.Single)
-        and (weekday := cursor.take(i, when.Weekday))
-    ):
-        latest = dates.weekday(now, weekday[0].number, before_today=False)
-        return replace(latest, weekday=True), weekday[1]
-    number = _year(cursor, i) if year else None
-    if (decade := _decade_of(cursor, i)) is not None:
-        return dates.years(now, decade[0], 10), decade[1]
-    return (dates.year(now, number), i + 1) if number else None
 
 
-def _decade_of(cursor: Cursor, i: int) -> tuple[int, int] | None:
-    """ "1990s", "90s", "nineties": return the first year and the position after it."""
+def _day(cursor: Cursor, i: int) -> tuple[Span, int] | None:
+    """ "2024-03-05", "yesterday"."""
+    day = cursor.tokens[i].day
+    if day is not None:
+        return dates.day(cursor.now.replace(year=day.year, month=day.month, day=day.day)), i + 1
+    word = cursor.take(i, when.DayWord)
+    return (dates.day(dates.shifted(cursor.now, "day", word[0].days)), word[1]) if word else None
+
+
+def _weekday(cursor: Cursor, i: int) -> tuple[Span, int] | None:
+    """ "on Friday": the latest one. "On a Friday" is any."""
+    weekday = cursor.take(i, when.Weekday)
+    if weekday is None or cursor.is_(i - 1, sense.Single):
+        return None
+    latest = dates.weekday(cursor.now, weekday[0].number, before_today=False)
+    return replace(latest, weekday=True), weekday[1]
+
+
+def _whole_year(cursor: Cursor, i: int) -> tuple[Span, int] | None:
+    number = _year(cursor, i)
+    return (dates.year(cursor.now, number), i + 1) if number else None
+
+
+def _decade_of(cursor: Cursor, i: int) -> tuple[Span, int] | None:
+    """ "1990s", "90s", "nineties"."""
+    decade = _first_year(cursor, i)
+    return (dates.years(cursor.now, decade[0], 10), decade[1]) if decade else None
+
+
+def _first_year(cursor: Cursor, i: int) -> tuple[int, int] | None:
+    """Return the first year of a decade, and the position after the words."""
     if word := cursor.take(i, when.Decade):
         return word[0].year, word[1]
     if not _decade(cursor, i):
