@@ -1,12 +1,27 @@
-// The part of the prelude that few runs need: descriptions of errors, the log, timers, watched promises, the globals that the
-// bare engine lacks, and errors for names that this host does not offer. A function of the builtins that prelude.js took before
-// any hook ran, and of a table; loaded when it is first used.
+// The part of the prelude that few runs need: descriptions of errors, the log, timers, watched
+// promises, the globals that the bare engine lacks, and errors for names that this host does not
+// offer. A function of the builtins that prelude.js took before any hook ran, and of a table;
+// loaded when it is first used.
 (function (builtins, table) {
   "use strict";
-  const { Error, TypeError, Promise, String, stringify, slice, defineProperty, getPrototypeOf, keys, apply, then, resolved } = builtins;
+  const {
+    Error,
+    TypeError,
+    Promise,
+    String,
+    stringify,
+    slice,
+    defineProperty,
+    getPrototypeOf,
+    keys,
+    apply,
+    then,
+    resolved,
+  } = builtins;
   const { now, evaluate, call, ask, includes } = builtins;
 
-  // ------------------------------------------------------------------------------------------------ values as text
+  // ---- values as text
+
   const LONGEST = 2 * table.longest_log;
 
   function text(read) {
@@ -24,19 +39,33 @@
 
   function describe(error) {
     if (error === undefined || error === null) {
-      const message = String(error) + ', which is not an error (throw new Error("…") has a message and a place)';
+      const message =
+        String(error) + ', which is not an error (throw new Error("…") has a message and a place)';
       return stringify({ __proto__: null, name: "", message, stack: "", code: "" });
     }
     if ((typeof error !== "object" || error === null) && typeof error !== "function") {
-      return stringify({ __proto__: null, name: "", message: text(() => error), stack: "", code: "" });
+      return stringify({
+        __proto__: null,
+        name: "",
+        message: text(() => error),
+        stack: "",
+        code: "",
+      });
     }
     const message = explained(readText(error, "message") || text(() => stringify(error)));
-    return stringify({ __proto__: null, name: readText(error, "name"), message, stack: readText(error, "stack"), code: readText(error, "code") });
+    return stringify({
+      __proto__: null,
+      name: readText(error, "name"),
+      message,
+      stack: readText(error, "stack"),
+      code: readText(error, "code"),
+    });
   }
 
   // Return a value for the log: a primitive, or a text that describes it.
   function toLogValue(value) {
-    if (typeof value === "string") return value.length > table.longest_log ? slice(value, 0, table.longest_log) + "..." : value;
+    if (typeof value === "string")
+      return value.length > table.longest_log ? slice(value, 0, table.longest_log) + "..." : value;
     if (typeof value === "boolean" || value === null) return value;
     if (typeof value === "number") return value - value === 0 ? value : String(value);
     if (typeof value === "function") return "[Function " + readText(value, "name") + "]";
@@ -45,34 +74,58 @@
   }
 
   // Return the message of a thrown value.
-  const reason = (error) => (typeof error === "object" && error !== null && readText(error, "message")) || toLogValue(error);
+  const reason = (error) =>
+    (typeof error === "object" && error !== null && readText(error, "message")) ||
+    toLogValue(error);
 
   function print(name, args) {
     const texts = [];
     for (let i = 0; i < args.length && i < table.most_log; i++) {
-      defineProperty(texts, i, { __proto__: null, value: toLogValue(args[i]), enumerable: true, writable: true, configurable: true });
+      defineProperty(texts, i, {
+        __proto__: null,
+        value: toLogValue(args[i]),
+        enumerable: true,
+        writable: true,
+        configurable: true,
+      });
     }
     call(name, texts);
   }
 
   function makeError({ name, message, code }) {
     const error = name === "TypeError" ? new TypeError(message) : new Error(message);
-    if (code) defineProperty(error, "code", { __proto__: null, value: code, writable: true, enumerable: true, configurable: true });
+    if (code)
+      defineProperty(error, "code", {
+        __proto__: null,
+        value: code,
+        writable: true,
+        enumerable: true,
+        configurable: true,
+      });
     return error;
   }
 
-  // ------------------------------------------------------------------------------------------------ numbers that JSON lacks
-  // JSON.stringify has written null somewhere: report the first value that became null, with its path. `of` is the call whose
-  // arguments these are, "" for the value that a hook returned.
+  // ---- numbers that JSON lacks
+
+  // JSON.stringify has written null somewhere: report the first value that became null, with its
+  // path. `of` is the call whose arguments these are, "" for the value that a hook returned.
   function reportNulls(value, of) {
-    let inner, path = "", was = "", more = 0;
+    let inner,
+      path = "",
+      was = "",
+      more = 0;
     const look = function (key, here) {
       while (inner !== undefined && inner.holder !== this) inner = inner.around;
-      const at = inner === undefined ? "" : inner.path + (+key >= 0 ? "[" + key + "]" : (inner.path === "" ? "" : ".") + key);
-      if (typeof here === "object" && here !== null) inner = { __proto__: null, holder: here, path: at, around: inner };
+      const at =
+        inner === undefined
+          ? ""
+          : inner.path + (+key >= 0 ? "[" + key + "]" : (inner.path === "" ? "" : ".") + key);
+      if (typeof here === "object" && here !== null)
+        inner = { __proto__: null, holder: here, path: at, around: inner };
       let found = "";
       if (typeof here === "number" && here - here !== 0) found = String(here);
-      else if (here === null && this[key] !== null) found = "an object whose JSON is null (an invalid date?)";
+      else if (here === null && this[key] !== null)
+        found = "an object whose JSON is null (an invalid date?)";
       if (found !== "" && was !== "") more++;
       else if (found !== "") {
         path = at.length > 200 ? slice(at, 0, 200) + "..." : at;
@@ -85,18 +138,23 @@
     } catch {
       return;
     }
-    if (was !== "") ask("!became_null", stringify({ __proto__: null, of, path, was, more, stack: readText(new Error(), "stack") }));
+    if (was !== "")
+      ask(
+        "!became_null",
+        stringify({ __proto__: null, of, path, was, more, stack: readText(new Error(), "stack") }),
+      );
   }
 
-  // ------------------------------------------------------------------------------------------------ names that are not offered
+  // ---- names that are not offered
+
   const absent = (name, instead) => new Error(name + " is not offered by this host: " + instead);
   const { missing_on_ctx, missing_functions, missing_objects } = table;
 
   // What hooks have read of `ctx` that is not there: the last entry first, {name, key, why, next}.
   let lastAbsent;
 
-  // A part of `ctx` or of a node of the trace is undefined, so that a hook can look whether it is there: the host warns, once
-  // for each name. Any other name throws.
+  // A part of `ctx` or of a node of the trace is undefined, so that a hook can look whether it is
+  // there: the host warns, once for each name. Any other name throws.
   function missing(of, path, key) {
     const name = path + "." + key;
     const onCtx = path === "ctx" || slice(path, 0, 4) === "ctx.";
@@ -106,7 +164,8 @@
     for (let i = 0; i < names.length; i++) known += (known === "" ? "" : ", ") + names[i];
     const error = absent(name, typeof instead === "string" ? instead : "there are " + known);
     if (!onCtx && path !== "node") throw error;
-    for (let entry = lastAbsent; entry !== undefined; entry = entry.next) if (entry.name === name) return undefined;
+    for (let entry = lastAbsent; entry !== undefined; entry = entry.next)
+      if (entry.name === name) return undefined;
     lastAbsent = { __proto__: null, name, key, why: error.message, next: lastAbsent };
     ask("!absent", describe(error));
     return undefined;
@@ -115,14 +174,20 @@
   // Return the message of an error, with why the part is missing that a hook has called or read on.
   function explained(message) {
     for (let entry = lastAbsent; entry !== undefined; entry = entry.next) {
-      const called = includes(message, "." + entry.key + " is not a ") || includes(message, entry.key + "(...)");
-      if (called || (entry === lastAbsent && slice(message, 0, 22) === "Cannot read properties")) return message + "; " + entry.why;
+      const called =
+        includes(message, "." + entry.key + " is not a ") || includes(message, entry.key + "(...)");
+      if (called || (entry === lastAbsent && slice(message, 0, 22) === "Cannot read properties"))
+        return message + "; " + entry.why;
     }
     return message;
   }
 
   function cannotImport(name) {
-    throw new Error("cannot import " + text(() => name) + ": only files of the package, named by a literal, can be imported");
+    throw new Error(
+      "cannot import " +
+        text(() => name) +
+        ": only files of the package, named by a literal, can be imported",
+    );
   }
 
   function Exception(message, code) {
@@ -133,8 +198,14 @@
   }
 
   let loadedWeb;
-  const webGlobals = () => (loadedWeb ??= evaluate(ask("!web_globals", ""))({ TextEncoder, TextDecoder }));
-  const IN_WEB_GLOBALS = { __proto__: null, URL: true, URLSearchParams: true, structuredClone: true };
+  const webGlobals = () =>
+    (loadedWeb ??= evaluate(ask("!web_globals", ""))({ TextEncoder, TextDecoder }));
+  const IN_WEB_GLOBALS = {
+    __proto__: null,
+    URL: true,
+    URLSearchParams: true,
+    structuredClone: true,
+  };
 
   // Return the value of a global by its name in the table.
   function find(name) {
@@ -142,20 +213,32 @@
     if (there !== undefined) return there;
     if (IN_WEB_GLOBALS[name]) return webGlobals()[name];
     const instead = missing_functions[name];
-    if (instead !== undefined) return function () { throw absent(name, instead); };
-    return new Proxy({}, {
-      __proto__: null,
-      get(_, key) {
-        if (typeof key === "symbol") return undefined;
-        throw absent(name + "." + key, missing_objects[name]);
+    if (instead !== undefined)
+      return function () {
+        throw absent(name, instead);
+      };
+    return new Proxy(
+      {},
+      {
+        __proto__: null,
+        get(_, key) {
+          if (typeof key === "symbol") return undefined;
+          throw absent(name + "." + key, missing_objects[name]);
+        },
       },
-    });
+    );
   }
 
-  // ------------------------------------------------------------------------------------------------ timers
-  // Timers as a linked list in the order in which they are due. They fire while the host waits for a hook's promise, each in an
-  // evaluation of its own. `clock` is their time, which never goes back.
-  let first, firing, clock = 0, timers = 0, idle = 0;
+  // ---- timers
+
+  // Timers as a linked list in the order in which they are due. They fire while the host waits for
+  // a hook's promise, each in an evaluation of its own. `clock` is their time, which never goes
+  // back.
+  let first,
+    firing,
+    clock = 0,
+    timers = 0,
+    idle = 0;
 
   function readClock() {
     const at = now();
@@ -175,14 +258,27 @@
     before.next = timer;
   }
 
-  const timed = (name, repeats) => (callback, delay, ...args) => {
-    if (typeof callback !== "function") throw new TypeError(name + ": the first argument must be a function, not " + typeof callback);
-    const ms = +delay;
-    const wait = ms >= 1 ? (ms < 0x7fffffff ? ms : 0x7fffffff) : 1;
-    const timer = { __proto__: null, id: ++timers, due: readClock() + wait, every: repeats ? wait : 0, callback, args, next: undefined };
-    insert(timer);
-    return timer.id;
-  };
+  const timed =
+    (name, repeats) =>
+    (callback, delay, ...args) => {
+      if (typeof callback !== "function")
+        throw new TypeError(
+          name + ": the first argument must be a function, not " + typeof callback,
+        );
+      const ms = +delay;
+      const wait = ms >= 1 ? (ms < 0x7fffffff ? ms : 0x7fffffff) : 1;
+      const timer = {
+        __proto__: null,
+        id: ++timers,
+        due: readClock() + wait,
+        every: repeats ? wait : 0,
+        callback,
+        args,
+        next: undefined,
+      };
+      insert(timer);
+      return timer.id;
+    };
 
   function clearTimer(id) {
     if (firing !== undefined && firing.id === id) firing.every = 0;
@@ -213,8 +309,9 @@
     }
   }
 
-  // A promise is pending and the microtasks have run: fire the next timer. Without a timer nothing is left that could settle the
-  // promise, unless V8 itself is at work (it compiles WebAssembly on other threads): wait for ten short moments.
+  // A promise is pending and the microtasks have run: fire the next timer. Without a timer nothing
+  // is left that could settle the promise, unless V8 itself is at work (it compiles WebAssembly on
+  // other threads): wait for ten short moments.
   function fireTimer() {
     const timer = first;
     if (timer === undefined) {
@@ -237,17 +334,25 @@
     return "~";
   }
 
-  // ------------------------------------------------------------------------------------------------ promises that are not awaited
-  // ECMAScript reads the `constructor` of a promise when something begins to wait for it: `await`, `then`, `Promise.all` and the
-  // like. A promise that was rejected without that, by the time the hook has ended, is reported.
+  // ---- promises that are not awaited
+
+  // ECMAScript reads the `constructor` of a promise when something begins to wait for it: `await`,
+  // `then`, `Promise.all` and the like. A promise that was rejected without that, by the time the
+  // hook has ended, is reported.
   const MOST_REPORTED = 10;
   let firstFailed, lastFailed;
 
   function watch(promise) {
     const entry = { __proto__: null, awaited: false, error: undefined, next: undefined };
-    let species = Promise;  // while `then` below reads it: a subclass must not see that
-    const constructor = { __proto__: null, get() { entry.awaited = true; return species; } };
-    if (!defineProperty(promise, "constructor", constructor)) return promise;  // already watched
+    let species = Promise; // while `then` below reads it: a subclass must not see that
+    const constructor = {
+      __proto__: null,
+      get() {
+        entry.awaited = true;
+        return species;
+      },
+    };
+    if (!defineProperty(promise, "constructor", constructor)) return promise; // already watched
     then(promise, undefined, (error) => {
       entry.error = error;
       if (firstFailed === undefined) firstFailed = entry;
@@ -262,18 +367,28 @@
   function reportUnawaited() {
     let count = 0;
     for (let entry = firstFailed; entry !== undefined; entry = entry.next) {
-      if (!entry.awaited && count++ < MOST_REPORTED) ask("!uncaught", "unawaited\n" + describe(entry.error));
+      if (!entry.awaited && count++ < MOST_REPORTED)
+        ask("!uncaught", "unawaited\n" + describe(entry.error));
     }
     firstFailed = lastFailed = undefined;
-    if (count > MOST_REPORTED) ask("!uncaught", "unawaited\n" + describe({ __proto__: null, message: count - MOST_REPORTED + " more errors" }));
+    if (count > MOST_REPORTED)
+      ask(
+        "!uncaught",
+        "unawaited\n" +
+          describe({ __proto__: null, message: count - MOST_REPORTED + " more errors" }),
+      );
   }
 
   function queueMicrotask(callback) {
-    if (typeof callback !== "function") throw new TypeError("queueMicrotask: the argument must be a function, not " + typeof callback);
+    if (typeof callback !== "function")
+      throw new TypeError(
+        "queueMicrotask: the argument must be a function, not " + typeof callback,
+      );
     builtins.watched(then(resolved(), () => guarded("microtask", callback, [])));
   }
 
-  // ------------------------------------------------------------------------------------------------ text encodings, UTF-8 only
+  // ---- text encodings, UTF-8 only
+
   const ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
   function btoa(data) {
@@ -287,7 +402,9 @@
         bits = (bits << 8) | code;
       }
       out += ALPHABET[bits >> 18] + ALPHABET[(bits >> 12) & 63];
-      out += (i + 1 < text.length ? ALPHABET[(bits >> 6) & 63] : "=") + (i + 2 < text.length ? ALPHABET[bits & 63] : "=");
+      out +=
+        (i + 1 < text.length ? ALPHABET[(bits >> 6) & 63] : "=") +
+        (i + 2 < text.length ? ALPHABET[bits & 63] : "=");
     }
     return out;
   }
@@ -295,7 +412,8 @@
   function atob(data) {
     let text = String(data).replace(/[ \t\n\f\r]/g, "");
     if (text.length % 4 === 0) text = text.replace(/==?$/, "");
-    let out = "", bits = 0;
+    let out = "",
+      bits = 0;
     for (let i = 0; i < text.length; i++) {
       const digit = ALPHABET.indexOf(text[i]);
       if (digit < 0) throw new TypeError("atob: this is not base64");
@@ -307,7 +425,9 @@
   }
 
   class TextEncoder {
-    get encoding() { return "utf-8"; }
+    get encoding() {
+      return "utf-8";
+    }
     encode(data) {
       const text = (data === undefined ? "" : String(data)).toWellFormed();
       const bytes = [];
@@ -319,7 +439,8 @@
         }
         const more = code < 0x800 ? 1 : code < 0x10000 ? 2 : 3;
         bytes.push(((0xff00 >> (more + 1)) & 0xff) | (code >> (6 * more)));
-        for (let shift = 6 * (more - 1); shift >= 0; shift -= 6) bytes.push(0x80 | ((code >> shift) & 63));
+        for (let shift = 6 * (more - 1); shift >= 0; shift -= 6)
+          bytes.push(0x80 | ((code >> shift) & 63));
       }
       return new Uint8Array(bytes);
     }
@@ -328,24 +449,39 @@
   class TextDecoder {
     constructor(label) {
       const name = label === undefined ? "utf-8" : String(label).toLowerCase();
-      if (name !== "utf-8" && name !== "utf8") throw new TypeError("TextDecoder: only utf-8 is offered, not " + name);
+      if (name !== "utf-8" && name !== "utf8")
+        throw new TypeError("TextDecoder: only utf-8 is offered, not " + name);
     }
-    get encoding() { return "utf-8"; }
+    get encoding() {
+      return "utf-8";
+    }
     decode(data) {
       if (data === undefined) return "";
-      const bytes = ArrayBuffer.isView(data) ? new Uint8Array(data.buffer, data.byteOffset, data.byteLength) : new Uint8Array(data);
-      let out = "", i = bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf ? 3 : 0;
+      const bytes = ArrayBuffer.isView(data)
+        ? new Uint8Array(data.buffer, data.byteOffset, data.byteLength)
+        : new Uint8Array(data);
+      let out = "",
+        i = bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf ? 3 : 0;
       while (i < bytes.length) {
         const first = bytes[i++];
         if (first < 0x80) {
           out += String.fromCharCode(first);
           continue;
         }
-        const more = first >= 0xc2 && first < 0xe0 ? 1 : first >= 0xe0 && first < 0xf0 ? 2 : first >= 0xf0 && first < 0xf5 ? 3 : 0;
-        // The second byte's range keeps out overlong forms, surrogates and what lies beyond U+10FFFF.
+        const more =
+          first >= 0xc2 && first < 0xe0
+            ? 1
+            : first >= 0xe0 && first < 0xf0
+              ? 2
+              : first >= 0xf0 && first < 0xf5
+                ? 3
+                : 0;
+        // The second byte's range keeps out overlong forms, surrogates and what lies beyond
+        // U+10FFFF.
         let least = first === 0xe0 ? 0xa0 : first === 0xf0 ? 0x90 : 0x80;
         let most = first === 0xed ? 0x9f : first === 0xf4 ? 0x8f : 0xbf;
-        let code = first & (0x3f >> more), read = 0;
+        let code = first & (0x3f >> more),
+          read = 0;
         while (read < more && bytes[i] >= least && bytes[i] <= most) {
           code = (code << 6) | (bytes[i++] & 63);
           read++;
@@ -359,22 +495,34 @@
   }
 
   const offered = {
-    __proto__: null, Exception, btoa, atob, TextEncoder, TextDecoder, queueMicrotask,
-    setTimeout: timed("setTimeout", false), setInterval: timed("setInterval", true),
-    clearTimeout: clearTimer, clearInterval: clearTimer,
+    __proto__: null,
+    Exception,
+    btoa,
+    atob,
+    TextEncoder,
+    TextDecoder,
+    queueMicrotask,
+    setTimeout: timed("setTimeout", false),
+    setInterval: timed("setInterval", true),
+    clearTimeout: clearTimer,
+    clearInterval: clearTimer,
     Process: (...args) => call("Process", args),
     $L: (...args) => call("$L", args),
   };
-  // ------------------------------------------------------------------------------------------------ the same on every run
-  // Fix the time of day at `now` (milliseconds), and draw random numbers by Marsaglia's xorshift32 from `seed`.
+  // ---- the same on every run
+
+  // Fix the time of day at `now` (milliseconds), and draw random numbers by Marsaglia's xorshift32
+  // from `seed`.
   function fix({ now, seed }) {
-    const fixed = (target, name, value) => defineProperty(target, name, { __proto__: null, value, writable: true, configurable: true });
+    const fixed = (target, name, value) =>
+      defineProperty(target, name, { __proto__: null, value, writable: true, configurable: true });
     if (now !== null) {
       const { Date } = globalThis;
       const Fixed = new Proxy(Date, {
         __proto__: null,
         apply: () => new Date(now).toString(),
-        construct: (target, args, newTarget) => Reflect.construct(target, args.length === 0 ? [now] : args, newTarget),
+        construct: (target, args, newTarget) =>
+          Reflect.construct(target, args.length === 0 ? [now] : args, newTarget),
         get: (target, key) => (key === "now" ? () => now : target[key]),
       });
       fixed(Date.prototype, "constructor", Fixed);
@@ -393,7 +541,22 @@
 
   const { most_log } = table;
   return {
-    __proto__: null, most_log, readText, fix, describe, toLogValue, reason, print, makeError, missing, cannotImport, find,
-    fireTimer, dropTimers, reportNulls, watch, reportUnawaited,
+    __proto__: null,
+    most_log,
+    readText,
+    fix,
+    describe,
+    toLogValue,
+    reason,
+    print,
+    makeError,
+    missing,
+    cannotImport,
+    find,
+    fireTimer,
+    dropTimers,
+    reportNulls,
+    watch,
+    reportUnawaited,
   };
 })

@@ -1,26 +1,42 @@
-// Calls whose result is more than a JSON value: nodes of the trace, and answers that `onChunk` receives while they arrive. A
-// function of the builtins that prelude.js took; loaded when it is first used. Each maker is a function (the call's full name,
-// its arguments).
+// Calls whose result is more than a JSON value: nodes of the trace, and answers that `onChunk`
+// receives while they arrive. A function of the builtins that prelude.js took; loaded when it is
+// first used. Each maker is a function (the call's full name, its arguments).
 (function (builtins, lazyGlobals, guard) {
   "use strict";
   const { defineProperty, keys, lastIndexOf, slice, call, groups } = builtins;
 
   const put = (list, index, value) =>
-    defineProperty(list, index, { __proto__: null, value, enumerable: true, writable: true, configurable: true });
+    defineProperty(list, index, {
+      __proto__: null,
+      value,
+      enumerable: true,
+      writable: true,
+      configurable: true,
+    });
 
   const nameOf = (full) => slice(full, lastIndexOf(full, ".") + 1);
 
-  // ------------------------------------------------------------------------------------------------ nodes of the trace
+  // ---- nodes of the trace
+
   const PRINTS = { __proto__: null, Info: true, Debug: true, Warn: true, Error: true };
 
-  // Make a call on a node, whose id goes before the arguments. Calls without an answer return the node, for chains.
+  // Make a call on a node, whose id goes before the arguments. Calls without an answer return the
+  // node, for chains.
   function callOnNode(id, full, args, node) {
     const name = nameOf(full);
     if (name === "GetSpace") return spaces[args[0]] ?? null;
     const given = [];
     put(given, 0, id);
     for (let i = 0; i < args.length && i < lazyGlobals.most_log; i++) {
-      put(given, i + 1, name === "Fail" ? lazyGlobals.reason(args[i]) : PRINTS[name] ? lazyGlobals.toLogValue(args[i]) : args[i]);
+      put(
+        given,
+        i + 1,
+        name === "Fail"
+          ? lazyGlobals.reason(args[i])
+          : PRINTS[name]
+            ? lazyGlobals.toLogValue(args[i])
+            : args[i],
+      );
     }
     const answer = call(full, given);
     if (name === "Add") return makeNode(answer, full);
@@ -57,11 +73,20 @@
     };
     const methods = {
       __proto__: null,
-      Set(key, value) { values[key] = value; return changed(); },
+      Set(key, value) {
+        values[key] = value;
+        return changed();
+      },
       Get: (key) => values[key] ?? null,
       Has: (key) => key in values,
-      Delete(key) { delete values[key]; return changed(); },
-      Clear() { values = { __proto__: null }; return changed(); },
+      Delete(key) {
+        delete values[key];
+        return changed();
+      },
+      Clear() {
+        values = { __proto__: null };
+        return changed();
+      },
       Keys: () => keys(values),
     };
     const names = keys(methods);
@@ -69,13 +94,15 @@
     return (spaces[id] = space);
   }
 
-  // ------------------------------------------------------------------------------------------------ answers as they arrive
+  // ---- answers as they arrive
+
   const callback = (holder) => {
     const found = typeof holder === "object" && holder !== null ? holder.onChunk : undefined;
     return typeof found === "function" ? found : undefined;
   };
 
-  // Return a function from the position of a request to its `onChunk`; undefined when no request has one.
+  // Return a function from the position of a request to its `onChunk`; undefined when no request
+  // has one.
   function listeners(args, several) {
     const requests = several ? args[0] : undefined;
     const all = callback(several ? args[1] : args[2]);
@@ -97,28 +124,36 @@
   }
 
   // Whether what `onChunk` returned stops the call.
-  const stops = (answer) => answer === true || (typeof answer === "number" && answer !== 0 && answer === answer);
+  const stops = (answer) =>
+    answer === true || (typeof answer === "number" && answer !== 0 && answer === answer);
 
   const makeChunk = (index, content) => ({ type: "text", index, content, props: { content } });
 
-  // The host cannot call back into JavaScript that waits in a call, so this loop requests the next pieces until there are no more.
+  // The host cannot call back into JavaScript that waits in a call, so this loop requests the next
+  // pieces until there are no more.
   function listen(full, args, listener, several) {
     const given = [];
     put(given, 0, full);
     for (let i = 0; i < args.length && i < 3; i++) put(given, i + 1, args[i]);
     const handle = call("answer:open", given);
-    let problem = "", whole = false;
+    let problem = "",
+      whole = false;
     try {
-      for (let stop = false; !stop; ) {
+      for (let stop = false; !stop;) {
         const arrived = call("answer:next", [handle]);
         if (arrived.late !== undefined) problem = arrived.late;
         stop = arrived.late !== undefined || arrived.length === 0;
         for (let i = 0; i < arrived.length && !stop; i++) {
           const onChunk = listener(arrived[i][0]);
           if (onChunk === undefined) continue;
-          const index = arrived[i][0], chunk = makeChunk(index, arrived[i][1]);
+          const index = arrived[i][0],
+            chunk = makeChunk(index, arrived[i][1]);
           // Hooks of this kind take `(chunk)` or `(id, index, chunk)`.
-          stop = stops(onChunk.length >= 2 ? onChunk(idOf(args, several, index), index, chunk) : onChunk(chunk));
+          stop = stops(
+            onChunk.length >= 2
+              ? onChunk(idOf(args, several, index), index, chunk)
+              : onChunk(chunk),
+          );
         }
       }
       whole = true;

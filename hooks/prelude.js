@@ -1,13 +1,16 @@
-// The JavaScript side of a hook's run: the bridge to the host, `ctx`, the module loader and the call of a hook.
+// The JavaScript side of a hook's run: the bridge to the host, `ctx`, the module loader and the
+// call of a hook.
 //
-// A function of `table` (the host calls), the same for every run: an isolate may be made before its run is known; `begin` makes
-// it that of a run. It returns the bridge's buffer, which only the host sees. It takes the builtins it needs before any hook
-// runs, so that a hook that replaces a builtin breaks only itself: code that runs later reads no property of a builtin, uses no
-// spread and no iteration, and gives property descriptors no prototype.
+// A function of `table` (the host calls), the same for every run: an isolate may be made before its
+// run is known; `begin` makes it that of a run. It returns the bridge's buffer, which only the host
+// sees. It takes the builtins it needs before any hook runs, so that a hook that replaces a builtin
+// breaks only itself: code that runs later reads no property of a builtin, uses no spread and no
+// iteration, and gives property descriptors no prototype.
 //
-// Every isolate compiles this file again, which is most of what a run costs beside the isolate. So code that few runs need is in
-// lazy_globals.js, groups of calls are made when they are first used, and functions that every run needs are in parentheses: V8
-// then compiles them together with the code around them, instead of parsing them twice.
+// Every isolate compiles this file again, which is most of what a run costs beside the isolate. So
+// code that few runs need is in lazy_globals.js, groups of calls are made when they are first used,
+// and functions that every run needs are in parentheses: V8 then compiles them together with the
+// code around them, instead of parsing them twice.
 (function (table) {
   "use strict";
   const { apply, construct, defineProperty, getPrototypeOf, setPrototypeOf } = Reflect;
@@ -25,16 +28,21 @@
   const isPrototypeOf = uncurried(Object.prototype.isPrototypeOf);
   const { fromCharCode } = String;
   const { now } = Date;
-  delete JSON.rawJSON;  // it would let a script send numbers that JavaScript itself cannot hold
-  delete Atomics.wait;  // no other thread could wake it, and the CPU clock stops meanwhile
+  delete JSON.rawJSON; // it would let a script send numbers that JavaScript itself cannot hold
+  delete Atomics.wait; // no other thread could wake it, and the CPU clock stops meanwhile
   delete Atomics.waitAsync;
   const evaluate = eval;
   const root = globalThis;
 
-  // ------------------------------------------------------------------------------------------------ bridge
+  // ---- bridge
+
   const memory = new SharedArrayBuffer(12 + 2 * table.units);
   let native;
-  defineProperty(memory, "native", { set(made) { native = made; } });
+  defineProperty(memory, "native", {
+    set(made) {
+      native = made;
+    },
+  });
 
   // A typed array on the buffer whose prototype and length no hook can reach.
   const bare = ((kind, offset, length) => {
@@ -68,7 +76,11 @@
     for (;;) {
       const count = head[1];
       for (let i = 0; i < count; i += 4096) {
-        reply += apply(fromCharCode, undefined, bare(Uint16Array, 12 + 2 * i, count - i < 4096 ? count - i : 4096));
+        reply += apply(
+          fromCharCode,
+          undefined,
+          bare(Uint16Array, 12 + 2 * i, count - i < 4096 ? count - i : 4096),
+        );
       }
       if (head[2] === 0) return reply;
       cross(3, 0);
@@ -82,66 +94,110 @@
     if (includes(json, "null")) lazyGlobals().reportNulls(args, name);
     const reply = ask(name, json);
     if (reply === "") return undefined;
-    if (reply === "?") ask("!late", lazyGlobals().describe(new Error()));  // ends the run
+    if (reply === "?") ask("!late", lazyGlobals().describe(new Error())); // ends the run
     const value = parse(slice(reply, 1));
     if (charCodeAt(reply, 0) === 61) return value;
     throw lazyGlobals().makeError(value);
   });
 
-  // ------------------------------------------------------------------------------------------------ ctx and globals
+  // ---- ctx and globals
+
   const builtins = {
-    __proto__: null, Error, TypeError, Promise, String, stringify, slice, includes, lastIndexOf, defineProperty, getPrototypeOf,
-    keys, apply, then, resolved, now, evaluate, groups: table.groups, call, ask, guard: (of, path) => guard(of, path), watched: (value) => watched(value),
+    __proto__: null,
+    Error,
+    TypeError,
+    Promise,
+    String,
+    stringify,
+    slice,
+    includes,
+    lastIndexOf,
+    defineProperty,
+    getPrototypeOf,
+    keys,
+    apply,
+    then,
+    resolved,
+    now,
+    evaluate,
+    groups: table.groups,
+    call,
+    ask,
+    guard: (of, path) => guard(of, path),
+    watched: (value) => watched(value),
   };
   let loadedGlobals;
   const lazyGlobals = () => (loadedGlobals ??= evaluate(ask("!lazy_globals", ""))(builtins));
   let loadedObjects;
-  const objects = () => (loadedObjects ??= evaluate(ask("!objects", ""))(builtins, lazyGlobals(), guard));
+  const objects = () =>
+    (loadedObjects ??= evaluate(ask("!objects", ""))(builtins, lazyGlobals(), guard));
 
-  // Return an object whose unknown properties throw an error that names them, instead of being undefined.
-  const guard = ((of, path) => new Proxy(of, {
-    __proto__: null,
-    get: (_, key) => (key in of || typeof key === "symbol" || key === "then" || key === "toJSON" ? of[key] : lazyGlobals().missing(of, path, key)),
-  }));
+  // Return an object whose unknown properties throw an error that names them, instead of being
+  // undefined.
+  const guard = ((of, path) =>
+    new Proxy(of, {
+      __proto__: null,
+      get: (_, key) =>
+        key in of || typeof key === "symbol" || key === "then" || key === "toJSON"
+          ? of[key]
+          : lazyGlobals().missing(of, path, key),
+    }));
   const put = ((of, name, value) =>
-    defineProperty(of, name, { __proto__: null, value, enumerable: of !== root, writable: true, configurable: true }));
+    defineProperty(of, name, {
+      __proto__: null,
+      value,
+      enumerable: of !== root,
+      writable: true,
+      configurable: true,
+    }));
 
   const makeCall = ((full, { prints, maker }) =>
-    maker !== "" ? function (...args) { return objects()[maker](full, args, this); }
-      : prints ? (...args) => lazyGlobals().print(full, args) : (...args) => call(full, args));
+    maker !== ""
+      ? function (...args) {
+          return objects()[maker](full, args, this);
+        }
+      : prints
+        ? (...args) => lazyGlobals().print(full, args)
+        : (...args) => call(full, args));
 
   const makeGroup = ((described) => {
     const { path, names, inner } = described;
     const of = {};
-    for (let i = 0; i < names.length; i++) put(of, names[i], makeCall(path + "." + names[i], described));
+    for (let i = 0; i < names.length; i++)
+      put(of, names[i], makeCall(path + "." + names[i], described));
     for (let i = 0; i < inner.length; i++) lazily(of, inner[i].name, () => makeGroup(inner[i]));
     if (path === "ctx.trace") put(of, "id", traceId);
     return guard(of, path);
   });
 
   // Define a property whose value is made when it is first read.
-  const lazily = ((of, name, make) => defineProperty(of, name, {
-    __proto__: null,
-    get() {
-      const value = make();
-      put(of, name, value);
-      return value;
-    },
-    set(value) { put(of, name, value); },
-    enumerable: of !== root,
-    configurable: true,
-  }));
+  const lazily = ((of, name, make) =>
+    defineProperty(of, name, {
+      __proto__: null,
+      get() {
+        const value = make();
+        put(of, name, value);
+        return value;
+      },
+      set(value) {
+        put(of, name, value);
+      },
+      enumerable: of !== root,
+      configurable: true,
+    }));
 
   for (let i = 0; i < table.groups.length; i++) {
     const described = table.groups[i];
     if (!described.on_ctx) lazily(root, described.name, () => makeGroup(described));
   }
-  for (let i = 0; i < table.lazy.length; i++) lazily(root, table.lazy[i], () => lazyGlobals().find(table.lazy[i]));
+  for (let i = 0; i < table.lazy.length; i++)
+    lazily(root, table.lazy[i], () => lazyGlobals().find(table.lazy[i]));
 
   const added = table.added === "" ? undefined : evaluate(table.added)(builtins);
   let ctx, limits, traceId;
 
-  // Called once, before any code of the hook; `run` is JSON {context, limits, fixed: {now, seed}, trace}.
+  // Called once, before any code of the hook; `run` is JSON {context, limits, fixed: {now, seed},
+  // trace}.
   const begin = ((run) => {
     if (ctx !== undefined) return;
     const { context, limits: given, fixed, trace } = parse(run);
@@ -155,12 +211,14 @@
         if (described.on_ctx) lazily(context, described.name, () => makeGroup(described));
         continue;
       }
-      for (let j = 0; j < names.length; j++) put(context, names[j], makeCall("ctx." + names[j], described));
+      for (let j = 0; j < names.length; j++)
+        put(context, names[j], makeCall("ctx." + names[j], described));
     }
     ctx = guard(context, "ctx");
   });
 
-  // ------------------------------------------------------------------------------------------------ modules
+  // ---- modules
+
   let modules = [];
 
   // Compile every module. Return "" or, when V8 refuses one, "%" and {index, message}.
@@ -170,7 +228,14 @@
       try {
         list[i].make = evaluate(list[i].code);
       } catch (error) {
-        return "%" + stringify({ __proto__: null, index: i, message: lazyGlobals().readText(error, "message") });
+        return (
+          "%" +
+          stringify({
+            __proto__: null,
+            index: i,
+            message: lazyGlobals().readText(error, "message"),
+          })
+        );
       }
     }
     modules = list;
@@ -202,9 +267,11 @@
     return undefined;
   });
 
-  // ------------------------------------------------------------------------------------------------ the hooks
-  // Return the outcome of a hook as text: "" nothing, "=" JSON, "!" threw, "?" has no JSON form, "^" a limit, "~" not settled
-  // yet, "&" can never settle, "#" not a function but a value of that type.
+  // ---- the hooks
+
+  // Return the outcome of a hook as text: "" nothing, "=" JSON, "!" threw, "?" has no JSON form,
+  // "^" a limit, "~" not settled yet, "&" can never settle, "#" not a function but a value of that
+  // type.
   const pack = ((value) => {
     if (value === undefined || value === null) return "";
     let json;
@@ -213,7 +280,10 @@
     } catch (error) {
       return "?" + lazyGlobals().describe(error);
     }
-    if (json === undefined) return "?" + stringify({ __proto__: null, message: "a " + typeof value + " has no JSON form" });
+    if (json === undefined)
+      return (
+        "?" + stringify({ __proto__: null, message: "a " + typeof value + " has no JSON form" })
+      );
     if (json.length > limits.result_kb * 1024) return "^result_kb";
     if (includes(json, "null")) lazyGlobals().reportNulls(value, "");
     return "=" + json;
@@ -222,16 +292,24 @@
   let settled;
   let watching = false;
 
-  // The compiler (transpile.js) passes everything through here that may be a promise that is not awaited: values of statements
-  // and variables, and functions (`kind` 1) whose caller may drop what they return.
+  // The compiler (transpile.js) passes everything through here that may be a promise that is not
+  // awaited: values of statements and variables, and functions (`kind` 1) whose caller may drop
+  // what they return.
   const watched = ((value, kind) => {
     if (kind === 1 && typeof value === "function") {
-      const wrapper = function (...args) { return watched(apply(value, this, args)); };
+      const wrapper = function (...args) {
+        return watched(apply(value, this, args));
+      };
       // A callee may look at how many arguments it takes.
-      defineProperty(wrapper, "length", { __proto__: null, value: value.length, configurable: true });
+      defineProperty(wrapper, "length", {
+        __proto__: null,
+        value: value.length,
+        configurable: true,
+      });
       return wrapper;
     }
-    if (typeof value !== "object" || value === null || !isPrototypeOf(promised, value)) return value;
+    if (typeof value !== "object" || value === null || !isPrototypeOf(promised, value))
+      return value;
     watching = true;
     return lazyGlobals().watch(value);
   });
@@ -243,7 +321,8 @@
     return "~";
   });
 
-  // Called after "~", once the microtasks have run, and again while it returns "~": the promise's outcome, or the next timer.
+  // Called after "~", once the microtasks have run, and again while it returns "~": the promise's
+  // outcome, or the next timer.
   const later = () => {
     const text = settled ?? lazyGlobals().fireTimer();
     if (watching && text !== "~") lazyGlobals().reportUnawaited();
@@ -268,19 +347,35 @@
       if (typeof hook !== "function") return finish(hook === undefined ? "" : "#" + typeof hook);
       const given = parse(args);
       change(given[2]);
-      // For a function that is called by its name: its arguments, where it takes ctx, and which of them are absent.
+      // For a function that is called by its name: its arguments, where it takes ctx, and which of
+      // them are absent.
       if (given[4] >= 0) given[3][given[4]] = ctx;
       for (let i = 0; i < given[5]?.length; i++) given[3][given[5][i]] = undefined;
-      const value = apply(hook, undefined, given[3] === undefined ? [ctx, given[0], given[1]] : given[3]);
-      if (typeof value !== "object" || value === null || typeof value.then !== "function") return finish(pack(value));
+      const value = apply(
+        hook,
+        undefined,
+        given[3] === undefined ? [ctx, given[0], given[1]] : given[3],
+      );
+      if (typeof value !== "object" || value === null || typeof value.then !== "function")
+        return finish(pack(value));
       settled = undefined;
-      then(resolved(value), (result) => { settled = pack(result); }, (error) => { settled = "!" + lazyGlobals().describe(error); });
+      then(
+        resolved(value),
+        (result) => {
+          settled = pack(result);
+        },
+        (error) => {
+          settled = "!" + lazyGlobals().describe(error);
+        },
+      );
       return "~";
     } catch (error) {
       return finish("!" + lazyGlobals().describe(error));
     }
   });
 
-  defineProperty(globalThis, "__groundhook", { value: Object.freeze({ __proto__: null, begin, invoke, later, compile, watched }) });
+  defineProperty(globalThis, "__groundhook", {
+    value: Object.freeze({ __proto__: null, begin, invoke, later, compile, watched }),
+  });
   return memory;
 })

@@ -1,11 +1,15 @@
-// Evaluated between declared.js and transpile.js. Makes `functionsIn(parsed, declarations)`: the functions at the top level of a source
-// file, [{name, exported, description, parameters, order, rest, takes, context, line, column, unread}]. `declarations` find the types that
-// it names (declared.js). `parameters` is the JSON Schema of the arguments by name; `order` names them in the order of the function's
-// parameters (null: it takes them as one object), and `rest` is whether the last one is a rest parameter; `takes` counts its parameters;
-// `context` is the index of the one that is `ctx` (-1: none). `unread` are [{type, file, line, column, imported}] of types without a JSON
-// Schema; `file` is omitted where it is this one; `imported`: another file may declare it. `is_default`: the file exports it as its default.
-// Lines and columns count from 0. Nothing of the file is executed.
-const MOST_TYPES = 5000; // of the schema of one function: types that name each other may be written out very often
+// Evaluated between declared.js and transpile.js. Makes `functionsIn(parsed, declarations)`: the
+// functions at the top level of a source file, [{name, exported, description, parameters, order,
+// rest, takes, context, line, column, unread}]. `declarations` find the types that it names
+// (declared.js). `parameters` is the JSON Schema of the arguments by name; `order` names them in
+// the order of the function's parameters (null: it takes them as one object), and `rest` is whether
+// the last one is a rest parameter; `takes` counts its parameters; `context` is the index of the
+// one that is `ctx` (-1: none). `unread` are [{type, file, line, column, imported}] of types
+// without a JSON Schema; `file` is omitted where it is this one; `imported`: another file may
+// declare it. `is_default`: the file exports it as its default. Lines and columns count from 0.
+// Nothing of the file is executed.
+// Of the schema of one function: types that name each other may be written out very often.
+const MOST_TYPES = 5000;
 const functionsIn = (() => {
   const textOf = (comment) => (ts.getTextOfJSDocComment(comment) ?? "").trim();
   const lastDoc = (node) => node.jsDoc?.[node.jsDoc.length - 1];
@@ -13,53 +17,89 @@ const functionsIn = (() => {
   const commentOf = (member) => {
     if (member.jsDoc) return textOf(lastDoc(member).comment);
     const text = member.getSourceFile().text;
-    const range = (ts.getTrailingCommentRanges(text, member.pos) ?? []).find((each) => text.startsWith("/**", each.pos));
+    const range = (ts.getTrailingCommentRanges(text, member.pos) ?? []).find((each) =>
+      text.startsWith("/**", each.pos),
+    );
     return range ? text.slice(range.pos + 3, range.end - 2).trim() : "";
   };
   const described = (schema, text) => (text ? { ...schema, description: text } : schema);
-  const bare = (node) => (node && (ts.isAsExpression(node) || ts.isSatisfiesExpression(node) || ts.isParenthesizedExpression(node)) ? bare(node.expression) : node);
-  const nameOf = (name) => (ts.isIdentifier(name) || ts.isStringLiteral(name) || ts.isNumericLiteral(name) ? name.text : "");
+  const bare = (node) =>
+    node &&
+    (ts.isAsExpression(node) ||
+      ts.isSatisfiesExpression(node) ||
+      ts.isParenthesizedExpression(node))
+      ? bare(node.expression)
+      : node;
+  const nameOf = (name) =>
+    ts.isIdentifier(name) || ts.isStringLiteral(name) || ts.isNumericLiteral(name) ? name.text : "";
 
-  const PLAIN = { __proto__: null, Array: "array", Boolean: "boolean", Number: "number", Object: "object", String: "string" };
+  const PLAIN = {
+    __proto__: null,
+    Array: "array",
+    Boolean: "boolean",
+    Number: "number",
+    Object: "object",
+    String: "string",
+  };
 
   // The value of a literal; undefined for anything that would have to be executed.
   function valueOf(written) {
     const node = bare(written);
     if (ts.isStringLiteralLike(node)) return node.text;
     if (ts.isNumericLiteral(node)) return Number(node.text);
-    if (ts.isPrefixUnaryExpression(node) && node.operator === SyntaxKind.MinusToken) return -valueOf(node.operand);
+    if (ts.isPrefixUnaryExpression(node) && node.operator === SyntaxKind.MinusToken)
+      return -valueOf(node.operand);
     if (node.kind === SyntaxKind.TrueKeyword) return true;
     if (node.kind === SyntaxKind.FalseKeyword) return false;
     if (node.kind === SyntaxKind.NullKeyword) return null;
     if (ts.isArrayLiteralExpression(node)) return node.elements.map(valueOf);
     if (!ts.isObjectLiteralExpression(node)) return undefined;
-    return Object.fromEntries(node.properties.filter(ts.isPropertyAssignment).map((each) => [nameOf(each.name), valueOf(each.initializer)]));
+    return Object.fromEntries(
+      node.properties
+        .filter(ts.isPropertyAssignment)
+        .map((each) => [nameOf(each.name), valueOf(each.initializer)]),
+    );
   }
 
   const CALCULATED = {
-    [SyntaxKind.BarToken]: (a, b) => a | b, [SyntaxKind.AmpersandToken]: (a, b) => a & b, [SyntaxKind.CaretToken]: (a, b) => a ^ b,
-    [SyntaxKind.LessThanLessThanToken]: (a, b) => a << b, [SyntaxKind.GreaterThanGreaterThanToken]: (a, b) => a >> b,
-    [SyntaxKind.PlusToken]: (a, b) => a + b, [SyntaxKind.MinusToken]: (a, b) => a - b, [SyntaxKind.AsteriskToken]: (a, b) => a * b,
+    [SyntaxKind.BarToken]: (a, b) => a | b,
+    [SyntaxKind.AmpersandToken]: (a, b) => a & b,
+    [SyntaxKind.CaretToken]: (a, b) => a ^ b,
+    [SyntaxKind.LessThanLessThanToken]: (a, b) => a << b,
+    [SyntaxKind.GreaterThanGreaterThanToken]: (a, b) => a >> b,
+    [SyntaxKind.PlusToken]: (a, b) => a + b,
+    [SyntaxKind.MinusToken]: (a, b) => a - b,
+    [SyntaxKind.AsteriskToken]: (a, b) => a * b,
   };
 
-  // The value of a member of an enum, from those before it (`known`) in the enum `own`; undefined for one that is known only when it runs.
+  // The value of a member of an enum, from those before it (`known`) in the enum `own`; undefined
+  // for one that is known only when it runs.
   function constantOf(written, known, own) {
     const node = bare(written);
     if (ts.isIdentifier(node)) return known[node.text];
-    if (ts.isPropertyAccessExpression(node)) return node.expression.text === own ? known[node.name.text] : undefined;
+    if (ts.isPropertyAccessExpression(node))
+      return node.expression.text === own ? known[node.name.text] : undefined;
     if (ts.isPrefixUnaryExpression(node)) {
       const value = constantOf(node.operand, known, own);
       if (typeof value !== "number") return undefined;
-      return { [SyntaxKind.MinusToken]: -value, [SyntaxKind.PlusToken]: value, [SyntaxKind.TildeToken]: ~value }[node.operator];
+      return {
+        [SyntaxKind.MinusToken]: -value,
+        [SyntaxKind.PlusToken]: value,
+        [SyntaxKind.TildeToken]: ~value,
+      }[node.operator];
     }
-    if (!ts.isBinaryExpression(node)) return ts.isStringLiteralLike(node) || ts.isNumericLiteral(node) ? valueOf(node) : undefined;
+    if (!ts.isBinaryExpression(node))
+      return ts.isStringLiteralLike(node) || ts.isNumericLiteral(node) ? valueOf(node) : undefined;
     const sides = [constantOf(node.left, known, own), constantOf(node.right, known, own)];
-    return sides.every((each) => typeof each === "number") ? CALCULATED[node.operatorToken.kind]?.(...sides) : undefined;
+    return sides.every((each) => typeof each === "number")
+      ? CALCULATED[node.operatorToken.kind]?.(...sides)
+      : undefined;
   }
 
   // The values of an enum; undefined for members that are known only when it runs.
   function membersOf(declaration) {
-    const known = { __proto__: null }, own = declaration.name.text;
+    const known = { __proto__: null },
+      own = declaration.name.text;
     let before = -1;
     return declaration.members.map((member) => {
       const following = typeof before === "number" ? before + 1 : undefined;
@@ -70,19 +110,28 @@ const functionsIn = (() => {
 
   function reader({ find, isImported }, unread) {
     let left = MOST_TYPES;
-    const isUndefined = (type) => type.kind === SyntaxKind.UndefinedKeyword || type.kind === SyntaxKind.VoidKeyword;
+    const isUndefined = (type) =>
+      type.kind === SyntaxKind.UndefinedKeyword || type.kind === SyntaxKind.VoidKeyword;
     const objectOf = (members, seen) => {
-      const properties = { __proto__: null }, required = [];
+      const properties = { __proto__: null },
+        required = [];
       let others;
       for (const member of members) {
         if (ts.isIndexSignatureDeclaration(member)) others = schemaOf(member.type, seen);
         if (!ts.isPropertySignature(member)) continue;
         const name = nameOf(member.name);
         properties[name] = described(schemaOf(member.type, seen), commentOf(member));
-        const optional = member.questionToken || (member.type && ts.isUnionTypeNode(member.type) && member.type.types.some(isUndefined));
+        const optional =
+          member.questionToken ||
+          (member.type && ts.isUnionTypeNode(member.type) && member.type.types.some(isUndefined));
         if (!optional) required.push(name);
       }
-      return { type: "object", properties, ...(required.length ? { required } : {}), additionalProperties: others ?? false };
+      return {
+        type: "object",
+        properties,
+        ...(required.length ? { required } : {}),
+        additionalProperties: others ?? false,
+      };
     };
     const enumOf = (values) => {
       const types = [...new Set(values.map((value) => (value === null ? "null" : typeof value)))];
@@ -91,30 +140,44 @@ const functionsIn = (() => {
     // With a value that is not known, any of their types.
     const enumeration = (values) => {
       if (values.every((value) => value !== undefined)) return enumOf(values);
-      return { type: values.some((value) => typeof value === "string") ? ["number", "string"] : "number" };
+      return {
+        type: values.some((value) => typeof value === "string") ? ["number", "string"] : "number",
+      };
     };
     // Of objects and values of any kind, one object; it is closed if all of them are.
     const joined = (parts) => {
-      if (parts.some((part) => part.type !== "object" && Object.keys(part).length > 0)) return { allOf: parts };
+      if (parts.some((part) => part.type !== "object" && Object.keys(part).length > 0))
+        return { allOf: parts };
       const open = parts.find((part) => part.additionalProperties !== false);
       return {
         type: "object",
         properties: Object.assign({ __proto__: null }, ...parts.map((part) => part.properties)),
         required: [...new Set(parts.flatMap((part) => part.required ?? []))],
-        additionalProperties: open ? open.additionalProperties ?? true : false,
+        additionalProperties: open ? (open.additionalProperties ?? true) : false,
       };
     };
     const interfaceOf = (found, seen) => {
-      const bases = (found.heritageClauses ?? []).flatMap((each) => each.types).map((each) => schemaOf(each, seen));
+      const bases = (found.heritageClauses ?? [])
+        .flatMap((each) => each.types)
+        .map((each) => schemaOf(each, seen));
       const own = objectOf(found.members, seen);
       return bases.length ? joined([...bases, own]) : own;
     };
     // The properties of an object that are named, or all but them.
     const chosen = (whole, names, isChosen) => {
       if (!whole.properties || !names) return undefined;
-      const kept = Object.keys(whole.properties).filter((name) => names.includes(name) === isChosen);
-      const properties = { __proto__: null, ...Object.fromEntries(kept.map((name) => [name, whole.properties[name]])) };
-      return { ...whole, properties, required: (whole.required ?? []).filter((name) => kept.includes(name)) };
+      const kept = Object.keys(whole.properties).filter(
+        (name) => names.includes(name) === isChosen,
+      );
+      const properties = {
+        __proto__: null,
+        ...Object.fromEntries(kept.map((name) => [name, whole.properties[name]])),
+      };
+      return {
+        ...whole,
+        properties,
+        required: (whole.required ?? []).filter((name) => kept.includes(name)),
+      };
     };
     const unionOf = (types, seen) => {
       const parts = types.filter((type) => !isUndefined(type)).map((type) => schemaOf(type, seen));
@@ -134,18 +197,23 @@ const functionsIn = (() => {
       Omit: (of, names) => chosen(of, names?.enum, false),
     };
     const referenceOf = (type, seen) => {
-      const written = type.typeName ?? type.expression ?? type, name = written.text, given = type.typeArguments ?? [];
-      const utility = given.length > 0 && UTILITIES[name]?.(...given.map((each) => schemaOf(each, seen)));
+      const written = type.typeName ?? type.expression ?? type,
+        name = written.text,
+        given = type.typeArguments ?? [];
+      const utility =
+        given.length > 0 && UTILITIES[name]?.(...given.map((each) => schemaOf(each, seen)));
       if (utility) return utility;
       if (name in PLAIN && given.length === 0) return { type: PLAIN[name] };
-      const parsed = type.getSourceFile(), found = find(written, parsed);
+      const parsed = type.getSourceFile(),
+        found = find(written, parsed);
       if (found === undefined || seen.includes(found)) {
         unread(type, found === undefined && isImported(written, parsed));
         return {};
       }
       if (ts.isInterfaceDeclaration(found)) return interfaceOf(found, [...seen, found]);
       if (ts.isEnumDeclaration(found)) return enumeration(membersOf(found));
-      if (ts.isEnumMember(found)) return enumeration([membersOf(found.parent)[found.parent.members.indexOf(found)]]);
+      if (ts.isEnumMember(found))
+        return enumeration([membersOf(found.parent)[found.parent.members.indexOf(found)]]);
       return schemaOf(found.type, [...seen, found]);
     };
     function schemaOf(type, seen = []) {
@@ -155,27 +223,46 @@ const functionsIn = (() => {
         return {};
       }
       switch (type.kind) {
-        case SyntaxKind.StringKeyword: return { type: "string" };
-        case SyntaxKind.NumberKeyword: return { type: "number" };
-        case SyntaxKind.BooleanKeyword: return { type: "boolean" };
-        case SyntaxKind.ObjectKeyword: return { type: "object" };
-        case SyntaxKind.AnyKeyword: case SyntaxKind.UnknownKeyword: case SyntaxKind.JSDocAllType: return {};
-        case SyntaxKind.JSDocOptionalType: case SyntaxKind.JSDocNonNullableType: return schemaOf(type.type, seen);
-        case SyntaxKind.JSDocNullableType: return { anyOf: [schemaOf(type.type, seen), { type: "null" }] };
-        case SyntaxKind.JSDocTypeExpression: return schemaOf(type.type, seen);
-        case SyntaxKind.JSDocTypeLiteral: return { type: "object" };
-        case SyntaxKind.ParenthesizedType: return schemaOf(type.type, seen);
+        case SyntaxKind.StringKeyword:
+          return { type: "string" };
+        case SyntaxKind.NumberKeyword:
+          return { type: "number" };
+        case SyntaxKind.BooleanKeyword:
+          return { type: "boolean" };
+        case SyntaxKind.ObjectKeyword:
+          return { type: "object" };
+        case SyntaxKind.AnyKeyword:
+        case SyntaxKind.UnknownKeyword:
+        case SyntaxKind.JSDocAllType:
+          return {};
+        case SyntaxKind.JSDocOptionalType:
+        case SyntaxKind.JSDocNonNullableType:
+          return schemaOf(type.type, seen);
+        case SyntaxKind.JSDocNullableType:
+          return { anyOf: [schemaOf(type.type, seen), { type: "null" }] };
+        case SyntaxKind.JSDocTypeExpression:
+          return schemaOf(type.type, seen);
+        case SyntaxKind.JSDocTypeLiteral:
+          return { type: "object" };
+        case SyntaxKind.ParenthesizedType:
+          return schemaOf(type.type, seen);
         case SyntaxKind.TypeOperator: {
           const whole = schemaOf(type.type, seen);
           if (type.operator !== SyntaxKind.KeyOfKeyword) return whole;
           return whole.properties ? enumOf(Object.keys(whole.properties)) : {};
         }
-        case SyntaxKind.ArrayType: return { type: "array", items: schemaOf(type.elementType, seen) };
-        case SyntaxKind.JSDocVariadicType: return { type: "array", items: schemaOf(type.type, seen) };
-        case SyntaxKind.TupleType: return { type: "array" };
-        case SyntaxKind.TypeLiteral: return objectOf(type.members, seen);
-        case SyntaxKind.UnionType: return unionOf(type.types, seen);
-        case SyntaxKind.IntersectionType: return joined(type.types.map((each) => schemaOf(each, seen)));
+        case SyntaxKind.ArrayType:
+          return { type: "array", items: schemaOf(type.elementType, seen) };
+        case SyntaxKind.JSDocVariadicType:
+          return { type: "array", items: schemaOf(type.type, seen) };
+        case SyntaxKind.TupleType:
+          return { type: "array" };
+        case SyntaxKind.TypeLiteral:
+          return objectOf(type.members, seen);
+        case SyntaxKind.UnionType:
+          return unionOf(type.types, seen);
+        case SyntaxKind.IntersectionType:
+          return joined(type.types.map((each) => schemaOf(each, seen)));
         case SyntaxKind.LiteralType: {
           const value = valueOf(type.literal);
           if (value === undefined) {
@@ -184,7 +271,10 @@ const functionsIn = (() => {
           }
           return value === null ? { type: "null" } : enumOf([value]);
         }
-        case SyntaxKind.TypeReference: case SyntaxKind.ExpressionWithTypeArguments: case SyntaxKind.ImportType: return referenceOf(type, seen);
+        case SyntaxKind.TypeReference:
+        case SyntaxKind.ExpressionWithTypeArguments:
+        case SyntaxKind.ImportType:
+          return referenceOf(type, seen);
         default:
           unread(type, false);
           return {};
@@ -196,8 +286,11 @@ const functionsIn = (() => {
   // The type of a parameter: as written, else that of its comment, as in JavaScript.
   const typeOf = (parameter) => parameter.type ?? ts.getJSDocType(parameter);
   const isContext = (parameter) =>
-    ["ctx", "context"].includes(parameter.name.text) || /(^|\.)Context$/.test(parameter.type?.typeName?.getText() ?? "");
-  const isOpen = (type) => !type || [SyntaxKind.AnyKeyword, SyntaxKind.UnknownKeyword, SyntaxKind.JSDocAllType].includes(type.kind);
+    ["ctx", "context"].includes(parameter.name.text) ||
+    /(^|\.)Context$/.test(parameter.type?.typeName?.getText() ?? "");
+  const isOpen = (type) =>
+    !type ||
+    [SyntaxKind.AnyKeyword, SyntaxKind.UnknownKeyword, SyntaxKind.JSDocAllType].includes(type.kind);
   const WHOLE = ["args", "arguments", "params", "input", "payload"];
 
   const at = (node, parsed) => {
@@ -209,69 +302,123 @@ const functionsIn = (() => {
     const missing = [];
     const unread = (node, imported) => {
       const file = node.getSourceFile();
-      missing.push({ type: node.getText(), imported, ...(file === parsed ? {} : { file: file.fileName }), ...at(node, file) });
+      missing.push({
+        type: node.getText(),
+        imported,
+        ...(file === parsed ? {} : { file: file.fileName }),
+        ...at(node, file),
+      });
     };
     const schemaOf = reader(declarations, unread);
     const context = made.parameters.findIndex(isContext);
     const own = made.parameters.filter((_, index) => index !== context);
     const tags = (doc?.tags ?? []).filter(ts.isJSDocParameterTag);
-    const about = new Map(tags.map((tag) => [tag.name.getText(), textOf(tag.comment).replace(/^-\s*/, "")]));
-    const bracketed = new Set(tags.filter((tag) => tag.isBracketed).map((tag) => tag.name.getText()));
-    const properties = { __proto__: null }, required = [];
+    const about = new Map(
+      tags.map((tag) => [tag.name.getText(), textOf(tag.comment).replace(/^-\s*/, "")]),
+    );
+    const bracketed = new Set(
+      tags.filter((tag) => tag.isBracketed).map((tag) => tag.name.getText()),
+    );
+    const properties = { __proto__: null },
+      required = [];
     // Destructured parameters have no name of their own.
     const names = own.map((parameter, index) => nameOf(parameter.name) || `argument${index + 1}`);
     for (const [index, parameter] of own.entries()) {
       const key = names[index];
       const written = typeOf(parameter);
-      const assumed = parameter.initializer && !written ? typeof valueOf(parameter.initializer) : "";
-      const read = ["string", "number", "boolean"].includes(assumed) ? { type: assumed } : schemaOf(written);
+      const assumed =
+        parameter.initializer && !written ? typeof valueOf(parameter.initializer) : "";
+      const read = ["string", "number", "boolean"].includes(assumed)
+        ? { type: assumed }
+        : schemaOf(written);
       const type = parameter.dotDotDotToken && read.type !== "array" ? { type: "array" } : read;
       properties[key] = described(type, about.get(key));
-      const optional = parameter.questionToken || parameter.initializer || parameter.dotDotDotToken || bracketed.has(key);
+      const optional =
+        parameter.questionToken ||
+        parameter.initializer ||
+        parameter.dotDotDotToken ||
+        bracketed.has(key);
       if (!optional && written?.kind !== SyntaxKind.JSDocOptionalType) required.push(key);
     }
     const rest = own.length > 0 && own[own.length - 1].dotDotDotToken !== undefined;
     const only = own.length === 1 && !rest ? own[0] : undefined;
     const shape = only && (Object.values(properties)[0] ?? {});
-    const whole = only && (!ts.isIdentifier(only.name) || shape.type === "object" || (isOpen(typeOf(only)) && WHOLE.includes(only.name.text)));
+    const whole =
+      only &&
+      (!ts.isIdentifier(only.name) ||
+        shape.type === "object" ||
+        (isOpen(typeOf(only)) && WHOLE.includes(only.name.text)));
     const order = whole ? null : names;
     const { description, ...alone } = shape ?? {};
-    const typed = whole ? { type: "object", properties: {}, ...alone } : { type: "object", properties, required, additionalProperties: false };
+    const typed = whole
+      ? { type: "object", properties: {}, ...alone }
+      : { type: "object", properties, required, additionalProperties: false };
     const byName = given && names.every((key) => Object.hasOwn(Object(given.properties), key));
     return {
-      parameters: given ?? typed, order: given ? (byName && !whole ? order : null) : order, rest,
-      takes: made.parameters.length, context, unread: given ? [] : missing, description: textOf(doc?.comment), name,
+      parameters: given ?? typed,
+      order: given ? (byName && !whole ? order : null) : order,
+      rest,
+      takes: made.parameters.length,
+      context,
+      unread: given ? [] : missing,
+      description: textOf(doc?.comment),
+      name,
     };
   }
 
   return (parsed, declarations) => {
     const found = [];
-    let named = new Map(), schemas = { __proto__: null }, byDefault;
-    const isDefault = (node) => node.modifiers?.some((modifier) => modifier.kind === SyntaxKind.DefaultKeyword) ?? false;
-    const isExported = (node) => node.modifiers?.some((modifier) => modifier.kind === SyntaxKind.ExportKeyword) ?? false;
+    let named = new Map(),
+      schemas = { __proto__: null },
+      byDefault;
+    const isDefault = (node) =>
+      node.modifiers?.some((modifier) => modifier.kind === SyntaxKind.DefaultKeyword) ?? false;
+    const isExported = (node) =>
+      node.modifiers?.some((modifier) => modifier.kind === SyntaxKind.ExportKeyword) ?? false;
     for (const statement of parsed.statements) {
       if (ts.isExportAssignment(statement)) byDefault = statement.expression.text;
-      if (ts.isExportDeclaration(statement) && !statement.moduleSpecifier && statement.exportClause?.elements) {
+      if (
+        ts.isExportDeclaration(statement) &&
+        !statement.moduleSpecifier &&
+        statement.exportClause?.elements
+      ) {
         for (const each of statement.exportClause.elements) {
           const own = (each.propertyName ?? each.name).text;
           named.set(own, [...(named.get(own) ?? []), each.name.text]);
         }
       }
-      if (ts.isFunctionDeclaration(statement) && statement.body && statement.name && !statement.asteriskToken) {
+      if (
+        ts.isFunctionDeclaration(statement) &&
+        statement.body &&
+        statement.name &&
+        !statement.asteriskToken
+      ) {
         found.push([statement, statement.name, statement, isExported(statement)]);
       }
       if (!ts.isVariableStatement(statement)) continue;
       for (const each of statement.declarationList.declarations) {
         const value = bare(each.initializer);
-        if (value && (ts.isArrowFunction(value) || ts.isFunctionExpression(value)) && !value.asteriskToken) found.push([value, each.name, statement, isExported(statement)]);
-        if (each.name.text === "schemas" && value && ts.isObjectLiteralExpression(value)) schemas = { __proto__: null, ...valueOf(value) };
+        if (
+          value &&
+          (ts.isArrowFunction(value) || ts.isFunctionExpression(value)) &&
+          !value.asteriskToken
+        )
+          found.push([value, each.name, statement, isExported(statement)]);
+        if (each.name.text === "schemas" && value && ts.isObjectLiteralExpression(value))
+          schemas = { __proto__: null, ...valueOf(value) };
       }
     }
     return found.flatMap(([made, name, documented, exported]) => {
-      const own = name.text, read = signature(made, own, lastDoc(documented), schemas[own], declarations, parsed);
+      const own = name.text,
+        read = signature(made, own, lastDoc(documented), schemas[own], declarations, parsed);
       const others = (named.get(own) ?? []).filter((other) => other !== own && other !== "default");
-      const one = { ...read, exported: exported || own === byDefault || (named.get(own) ?? []).includes(own),
-        is_default: isDefault(documented) || (named.get(own) ?? []).includes("default") || own === byDefault, ...at(name, parsed) };
+      const one = {
+        ...read,
+        exported: exported || own === byDefault || (named.get(own) ?? []).includes(own),
+        is_default:
+          isDefault(documented) || (named.get(own) ?? []).includes("default") || own === byDefault,
+        ...at(name, parsed),
+      };
       return [one, ...others.map((other) => ({ ...one, name: other, exported: true }))];
     });
   };

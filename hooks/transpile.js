@@ -1,56 +1,103 @@
-// Evaluated after the TypeScript compiler, whose namespace is `ts`. Makes the buffer that an isolate starts with, and
-// `__transpile(file, source, others)`, which returns JSON {code, mappings, errors: [{line, column, message}], requires: [{name,
-// line, column}], values: [{name, kind, line, column}], functions, reexports, imports, names}. Lines and columns count from 0; those of
-// `requires` are places in the emitted code. `values` are hooks' names that are bound to something other than a function; `functions` are
-// those of signatures.js, `reexports` those of declared.js, `imports` the specifiers of all imports, those of types included, and `names` are
-// those of named.js.
+// Evaluated after the TypeScript compiler, whose namespace is `ts`. Makes the buffer that an
+// isolate starts with, and `__transpile(file, source, others)`, which returns JSON {code, mappings,
+// errors: [{line, column, message}], requires: [{name, line, column}], values: [{name, kind, line,
+// column}], functions, reexports, imports, names}. Lines and columns count from 0; those of
+// `requires` are places in the emitted code. `values` are hooks' names that are bound to something
+// other than a function; `functions` are those of signatures.js, `reexports` those of declared.js,
+// `imports` the specifiers of all imports, those of types included, and `names` are those of
+// named.js.
 //
-// `others` are the files whose types count too, {name: {source, targets}}, where `targets` are the files that imports mean, {specifier:
-// name}; `file` is among them then.
+// `others` are the files whose types count too, {name: {source, targets}}, where `targets` are the
+// files that imports mean, {specifier: name}; `file` is among them then.
 //
-// Values that are dropped or kept in a variable, and async functions that are passed on, go through `__groundhook.watched`: the
-// error of a promise that is not awaited would be lost otherwise, since V8 reports it to its embedder in C++ only.
+// Values that are dropped or kept in a variable, and async functions that are passed on, go through
+// `__groundhook.watched`: the error of a promise that is not awaited would be lost otherwise, since
+// V8 reports it to its embedder in C++ only.
 const { factory } = ts;
 
 const watched = (node, ...more) =>
   factory.createCallExpression(
-    factory.createPropertyAccessExpression(factory.createIdentifier("__groundhook"), "watched"), undefined, [node, ...more]);
+    factory.createPropertyAccessExpression(factory.createIdentifier("__groundhook"), "watched"),
+    undefined,
+    [node, ...more],
+  );
 
 // Whether an expression may be a promise that it has just made.
 function mayBePromise(node) {
-  if (ts.isParenthesizedExpression(node) || ts.isAsExpression(node) || ts.isNonNullExpression(node) || ts.isSatisfiesExpression(node)
-    || ts.isTypeAssertionExpression(node)) return mayBePromise(node.expression);
-  if (ts.isCallExpression(node)) return node.expression.kind !== SyntaxKind.SuperKeyword && node.expression.escapedText !== "require";
+  if (
+    ts.isParenthesizedExpression(node) ||
+    ts.isAsExpression(node) ||
+    ts.isNonNullExpression(node) ||
+    ts.isSatisfiesExpression(node) ||
+    ts.isTypeAssertionExpression(node)
+  )
+    return mayBePromise(node.expression);
+  if (ts.isCallExpression(node))
+    return (
+      node.expression.kind !== SyntaxKind.SuperKeyword && node.expression.escapedText !== "require"
+    );
   if (ts.isNewExpression(node)) return node.expression.escapedText === "Promise";
-  if (ts.isConditionalExpression(node)) return mayBePromise(node.whenTrue) || mayBePromise(node.whenFalse);
+  if (ts.isConditionalExpression(node))
+    return mayBePromise(node.whenTrue) || mayBePromise(node.whenFalse);
   if (!ts.isBinaryExpression(node)) return false;
-  const logical = [SyntaxKind.AmpersandAmpersandToken, SyntaxKind.BarBarToken, SyntaxKind.QuestionQuestionToken];
-  const assigning = [SyntaxKind.AmpersandAmpersandEqualsToken, SyntaxKind.BarBarEqualsToken, SyntaxKind.QuestionQuestionEqualsToken];
+  const logical = [
+    SyntaxKind.AmpersandAmpersandToken,
+    SyntaxKind.BarBarToken,
+    SyntaxKind.QuestionQuestionToken,
+  ];
+  const assigning = [
+    SyntaxKind.AmpersandAmpersandEqualsToken,
+    SyntaxKind.BarBarEqualsToken,
+    SyntaxKind.QuestionQuestionEqualsToken,
+  ];
   const last = [SyntaxKind.EqualsToken, SyntaxKind.CommaToken, ...assigning, ...logical];
-  return last.includes(node.operatorToken.kind) && (mayBePromise(node.right) || (logical.includes(node.operatorToken.kind) && mayBePromise(node.left)));
+  return (
+    last.includes(node.operatorToken.kind) &&
+    (mayBePromise(node.right) ||
+      (logical.includes(node.operatorToken.kind) && mayBePromise(node.left)))
+  );
 }
 
-const isAsync = (node) => (ts.isArrowFunction(node) || (ts.isFunctionExpression(node) && !node.asteriskToken))
-  && node.modifiers?.some((modifier) => modifier.kind === SyntaxKind.AsyncKeyword);
+const isAsync = (node) =>
+  (ts.isArrowFunction(node) || (ts.isFunctionExpression(node) && !node.asteriskToken)) &&
+  node.modifiers?.some((modifier) => modifier.kind === SyntaxKind.AsyncKeyword);
 
-const mayGivePromises = (node) => isAsync(node) || ts.isIdentifier(node) || ts.isPropertyAccessExpression(node) || ts.isCallExpression(node)
-  || (ts.isArrowFunction(node) && mayBePromise(node.body));
+const mayGivePromises = (node) =>
+  isAsync(node) ||
+  ts.isIdentifier(node) ||
+  ts.isPropertyAccessExpression(node) ||
+  ts.isCallExpression(node) ||
+  (ts.isArrowFunction(node) && mayBePromise(node.body));
 
 const watchPromises = (context) => (file) => {
   const visit = (before) => {
     const node = ts.visitEachChild(before, visit, context);
     if (ts.isExpressionStatement(node)) {
-      return mayBePromise(node.expression) ? factory.updateExpressionStatement(node, watched(node.expression)) : node;
+      return mayBePromise(node.expression)
+        ? factory.updateExpressionStatement(node, watched(node.expression))
+        : node;
     }
-    if (ts.isVoidExpression(node)) return mayBePromise(node.expression) ? factory.updateVoidExpression(node, watched(node.expression)) : node;
+    if (ts.isVoidExpression(node))
+      return mayBePromise(node.expression)
+        ? factory.updateVoidExpression(node, watched(node.expression))
+        : node;
     if (ts.isVariableDeclaration(node) && node.initializer && mayBePromise(node.initializer)) {
-      return factory.updateVariableDeclaration(node, node.name, node.exclamationToken, node.type, watched(node.initializer));
+      return factory.updateVariableDeclaration(
+        node,
+        node.name,
+        node.exclamationToken,
+        node.type,
+        watched(node.initializer),
+      );
     }
     if (ts.isCallExpression(node) || ts.isNewExpression(node)) {
       const drops = node.expression.name?.escapedText === "forEach" ? mayGivePromises : isAsync;
       if (!node.arguments?.some(drops)) return node;
-      const passed = node.arguments.map((each) => (drops(each) ? watched(each, factory.createNumericLiteral(1)) : each));
-      return ts.isCallExpression(node) ? factory.updateCallExpression(node, node.expression, node.typeArguments, passed)
+      const passed = node.arguments.map((each) =>
+        drops(each) ? watched(each, factory.createNumericLiteral(1)) : each,
+      );
+      return ts.isCallExpression(node)
+        ? factory.updateCallExpression(node, node.expression, node.typeArguments, passed)
         : factory.updateNewExpression(node, node.expression, node.typeArguments, passed);
     }
     return node;
@@ -59,19 +106,29 @@ const watchPromises = (context) => (file) => {
 };
 
 const KINDS = {
-  [SyntaxKind.NumericLiteral]: "number", [SyntaxKind.StringLiteral]: "string", [SyntaxKind.NoSubstitutionTemplateLiteral]: "string",
-  [SyntaxKind.TemplateExpression]: "string", [SyntaxKind.TrueKeyword]: "boolean", [SyntaxKind.FalseKeyword]: "boolean",
-  [SyntaxKind.ObjectLiteralExpression]: "object", [SyntaxKind.ArrayLiteralExpression]: "list", [SyntaxKind.RegularExpressionLiteral]: "pattern",
+  [SyntaxKind.NumericLiteral]: "number",
+  [SyntaxKind.StringLiteral]: "string",
+  [SyntaxKind.NoSubstitutionTemplateLiteral]: "string",
+  [SyntaxKind.TemplateExpression]: "string",
+  [SyntaxKind.TrueKeyword]: "boolean",
+  [SyntaxKind.FalseKeyword]: "boolean",
+  [SyntaxKind.ObjectLiteralExpression]: "object",
+  [SyntaxKind.ArrayLiteralExpression]: "list",
+  [SyntaxKind.RegularExpressionLiteral]: "pattern",
 };
 
 function valuesIn(parsed) {
-  const declared = parsed.statements.flatMap((statement) => (ts.isVariableStatement(statement) ? statement.declarationList.declarations : [statement]));
+  const declared = parsed.statements.flatMap((statement) =>
+    ts.isVariableStatement(statement) ? statement.declarationList.declarations : [statement],
+  );
   const kindOf = (node) => (node?.asteriskToken ? "generator" : node && KINDS[node.kind]);
-  return declared.filter((each) => ["Create", "Next"].includes(each.name?.text)).flatMap((each) => {
-    const kind = kindOf(ts.isVariableDeclaration(each) ? each.initializer : each);
-    const at = parsed.getLineAndCharacterOfPosition(each.name.end - each.name.text.length);
-    return kind ? [{ name: each.name.text, kind, line: at.line, column: at.character }] : [];
-  });
+  return declared
+    .filter((each) => ["Create", "Next"].includes(each.name?.text))
+    .flatMap((each) => {
+      const kind = kindOf(ts.isVariableDeclaration(each) ? each.initializer : each);
+      const at = parsed.getLineAndCharacterOfPosition(each.name.end - each.name.text.length);
+      return kind ? [{ name: each.name.text, kind, line: at.line, column: at.character }] : [];
+    });
 }
 
 const parse = (name, source) => ts.createSourceFile(name, source, ts.ScriptTarget.ES2022, true);
@@ -89,10 +146,18 @@ globalThis.__transpile = (file, source, others) => {
       sourceMap: true,
     },
   });
-  const errors = result.diagnostics.filter((entry) => entry.category === ts.DiagnosticCategory.Error).map((entry) => {
-    const at = entry.file ? entry.file.getLineAndCharacterOfPosition(entry.start) : { line: 0, character: 0 };
-    return { line: at.line, column: at.character, message: ts.flattenDiagnosticMessageText(entry.messageText, "; ") };
-  });
+  const errors = result.diagnostics
+    .filter((entry) => entry.category === ts.DiagnosticCategory.Error)
+    .map((entry) => {
+      const at = entry.file
+        ? entry.file.getLineAndCharacterOfPosition(entry.start)
+        : { line: 0, character: 0 };
+      return {
+        line: at.line,
+        column: at.character,
+        message: ts.flattenDiagnosticMessageText(entry.messageText, "; "),
+      };
+    });
   const code = result.outputText.replace(/\n\/\/# sourceMappingURL=.*\s*$/, "");
   const starts = ts.computeLineStarts(code);
   const requires = ts.preProcessFile(code, true, true).importedFiles.map((entry) => {
@@ -101,11 +166,22 @@ globalThis.__transpile = (file, source, others) => {
   });
   const files = { __proto__: null, [file]: { targets: {}, source }, ...others };
   for (const [name, each] of Object.entries(files)) each.parsed = parse(name, each.source);
-  const { parsed } = files[file], { mappings } = JSON.parse(result.sourceMapText);
+  const { parsed } = files[file],
+    { mappings } = JSON.parse(result.sourceMapText);
   return JSON.stringify({
-    code, mappings, errors, requires, values: valuesIn(parsed),
-    functions: functionsIn(parsed, declarationsOf(files)), reexports: reexportsIn(parsed), names: namesIn(parsed),
-    imports: [...new Set(ts.preProcessFile(source, true, true).importedFiles.map((entry) => entry.fileName))],
+    code,
+    mappings,
+    errors,
+    requires,
+    values: valuesIn(parsed),
+    functions: functionsIn(parsed, declarationsOf(files)),
+    reexports: reexportsIn(parsed),
+    names: namesIn(parsed),
+    imports: [
+      ...new Set(
+        ts.preProcessFile(source, true, true).importedFiles.map((entry) => entry.fileName),
+      ),
+    ],
   });
 };
 Object.defineProperty(new SharedArrayBuffer(16), "native", { set() {} });
