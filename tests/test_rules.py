@@ -393,3 +393,8 @@ def test_every_data_file_of_a_package_is_in_the_wheel() -> None:
         if path.is_file() and path.suffix not in (".py", ".pyc") and "scaffold" not in path.parts
     }
     assert {path.relative_to(ROOT).as_posix() for path in held - kept} == set()
+
+
+def test_lines_of_javascript_have_at_most_100_columns() -> None:
+    for path in (ROOT / "hooks").rglob("*.js"):
+        assert max(map(len, path.read_text(encoding="utf-8").splitlines())) <= 100, path
