@@ -15,7 +15,7 @@ from groundhook.host.core.ports import Ranked, Scope
 from groundhook.host.core.registry import Registry
 from groundhook.host.core.settings import RerankSettings
 from groundhook.host.core.trace import span
-from groundhook.host.core.types.search import Item
+from groundhook.host.core.types.search import Item, RerankProvider
 from groundhook.rerankers.cohere import COHERE
 from groundhook.rerankers.endpoint import ENDPOINT, TEI
 from groundhook.rerankers.judgement import rank_by_scores, text_of
@@ -36,15 +36,16 @@ Closing = Callable[[Callable[[], Awaitable[None]]], object]
 
 def rerank_providers() -> Registry[ProviderType]:
     """Return a new registry of the built-in providers, in the order in which `auto` tries them."""
-    providers: Registry[ProviderType] = Registry("rerank provider")
-    for name, kind in {
+    types: dict[RerankProvider, ProviderType] = {
         "cohere": COHERE,
         "voyage": VOYAGE,
         "endpoint": ENDPOINT,
         "tei": TEI,
         "onnx": ONNX,
-    }.items():
-        providers.add(name, kind)
+    }
+    providers: Registry[ProviderType] = Registry("rerank provider")
+    for name, type in types.items():
+        providers.add(name, type)
     return providers
 
 

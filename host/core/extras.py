@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from importlib.util import find_spec
-from typing import Literal
+from typing import Literal, get_args
 
 from groundhook.host.core.errors import ConfigError, HostError
 
@@ -64,9 +64,6 @@ MODULES: Mapping[Extra, tuple[str, ...]] = {
 }
 
 
-RERANK_PROVIDERS = ("cohere", "voyage", "endpoint", "tei", "onnx")  # of `search.rerank.provider`
-
-
 @contextmanager
 def extra(name: Extra, need: str, error: type[HostError] = ConfigError) -> Iterator[None]:
     """Surround an import from the extra `name`. Raises `error` if the extra is not installed or
@@ -97,7 +94,10 @@ def install(name: Extra) -> str:
 def reranker_hint(name: str, nearest: str) -> str:
     """Return the advice for an unknown reranker; `nearest` is the hint for its name. The name of a
     provider belongs into another setting."""
-    if name not in RERANK_PROVIDERS:
+    # Imported here because worker processes need this module, and nothing of pydantic.
+    from groundhook.host.core.types.search import RerankProvider
+
+    if name not in get_args(RerankProvider):
         return f"{nearest}; a plug-in's reranker is known once its package is installed with pip"
     setting = f'set search.rerank to {{"type": "model", "provider": "{name}"}}'
     missing = next((each for each in MODULES if each == name and lacking(each)), None)

@@ -25,7 +25,7 @@ from groundhook.host.core.source_settings import (
 from groundhook.host.core.types.base import Value
 from groundhook.host.core.types.markers import usable_format
 from groundhook.host.core.types.sampling import Sampling
-from groundhook.host.core.types.search import RerankOptions, SearchType
+from groundhook.host.core.types.search import RerankOptions, RerankProvider, SearchType
 from groundhook.host.core.types.serialisation import DeclaredHost, VariableName, WebAddress
 from groundhook.host.core.types.servers import parse_listed
 from groundhook.host.core.types.toolkit_listing import parse_listed_toolkits
@@ -88,7 +88,7 @@ class RerankSettings(RerankOptions):
     timeout_ms: int = Field(
         default=8000, ge=1, description="Deadline of one reranking, with all tries"
     )
-    provider: Literal["auto", "cohere", "voyage", "endpoint", "tei", "onnx"] = Field(
+    provider: Literal["auto", RerankProvider] = Field(
         default="auto",
         description=(
             "Of `type: model`; `endpoint`: an API like /rerank at `host`; `tei`: Hugging Face TEI"

@@ -14,7 +14,7 @@ from typing import Any, Literal
 from groundhook.host.core.types.events import SearchComplete, SearchStart, ToolResult, ToolStart
 from groundhook.host.core.types.search import Item, SearchType
 
-_WHERE: dict[SearchType, str] = {
+PLACES: dict[SearchType, str] = {
     "web": "the web",
     "kb": "the knowledge base",
     "db": "the database",
@@ -46,7 +46,7 @@ class Status:
 
 def searching(event: SearchStart) -> Status:
     """Return the status of a search that begins."""
-    return Status("knowledge_search", f"Searching {_WHERE[event.search_type]}: {event.query}")
+    return Status("knowledge_search", f"Searching {PLACES[event.search_type]}: {event.query}")
 
 
 def searched(event: SearchComplete) -> Status:

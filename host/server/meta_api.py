@@ -14,7 +14,7 @@ from groundhook.host.core.errors import HostError, UsageError
 from groundhook.host.core.json_lines import line
 from groundhook.host.core.problems import Problem
 from groundhook.host.core.types.base import Value
-from groundhook.host.core.types.search import SearchRequest
+from groundhook.host.core.types.search import SEARCH_TYPES, SearchRequest
 from groundhook.host.dialects.native import readable
 from groundhook.host.server import asking
 from groundhook.host.server.problems import KINDS, Refused
@@ -111,7 +111,7 @@ def _info(call: Call, id: str) -> AssistantInfo:
         search = host.settings(id).search
     except HostError:
         return AssistantInfo(id=id)
-    types = [name for name in ("web", "kb", "db") if getattr(search, name).enabled]
+    types = [type for type in SEARCH_TYPES if getattr(search, type).enabled]
     info = package.info
     return AssistantInfo(
         id=id,

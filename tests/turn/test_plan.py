@@ -6,10 +6,13 @@ import itertools
 
 import pytest
 
-from groundhook.host.core.settings import Settings
-from groundhook.host.core.types.search import SearchRequest
+from groundhook.hooks.api.search import OPTIONS
+from groundhook.host.core.settings import SearchSettings, Settings, UsesSettings
+from groundhook.host.core.types.search import SEARCH_TYPES, SearchRequest, SearchType
 from groundhook.host.core.types.turn import CreateReturn, Message, SearchChoice
-from groundhook.host.search.plan import complete, plan
+from groundhook.host.dialects.openwebui import PLACES
+from groundhook.host.output.single_lines import SOURCES
+from groundhook.host.search.plan import complete, plan, timeout_ms
 
 PLAIN = Settings()
 CONFIGURED = Settings.model_validate(
@@ -58,6 +61,14 @@ def test_a_hook_may_choose_the_types() -> None:
 
 def test_a_hook_that_returns_no_messages_has_not_handled_the_search() -> None:
     assert plan(None, CreateReturn(messages=()), CONFIGURED, 0, set()).types == ("web", "kb")
+
+
+@pytest.mark.parametrize("type", SEARCH_TYPES)
+def test_every_type_of_search_is_in_every_table(type: SearchType) -> None:
+    for table in (SearchSettings.model_fields, UsesSettings.model_fields, OPTIONS, SOURCES, PLACES):
+        assert type in table
+    assert plan(True, None, PLAIN, 0, {type}).types == (type,)
+    assert timeout_ms(type, PLAIN)
 
 
 def test_every_skip_says_why() -> None:

@@ -18,11 +18,12 @@ from groundhook.host.core.types.query_language import Aggregate, Order, Wheres
 SearchType = Literal["web", "kb", "db"]
 Source = Literal["user", "hook", "auto"]
 TotalIs = Literal["exact", "at_least"]
-SEARCH_TYPES: tuple[SearchType, ...] = ("web", "kb", "db")
+SEARCH_TYPES: tuple[SearchType, ...] = get_args(SearchType)
 
 
 RerankType = Literal["score", "model", "agent", "mcp"]
 RERANK_TYPES = get_args(RerankType)
+RerankProvider = Literal["cohere", "voyage", "endpoint", "tei", "onnx"]  # of `type: model`
 
 
 class RerankOptions(Value):
