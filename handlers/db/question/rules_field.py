@@ -6,7 +6,7 @@ from groundhook.handlers.db.question import dates, sense, when
 from groundhook.handlers.db.question.cursor import NUMBERS, TIMES, Cursor
 from groundhook.handlers.db.question.draft import Draft, Parsed, constraint, negation_of
 from groundhook.handlers.db.question.rules_list import equal_to, postfixed
-from groundhook.handlers.db.question.rules_number import between, compare, range_on
+from groundhook.handlers.db.question.rules_number import between, compare, range_on, up_to
 from groundhook.handlers.db.question.rules_time import compared_date, date_led
 from groundhook.handlers.db.question.rules_value import prepositioned, values
 from groundhook.handlers.db.question.tokens import phrase_of
@@ -19,25 +19,30 @@ LONGEST_LITERAL = 5  # words of a value that is not known
 def field_led(cursor: Cursor, draft: Draft, i: int, negated: bool = False) -> Parsed | None:
     """ "price under 100", "rating of at least 4", "category: books", "released since March", "not
     featured"."""
-    for reference in cursor.all(i, sense.FieldRef):
-        field, after = reference.field, cursor.after(i)
-        if draft.listing and cursor.is_(after, sense.But):
-            continue
-        at = (
-            cursor.past(after, sense.Link, sense.Filler)
-            if not cursor.is_(after, sense.Contains)
-            else after
-        )
-        no = cursor.take(at, sense.Not)
-        if no and cursor.is_(no[1], sense.FieldRef, sense.RelationRef):
-            no, at = None, after  # "on a scholarship with no siblings"
-        against = negated != (no is not None)
-        end = condition_on(cursor, draft, field, after, against) if no is None else None
-        end = end or condition_on(cursor, draft, field, no[1] if no else at, against)
-        end = end or _alone(cursor, field, i - 1, after, no[1] if no else at, against)
-        if end is not None:
-            return end
+    after = cursor.after(i)
+    if draft.listing and cursor.is_(after, sense.But):
+        return None
+    no, starts = _past_link(cursor, after)
+    against = negated != no
+    for field in (reference.field for reference in cursor.all(i, sense.FieldRef)):
+        for start in starts:
+            if found := condition_on(cursor, draft, field, start, against):
+                return found
+        if found := _alone(cursor, field, i, starts[-1], against):
+            return found
     return None
+
+
+def _past_link(cursor: Cursor, i: int) -> tuple[bool, tuple[int, ...]]:
+    """ "is", "is not": return whether there is a "not" between a field and its condition, and where
+    the condition may begin."""
+    at = i if cursor.is_(i, sense.Contains) else cursor.past(i, sense.Link, sense.Filler)
+    no = cursor.take(at, sense.Not)
+    if no is None:
+        return False, (i, at)
+    if cursor.is_(no[1], sense.FieldRef, sense.RelationRef):
+        return False, (i,)  # "on a scholarship with no siblings"
+    return True, (no[1],)
 
 
 def literal(cursor: Cursor, i: int) -> tuple[str, int] | None:
@@ -54,90 +59,89 @@ def condition_on(
     cursor: Cursor, draft: Draft, field: Field, at: int, negated: bool
 ) -> Parsed | None:
     """Return the condition on the field that begins at this position."""
+    if negated and field.kind in (*NUMBERS, *TIMES):
+        compared = compare(cursor, draft, at, True, field) if field.kind in NUMBERS else None
+        found = compared or condition_on(cursor, draft, field, at, False)
+        return compared or (found and negation_of(found, cursor.lexicon.fields))
     if field.kind in NUMBERS:
-        end = compare(cursor, draft, at, negated, field)
-        if end is None and negated:
-            return _unsaid(cursor, draft, field, at)
-        if end is None and field.kind == "integer" and cursor.lexicon.is_kind(field, "year"):
-            end = between(cursor, draft, at, field) or date_led(cursor, draft, at, field)
-        return end or between(cursor, draft, at, field) or _number(cursor, field, at)
-    if field.kind in TIMES and negated:
-        return _unsaid(cursor, draft, field, at)
+        return _on_number(cursor, draft, field, at)
     if field.kind in TIMES:
-        if cursor.is_(
-            at - 1, when.DateRelation
-        ):  # "customer since 2020": the name's last word says how the time relates to it
-            end = date_led(cursor, draft, at - 1, field)
-            if end is not None:
-                return end
-        at = (
-            at
-            if cursor.is_(at, sense.FieldRef)
-            else cursor.past(at, when.Falls, sense.Link, sense.Filler)
-            if cursor.is_(at, when.Falls)
-            else at
-        )
-        return (
-            between(cursor, draft, at, field)
-            or compared_date(cursor, draft, at, field)
-            or date_led(cursor, draft, at, field)
-        )
-    if field.kind in ("text", "json"):
-        end = values(cursor, at, negated, field) or values(
-            cursor, cursor.past(at, sense.Link, sense.Filler), negated, field
-        )
-        return end or _option(cursor, field, at, negated) or _contains(cursor, field, at, negated)
-    return None
+        return _on_time(cursor, draft, field, at)
+    return _on_text(cursor, field, at, negated) if field.kind in ("text", "json") else None
 
 
-def _unsaid(cursor: Cursor, draft: Draft, field: Field, at: int) -> Parsed | None:
-    """Return the opposite of the condition on the field that begins at this position."""
-    found = condition_on(cursor, draft, field, at, False)
-    return negation_of(found, cursor.lexicon.fields) if found is not None else None
+def _on_number(cursor: Cursor, draft: Draft, field: Field, at: int) -> Parsed | None:
+    year = field.kind == "integer" and cursor.lexicon.is_kind(field, "year")
+    return (
+        compare(cursor, draft, at, False, field)
+        or between(cursor, draft, at, field)
+        or (date_led(cursor, draft, at, field) if year else None)
+        or _number(cursor, field, at)
+    )
 
 
-def _alone(
-    cursor: Cursor, field: Field, before: int, after: int, at: int, negated: bool
-) -> Parsed | None:
-    """A field followed by a link word at most: a flag, a sort order, an unknown value, or a missing
-    value."""
-    if (direction := cursor.take(after, sense.Direction)) and not cursor.many(field):
+def _on_time(cursor: Cursor, draft: Draft, field: Field, at: int) -> Parsed | None:
+    # "customer since 2020": the name's last word says how the time relates to it
+    related = cursor.is_(at - 1, when.DateRelation)
+    if related and (found := date_led(cursor, draft, at - 1, field)):
+        return found
+    if cursor.is_(at, when.Falls) and not cursor.is_(at, sense.FieldRef):
+        at = cursor.past(at, when.Falls, sense.Link, sense.Filler)
+    return (
+        between(cursor, draft, at, field)
+        or compared_date(cursor, draft, at, field)
+        or date_led(cursor, draft, at, field)
+    )
+
+
+def _on_text(cursor: Cursor, field: Field, at: int, negated: bool) -> Parsed | None:
+    return (
+        values(cursor, at, negated, field)
+        or values(cursor, cursor.past(at, sense.Link, sense.Filler), negated, field)
+        or _option(cursor, field, at, negated)
+        or _contains(cursor, field, at, negated)
+    )
+
+
+def _alone(cursor: Cursor, field: Field, i: int, at: int, negated: bool) -> Parsed | None:
+    """The field at `i` with a link word at most up to `at`: a sort order, a flag, an unknown value,
+    or a missing value."""
+    after = cursor.after(i)
+    direction = cursor.take(after, sense.Direction)
+    if direction and not cursor.many(field):
         return Parsed(direction[1], orders=(Order(field=field.name, order=direction[0].order),))
     if field.kind == "boolean":
         truth = cursor.take(at, sense.Truth) if cursor.is_(after, sense.Link) else None
         value = truth[0].value if truth else True
         return constraint(truth[1] if truth else after, field.name, "=", value != negated)
-    if (
-        field.kind == "text"
-        and not field.options
-        and cursor.is_(after, sense.Equals)
-        and not cursor.is_(before, sense.QuestionWord)  # "which state is Dallas in?" asks for it
-        and (found := literal(cursor, at))
-    ):
+    asked = cursor.is_(i - 1, sense.QuestionWord)  # "which state is Dallas in?"
+    if cursor.is_(after, sense.Equals) and not asked and (found := _new_value(cursor, field, at)):
         return constraint(found[1], field.name, "!=" if negated else "=", found[0])
-    if (
-        negated
-        and (none := lacking(cursor, field))
-        and not cursor.is_(after, sense.Link, sense.Equals)
-    ):
-        return constraint(after, field.name, "=", none)  # "without insurance"
-    last = cursor.ended(cursor.past_one(after, sense.Link))  # "die nicht bezahlt sind"
-    if negated and field.nullable and (last or not cursor.is_(after, sense.Link, sense.Equals)):
-        return constraint(after, field.name, "null")
-    if (
-        negated
-        and field.kind in NUMBERS
-        and not _is_key(cursor, field)
-        and not cursor.is_(after, sense.Link, sense.Equals, sense.Compare, sense.Between)
-    ):
-        return constraint(after, field.name, "=", 0)  # "no renewals"
-    return None
+    return _missing(cursor, field, after) if negated else None
 
 
-def _is_key(cursor: Cursor, field: Field) -> bool:
-    schema = cursor.lexicon.schema
-    keys = {schema.key, *(relation.foreign for relation in schema.relations.values())}
-    return field.name in keys or cursor.lexicon.is_kind(field, "year")
+def _new_value(cursor: Cursor, field: Field, i: int) -> tuple[str, int] | None:
+    """ "Acme", of a brand that no sampled record has."""
+    return literal(cursor, i) if field.kind == "text" and not field.options else None
+
+
+def _missing(cursor: Cursor, field: Field, i: int) -> Parsed | None:
+    """ "without insurance", "die nicht bezahlt sind", "no renewals"; `i` is the position after the
+    field."""
+    linked = cursor.is_(i, sense.Link, sense.Equals)
+    if not linked and (none := lacking(cursor, field)):
+        return constraint(i, field.name, "=", none)
+    last = cursor.ended(cursor.past_one(i, sense.Link))
+    if field.nullable and (last or not linked):
+        return constraint(i, field.name, "null")
+    compared = linked or cursor.is_(i, sense.Compare, sense.Between)
+    counted = field.kind in NUMBERS and not _names_record(cursor, field)
+    return constraint(i, field.name, "=", 0) if counted and not compared else None
+
+
+def _names_record(cursor: Cursor, field: Field) -> bool:
+    """Return whether a number is a key or a year: no record has 0 of it."""
+    return cursor.is_key(field) or cursor.lexicon.is_kind(field, "year")
 
 
 def happened(cursor: Cursor, field: Field, i: int, end: int) -> bool:
@@ -146,17 +150,19 @@ def happened(cursor: Cursor, field: Field, i: int, end: int) -> bool:
         return False
     if cursor.is_(end, sense.ModelRef):
         return True
-    ended = cursor.ended(end) or cursor.is_(end, sense.And, sense.Or, sense.Having)
-    if ended and i > 1 and cursor.is_(i - 1, sense.Relative):
+    last = cursor.ended(end) or cursor.is_(end, sense.And, sense.Or, sense.Having)
+    if last and i > 1 and cursor.is_(i - 1, sense.Relative):
         return True
-    at = i
-    while (
-        at > 0
-        and cursor.is_(at - 1, sense.Filler, sense.Link)
-        and not cursor.is_(at - 1, sense.ModelRef)
-    ):
+    governed = last or prepositioned(cursor, end) is not None
+    return governed and _is_of_model(cursor, i)
+
+
+def _is_of_model(cursor: Cursor, i: int) -> bool:
+    """Return whether the model's name is before a position, with fillers between at most."""
+    at = i - 1
+    while cursor.is_(at, sense.Filler, sense.Link) and not cursor.is_(at, sense.ModelRef):
         at -= 1
-    return cursor.is_(at - 1, sense.ModelRef) and (ended or prepositioned(cursor, end) is not None)
+    return cursor.is_(at, sense.ModelRef)
 
 
 def lacking(cursor: Cursor, field: Field) -> str | None:
@@ -171,16 +177,14 @@ def lacking(cursor: Cursor, field: Field) -> str | None:
 
 
 def _number(cursor: Cursor, field: Field, at: int) -> Parsed | None:
+    """ "4", "4 or more", "90 to 120 minutes"."""
     amount = cursor.amount(at)
-    if (
-        amount is None
-        or cursor.is_(at - 1, sense.Than)
-        or (cursor.is_(at - 1, when.DateRelation) and dates.is_year(amount.value))
-    ):
+    if amount is None or cursor.is_(at - 1, sense.Than):
+        return None
+    if cursor.is_(at - 1, when.DateRelation) and dates.is_year(amount.value):
         return None  # "sick days in 2026"
-    until = cursor.take(amount.end, sense.BetweenAnd)
-    if until and not cursor.is_(amount.end, sense.And) and (upper := cursor.amount(until[1])):
-        return range_on(cursor, field, amount, upper)  # "a runtime of 90 to 120 minutes"
+    if upper := up_to(cursor, amount.end):
+        return range_on(cursor, field, amount, upper)
     postfix = postfixed(cursor, amount.end)
     if postfix is None:
         return equal_to(cursor, field, amount)
@@ -191,28 +195,20 @@ def _option(cursor: Cursor, field: Field, at: int, negated: bool) -> Parsed | No
     """ "grade 2", "grade 1 or 2": options that are numbers without a known order."""
     found: list[str] = []
     end = at
-    while (
-        at < len(cursor.tokens)
-        and cursor.tokens[at].kind == "number"
-        and cursor.tokens[at].norm in field.options
-    ):
+    while cursor.is_number(at) and cursor.tokens[at].norm in field.options:
         found.append(cursor.tokens[at].norm)
         end = at + 1
-        at = (
-            cursor.after(end)
-            if cursor.is_(end, sense.And, sense.Or)
-            else end + 1
-            if cursor.is_mark(end, ",")
-            else len(cursor.tokens)
-        )
+        at = cursor.joint(end)
+        if at == end:
+            break
     if not found:
         return None
     if postfix := postfixed(cursor, end):
         rest = range(end, postfix[1])
         return Parsed(postfix[1], unplaced=(end - 1, *rest), idle=tuple(rest))
-    many = len(found) > 1
-    op = ("not in" if many else "!=") if negated else ("in" if many else "=")
-    return constraint(end, field.name, op, found if many else found[0])
+    if len(found) == 1:
+        return constraint(end, field.name, "!=" if negated else "=", found[0])
+    return constraint(end, field.name, "not in" if negated else "in", found)
 
 
 def _contains(cursor: Cursor, field: Field, at: int, negated: bool) -> Parsed | None:

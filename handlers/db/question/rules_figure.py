@@ -12,6 +12,7 @@ from groundhook.handlers.db.schema import Field
 from groundhook.host.core.types.query_language import Aggregate, Order
 
 MOST = 1000  # groups
+OF_EACH = ("stock", "population", "capacity")  # of a number that every record has for itself
 OF_ORDER = {"asc": "min", "desc": "max"}
 
 
@@ -39,21 +40,28 @@ def _computed(cursor: Cursor, draft: Draft, i: int, own: Field | None) -> Parsed
     word."""
     words, end = cursor.all(i, sense.FigureWord), cursor.after(i)
     function = next((word for word in words if not word.kind), words[0]).function
-    if (earned := _of_kind(cursor, i)) is not None and not cursor.is_(i - 1, sense.SortBy):
+    earned = None if cursor.is_(i - 1, sense.SortBy) else _of_kind(cursor, i)
+    if earned is not None:
         return Parsed(end, aggregates=(figure_of(function, earned.name),))  # "revenue"
     at, model, named = _towards(cursor, end)
     if named is not None:
         return Parsed(cursor.after(at), aggregates=(figure_of(function, named.name),))
-    fields = [one.field for one in cursor.all(at, sense.FieldRef)]
-    named = next((one for one in fields if _measured(cursor, one, function)), None)
-    if named is not None and cursor.number(cursor.past(cursor.after(at), sense.Link)) is None:
-        made = (figure_of(function, named.name),)
+    if (field := _behind(cursor, at, function)) is not None:
+        made = (figure_of(function, field.name),)
         return Parsed(cursor.after(at), aggregates=made, named_at=model)
     mention = draft.mention if not draft.aggregates else None  # "the price on average"
     for whole in (mention, _of_records(cursor, at, own, model)):
         if whole is not None and _measured(cursor, whole, function):
             return Parsed(end, aggregates=(figure_of(function, whole.name),))
     return _in_total(cursor, draft, i, at, function)
+
+
+def _behind(cursor: Cursor, i: int, function: str) -> Field | None:
+    """The "price" of "average price", which no number of its own follows."""
+    if cursor.number(cursor.past(cursor.after(i), sense.Link)) is not None:
+        return None
+    fields = (one.field for one in cursor.all(i, sense.FieldRef))
+    return next((field for field in fields if _measured(cursor, field, function)), None)
 
 
 def _towards(cursor: Cursor, at: int) -> tuple[int, int | None, Field | None]:
@@ -88,15 +96,8 @@ def _in_total(cursor: Cursor, draft: Draft, i: int, at: int, function: str) -> P
 def figures(cursor: Cursor, draft: Draft, i: int) -> Parsed | None:
     """ "average, min and max price", "total and average of invoices"."""
     functions, last, at = [], i, i
-    while word := next(
-        (
-            one
-            for one in cursor.all(at, sense.FigureWord)
-            if one.function != "count" and not one.kind
-        ),
-        None,
-    ):
-        functions.append(word.function)
+    while (function := _function(cursor, at)) is not None:
+        functions.append(function)
         last, at = at, cursor.joint(cursor.after(at))
         if at == cursor.after(last):
             break
@@ -108,6 +109,12 @@ def figures(cursor: Cursor, draft: Draft, i: int) -> Parsed | None:
         return None
     made = tuple(figure_of(function, found.aggregates[0].field) for function in functions)
     return Parsed(found.end, aggregates=made, named_at=found.named_at)
+
+
+def _function(cursor: Cursor, i: int) -> str | None:
+    """The "average" of a field that is named later."""
+    words = (word for word in cursor.all(i, sense.FigureWord) if not word.kind)
+    return next((word.function for word in words if word.function != "count"), None)
 
 
 def ranked(cursor: Cursor, draft: Draft, i: int) -> Parsed | None:
@@ -146,12 +153,10 @@ def _ranking(cursor: Cursor, i: int) -> Parsed | None:
 def grouped(cursor: Cursor, draft: Draft, i: int) -> Parsed | None:
     """ "per genre", "by city", "for each airline", "per status and country". A word that may also
     sort ("by") groups only if the question requests a number."""
-    places = range(len(cursor.tokens))
-    requested = any(cursor.is_(at, sense.FigureWord) for at in places)
-    ordered = any(cursor.is_(at, sense.OrderWord, sense.Superlative) for at in places)
-    clear = (
-        not cursor.is_(i, sense.SortBy, sense.Each) and not ordered
-    )  # "the newest per author" is no number
+    requested = cursor.anywhere(sense.FigureWord)
+    ordered = cursor.anywhere(sense.OrderWord, sense.Superlative)
+    # "the newest per author" is no number
+    clear = not (ordered or cursor.is_(i, sense.SortBy, sense.Each))
     if not cursor.is_(i, sense.Per, sense.SortBy) or not (requested or clear):
         return None
     at = cursor.after(i)
@@ -160,18 +165,26 @@ def grouped(cursor: Cursor, draft: Draft, i: int) -> Parsed | None:
     at = at if cursor.is_(at, sense.FieldRef) else cursor.past_one(at, sense.Filler)
     names = _grouping(cursor, at)
     if not names:
-        rate = rated(cursor, i)  # "the average salary per month"
-        paid = (cursor.lexicon.fields.get(one.field) for one in draft.aggregates)
-        same = rate and any(field is not None and rate[0](field) for field in paid)
-        return Parsed(rate[1]) if rate and same else None
+        return _rate(cursor, draft, i)
     made = () if draft.aggregates else (_counted_or_earned(cursor, draft.mention),)
-    end = cursor.after(at)
-    joint = cursor.joint(end)
-    further = cursor.past_one(joint, sense.Filler, sense.Per) if joint > end else end
-    other = further == end or cursor.is_(further, sense.ValueRef, sense.ModelRef, sense.FigureWord)
-    more = [] if other else _grouping(cursor, further)
-    end = cursor.after(further) if more else end
+    more, end = _second_grouping(cursor, cursor.after(at))
     return Parsed(end, aggregates=made, groups=(*names, *more))
+
+
+def _rate(cursor: Cursor, draft: Draft, i: int) -> Parsed | None:
+    """The "per month" of "the average salary per month", if that is what the salary is for."""
+    rate = rated(cursor, i)
+    fields = (cursor.lexicon.fields.get(one.field) for one in draft.aggregates)
+    same = rate and any(field is not None and rate[0](field) for field in fields)
+    return Parsed(rate[1]) if rate and same else None
+
+
+def _second_grouping(cursor: Cursor, i: int) -> tuple[list[str], int]:
+    """The "and country" of "per status and country", and the position after it."""
+    at = cursor.past_one(cursor.joint(i), sense.Filler, sense.Per)
+    other = cursor.is_(at, sense.ValueRef, sense.ModelRef, sense.FigureWord)
+    names = [] if cursor.joint(i) == i or other else _grouping(cursor, at)
+    return names, cursor.after(at) if names else i
 
 
 def _counted_or_earned(cursor: Cursor, mention: Field | None) -> Aggregate:
@@ -185,17 +198,14 @@ def _counted_or_earned(cursor: Cursor, mention: Field | None) -> Aggregate:
 def _grouping(cursor: Cursor, at: int) -> list[str]:
     """Return the groups that the words here name: a field, or related records; empty for other
     words."""
-    keys = {relation.foreign for relation in cursor.lexicon.schema.relations.values()}
-    fields = [one.field for one in cursor.all(at, sense.FieldRef) if one.field.kind != "number"]
-    if cursor.is_(at, sense.RelationRef):  # "per hotel" is not the key of the hotel
-        fields = [field for field in fields if field.name not in keys]
-    named = [field for field in fields if not field.long and not cursor.many(field)]
-    related = [
-        one.title
-        for one in cursor.all(at, sense.RelationRef)
-        if one.title is not None and not cursor.many(one.title)
-    ]
-    return [named[0].name] if named else _each(cursor, related[0]) if related else []
+    related = cursor.all(at, sense.RelationRef)
+    for field in (one.field for one in cursor.all(at, sense.FieldRef)):
+        key = related and cursor.is_key(field)  # "per hotel" is not the key of the hotel
+        if not (key or field.kind == "number" or field.long or cursor.many(field)):
+            return [field.name]
+    titles = (one.title for one in related if one.title and not cursor.many(one.title))
+    title = next(titles, None)
+    return _each(cursor, title) if title else []
 
 
 def _each(cursor: Cursor, title: Field) -> list[str]:
@@ -227,20 +237,18 @@ def _count(cursor: Cursor, i: int) -> Parsed | None:
 def _summed(cursor: Cursor, field: Field, i: int) -> bool:
     """ "how many hours did we work": return whether the question is about what several records did
     together. Seats and inhabitants are what each record has."""
-    of_each = ("stock", "population", "capacity")
-    if not _measured(cursor, field, "sum") or any(
-        cursor.lexicon.is_kind(field, kind) for kind in of_each
-    ):
+    of_each = any(cursor.lexicon.is_kind(field, kind) for kind in OF_EACH)
+    if of_each or not _measured(cursor, field, "sum") or _names_one(cursor, i):
         return False
     rest = range(i, len(cursor.tokens))
-    named = any(
-        one.field.name == cursor.lexicon.schema.title
-        for at in rest
-        for one in cursor.all(at, sense.ValueRef)
-    )
     figures = {one.function for at in rest for one in cursor.all(at, sense.FigureWord)}
-    done = "sum" in figures or any(cursor.is_(at, sense.Auxiliary) for at in rest)
-    return done and not named and figures <= {"sum"}
+    return figures == {"sum"} or (not figures and cursor.anywhere(sense.Auxiliary, since=i))
+
+
+def _names_one(cursor: Cursor, i: int) -> bool:
+    """Return whether a record is named by its title from this position on."""
+    title, rest = cursor.lexicon.schema.title, range(i, len(cursor.tokens))
+    return any(one.field.name == title for at in rest for one in cursor.all(at, sense.ValueRef))
 
 
 def _extreme(cursor: Cursor, i: int) -> Parsed | None:
@@ -262,12 +270,10 @@ def _extreme(cursor: Cursor, i: int) -> Parsed | None:
 
 def _most(cursor: Cursor, draft: Draft, i: int) -> Parsed | None:
     """ "which brand has the most products": the group with the most records, or the fewest."""
-    group = draft.mention or cursor.about.title
-    verb = cursor.unknown(i) or cursor.is_(i, sense.Preposition, sense.NumberVerb)
-    if verb and i and cursor.is_(i - 1, sense.FieldRef, sense.RelationRef):
-        i = cursor.past_one(max(cursor.after(i), i + 1), when.Definite)
-    word = cursor.take(i, sense.Superlative)
+    at = _past_group_verb(cursor, i)
+    word = cursor.take(at, sense.Superlative)
     model = cursor.take(word[1], sense.ModelRef) if word else None
+    group = draft.mention or cursor.about.title
     if word is None or model is None or group is None or cursor.many(group):
         return None
     if group.kind in (*NUMBERS, *TIMES):
@@ -279,8 +285,16 @@ def _most(cursor: Cursor, draft: Draft, i: int) -> Parsed | None:
         aggregates=(made,),
         groups=(group.name,) if draft.mention else tuple(_each(cursor, group)),
         limit=draft.limit or 1,
-        named_at=i,
+        named_at=at,
     )
+
+
+def _past_group_verb(cursor: Cursor, i: int) -> int:
+    """ "which brand makes the most products": the position after the verb behind the group."""
+    verb = cursor.unknown(i) or cursor.is_(i, sense.Preposition, sense.NumberVerb)
+    if not verb or not cursor.is_(i - 1, sense.FieldRef, sense.RelationRef):
+        return i
+    return cursor.past_one(max(cursor.after(i), i + 1), when.Definite)
 
 
 def _called_so(cursor: Cursor, i: int) -> Field | None:
@@ -310,35 +324,28 @@ def _of_records(cursor: Cursor, i: int, own: Field | None, model: int | None) ->
 def _of_kind(cursor: Cursor, i: int) -> Field | None:
     """Return the field whose figure a word requests by itself; a field with that name comes
     first."""
-    kinds = [word.kind for word in cursor.all(i, sense.FigureWord) if word.kind]
-    behind = cursor.past(cursor.after(i), sense.Link, sense.Filler)
-    in_year = cursor.is_(behind - 1, when.BeforeYear) and not cursor.is_(
-        behind - 1, sense.Link
-    )  # "revenue in 2025"
-    number = cursor.number(behind) is not None and not in_year
-    compared = (
-        cursor.is_(behind, sense.Compare, sense.Between) or number
-    )  # "revenue over 500" is a condition
-    if not kinds or compared:
-        return None
-    if called := [one.field for one in cursor.all(i, sense.FieldRef)]:
-        requested = i == 0 or cursor.is_(cursor.back(i), sense.AskedValue)
-        return next(
-            (
-                one
-                for one in called
-                if requested
-                and cursor.lexicon.is_kind(one, kinds[0])
-                and _measured(cursor, one, "sum")
-            ),
-            None,
-        )
-    return cursor.lexicon.of_kind(kinds[0])
+    kind = next((word.kind for word in cursor.all(i, sense.FigureWord) if word.kind), "")
+    if not kind or _is_compared(cursor, cursor.past(cursor.after(i), sense.Link, sense.Filler)):
+        return None  # "revenue over 500" is a condition
+    called = [one.field for one in cursor.all(i, sense.FieldRef)]
+    if not called:
+        return cursor.lexicon.of_kind(kind)
+    requested = i == 0 or cursor.is_(cursor.back(i), sense.AskedValue)
+    for field in called if requested else ():
+        if cursor.lexicon.is_kind(field, kind) and _measured(cursor, field, "sum"):
+            return field
+    return None
+
+
+def _is_compared(cursor: Cursor, i: int) -> bool:
+    """Return whether a comparison or a number is here, and not the year of "revenue in 2025"."""
+    in_year = cursor.is_(i - 1, when.BeforeYear) and not cursor.is_(i - 1, sense.Link)
+    number = cursor.number(i) is not None and not in_year
+    return number or cursor.is_(i, sense.Compare, sense.Between)
 
 
 def _measured(cursor: Cursor, field: Field, function: str) -> bool:
-    schema = cursor.lexicon.schema
-    keys = {schema.key, *(relation.foreign for relation in schema.relations.values())}
-    if cursor.many(field) or (field.name in keys and function in ("sum", "avg")):
+    """Return whether the field has values of which such a figure can be computed."""
+    if cursor.many(field) or (cursor.is_key(field) and function in ("sum", "avg")):
         return False
     return field.kind in NUMBERS or (field.kind in TIMES and function in ("min", "max"))

@@ -88,7 +88,7 @@ def _compared(
     amount = replace(amount, value=cursor.in_unit_of(field, amount))
     if op == ABOUT:
         return None if negated else _range(field, *_about(amount), end)
-    if not negated and op == ">=" and (upper := _up_to(cursor, end)):
+    if not negated and op == ">=" and (upper := up_to(cursor, end)):
         return _range(field, amount, upper, past_unit(cursor, field, upper.end))
     if not negated and op == "=" and end == amount.end:
         return equal_to(cursor, field, amount)
@@ -97,8 +97,8 @@ def _compared(
     return constraint(end, field.name, OPPOSITE[op] if negated else op, amount.value)
 
 
-def _up_to(cursor: Cursor, i: int) -> Amount | None:
-    """The "to 4.5" of "rated 4 to 4.5"."""
+def up_to(cursor: Cursor, i: int) -> Amount | None:
+    """The "to 4.5" of "rated 4 to 4.5"; an "and" begins another condition."""
     return None if cursor.is_(i, sense.And) else cursor.upper(i)
 
 
