@@ -2,9 +2,10 @@
 costs.
 
 Quality: the sample's 80 datasets in three languages, 40 questions in another language than the
-dataset and 14 in the same; `--data` adds the titles of govil-title through sync and tool. Speed:
-10,000 datasets with hashed vectors, from a CKAN portal on 127.0.0.1; the tool and `host.search`
-take turns. The floor of a sync is adding the same documents again as a feed.
+dataset, 14 in the same, and 60 of words that mean nothing; `--data` adds the titles of govil-title
+through sync and tool. Speed: 10,000 datasets with hashed vectors, from a CKAN portal on 127.0.0.1;
+the tool and `host.search` take turns. The floor of a sync is adding the same documents again as a
+feed.
 """
 
 from __future__ import annotations
@@ -31,6 +32,8 @@ from tests.loopback.ckan import Ckan, ckan, package
 REPOSITORY = Path(__file__).parents[2]
 QUESTIONS = Path(__file__).with_name("catalogue_questions.jsonl")
 DATASETS, ROUNDS, WARMING = 10_000, 200, 20
+NONSENSE = 60
+LATIN, HEBREW = ("bcdfghjklmnpqrstvwxz", "aeiou"), ("אבגדהוזחטיכלמנסעפצקרשת",) * 2
 WORDS = ("budget", "water", "school", "road", "forest", "tax", "energy", "health", "bus", "income")
 
 
@@ -60,6 +63,7 @@ async def _languages(root: Path) -> None:
             by = "host.search with its default threshold"
             figure(f"{about}, MRR", _mrr(ranks), "", _mrr(plain), by)
             figure(f"{about}, R@5", _recall(ranks), "", _recall(plain), by)
+        await _nonsense(host)
 
 
 async def _by_tool(host: Host, question: str) -> list[str]:
@@ -77,6 +81,24 @@ async def _by_search(host: Host, question: str) -> list[str]:
     }
     found = await host.search(request)
     return [item.url.rpartition("/")[2] for item in found.items]
+
+
+async def _nonsense(host: Host) -> None:
+    """Questions of words that mean nothing: those with a result, and those whose result is not
+    said to be far from the query."""
+    chance = random.Random(NONSENSE)
+    found, clear = 0, 0
+    for number in range(NONSENSE):
+        letters = (
+            ("bcdfghjklmnpqrstvwxz", "aeiou") if number % 2 else ("אבגדהוזחטיכלמנסעפצקרשת",) * 2
+        )
+        syllables = ["".join(map(chance.choice, letters)) for _ in range(8)]
+        question = " ".join("".join(syllables[at : at + 3]) for at in range(0, 8, 3))
+        result = (await host.tool("catalogue.searchDatasets", {"query": question})).result
+        found += bool(result["datasets"])
+        clear += bool(result["datasets"]) and not result["message"]
+    figure(f"questions of nonsense with datasets, of {NONSENSE}", found, "")
+    figure(f"questions of nonsense with datasets and no notice, of {NONSENSE}", clear, "")
 
 
 def _rank(listed: Sequence[str], case: Mapping[str, Any]) -> int:

@@ -63,6 +63,15 @@ async def test_a_question_finds_datasets_in_other_languages(sample: Host) -> Non
     assert ranks["same"].count(1) >= 13
 
 
+async def test_results_that_are_hardly_similar_are_said_to_be_the_nearest(sample: Host) -> None:
+    for tool in ("searchDatasets", "searchResources"):
+        result = await found(sample, tool, query="xateqo pupa vahuqi")
+        assert result["total"] > 0
+        assert result["message"] == "Nothing is close to the query; these are the nearest."
+        clear = await found(sample, tool, query="air quality")
+        assert clear["message"] == ""
+
+
 async def test_a_hebrew_question_returns_hebrew_titles_and_descriptions(sample: Host) -> None:
     result = await found(sample, "searchDatasets", query="בדיקות מעבדה של מי שתייה")
     first = result["datasets"][0]
