@@ -97,6 +97,9 @@ async def test_without_an_institution_nothing_is_searched(host: Host) -> None:
     [
         ({"userIntent": " ", "courseContext": COURSE}, "userIntent"),
         ({"userIntent": "x"}, "courseContext"),
+        ({"userIntent": "x", "courseContext": {"title": "t", "outcomes": []}}, "courseId"),
+        ({"userIntent": "x", "courseContext": {"courseId": "c", "outcomes": []}}, "title"),
+        ({"userIntent": "x", "courseContext": {"courseId": "c", "title": "t"}}, "outcomes"),
         ({"userIntent": "x", "courseContext": {**COURSE, "outcomes": "all"}}, "outcomes"),
         ({"userIntent": "x", "courseContext": COURSE, "institutionId": "n"}, "institutionId"),
         ({"userIntent": "x", "courseContext": {**COURSE, "tenant": "n"}}, "tenant"),
@@ -113,7 +116,11 @@ async def test_wrong_arguments_are_refused_with_their_path(
 async def test_long_intents_and_outcomes_are_cut_and_only_very_long_ones_refused(
     host: Host,
 ) -> None:
-    course = {**COURSE, "outcomes": ["explain photosynthesis " + "x" * 2000] * 200}
+    course = {
+        "courseId": "c" * 900,
+        "title": "Biology " * 200,
+        "outcomes": ["explain photosynthesis " + "x" * 2000] * 200,
+    }
     outcome = await search(host, "photosynthesis in leaf cells " + "word " * 4000, course)
     assert outcome.error is None
     assert "bio-2" in ids(outcome)

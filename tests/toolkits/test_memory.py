@@ -165,9 +165,11 @@ async def test_batch_fetch_asks_each_collection_once(host: Host) -> None:
     ended = [
         event.node
         for event in traced
-        if event.type == "trace" and event.node.type == "documents" and event.node.duration_ms
+        if event.type == "trace" and event.node.type == "memory_fetch" and event.node.duration_ms
     ]
-    assert sorted(node.label for node in ended) == ["agents.memory.backend", "agents.memory.ops"]
+    assert sorted(
+        (node.data["collection"], node.data["asked"], node.data["found"]) for node in ended
+    ) == [("backend", 2, 2), ("ops", 2, 2)]
 
 
 async def test_batch_fetch_of_nothing_is_nothing(host: Host) -> None:
@@ -175,6 +177,19 @@ async def test_batch_fetch_of_nothing_is_nothing(host: Host) -> None:
 
 
 # Owners
+
+
+async def test_a_team_without_its_tenant_finds_nothing_and_reads_why(host: Host) -> None:
+    for team in ("red", "green"):
+        outcome = await host.tool(
+            "search",
+            {"query": "rate limits", "collection": "backend"},
+            identity={"team_id": team},
+            assistant="memory",
+        )
+        assert (outcome.error, outcome.result) == (None, [])
+        [warning] = outcome.warnings
+        assert "a team without a tenant has no memories here" in warning
 
 
 async def test_another_teams_memory_is_missing_in_the_same_words_as_one_that_never_was(

@@ -9,7 +9,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PrivateAttr
 from groundhook.host.core.types.search import Item
 
 LONGEST_INTENT = 4000  # characters that queries are made of; longer intents are cut
-LONGEST_OUTCOME = 500
+LONGEST_TEXT = 500  # characters of an id, a title and an outcome; longer ones are cut
 
 
 def _trimmed(value: Any) -> Any:
@@ -17,15 +17,18 @@ def _trimmed(value: Any) -> Any:
 
 
 def _cut(value: Any) -> Any:
-    return value.strip()[:LONGEST_OUTCOME] if isinstance(value, str) else value
+    return value.strip()[:LONGEST_TEXT] if isinstance(value, str) else value
+
+
+Text = Annotated[str, BeforeValidator(_cut)]
 
 
 class CourseContext(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
 
-    course_id: str = Field(alias="courseId", max_length=200, description="The id of the course")
-    title: str = Field(max_length=500, description="The title of the course")
-    outcomes: list[Annotated[str, BeforeValidator(_cut)]] = Field(
+    course_id: Text = Field(alias="courseId", description="The id of the course")
+    title: Text = Field(description="The title of the course")
+    outcomes: list[Text] = Field(
         max_length=200, description="What students are to learn; may be empty"
     )
 

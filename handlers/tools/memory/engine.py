@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 
 import anyio
 
-from groundhook.handlers.tools.memory import documents
+from groundhook.handlers.tools.memory import documents, notices
 from groundhook.handlers.tools.memory.settings import MemorySettings
 from groundhook.handlers.tools.memory.values import (
     BatchArguments,
@@ -37,6 +37,7 @@ from groundhook.handlers.tools.memory.values import (
 from groundhook.host.core.errors import NotFound, StorageError, suggestion
 from groundhook.host.core.tokens import estimated_tokens
 from groundhook.host.core.tool_ports import ToolScope
+from groundhook.host.core.trace import span
 from groundhook.host.core.types.collection_queries import (
     CollectionDocument,
     CollectionMatch,
@@ -86,10 +87,8 @@ class MemoryEngine:
                 ]
             )
         )[0]
-        if not answer.filled and self._settings.source:
-            await scope.warn(
-                "not_indexed", f"nothing is indexed (run: groundhook tools sync {self._name})"
-            )
+        if not answer.matches and not written:
+            await notices.explain_nothing(scope, self._settings, self._name, answer)
         newer = await self._newer(scope, collection, answer.matches, written)
         previews = Previews(
             [
@@ -103,17 +102,7 @@ class MemoryEngine:
             ]
         )
         previews._shelf = arguments.collection
-        previews._notes = [
-            f"Memory {old} is superseded by {', '.join(ids)}." for old, ids in newer.items()
-        ]
-        if answer.below:
-            previews._notes.append(
-                f"{answer.below} more are below the threshold; pass a lower `threshold`."
-            )
-        if answer.total > len(answer.matches):
-            more = answer.total - len(answer.matches)
-            least = "at least " if answer.total_is == "at_least" else ""
-            previews._notes.append(f"There are {least}{more} more; pass a higher `limit`.")
+        previews._notes = notices.of_search(answer, newer)
         return previews
 
     async def fetch(self, scope: ToolScope, arguments: FetchArguments) -> Memory:
@@ -121,10 +110,9 @@ class MemoryEngine:
         collection = self._settings.collections.get(arguments.collection)
         if collection is None:
             raise MemoryNotFound(self._no_shelf(arguments.collection))
-        found = await scope.collections.get(
-            collection, [str(arguments.doc_id)], owner=self._settings.owner
-        )
-        document = found.get(str(arguments.doc_id))
+        id = str(arguments.doc_id)
+        found = await self._read(scope, arguments.collection, collection, [id])
+        document = found.get(id)
         if document is None:
             raise MemoryNotFound(
                 f"collection {arguments.collection!r} has no document {arguments.doc_id}"
@@ -242,6 +230,14 @@ class MemoryEngine:
         known = sorted(self._settings.collections)
         return f"there is no collection {name!r} ({suggestion(name, known)})"
 
+    async def _read(
+        self, scope: ToolScope, shelf: str, collection: str, ids: Sequence[str]
+    ) -> dict[str, CollectionDocument]:
+        with span("memory_fetch", shelf, collection=shelf, asked=len(ids)) as node:
+            found = await scope.collections.get(collection, ids, owner=self._settings.owner)
+            node.data["found"] = len(found)
+        return found
+
     async def _get(
         self, scope: ToolScope, wanted: Mapping[str, Mapping[str, None]]
     ) -> dict[str, dict[str, CollectionDocument]]:
@@ -249,7 +245,7 @@ class MemoryEngine:
         found: dict[str, dict[str, CollectionDocument]] = {}
 
         async def one(shelf: str, collection: str, ids: Sequence[str]) -> None:
-            found[shelf] = await scope.collections.get(collection, ids, owner=self._settings.owner)
+            found[shelf] = await self._read(scope, shelf, collection, ids)
 
         async with anyio.create_task_group() as group:
             for shelf, ids in wanted.items():

@@ -1,0 +1,40 @@
+"""What is said beside the results of a search."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from groundhook.handlers.tools.memory.settings import MemorySettings
+from groundhook.host.core.tool_ports import ToolScope
+from groundhook.host.core.types.collection_queries import CollectionAnswer
+
+
+def of_search(answer: CollectionAnswer, newer: Mapping[str, Sequence[str]]) -> list[str]:
+    """Return sentences for the model: which memories are superseded, and what is not shown."""
+    notes = [f"Memory {old} is superseded by {', '.join(ids)}." for old, ids in newer.items()]
+    if answer.below:
+        notes.append(f"{answer.below} more are below the threshold; pass a lower `threshold`.")
+    if answer.total > len(answer.matches):
+        more = answer.total - len(answer.matches)
+        least = "at least " if answer.total_is == "at_least" else ""
+        notes.append(f"There are {least}{more} more; pass a higher `limit`.")
+    return notes
+
+
+async def explain_nothing(
+    scope: ToolScope, settings: MemorySettings, toolkit: str, answer: CollectionAnswer
+) -> None:
+    """Warn if a collection, or the part of it that the identity owns, has no memories at all."""
+    owner = settings.owner
+    if not answer.filled:
+        if settings.source:
+            await scope.warn(
+                "not_indexed", f"nothing is indexed (run: groundhook tools sync {toolkit})"
+            )
+    elif owner in ("team", "user") and not scope.identity.tenant_id and not answer.below:
+        # In the same words whether or not some tenant has such a team or user.
+        await scope.warn(
+            "no_tenant",
+            f"a {owner} without a tenant has no memories here: if it belongs to a tenant, the"
+            " request must name that as well (--tenant on the command line)",
+        )
