@@ -314,6 +314,8 @@ def _trace_data(
         "candidates": answer.candidates,
         "below_threshold": answer.below,
         "found": len(items),
+        # Returned for a rare word although they are not similar enough.
+        "lifted": sum(hit.cosine < question.least_cosine for hit in answer.hits),
         "cut": sum(item.extent is not None and item.extent.sentences is not None for item in items),
         "words": answer.lexical,
         "question": language_of_question(question.text),

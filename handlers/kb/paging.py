@@ -102,9 +102,7 @@ def page(
         count = max(matching, len(order))
     wanted = order[question.offset : question.offset + question.limit]
     return Page(
-        found={
-            place: max(fused[place] if place in fused else rest[place], least) for place in wanted
-        },
+        found={place: fused[place] if place in fused else rest[place] for place in wanted},
         total=min(count, COUNTED),
         total_is="exact" if whole and count <= COUNTED else "at_least",
     )

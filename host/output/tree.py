@@ -59,8 +59,10 @@ def _found_lines(node: TraceNode) -> Iterator[Styled]:
             f"{data['found']} found of {data['candidates']} compared, {data['below_threshold']}"
             " below the threshold"
         )
+        lifted = data.get("lifted", 0)
+        rare = f"; {lifted} below it, found by a rare word" if lifted else ""
         yield Styled(
-            f"{numbers} {data['threshold']:g}; words: {one_line(data['words'])}",
+            f"{numbers} {data['threshold']:g}{rare}; words: {one_line(data['words'])}",
             "dim",
         )
         if languages := data.get("languages"):

@@ -221,10 +221,16 @@ async def test_passages_of_an_unknown_script_and_of_one_endless_line_are_found(
     assert len((await ask(store)).hits) == 3
 
 
-async def test_a_word_of_one_passage_alone_lifts_it_over_the_threshold(store: VectorStore) -> None:
+async def test_a_passage_that_alone_has_a_word_is_found_below_the_threshold_with_its_similarity(
+    store: VectorStore,
+) -> None:
     await store.put("a", MADE, document("one.md", "ripe pears", "green pears", "granite"))
-    lifted = contents(await ask(store, "granite", least_cosine=0.999_99))
-    assert sorted(lifted) == ["granite", "ripe pears"]
+    answer = await ask(store, "granite", least_cosine=0.999_99)
+    found = {hit.content: hit.cosine for hit in answer.hits}
+    [unfiltered] = [hit for hit in (await ask(store, "granite")).hits if hit.content == "granite"]
+    assert sorted(found) == ["granite", "ripe pears"]
+    assert found["granite"] == pytest.approx(unfiltered.cosine)
+    assert unfiltered.cosine < 0.999_99
     assert contents(await ask(store, "zebra", least_cosine=0.999_99)) == ["ripe pears"]
 
 
@@ -454,6 +460,17 @@ async def test_pages_of_grouped_passages_have_each_document_once(store: VectorSt
         ["many.md", *(f"{n}.md" for n in range(30))]
     )
     assert {(page.total, page.total_is) for page in pages} == {(31, "exact")}
+
+
+async def test_where_every_document_is_one_passage_groups_cost_and_change_nothing(
+    store: VectorStore,
+) -> None:
+    await store.put("a", MADE, *(crowd(1, f"{n}.md") for n in range(200)))
+    plain, grouped = [await ask(store, "pear", limit=5, groups=groups) for groups in (0, 1)]
+    assert grouped == plain
+    await store.put("a", MADE, crowd(3, "three.md"))
+    names = [hit.document for hit in (await ask(store, "pear", limit=50, groups=1)).hits]
+    assert len(names) == len(set(names)) == 50
 
 
 async def test_several_questions_in_one_request_are_answered_in_their_order(

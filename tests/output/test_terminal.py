@@ -304,6 +304,7 @@ def test_the_trace_tells_what_a_collection_was_searched_by_and_what_a_database_w
         "candidates": 6,
         "below_threshold": 3,
         "found": 2,
+        "lifted": 1,
         "words": "no match",
     }
     requested = {
@@ -324,7 +325,8 @@ def test_the_trace_tells_what_a_collection_was_searched_by_and_what_a_database_w
     out = Screen().play([*(Trace(node=node) for node in nodes), StreamEnd()], trace=True).out
     assert out.splitlines()[1:] == [
         "├── vector_search docs  0 ms  completed",
-        "│   └── 2 found of 6 compared, 3 below the threshold 0.3; words: no match",
+        "│   └── 2 found of 6 compared, 3 below the threshold 0.3; 1 below it, found by a rare"
+        " word; words: no match",
         "├── vector_search gone  0 ms  failed: no",
         "└── db_query bed  0 ms  completed",
         "    └── SELECT * FROM bed WHERE plant = ? [param_1 = 'Rose\\x1b[2J']",

@@ -34,7 +34,7 @@ LEAD = 0.3  # bonus of a run at the beginning of a chunk
 LEAST_SHARE = 0.25  # a run with no more than this is not selected: the chunk stays whole
 # A chunk is not cut up to this multiple of `most`, and a part may grow to it.
 SPARE = 1.25
-REPEATED = 128  # questions whose parts are cached: pages, facets and retries ask one again
+REPEATED = 256  # questions whose parts are cached: pages, facets and retries ask one again
 
 
 @dataclass(frozen=True)

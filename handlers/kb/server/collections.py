@@ -58,7 +58,7 @@ class Collections:
         name = alias(self._prefix, collection)
         try:
             settings = parse_settings(await self.record(name, SETTINGS_ID))
-            sample, _ = await self._link.read(
+            sample, more = await self._link.read(
                 lambda client: client.scroll(
                     name, of_records(None), _SAMPLE, with_payload=["words", "chunks", "languages"]
                 )
@@ -75,6 +75,8 @@ class Collections:
         known = Known(name, settings, until=now + _KNOWN_S)
         for record in sample:
             known.count(record.payload or {})
+        # Documents beyond the sample are not read.
+        known.divided = known.divided or more is not None
         return self._known.setdefault(collection, known)
 
     async def to_write(

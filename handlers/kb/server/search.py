@@ -21,6 +21,7 @@ from groundhook.handlers.kb.analyse import Analyser, Sparse
 from groundhook.handlers.kb.balance import Balance
 from groundhook.handlers.kb.ranking import fusion
 from groundhook.handlers.kb.ranking.scale import Scale
+from groundhook.handlers.kb.ranking.selection import grouped
 from groundhook.handlers.kb.server.known import Known
 from groundhook.handlers.kb.server.layout import PLACE, SETTINGS_ID, Place, kept_of, parse_settings
 from groundhook.handlers.kb.server.link import ServerLink
@@ -76,7 +77,12 @@ async def search(
         for place in one.page
     ]
     vectors = await _vectors(link, known, with_vectors) if with_vectors else {}
-    return [replace(one.answer, hits=_hits(known, one.page, payloads, vectors)) for one in found]
+    hits = [_hits(known, one.page, payloads, vectors) for one in found]
+    # Another host may have added a document of several passages since `known` was read.
+    return [
+        replace(one.answer, hits=tuple(grouped(own, question.groups)) if question.groups else own)
+        for question, one, own in zip(questions, found, hits, strict=True)
+    ]
 
 
 async def _together(link: ServerLink, known: Known, searches: Sequence[_Finding]) -> list[_Found]:
@@ -104,6 +110,8 @@ def _queried(
 
 def _find(known: Known, question: Question, without: Collection[str]) -> _Finding:
     """Yield queries, receive the points that they find, and return the page."""
+    if not known.divided:  # every passage is a document
+        question = replace(question, groups=0)
     words = Analyser(known.settings.language).question(question.text)
     balance = Balance(known.sums) if known.sums else None
     scale = Scale.of(question, balance)
