@@ -95,6 +95,7 @@ async def our_ticks(request: Request) -> ASGIApp:
         media_type=SSE,
         settings=turns.settings,
         headers={},
+        slow=lambda: None,
     )
 
 

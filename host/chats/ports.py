@@ -20,6 +20,7 @@ from groundhook.host.core.types.chats import (
     StoredTurn,
     TurnState,
 )
+from groundhook.host.storage.sql import Times
 
 AHEAD_MS = 60_000  # how far the clocks of two processes may be apart
 
@@ -255,3 +256,4 @@ class ChatStore:
     conversations: Conversations
     logs: TurnLogs
     upkeep: Upkeep
+    times: Times

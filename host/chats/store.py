@@ -18,4 +18,5 @@ def chat_store(storage: Storage) -> ChatStore:
         conversations=SqlConversations(threads),
         logs=SqlTurnLogs(threads),
         upkeep=SqlUpkeep(threads),
+        times=threads.times,
     )

@@ -98,14 +98,15 @@ def add(
 @command.command("list", short_help="List the keys, without their secrets.")
 @options.common
 def list_(app: Path, as_json: bool, debug: bool) -> int:
-    """List the keys, without their secrets."""
+    """List the keys, without their secrets, with the day of their last use."""
     report = Report(json=as_json)
 
     def work() -> int:
-        keys = KeyFile(load_app(app, process_environment()).state).all()
+        file = KeyFile(load_app(app, process_environment()).state)
+        keys, uses = file.all(), file.uses()
         if as_json:
             for key in keys:
-                report.line(shown(key))
+                report.line({**shown(key), "used": uses.get(key.id, "")})
         elif keys:
             rows = [
                 (
@@ -114,11 +115,12 @@ def list_(app: Path, as_json: bool, debug: bool) -> int:
                     "/".join(part for part in (key.tenant, key.team, key.user) if part),
                     " ".join(key.scopes),
                     _day(key.made),
+                    uses.get(key.id, ""),
                     _day(key.ends),
                 )
                 for key in keys
             ]
-            report.show(table(("name", "id", "identity", "scopes", "made", "ends"), rows))
+            report.show(table(("name", "id", "identity", "scopes", "made", "used", "ends"), rows))
         else:
             report.show("There are no keys.")
         return 0

@@ -23,9 +23,8 @@ class Audience:
         """Return the event as this reader may see it, or None."""
         if isinstance(event, Text):  # most events, and the same for everyone
             return event
-        seen: Event | None
-        if self.author:
-            seen = None if isinstance(event, Trace) and not self.trace else event
-        else:
-            seen = for_readers(event)
-        return None if seen is None else placed(seen, self.public_url)
+        # First the addresses: that of a passage has the page of its file, which readers do not see.
+        seen = placed(event, self.public_url)
+        if not self.author:
+            return for_readers(seen)
+        return None if isinstance(event, Trace) and not self.trace else seen

@@ -6,6 +6,7 @@ server's own page about it, which is read with the reader's identity.
 
 from __future__ import annotations
 
+import re
 from typing import TypeVar
 from urllib.parse import quote, urlencode, urlsplit
 
@@ -13,6 +14,7 @@ from groundhook.host.core.types.events import CitationSeen, Cited, Event, Search
 from groundhook.host.core.types.search import Item
 
 SOURCES = "/api/sources"
+_PAGE = re.compile(r"#page=(\d{1,6})$", re.ASCII)
 
 _Addressed = TypeVar("_Addressed", Item, Cited)
 
@@ -25,10 +27,18 @@ def address(found: Item | Cited, public_url: str) -> str:
     if found.type == "kb" and found.collection and found.document_id:
         extent = found.extent
         where = f"?{urlencode({'start': extent.start, 'end': extent.end})}" if extent else ""
+        if page := page_of(found.url):
+            where += f"#page={page}"
         return f"{base}/kb/{_segment(found.collection)}/{quote(found.document_id)}{where}"
     if found.type == "db" and found.model and found.record_id is not None:
         return f"{base}/db/{_segment(found.model)}/{_segment(str(found.record_id))}"
     return ""
+
+
+def page_of(url: str) -> int:
+    """Return the page that an address of a passage ends with; 0 for a document without pages."""
+    page = _PAGE.search(url)
+    return int(page[1]) if page else 0
 
 
 def placed(event: Event, public_url: str) -> Event:

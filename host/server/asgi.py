@@ -75,12 +75,20 @@ async def open_serving(host: Host, opening: Opening, logs: Logs) -> AsyncIterato
         open_turns(host, settings.streams, logs.turn) as turns,
         open_mcp(host, settings, secret) as mcp,
     ):
+        logs.metrics.follow(host.chats.times)
         yield Serving(
             host=host,
             settings=settings,
             turns=turns,
             keys=keys,
-            sign_in=SignIn(settings.auth, keys, tokens, sessions, is_loopback(opening.host)),
+            sign_in=SignIn(
+                settings.auth,
+                keys,
+                tokens,
+                sessions,
+                is_loopback(opening.host),
+                logs.metrics.ignored_users.inc,
+            ),
             sessions=sessions,
             limits=limits,
             metrics=logs.metrics,

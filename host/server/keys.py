@@ -11,7 +11,8 @@ import os
 import secrets
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -26,6 +27,7 @@ from groundhook.host.core.types.turn import Identity
 from groundhook.host.dialects.numbering import CitationStyle
 
 FILE = "server-keys.json"
+USES = "server-key-uses.json"  # the day of the last use, by the id of the key
 SHORTEST = 32  # characters of a key from the app's files
 LONGEST = 200
 
@@ -55,6 +57,7 @@ class Key(Value):
 
 
 _KEYS = TypeAdapter(tuple[Key, ...])
+_USES = TypeAdapter(dict[str, str])
 
 
 def make_key() -> str:
@@ -100,7 +103,8 @@ class KeyFile:
     """The keys that `groundhook keys` keeps."""
 
     def __init__(self, state: Path) -> None:
-        self._path = state / FILE
+        self._path, self._uses = state / FILE, state / USES
+        self._used: dict[str, str] = {}
         self._read_at: tuple[int, int] | None = None
         self._keys: tuple[Key, ...] = ()
 
@@ -123,6 +127,26 @@ class KeyFile:
             return _KEYS.validate_json(self._path.read_bytes())
         except (OSError, ValidationError) as exc:
             raise _unreadable(self._path, exc.__class__.__name__) from exc
+
+    def uses(self) -> dict[str, str]:
+        """Return the day on which each key was last used, as YYYY-MM-DD. Those that cannot be read
+        are not known."""
+        try:
+            return _USES.validate_json(self._uses.read_bytes())
+        except (OSError, ValidationError):
+            return {}
+
+    def used(self, key: Key) -> None:
+        """Keep that a key is used today: once a day, and without waiting for another process that
+        does the same."""
+        today = datetime.now(UTC).date().isoformat()
+        if self._used.get(key.id) == today:
+            return
+        with suppress(OSError, portalocker.LockException), self._locked(seconds=0):
+            known = {each.id for each in self.all()}
+            uses = {id: day for id, day in self.uses().items() if id in known}
+            self._replace(self._uses, _USES.dump_json({**uses, key.id: today}))
+        self._used[key.id] = today
 
     def add(self, key: Key) -> None:
         """Keep a key. Raises UsageError for a name that is taken, ConfigError for one that does not
@@ -147,18 +171,21 @@ class KeyFile:
             self._write(left)
 
     @contextmanager
-    def _locked(self) -> Iterator[None]:
+    def _locked(self, seconds: float = 5) -> Iterator[None]:
         self._path.parent.mkdir(parents=True, exist_ok=True)
-        with portalocker.Lock(self._path.with_suffix(".lock"), timeout=5):
+        with portalocker.Lock(self._path.with_suffix(".lock"), timeout=seconds):
             yield
 
     def _write(self, keys: Sequence[Key]) -> None:
-        new = self._path.with_suffix(".new")
+        self._replace(self._path, _KEYS.dump_json(tuple(keys), indent=1))
+
+    def _replace(self, path: Path, body: bytes) -> None:
+        new = path.with_suffix(".new")
         new.unlink(missing_ok=True)
         descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with os.fdopen(descriptor, "wb") as file:
-            file.write(_KEYS.dump_json(tuple(keys), indent=1))
-        new.replace(self._path)
+            file.write(body)
+        new.replace(path)
 
 
 class Keyring:
@@ -176,10 +203,13 @@ class Keyring:
         """Return the key, or None for one that is unknown, revoked or ended. Takes the same time
         whether the id is known or not."""
         id, hash = id_of(presented), hash_of(presented)
-        found = next((key for key in (*self._fixed, *self._file.all()) if key.id == id), None)
+        kept = self._file.all()
+        found = next((key for key in (*self._fixed, *kept) if key.id == id), None)
         same = hmac.compare_digest(hash, found.hash if found else "0" * len(hash))
         if found is None or not same or (found.ends and found.ends <= time.time()):
             return None
+        if found in kept:
+            self._file.used(found)
         return found
 
     def acting(self) -> list[str]:

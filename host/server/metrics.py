@@ -6,6 +6,8 @@ have figures of their own each.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from prometheus_client import (
     CONTENT_TYPE_LATEST,
     CollectorRegistry,
@@ -14,10 +16,13 @@ from prometheus_client import (
     Histogram,
     generate_latest,
 )
+from prometheus_client.core import Metric, SummaryMetricFamily
+from prometheus_client.registry import Collector
 from starlette.responses import Response
 
 from groundhook.host.core.types.events import SearchComplete, SearchStart, StreamEnd, Text
 from groundhook.host.server.running import Running, failure
+from groundhook.host.storage.sql import Times
 
 SECONDS = (0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120)
 
@@ -63,8 +68,20 @@ class Metrics:
         self._log_bytes = Counter(
             "groundhook_log_bytes", "Bytes of events", registry=self._registry
         )
+        self.slow_readers = Counter(
+            "groundhook_slow_readers", "Readers closed for slowness", registry=self._registry
+        )
+        self.ignored_users = Counter(
+            "groundhook_ignored_users",
+            "Requests that name a person with a key that acts for nobody",
+            registry=self._registry,
+        )
         self.streams = Gauge("groundhook_streams_open", "Open streams", registry=self._registry)
         self.running = Gauge("groundhook_turns_running", "Turns under way", registry=self._registry)
+
+    def follow(self, times: Times) -> None:
+        """Show how long the store of chats takes."""
+        self._registry.register(_StoreTime(times))
 
     def request(self, route: str, method: str, status: int) -> None:
         """Count a request."""
@@ -101,3 +118,17 @@ class Metrics:
         return Response(
             generate_latest(self._registry), headers={"content-type": CONTENT_TYPE_LATEST}
         )
+
+
+class _StoreTime(Collector):
+    """Transactions of the store of chats, with the time that their callers waited."""
+
+    def __init__(self, times: Times) -> None:
+        self._times = times
+
+    def collect(self) -> Iterator[Metric]:
+        name, about = "groundhook_store_seconds", "Time of transactions of the store of chats"
+        family = SummaryMetricFamily(name, about, labels=["kind"])
+        for kind, time in self._times.items():
+            family.add_metric([kind], count_value=time.count, sum_value=time.seconds)
+        yield family

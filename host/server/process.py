@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import logging
 import socket
 import sys
@@ -11,6 +12,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+import psutil
 import uvicorn
 from uvicorn.supervisors import Multiprocess
 
@@ -123,11 +125,22 @@ def listen(host: str, port: int) -> socket.socket:
         sock.set_inheritable(True)
     except OSError as exc:
         sock.close()
+        owner = _listener(port) if exc.errno == errno.EADDRINUSE else ""
         raise UsageError(
-            f"{host}:{port} cannot be used: {exc.strerror}",
+            f"{host}:{port} cannot be used: {exc.strerror}{owner}",
             hint="--port names another; `--port 0` takes a free one",
         ) from exc
     return sock
+
+
+def _listener(port: int) -> str:
+    """Return ` by …`, the process that listens on a port; "" where the system does not say."""
+    with suppress(psutil.Error, OSError):
+        for each in psutil.net_connections("tcp"):
+            if each.status == psutil.CONN_LISTEN and each.laddr[1:] == (port,) and each.pid:
+                process = psutil.Process(each.pid)
+                return f" by the process {each.pid} ({process.name()}) of {process.username()}"
+    return ""
 
 
 def write_logs(*, debug: bool) -> None:

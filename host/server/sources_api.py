@@ -3,6 +3,7 @@ gives no access. Programs get JSON, browsers a page without script."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import suppress
 from html import escape
 from typing import Any
@@ -19,6 +20,7 @@ from groundhook.host.core.errors import (
 )
 from groundhook.host.core.json_lines import line
 from groundhook.host.core.types.search import Item
+from groundhook.host.dialects.places import page_of
 from groundhook.host.server.reading import read_record, reading_scope
 from groundhook.host.server.serving import Call
 from groundhook.host.turn.names import AssistantNames
@@ -43,6 +45,7 @@ async def document(call: Call) -> ASGIApp:
             "start": item.extent.start if item.extent else None,
             "end": item.extent.end if item.extent else None,
             "marked": _overlaps(item, start, end),
+            **({"page": page} if (page := page_of(item.url)) else {}),
         }
         for item in items
     ]
@@ -50,10 +53,8 @@ async def document(call: Call) -> ASGIApp:
     body = {"collection": collection, "document": id, "title": title, "passages": passages}
     if not _is_browser(call):
         return _json(body)
-    shown = "\n".join(
-        f"<p>{f'<mark>{_text(each)}</mark>' if each['marked'] else _text(each)}</p>"
-        for each in passages
-    )
+    pages = [page_of(item.url) for item in items]
+    shown = "\n".join(f"<p{_anchor(pages, n)}>{_text(each)}</p>" for n, each in enumerate(passages))
     return _page(title, shown)
 
 
@@ -106,8 +107,14 @@ def _is_browser(call: Call) -> bool:
     return "text/html" in call.request.headers.get("accept", "")
 
 
+def _anchor(pages: Sequence[int], n: int) -> str:
+    """Return the target of `#page=` for the first passage of a page."""
+    return f' id="page={pages[n]}"' if pages[n] and pages[n] not in pages[:n] else ""
+
+
 def _text(passage: dict[str, Any]) -> str:
-    return escape(passage["content"]).replace("\n", "<br>")
+    text = escape(passage["content"]).replace("\n", "<br>")
+    return f"<mark>{text}</mark>" if passage["marked"] else text
 
 
 def _page(title: str, body: str) -> Response:

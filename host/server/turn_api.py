@@ -119,6 +119,7 @@ def stream(
         media_type=media_type,
         settings=call.serving.settings.streams,
         headers=headers,
+        slow=call.serving.metrics.slow_readers.inc,
     )
 
 

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import hmac
 import ipaddress
+import logging
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from urllib.parse import urlsplit
 
@@ -28,6 +29,8 @@ from groundhook.host.server.problems import Refused
 from groundhook.host.server.sessions import Sessions
 from groundhook.host.server.tokens import Tokens, signed_user
 
+log = logging.getLogger("groundhook.server")
+
 ALL_SCOPES: tuple[ServerScope, ...] = (
     "chat",
     "search",
@@ -37,6 +40,7 @@ ALL_SCOPES: tuple[ServerScope, ...] = (
     "metrics",
     "admin",
 )
+ACTING_HEADERS = ("x-groundhook-user", "x-groundhook-team", "x-openwebui-user-id")
 LONGEST_ID = 256
 _ID = re.compile(r"[^\x00-\x1f\x7f]{1,256}")
 _JWT = re.compile(r"[\w-]+\.[\w-]+\.[\w-]*")
@@ -75,10 +79,17 @@ class SignIn:
     """The ways to sign in that a server has."""
 
     def __init__(
-        self, settings: AuthSettings, keys: Keyring, tokens: Tokens, sessions: Sessions, local: bool
+        self,
+        settings: AuthSettings,
+        keys: Keyring,
+        tokens: Tokens,
+        sessions: Sessions,
+        local: bool,
+        ignored: Callable[[], None],
     ) -> None:
         self._settings, self._keys, self._tokens = settings, keys, tokens
-        self._sessions = sessions
+        self._sessions, self._ignored = sessions, ignored
+        self._reported: set[str] = set()  # names of keys
         self._open = local and settings.local == "open"
 
     async def who(self, request: Request, address: str) -> Who:
@@ -110,7 +121,23 @@ class SignIn:
         if key is None:
             raise Refused("unauthenticated", "the key is not valid")
         who = of_key(key)
-        return _acting(who, key, request) if key.acts_for else who
+        if key.acts_for:
+            return _acting(who, key, request)
+        if ignored := [name for name in ACTING_HEADERS if name in request.headers]:
+            self._report(key.name, ignored[0])
+        return who
+
+    def _report(self, key: str, header: str) -> None:
+        """Count a request that names a person in vain; the first of each key is logged."""
+        self._ignored()
+        if key not in self._reported:
+            self._reported.add(key)
+            log.warning(
+                "the key %r acts for nobody, so the header %s of its requests is ignored"
+                " (server.auth.keys: acts_for; groundhook keys add --acts-for)",
+                key,
+                header,
+            )
 
     async def _by_token(self, given: str) -> Who:
         identity, scopes, issuer = await self._tokens.read(given)
@@ -225,10 +252,11 @@ def _acting(who: Who, key: Key, request: Request) -> Who:
                 hint="set FORWARD_USER_INFO_HEADER_JWT_SECRET in Open WebUI",
             )
         return _for_user(who, signed_user(token, key.jwt_secret), "") if token else who
-    user = _one(request, "x-groundhook-user") or _one(request, "x-openwebui-user-id")
+    ours, team, openwebui = (_one(request, name) for name in ACTING_HEADERS)
+    user = ours or openwebui
     if not user:
         return who
-    return _for_user(who, _id(user, "the user's header"), _one(request, "x-groundhook-team"))
+    return _for_user(who, _id(user, "the user's header"), team)
 
 
 def _for_user(who: Who, user: str, team: str) -> Who:

@@ -8,10 +8,11 @@ the host (the chats, the memory) declares its tables as a `Part`; parts may shar
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeVar
+from typing import Any, Literal, Protocol, TypeVar
 
 import anyio
 import anyio.to_thread
@@ -84,11 +85,33 @@ class Storage(Protocol):
         ...
 
 
+@dataclass
+class Spent:
+    """The number of transactions of one kind, and how long their callers waited for them."""
+
+    count: int = 0
+    seconds: float = 0.0
+
+    @contextmanager
+    def one(self) -> Iterator[None]:
+        """Count a transaction that takes as long as the block."""
+        began = time.perf_counter()
+        try:
+            yield
+        finally:
+            self.count += 1
+            self.seconds += time.perf_counter() - began
+
+
+Times = Mapping[Literal["read", "write"], Spent]
+
+
 class Threads:
     """Runs transactions of a storage in threads, so that none waits on the event loop."""
 
     def __init__(self, storage: Storage) -> None:
         self._storage = storage
+        self.times: Times = {"read": Spent(), "write": Spent()}
         self._reading = anyio.CapacityLimiter(READERS)
         self._writing = anyio.CapacityLimiter(storage.writers)
 
@@ -99,7 +122,8 @@ class Threads:
             with self._storage.reading() as sql:
                 return work(sql)
 
-        return await anyio.to_thread.run_sync(run, limiter=self._reading)
+        with self.times["read"].one():
+            return await anyio.to_thread.run_sync(run, limiter=self._reading)
 
     async def write(self, work: Callable[[Sql], Result], *, abandon: bool = False) -> Result:
         """Return `work` of a transaction that may change rows. Raises StorageError. If the caller
@@ -110,7 +134,10 @@ class Threads:
             with self._storage.writing() as sql:
                 return work(sql)
 
-        return await anyio.to_thread.run_sync(run, limiter=self._writing, abandon_on_cancel=abandon)
+        with self.times["write"].one():
+            return await anyio.to_thread.run_sync(
+                run, limiter=self._writing, abandon_on_cancel=abandon
+            )
 
 
 def migrate(sql: Sql, parts: Sequence[Part], noun: str) -> None:

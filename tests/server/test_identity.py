@@ -7,6 +7,7 @@ import json
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
@@ -115,6 +116,9 @@ def test_keys_are_added_listed_and_revoked_while_the_server_runs(
             assert run(["keys", "list", *at]) == 0
             listed = capfd.readouterr().out
             assert "ci" in listed
+            assert run(["keys", "list", "--json", *at]) == 0
+            today = datetime.now(UTC).date().isoformat()
+            assert json.loads(capfd.readouterr().out)["used"] == today
             assert key.rpartition("_")[2] not in listed
             assert run(["keys", "add", "ci", *at]) == 1
             assert run(["keys", "revoke", "ci", *at]) == 0
@@ -151,6 +155,20 @@ def test_a_key_that_acts_for_others_names_the_person_within_its_own_tenant(serve
                 assert sent.status_code == 401
         with served.client(READER) as client:
             assert who(client, **{"x-openwebui-user-id": "ada"})["user"] == "reader"
+
+
+def test_a_person_that_a_key_may_not_name_is_ignored_which_is_logged_once(
+    serve: Serve, caplog: pytest.LogCaptureFixture
+) -> None:
+    with serve() as served, served.client(OTHER) as client:
+        for header in ("x-groundhook-user", "x-openwebui-user-id", "x-groundhook-team"):
+            assert who(client, **{header: "ada"})["user"] == "other"
+        assert who(client)["user"] == "other"
+        assert "groundhook_ignored_users_total 3.0" in client.get("/metrics").text
+    (reported,) = [each for each in caplog.messages if "is ignored" in each]
+    assert "the key 'other' acts for nobody" in reported
+    assert "x-groundhook-user" in reported
+    assert "ada" not in reported
 
 
 def test_with_a_secret_only_the_signed_token_of_open_webui_counts(serve: Serve) -> None:

@@ -7,12 +7,17 @@ import json
 import weakref
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, ExitStack
+from typing import Any
+
+import anyio
 
 from groundhook import open_host
 from groundhook.host.app.host import Host
 from groundhook.host.core.server_settings import StreamSettings
 from groundhook.host.core.types.events import Event
+from groundhook.host.dialects.audience import Audience
 from groundhook.host.server.running import Ask, Running
+from groundhook.host.server.sse import SSE, NativeWriter, StreamAnswer
 from groundhook.host.server.turns import Turns, open_turns
 from tests.conftest import MakeApp
 
@@ -65,6 +70,36 @@ async def test_a_reader_that_came_back_and_left_is_waited_for_anew(make_app: Mak
                 await reader.next()
         await running.wait_until_over()
         assert [each.event.type for each in running.log if each.event.type == "error"] == []
+
+
+async def test_a_reader_that_takes_nothing_is_closed_and_counted(make_app: MakeApp) -> None:
+    closed: list[str] = []
+
+    async def never(*_: Any) -> Any:
+        await anyio.sleep_forever()
+
+    async with (
+        open_host(make_app(APP), environment={}) as host,
+        open_turns(host, StreamSettings(slow_s=0.02), lambda _: None) as turns,
+    ):
+        running, _ = await begun(turns)
+
+        async def send(message: Any) -> None:
+            if message["type"] == "http.response.body":
+                await never()
+
+        answer = StreamAnswer(
+            open=lambda: running.reader(0, turns.left),
+            writer=NativeWriter(Audience(), sse=True),
+            media_type=SSE,
+            settings=turns.settings,
+            headers={},
+            slow=lambda: closed.append(running.turn_id),
+        )
+        with anyio.fail_after(10):
+            await answer({"type": "http"}, never, send)
+        assert closed == [running.turn_id]
+        assert not running.readers
 
 
 async def test_a_turn_that_is_over_keeps_its_events_and_nothing_of_its_request(

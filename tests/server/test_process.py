@@ -134,11 +134,12 @@ def test_off_loopback_it_refuses_to_start_when_nobody_could_sign_in(app: Path) -
 
 
 def test_a_port_in_use_and_wrong_settings_are_errors_in_words(app: Path) -> None:
-    with started(app) as (_, at):
+    with started(app) as (process, at):
         port = at["url"].rpartition(":")[2]
         taken = run("serve", "--port", port, app=app)
     assert taken.returncode == 1
     assert f"127.0.0.1:{port} cannot be used" in taken.stderr
+    assert f"by the process {process.pid} (" in taken.stderr.replace("\n", " ")
     write(app, {"agent/agent.yml": '{"server": {"prot": 1}}'})
     wrong = run("serve", app=app)
     assert "agent/agent.yml:1:13: unknown key 'server.prot' (did you mean 'port'?)" in (

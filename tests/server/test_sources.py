@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from groundhook.host.server.table import ENDPOINTS
+from tests.kb.test_read import pdf
 from tests.loops import run as run_apart
 from tests.server.conftest import LOCAL, OTHER, READER, Serve, Served, serving, settings, write
 
@@ -78,6 +79,40 @@ def test_a_passage_is_shown_in_its_document_with_the_extent_marked(tmp_path: Pat
         assert chat["choices"][0]["message"]["annotations"][0]["url_citation"]["url"] == url
 
 
+def test_a_passage_of_a_pdf_leads_to_its_page(tmp_path: Path) -> None:
+    app = write(
+        tmp_path / "app",
+        {
+            "agent/agent.yml": settings(),
+            "kb/notes.kb.yao": '{ "name": "Notes" }',
+            "assistants/tea/package.yao": (
+                '{ "name": "Tea", "connector": "extractive", "kb": { "collections": ["notes"] } }'
+            ),
+            "connectors/extractive.conn.yao": '{"type": "extractive"}',
+        },
+    )
+    (app / "tea.pdf").write_bytes(
+        pdf("Coffee takes three spoons.", "Black tea takes four minutes.")
+    )
+
+    from groundhook.host.app.opening import open_host
+
+    async def add() -> None:
+        async with open_host(app) as host:
+            await host.add_documents("notes", app / "tea.pdf")
+
+    run_apart(add)
+    ask = {"assistant": "tea", "text": "How long does black tea take?", "search": True}
+    with serving(app) as served, served.client(OTHER) as client:
+        accept = {"accept": "application/json"}
+        turn = client.post("/api/turns", json=ask, headers=accept).json()
+        (url,) = {each["url"] for each in turn["citations"] if "four" in turn["content"]}
+        assert url.endswith("#page=2")
+        assert client.get(url).json()["passages"][-1]["page"] == 2
+        page = client.get(url, headers={"accept": "text/html"}).text
+        assert re.search(r'<p id="page=2">(<mark>)?[^<]*four minutes', page)
+
+
 def test_what_no_assistant_of_the_caller_searches_is_not_read(serve: Serve) -> None:
     keys = [
         {"name": "narrow", "key": OTHER, "assistants": ["late"]},
@@ -103,12 +138,17 @@ def test_metrics_have_counts_and_no_words_of_anybody(served: Served) -> None:
     with served.client(OTHER) as client:
         client.post("/api/turns", json={"assistant": "tea", "text": "all teas"}).read()
         client.get("/api/turns/t_guess")
+        for _ in range(2):
+            client.post("/api/chats", json={"assistant": "tea"})
         figures = "".join(client.get("/metrics").text for _ in range(2))  # of each process
         assert 'groundhook_turns_total{assistant="tea",end="done"}' in figures
         assert re.search(
             r'groundhook_requests_total\{method="GET",route="/api/turns/\{turn\}"', figures
         )
         assert 'groundhook_searches_total{outcome="done",type="db"}' in figures
+        written = re.search(r'groundhook_store_seconds_sum\{kind="write"\} (\S+)', figures)
+        assert written is not None
+        assert float(written[1]) > 0
         for word in ("all teas", "t_guess", "other", OTHER):
             assert word not in figures
         assert client.get("/metrics", headers={"x-forwarded-for": "1.2.3.4"}).status_code == 403
