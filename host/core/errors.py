@@ -128,7 +128,8 @@ class UnknownName(UsageError):
 
 
 class NotFound(UnknownName):
-    """What a call of a tool names does not exist, or not for its identity: in the same words."""
+    """A tool call names something that does not exist, or that its identity may not see. The
+    message is the same in both cases."""
 
     code = "not_found"
 

@@ -69,7 +69,7 @@ class QuerySettings(Value):
 
 
 class RewriteSettings(Value):
-    """Rewriting of follow-ups into questions that stand alone."""
+    """The rewriting of follow-ups as self-contained questions."""
 
     timeout_ms: int = Field(
         default=1500,
@@ -173,7 +173,7 @@ class UsesSettings(Value):
     rewrite: str = Field(
         default="builtin",
         description=(
-            "Of follow-ups into questions that stand alone; also `connector:<id>`, a language"
+            "Rewrites follow-ups as self-contained questions; also `connector:<id>`, a language"
             " model, and `disabled`"
         ),
     )

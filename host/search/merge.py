@@ -79,10 +79,11 @@ class Pool:
 def pool(results: Iterable[SearchResult], weights: WeightSettings) -> Pool:
     """Merge results into a pool.
 
-    Of duplicates the version of the highest-priority source remains, among equal sources the one
-    with the better score; if they are different parts of a long chunk, the parts are joined. The
-    order depends on the results alone, never on which search answered first; entries of equal value
-    keep the order of their result."""
+    If several items are duplicates, the one of the highest-priority source remains, and among equal
+    sources the one with the better score; if they are different parts of a long chunk, the parts
+    are joined. The order depends on the results alone, not on which search answered first; entries
+    of equal value keep the order of their result.
+    """
     weight_of: dict[Source, float] = {
         "user": weights.user,
         "hook": weights.hook,

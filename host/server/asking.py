@@ -1,5 +1,5 @@
-"""The JSON body of a request, and what it may ask of an assistant. Sizes and depth are checked
-before anything is validated."""
+"""Reads the JSON body of a request, and what it may ask of an assistant. Sizes and depth are
+checked before anything is validated."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class AskOptions(Value):
 
 
 class AskedData(Value):
-    """What the user points at."""
+    """The sources that the user refers to."""
 
     sources: tuple[DataSource, ...] = Field(
         default=(), max_length=MOST_SOURCES, description="Collections, documents, models to search"
@@ -89,7 +89,8 @@ class TurnRequest(Value):
 
 
 async def read_body(request: Request, limits: LimitSettings) -> bytes:
-    """Return the body. Raises Refused for one that is too large, too slow or not JSON."""
+    """Return the bytes of the body. Raises Refused if it is too large, arrives too slowly or is not
+    JSON."""
     most = limits.body_kb * 1024
     if request.headers.get("content-encoding", "identity") != "identity":
         raise Refused("wrong_type", "compressed bodies are not accepted")
@@ -97,14 +98,14 @@ async def read_body(request: Request, limits: LimitSettings) -> bytes:
         raise Refused("wrong_type", "the content type must be application/json")
     length = request.headers.get("content-length", "0")
     if length.isdecimal() and int(length) > most:
-        raise _too_large(limits)
+        raise _too_large_error(limits)
     body = bytearray()
     with anyio.move_on_after(limits.body_s) as slow:
         try:
             async for part in request.stream():
                 body += part
                 if len(body) > most:
-                    raise _too_large(limits)
+                    raise _too_large_error(limits)
         except ClientDisconnect:
             raise Refused("usage", "the client left before it had sent its body") from None
     if slow.cancelled_caught:
@@ -115,15 +116,15 @@ async def read_body(request: Request, limits: LimitSettings) -> bytes:
 _CLOSE = {"connection": "close"}
 
 
-def _too_large(limits: LimitSettings) -> Refused:
+def _too_large_error(limits: LimitSettings) -> Refused:
     return Refused("too_large", f"a body has at most {limits.body_kb} kB", headers=_CLOSE)
 
 
-def parse(body: bytes) -> Any:
-    """Return the JSON value of a body. Raises UsageError."""
+def parse_json(body: bytes) -> Any:
+    """Parse a body as JSON. Raises UsageError."""
     try:
         value = json.loads(
-            body.decode("utf-8"), parse_constant=_no_number, object_pairs_hook=_object
+            body.decode("utf-8"), parse_constant=_refuse_constant, object_pairs_hook=_refuse_twice
         )
         deep = is_deeper(value, DEEPEST)
     except UnicodeDecodeError:
@@ -131,19 +132,19 @@ def parse(body: bytes) -> Any:
     except RecursionError:
         deep, value = True, None
     except ValueError as exc:
-        raise UsageError(f"the body is not JSON: {_short(str(exc))}") from None
+        raise UsageError(f"the body is not JSON: {_shorten(str(exc))}") from None
     if deep:
         raise UsageError(f"the body is nested too deeply: at most {DEEPEST} levels")
     return well_formed(value)
 
 
-def _no_number(word: str) -> Any:
+def _refuse_constant(word: str) -> Any:
     raise ValueError(f"{word} is not a JSON number")
 
 
-def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return an object. A key that is there twice is refused: what checks requests on the way may
-    read the one, and this server the other."""
+def _refuse_twice(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return an object. Raises ValueError for a key that appears twice: a proxy that checks
+    requests may read the first value, and this server the last."""
     value = dict(pairs)
     if len(value) < len(pairs):
         keys = [key for key, _ in pairs]
@@ -151,12 +152,12 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return value
 
 
-def _short(text: str) -> str:
+def _shorten(text: str) -> str:
     return text if len(text) <= 200 else f"{text[:200]}…"
 
 
-def valid(model: type[Model], value: Any) -> tuple[Model, list[UnknownKey]]:
-    """Return the body as a model, and the keys that nothing reads. Raises UsageError."""
+def validate_body(model: type[Model], value: Any) -> tuple[Model, list[UnknownKey]]:
+    """Validate a body as a model; return it and the keys that nothing reads. Raises UsageError."""
     if not isinstance(value, Mapping):
         raise UsageError("the body must be a JSON object")
     try:
@@ -164,19 +165,19 @@ def valid(model: type[Model], value: Any) -> tuple[Model, list[UnknownKey]]:
     except ValidationError as exc:
         path, message = validation_problems(exc)[0]
         where = dotted(path)
-        raise UsageError(f"{where}: {_short(message)}" if where else _short(message)) from None
+        raise UsageError(f"{where}: {_shorten(message)}" if where else _shorten(message)) from None
 
 
-def strict(model: type[Model], value: Any) -> Model:
-    """Return the body as a model. Raises UsageError, also for a key that nothing reads."""
-    made, unknown = valid(model, value)
+def validate_strictly(model: type[Model], value: Any) -> Model:
+    """Validate a body as a model. Raises UsageError, also for a key that nothing reads."""
+    made, unknown = validate_body(model, value)
     if unknown:
         raise UsageError(f"{unknown[0].path}: unknown key", hint=unknown[0].hint)
     return made
 
 
-def conversation(wanted: TurnRequest, settings: ServerSettings) -> tuple[Message, ...]:
-    """Return the messages of a turn. Raises UsageError."""
+def read_conversation(wanted: TurnRequest, settings: ServerSettings) -> tuple[Message, ...]:
+    """Return the messages of a request for a turn. Raises UsageError."""
     if (wanted.text is None) == (wanted.messages is None):
         raise UsageError("give `text` or `messages`")
     given = wanted.messages
@@ -189,11 +190,11 @@ def conversation(wanted: TurnRequest, settings: ServerSettings) -> tuple[Message
             raise UsageError(f"messages[{n}]: tool calls are not accepted")
         if message.__pydantic_extra__:
             raise UsageError(f"messages[{n}].{next(iter(message.__pydantic_extra__))}: unknown key")
-    return pointing_at(bounded(given, settings.limits), wanted.data.sources)
+    return with_sources(check_lengths(given, settings.limits), wanted.data.sources)
 
 
-def bounded(messages: Sequence[Message], limits: LimitSettings) -> tuple[Message, ...]:
-    """Return the messages. Raises UsageError when they are none, too many or too long."""
+def check_lengths(messages: Sequence[Message], limits: LimitSettings) -> tuple[Message, ...]:
+    """Return the messages. Raises UsageError if there are none, too many, or too long ones."""
     if not messages:
         raise UsageError("messages: should have at least one entry")
     if len(messages) > limits.messages:
@@ -214,10 +215,10 @@ def _check_parts(message: Message, n: int) -> None:
             raise UsageError(f"messages[{n}]: at most {MOST_SOURCES} sources are accepted")
 
 
-def pointing_at(
+def with_sources(
     messages: tuple[Message, ...], sources: Iterable[DataSource]
 ) -> tuple[Message, ...]:
-    """Return the messages with the sources as a part of the last one of the user."""
+    """Return the messages with the sources as a data part of the last user message."""
     listed = [source.model_dump() for source in sources]
     if not listed:
         return messages
@@ -229,18 +230,18 @@ def pointing_at(
     return (*messages[:last], changed, *messages[last + 1 :])
 
 
-def options(
+def turn_options(
     wanted: AskOptions,
     search: bool | None,
     request: Request,
     settings: ServerSettings,
     address: str,
 ) -> TurnOptions:
-    """Return the options of a turn: those that the client may choose, and the client's own
-    circumstances. Raises UsageError."""
+    """Return the options of a turn: those that the client chose, and facts about the client. Raises
+    UsageError."""
     given: dict[str, Any] = wanted.model_dump(exclude_unset=True)
     if wanted.connector is not None:
-        given["connector"] = _connector(wanted.connector, settings)
+        given["connector"] = _check_connector(wanted.connector, settings)
     if wanted.locale and not is_language_tag(wanted.locale):
         raise UsageError(f"options.locale: {no_language_tag(wanted.locale)}")
     if len(json.dumps(wanted.metadata)) > METADATA_KB * 1024:
@@ -257,11 +258,11 @@ def options(
     )
 
 
-def _connector(named: str | Sequence[str], settings: ServerSettings) -> Any:
+def _check_connector(named: str | Sequence[str], settings: ServerSettings) -> Any:
     allowed = settings.allow.connectors
     for id in connector_ids(named):
         if id not in allowed:
             raise UsageError(
-                f"options.connector: {_short(id)!r} is not one that clients may choose"
+                f"options.connector: {_shorten(id)!r} is not one that clients may choose"
             )
     return named

@@ -1,5 +1,5 @@
 """Endpoints of kept chats: list, read, ask, edit, regenerate, export, rate. A chat belongs to the
-user of its tenant that made it."""
+user who created it, within the tenant."""
 
 from __future__ import annotations
 
@@ -41,14 +41,14 @@ MOST_LISTED = 200
 
 
 class NewChat(Value):
-    """A chat to make."""
+    """A chat to create."""
 
     assistant: str = Field(min_length=1, max_length=1000, description="Id of the assistant")
     title: str = Field(default="", max_length=LONGEST_TITLE)
 
 
 class ChatChanges(Value):
-    """What to change of a chat."""
+    """The changes of a chat."""
 
     title: str | None = Field(default=None, max_length=LONGEST_TITLE)
     leaf: str | None = Field(
@@ -84,8 +84,8 @@ class Again(Value):
     leaving: Leaving = "continue"
 
 
-async def listed(call: Call) -> Response:
-    """The caller's chats, the last changed first."""
+async def list_chats(call: Call) -> Response:
+    """Return the caller's chats, the last changed first."""
     wanted = call.request.query_params
     limit = wanted.get("limit", "50")
     if not (limit.isascii() and limit.isdecimal() and 0 < int(limit[:9]) <= MOST_LISTED):
@@ -101,10 +101,10 @@ async def listed(call: Call) -> Response:
     return _json(body)
 
 
-async def made(call: Call) -> Response:
-    """A new chat."""
+async def create_chat(call: Call) -> Response:
+    """Create a chat and return it."""
     owner = _owner(call)
-    wanted = asking.strict(NewChat, await call.json())
+    wanted = asking.validate_strictly(NewChat, await call.json())
     host = call.serving.host
     call.serving.package(call.who, wanted.assistant)
     at = milliseconds(host.runtime.now)
@@ -118,60 +118,64 @@ async def made(call: Call) -> Response:
     return _json((await host.chats.chats.make(owner, chat)).model_dump(mode="json"), 201)
 
 
-async def one(call: Call) -> Response:
-    """A chat, with the messages of the branch that is shown."""
-    chat, messages = await _read(call, "")
+async def get_chat(call: Call) -> Response:
+    """Return a chat, with the messages of the branch that is shown."""
+    chat, messages = await _read_branch(call, "")
     return _json({**chat.model_dump(mode="json"), "messages": _render_messages(call, messages)})
 
 
-async def branch(call: Call) -> Response:
-    """The messages of a branch."""
-    _, messages = await _read(call, call.request.query_params.get("leaf", "")[:100])
+async def get_branch(call: Call) -> Response:
+    """Return the messages of a branch."""
+    _, messages = await _read_branch(call, call.request.query_params.get("leaf", "")[:100])
     return _json({"messages": _render_messages(call, messages)})
 
 
-async def changed(call: Call) -> Response:
-    """A chat with another title, another branch, or put aside."""
-    wanted = asking.strict(ChatChanges, await call.json())
+async def change_chat(call: Call) -> Response:
+    """Change the title, the shown branch or `archived` of a chat, and return it."""
+    wanted = asking.validate_strictly(ChatChanges, await call.json())
     host = call.serving.host
-    change = ChatChange(chat_id=_id(call), at=milliseconds(host.runtime.now), **wanted.model_dump())
+    change = ChatChange(
+        chat_id=_chat_id(call), at=milliseconds(host.runtime.now), **wanted.model_dump()
+    )
     chat = await host.chats.chats.change(_owner(call), change)
     return _json(chat.model_dump(mode="json"))
 
 
-async def deleted(call: Call) -> Response:
-    """Nothing is left of a chat."""
-    await call.serving.host.conversations.delete(_owner(call), _id(call))
+async def delete_chat(call: Call) -> Response:
+    """Remove a chat with everything that is kept of it."""
+    await call.serving.host.conversations.delete(_owner(call), _chat_id(call))
     return Response(status_code=204)
 
 
-async def turn(call: Call) -> ASGIApp:
-    """A turn of a chat."""
+async def run_turn(call: Call) -> ASGIApp:
+    """Run a turn of a chat: the next question, or one in other words."""
     body = await asking.read_body(call.request, call.serving.settings.limits)
-    given = asking.strict(ChatTurn, asking.parse(body))
+    given = asking.validate_strictly(ChatTurn, asking.parse_json(body))
     if (given.text is None) == (given.content is None):
         raise UsageError("give `text` or `content`")
     content = given.text if given.text is not None else given.content
-    (message,) = asking.pointing_at(
-        asking.bounded((Message(role="user", content=content),), call.serving.settings.limits),
+    (message,) = asking.with_sources(
+        asking.check_lengths(
+            (Message(role="user", content=content),), call.serving.settings.limits
+        ),
         given.data.sources,
     )
-    options = _options(call, given.options, given.search)
+    options = _turn_options(call, given.options, given.search)
 
     def enter(chat: OpenChat) -> AbstractAsyncContextManager[AsyncIterator[Event]]:
         if given.edit:
             return chat.edit(given.edit, message, options=options)
         return chat.send(message, options=options)
 
-    return await _turn(call, body, given, enter)
+    return await _begin_turn(call, body, given, enter)
 
 
-async def again(call: Call) -> ASGIApp:
-    """Another answer beside one."""
+async def regenerate_answer(call: Call) -> ASGIApp:
+    """Run a turn that gives another answer beside an existing one."""
     body = await asking.read_body(call.request, call.serving.settings.limits)
-    given = asking.strict(Again, asking.parse(body))
-    options = _options(call, given.options, given.search)
-    return await _turn(
+    given = asking.validate_strictly(Again, asking.parse_json(body))
+    options = _turn_options(call, given.options, given.search)
+    return await _begin_turn(
         call,
         body,
         given,
@@ -179,65 +183,65 @@ async def again(call: Call) -> ASGIApp:
     )
 
 
-async def exported(call: Call) -> Response:
-    """A chat as one document."""
+async def export_chat(call: Call) -> Response:
+    """Return a chat as one document."""
     form = call.request.query_params.get("format", "json")
     if form not in ("json", "markdown"):
         raise UsageError("format must be 'json' or 'markdown'")
-    chat, messages = await _read(call, "")
+    chat, messages = await _read_branch(call, "")
     if form == "json":
         body = {**chat.model_dump(mode="json"), "messages": _render_messages(call, messages)}
         return _download(f"{chat.id}.json", json.dumps(body, indent=1), "application/json")
     audience = call.audience()
     text = markdown.exported(
         chat,
-        [seen(message, audience) for message in messages],
-        name=_name(call, chat.assistant_id),
+        [as_seen_by(message, audience) for message in messages],
+        name=_assistant_name(call, chat.assistant_id),
         public_url=call.public_url,
     )
     return _download(f"{chat.id}.md", text, "text/markdown")
 
 
 def _download(name: str, text: str, media_type: str) -> Response:
-    """Return a file. Ids of chats may be chosen by programs, so signs that end a header are left
-    out."""
+    """Return a response that clients save as a file. Programs may choose the ids of chats, so
+    characters that would end the header are removed from the name."""
     safe = "".join(sign for sign in name if sign.isascii() and (sign.isalnum() or sign in "._-"))
     disposition = f'attachment; filename="{safe}"'
     return Response(text, media_type=media_type, headers={"content-disposition": disposition})
 
 
-def _name(call: Call, assistant: str) -> str:
-    """Return what an assistant is called; its id where it is gone or broken."""
+def _assistant_name(call: Call, assistant: str) -> str:
+    """Return the name of an assistant; its id if its files are missing or invalid."""
     try:
         return call.serving.host.app.package(assistant).name or assistant
     except HostError:
         return assistant
 
 
-async def rated(call: Call) -> Response:
-    """What the reader thinks of an answer."""
-    feedback = asking.strict(Feedback, await call.json())
+async def rate_answer(call: Call) -> Response:
+    """Store the reader's feedback on an answer."""
+    feedback = asking.validate_strictly(Feedback, await call.json())
     id = call.request.path_params["message"]
     await call.serving.host.chats.conversations.rate(_owner(call), id, feedback)
     return Response(status_code=204)
 
 
-async def _turn(call: Call, body: bytes, given: ChatTurn | Again, enter: _Enter) -> ASGIApp:
+async def _begin_turn(call: Call, body: bytes, given: ChatTurn | Again, enter: _Enter) -> ASGIApp:
     serving, who, owner = call.serving, call.who, _owner(call)
-    chat = await serving.host.chats.chats.chat(owner, _id(call))
+    chat = await serving.host.chats.chats.chat(owner, _chat_id(call))
     serving.check_options(who, chat.assistant_id, given.options)
     key = call.request.headers.get("idempotency-key")
     address = f"{call.request.method} {call.request.url.path}"
     repeated = RequestKey(key, digest_of(address, body)) if key else None
 
     @asynccontextmanager
-    async def entered(host: Host) -> AsyncIterator[AsyncIterator[Event]]:
+    async def enter_chat(host: Host) -> AsyncIterator[AsyncIterator[Event]]:
         async with host.chat(chat.assistant_id, identity=who.identity, chat_id=chat.id) as opened:
             opened.request = repeated
             async with enter(opened) as events:
                 yield events
 
-    async def stored(key: str) -> tuple[TurnLog, str] | None:
+    async def find_stored(key: str) -> tuple[TurnLog, str] | None:
         found = await serving.host.chats.conversations.requested(owner, key)
         return (await kept_turn(serving.host, owner, found[0].id), found[1]) if found else None
 
@@ -248,19 +252,19 @@ async def _turn(call: Call, body: bytes, given: ChatTurn | Again, enter: _Enter)
         address,
         body,
         serving.turns.get,
-        lambda: serving.begin(who, ask, entered),
-        stored,
+        lambda: serving.begin(who, ask, enter_chat),
+        find_stored,
     )
     return await answer(call, running, 0)
 
 
-def _options(call: Call, given: AskOptions, search: bool | None) -> TurnOptions:
-    return asking.options(given, search, call.request, call.serving.settings, call.address)
+def _turn_options(call: Call, given: AskOptions, search: bool | None) -> TurnOptions:
+    return asking.turn_options(given, search, call.request, call.serving.settings, call.address)
 
 
-async def _read(call: Call, leaf: str) -> tuple[Chat, list[ChatMessage]]:
+async def _read_branch(call: Call, leaf: str) -> tuple[Chat, list[ChatMessage]]:
     host, owner = call.serving.host, _owner(call)
-    chat = await host.chats.chats.chat(owner, _id(call))
+    chat = await host.chats.chats.chat(owner, _chat_id(call))
     messages = await host.chats.conversations.path(owner, chat.id, leaf) if chat.leaf else ()
     return chat, list(messages)
 
@@ -271,17 +275,17 @@ def _owner(call: Call) -> Owner:
     return Owner.of(call.who.identity)
 
 
-def _id(call: Call) -> str:
+def _chat_id(call: Call) -> str:
     return str(call.request.path_params["chat"])
 
 
 def _render_messages(call: Call, messages: list[ChatMessage]) -> list[Any]:
     audience = call.audience()
-    return [seen(message, audience).model_dump(mode="json") for message in messages]
+    return [as_seen_by(message, audience).model_dump(mode="json") for message in messages]
 
 
-def seen(message: ChatMessage, audience: Audience) -> ChatMessage:
-    """Return a kept message as its reader may see it: as it was shown live."""
+def as_seen_by(message: ChatMessage, audience: Audience) -> ChatMessage:
+    """Return a kept message as its reader was shown it live."""
     if message.answer is None:
         return message
     events = (audience.of(event) for event in events_of(message.answer))

@@ -1,5 +1,5 @@
-"""The outermost layer of the server: an id for each request, the check of its Host header, the
-client's address, headers of every answer, and the line in the log."""
+"""The outermost layer of the server: gives each request an id, checks its Host header, finds the
+client's address, sets the headers of every answer, and logs the request."""
 
 from __future__ import annotations
 
@@ -77,8 +77,8 @@ class Door:
         return is_loopback(name) or name in self._hosts
 
     def _address(self, scope: Scope, headers: Headers) -> str:
-        """Return the client's address: behind our proxies the rightmost that is none of them. Their
-        scheme counts as well."""
+        """Return the client's address: behind trusted proxies, the rightmost address that is not
+        one of them. The scheme that they forward counts as well."""
         client = scope.get("client")
         address = str(client[0]) if client else ""
         proxies = self._settings.proxies

@@ -1,4 +1,4 @@
-"""Ending a server process: the turns end before the HTTP server waits for its connections, which
+"""Ends a server process: the turns end before the HTTP server waits for its connections, which
 would otherwise wait for every open stream."""
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM)
 @asynccontextmanager
 async def drained_by_signals(serving: Serving) -> AsyncIterator[None]:
     """While the block runs, a signal that stops the process makes it refuse new turns, and ends the
-    others after `drain_s`; the handler that was there before is called as well."""
+    others after `drain_s`. The previous handler of the signal is called as well."""
     stopping = anyio.Event()
     loop = asyncio.get_running_loop()
 
@@ -44,7 +44,7 @@ async def drained_by_signals(serving: Serving) -> AsyncIterator[None]:
 
 
 def _handle(begin: Callable[[], None]) -> dict[int, Any]:
-    """Call `begin` with each signal, before its handler. Return the handlers that were there."""
+    """Call `begin` on each signal, before its previous handler. Return the previous handlers."""
     previous: dict[int, Any] = {}
     for number in SIGNALS:
         before = signal.getsignal(number)

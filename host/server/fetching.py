@@ -1,4 +1,5 @@
-"""Fetches the key sets of identity providers: from the configured address, small, and soon."""
+"""Fetches the key sets of identity providers from the configured addresses, with small limits of
+size and time."""
 
 from __future__ import annotations
 

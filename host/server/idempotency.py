@@ -1,4 +1,4 @@
-"""Requests that are sent twice: the same key, address and body of the same caller are the
+"""Requests that clients repeat: requests of one caller with the same key, address and body get the
 same turn."""
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ _VISIBLE = re.compile(r"[\x21-\x7e]{1,128}")
 @dataclass
 class _Repeat:
     digest: str
-    turn_id: str = ""  # empty: it is being taken in
+    turn_id: str = ""  # empty: the turn has not begun
 
 
 class Repeats:
-    """The keys of late, by caller. A turn that is forgotten frees its key."""
+    """The last idempotency keys of all callers. A key is free again when its turn is forgotten."""
 
     def __init__(self) -> None:
         self._known: OrderedDict[tuple[str, str], _Repeat] = OrderedDict()
@@ -39,10 +39,10 @@ class Repeats:
         begin: Callable[[], Awaitable[Running]],
         kept: Callable[[str], Awaitable[tuple[TurnLog, str] | None]] | None = None,
     ) -> TurnLog:
-        """Return the turn of an earlier request with this key, or begin one. `address` is its
-        method and path. `kept` finds the turn of a key in the store, with the digest of its
-        request. Raises Refused for another address or body, or while the first request is being
-        taken in."""
+        """Return the turn of an earlier request with this key, or begin one. `address` is the
+        method and path of the request. `kept` finds the turn of a key in the store, with the digest
+        of its request. Raises Refused if the earlier request had another address or body, or is
+        still being processed."""
         if key is None:
             return await begin()
         if not _VISIBLE.fullmatch(key):
@@ -50,16 +50,16 @@ class Repeats:
         digest = digest_of(address, body)
         known = self._known.get((owner, key))
         if known is not None:
-            _refuse_another(known.digest, digest)
+            _require_same(known.digest, digest)
             if not known.turn_id:
-                raise Refused("idempotency_busy", "the first request is being taken in")
+                raise Refused("idempotency_busy", "the first request is still being processed")
             if (under_way := find(known.turn_id)) is not None:
                 return under_way
         repeat = self._known[owner, key] = _Repeat(digest)
         while len(self._known) > MOST:
             self._known.popitem(last=False)
         try:
-            running = await _from_store(key, digest, kept) or await begin()
+            running = await _find_stored(key, digest, kept) or await begin()
         except BaseException:
             self._known.pop((owner, key), None)
             raise
@@ -68,21 +68,21 @@ class Repeats:
 
 
 def digest_of(address: str, body: bytes) -> str:
-    """Return what a request is compared by: its address and body."""
+    """Return a digest of a request's address and body."""
     return sha256(f"{address}\n".encode() + body).hexdigest()
 
 
-async def _from_store(
+async def _find_stored(
     key: str, digest: str, kept: Callable[[str], Awaitable[tuple[TurnLog, str] | None]] | None
 ) -> TurnLog | None:
     found = await kept(key) if kept is not None else None
     if found is None:
         return None
     turn, before = found
-    _refuse_another(before, digest)
+    _require_same(before, digest)
     return turn
 
 
-def _refuse_another(before: str, digest: str) -> None:
+def _require_same(before: str, digest: str) -> None:
     if before != digest:
         raise Refused("idempotency_mismatch", "this Idempotency-Key had another body or address")

@@ -1,5 +1,5 @@
-"""Turns of kept chats that this process does not run: their logs are read from the store, which
-another process fills."""
+"""Turns of kept chats that another process runs: their logs are read from the store, into which
+that process writes them."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class KeptTurn:
 
     @property
     def over(self) -> bool:
-        """Whether no more events come."""
+        """Whether the turn is over, so that no more events follow."""
         return self.turn.state in ENDED
 
     @property
@@ -56,7 +56,7 @@ class KeptTurn:
         return len(self.log)
 
     async def so_far(self) -> Sequence[Logged]:
-        """Return all events until now."""
+        """Return all events that have arrived."""
         blobs = await self.host.chats.logs.read(self.owner, self.turn.id, len(self.log))
         for first, body in blobs:
             for seq, json in enumerate(body.splitlines(keepends=True), first):
@@ -70,27 +70,28 @@ class KeptTurn:
         return await self.host.chats.logs.stop(self.owner, self.turn.id)
 
     async def end_if_lost(self) -> None:
-        """Look at the turn again, and end it if its process is gone."""
+        """Read the turn's state again, and end the turn if its process no longer runs."""
         if self.turn.lease_until < time.time() * 1000:
             await self.host.conversations.end_lost_turns()
         self.turn = await self.host.chats.conversations.turn(self.owner, self.turn.id)
 
     @contextmanager
     def reader(self, after: int, left: Callable[[Running], None], /) -> Iterator[KeptReader]:
-        """Read behind the event `after`."""
+        """Open a reader that begins behind the event `after`."""
         yield KeptReader(self, after)
 
 
 class KeptReader:
-    """One reader of a log in the store. It looks for news ten times a second."""
+    """A reader of a log in the store. It looks for new events ten times a second."""
 
     def __init__(self, turn: KeptTurn, after: int) -> None:
         self._turn, self._at = turn, min(after, turn.last)
         self._read_at = time.monotonic()
 
     async def next(self) -> Sequence[Logged] | None:
-        """Return what is there, at least one event; None at the end. A store that cannot be read
-        for a while (its server is restarted) delays it. Raises StorageError."""
+        """Return the events that have arrived, at least one; None at the end. While the store
+        cannot be read (its server restarts, say), it waits. Raises StorageError if that takes too
+        long."""
         while True:
             try:
                 over = self._turn.over  # before the read: a turn that has ended has its whole log

@@ -1,5 +1,5 @@
-"""Limits of one person and of the process. What is above them is refused at once, never queued.
-The one module that uses `limits`."""
+"""Limits of one person and of the process. What exceeds them is refused at once, never queued. This
+is the only module that uses the package `limits`."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Limits:
         self.streams = 0
 
     async def count(self, what: Counted, who: str) -> None:
-        """Count one more. Raises Refused above the limit."""
+        """Count one more request, turn or sign-in of a person. Raises Refused above the limit."""
         item = self._items[what]
         if await self._windows.hit(item, what, who):
             return
@@ -60,7 +60,7 @@ class Limits:
         )
 
     async def left(self, what: Counted, who: str) -> int:
-        """Return how many are left of this minute."""
+        """Return how many more are allowed in this minute."""
         _, left = await self._windows.get_window_stats(self._items[what], what, who)
         return left
 

@@ -1,7 +1,5 @@
-"""Log lines and counts of the server: one for each request and one for each turn, as text or JSON.
-
-They have routes, statuses, times and names; no question, answer, key or path of a request.
-"""
+"""Log lines and metrics of the server: one for each request and one for each turn, as text or JSON.
+They have routes, statuses, times and names, but no question, answer, key or path of a request."""
 
 from __future__ import annotations
 
@@ -27,7 +25,7 @@ class Logs:
         self.metrics = metrics
 
     def request(self, scope: Scope, status: int, ms: float) -> None:
-        """A request was answered; status 0: its client left before."""
+        """Log a request that was answered; status 0: its client left before."""
         route = scope.get("groundhook.endpoint", "-")
         method = scope["method"] if scope["method"] in METHODS else "-"  # clients may make them up
         self.metrics.request(route, method if route != "-" else "-", status)
@@ -42,7 +40,7 @@ class Logs:
         self._write(logging.INFO, "request", fields)
 
     def turn(self, running: Running) -> None:
-        """A turn is over. One that failed is logged with its code and place."""
+        """Log a turn that is over. One that failed is logged with its code and place."""
         self.metrics.turn(running)
         failed = failure(running)
         last = running.log[-1].event

@@ -1,4 +1,4 @@
-"""A whole turn for an MCP client: its answer with numbered citations, and a link to each source.
+"""Runs a whole turn for an MCP client. The answer has numbered citations and a link to each source.
 Knows no SDK."""
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from groundhook.host.server.mcp_values import RESOURCES, McpAnswer, Report
 async def ask(
     host: Host, assistant: str, question: str, caller: McpCaller, report: Report, public_url: str
 ) -> McpAnswer:
-    """Run a turn; its searches are reported while they run. Raises HostError for a turn that
-    cannot begin."""
+    """Run a turn and return its answer; report its searches while they run. Raises HostError for a
+    turn that cannot begin."""
     audience = Audience(public_url=public_url)
     whole = native.Whole()
     chat = OpenAIChat(id="", model="", created=0, public_url=public_url)
@@ -65,7 +65,7 @@ def _step_of(event: SearchStart | SearchComplete) -> str:
 
 
 def _link(cited: Cited) -> str:
-    """Return where a client reads a source: its address, or the resource of a document or
+    """Return where a client can read a source: its address, or the resource of a document or
     record."""
     if cited.url.startswith(("http://", "https://")):
         return cited.url

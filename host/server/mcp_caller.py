@@ -1,4 +1,4 @@
-"""Who sent a request to the MCP server, and what that reaches."""
+"""The caller of a request to the MCP server, and what it may use."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from groundhook.host.search.plan import plan
 
 @dataclass(frozen=True, kw_only=True)
 class McpCaller:
-    """Who calls. With an `assistant` it is that assistant's tools and sources; without, those of
-    the app. With `assistants` a caller without a choice reaches only these, by `ask` and by the
-    tools for sources (None: everything). `admit` is entered around a whole answer, `count` is
-    called before a tool of the app or the web; both raise HostError above the limits of the
+    """The caller of a request. With an `assistant` it uses the tools and sources of that assistant,
+    otherwise those of the app. `assistants` lists the assistants that it may use by `ask` and by
+    the tools for sources; None: all of them. `admit` is entered around a whole answer, and `count`
+    is called before a tool of the app or a web search; both raise HostError above the limits of the
     caller."""
 
     identity: Identity = Identity()
@@ -30,17 +30,17 @@ class McpCaller:
 
     @property
     def reaches_all(self) -> bool:
-        """Whether everything of the app is reached."""
+        """Whether the caller may use everything of the app."""
         return not self.assistant and self.assistants is None
 
     def among(self, host: Host) -> list[str]:
-        """Return the assistants that are reached."""
+        """Return the assistants that the caller may use."""
         if self.assistant:
             return [self.assistant]
         return host.assistants() if self.assistants is None else list(self.assistants)
 
     def collections(self, host: Host) -> list[str]:
-        """Return the full ids of the collections that are reached, in their order."""
+        """Return the full ids of the collections that the caller may search, in order."""
         app = host.app
         if self.reaches_all:
             return sorted(app.collections)
@@ -52,7 +52,7 @@ class McpCaller:
         return sorted(found)
 
     def models(self, host: Host) -> set[str]:
-        """Return the full ids of the models that are reached."""
+        """Return the full ids of the models that the caller may search."""
         app = host.app
         if self.reaches_all:
             return set(app.models)
@@ -64,8 +64,8 @@ class McpCaller:
         return found
 
     def searches(self, host: Host) -> list[tuple[SearchType, str]]:
-        """Return the searches of databases and the web that the assistants run before each answer,
-        with the assistant; equal ones of the web once."""
+        """Return the type and the assistant of each search of databases and the web that the
+        assistants run before an answer. Web searches with equal settings are returned once."""
         found: dict[str, tuple[SearchType, str]] = {}
         for id, settings in self._settings(host):
             for type in plan(None, None, settings, 0, ()).types:
@@ -75,7 +75,8 @@ class McpCaller:
         return list(found.values())
 
     def _settings(self, host: Host) -> Iterator[tuple[str, Settings]]:
-        """Yield the assistants that are reached, without those whose files are broken."""
+        """Yield the ids and settings of the assistants that the caller may use, without those whose
+        files are invalid."""
         for id in self.among(host):
             try:
                 yield id, host.settings(id)

@@ -1,5 +1,5 @@
-"""The app as an MCP server over HTTP: `/mcp`, stateless, with the keys and tokens of every other
-endpoint."""
+"""The app as an MCP server over HTTP, at `/mcp`. It is stateless, and accepts the keys and tokens
+of every other endpoint."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class McpEndpoint:
 async def open_mcp(
     host: Host, settings: ServerSettings, secret: Secret
 ) -> AsyncIterator[McpEndpoint | None]:
-    """Open the MCP server; None where it is switched off, or the extra `mcp` is not installed."""
+    """Open the MCP server; yield None if it is switched off or the extra `mcp` is not installed."""
     if not settings.mcp.enabled or lacking("mcp"):
         yield None
         return
@@ -97,7 +97,7 @@ async def mcp(call: Call) -> ASGIApp:
 
 @asynccontextmanager
 async def _admitted(call: Call) -> AsyncIterator[None]:
-    """Admit a whole answer as a turn of the caller. Raises Refused."""
+    """Count a whole answer as a turn of the caller while the block runs. Raises Refused."""
     if "chat" not in call.who.scopes:
         raise Refused("not_permitted", "this needs the scope 'chat'")
     async with call.serving.admitted(call.who):

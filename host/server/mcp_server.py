@@ -105,8 +105,8 @@ def mcp_server(tools: McpTools, caller_of: CallerOf) -> Server[Any]:
 
 
 def http_manager(server: Server[Any], largest: int) -> StreamableHTTPSessionManager:
-    """Return what serves it over HTTP without sessions, so that any process may answer any request.
-    Names of hosts and origins are checked before."""
+    """Return the manager that serves it over HTTP. It has no sessions, so any process can answer
+    any request, and it checks Host and Origin first."""
     # Otherwise every stream of the SDK ends with the signal, before its answer.
     AppStatus.enable_automatic_graceful_drain = False
     return StreamableHTTPSessionManager(

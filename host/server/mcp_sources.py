@@ -1,10 +1,11 @@
-"""What an MCP client finds and reads: documents, records and pages of the web. Knows no SDK.
+"""Finds and reads the sources of an app for MCP clients: documents, records and pages of the web.
+Knows no SDK. The ids of sources:
 
     kb:<collection>/<document>    db:<model>/<primary key>    web:<signature>/<address>
 
-An id is resolved anew with the identity of its caller: it is not a capability. A page is read only
-by the caller to whom a search offered it, which the signature in its id proves, and through the
-guarded client: the server is not an open proxy.
+An id is resolved anew with the identity of its caller, so it gives no access by itself. A page is
+read only for the caller to whom a search returned it, which the signature in its id proves, and
+through the guarded client. So the server cannot be used as an open proxy.
 """
 
 from __future__ import annotations
@@ -52,13 +53,13 @@ _PURPOSE = "mcp-web"  # of signatures
 
 
 class Unavailable(SourceError):
-    """What is there cannot be had now; the message is for readers outside."""
+    """A source exists and cannot be read now. The message is shown to clients."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class McpSources:
-    """The sources of one server. `public_url` is the address of the HTTP server, for links ("":
-    none)."""
+    """The sources of one server. `public_url` is the address of the HTTP server, for links; "" if
+    there is none."""
 
     host: Host
     secret: Secret
@@ -68,9 +69,9 @@ class McpSources:
 
     async def search(self, query: str, caller: McpCaller) -> tuple[list[Result], list[str]]:
         """Search the collections, and what the assistants search before each answer: databases and
-        the web. Returns the best of all, each document once, and what could not be searched, in
-        words. Raises Unavailable if nothing was found and a search failed, Refused above the limits
-        of the caller."""
+        the web. Returns the best results of all, each document once, and a sentence for each search
+        that failed. Raises Unavailable if nothing was found and a search failed, Refused above the
+        limits of the caller."""
         passages, failed = await self._passages(
             query, caller, caller.collections(self.host), limit=MOST_RESULTS
         )
@@ -108,10 +109,10 @@ class McpSources:
         filter: Mapping[str, Any] | None = None,
         limit: int,
     ) -> tuple[list[Passage], list[str]]:
-        """Search collections (none: all that are reached); return the best passage of each document
-        with its score, and what could not be searched, in words. Raises UnknownName for a
-        collection, UsageError for a wrong filter, Unavailable if nothing was found and a search
-        failed."""
+        """Search collections; none given: all that the caller reaches. Returns the best passage of
+        each document with its score, and a sentence for each search that failed. Raises UnknownName
+        for a collection, UsageError for a wrong filter, Unavailable if nothing was found and a
+        search failed."""
         known = caller.collections(self.host)
         for name in collections:
             if name not in known:
@@ -186,9 +187,9 @@ class McpSources:
     # ---- reading
 
     async def fetch(self, id: str, caller: McpCaller) -> FetchedDocument:
-        """Return what an id names, whole. Raises UnknownName, in the same words for what does not
-        exist and what the identity may not see; Unavailable for a page that cannot be read, Refused
-        above the limits of the caller."""
+        """Return the whole text of the source with this id. Raises UnknownName, with the same
+        message for a source that does not exist and for one that the identity may not see;
+        Unavailable for a page that cannot be read, Refused above the limits of the caller."""
         kind, _, rest = id.partition(":")
         place, _, name = rest.partition("/")
         if kind == "kb":
@@ -202,7 +203,8 @@ class McpSources:
     async def fetch_all(
         self, ids: Sequence[str], caller: McpCaller
     ) -> tuple[list[FetchedDocument], list[str]]:
-        """Return what ids name, in their order, and the ids of what cannot be read."""
+        """Return the sources with these ids, in their order, and the ids of those that cannot be
+        read."""
         found: dict[str, FetchedDocument] = {}
         few = anyio.CapacityLimiter(_AT_ONCE)
 
@@ -287,7 +289,7 @@ class McpSources:
     # ---- ids and links
 
     def _id(self, item: Item, caller: McpCaller) -> str:
-        """Return the id of a record or a page; "" for what cannot be read by one: figures."""
+        """Return the id of a record or a page; "" for a result that has none, such as figures."""
         if item.type == "db" and item.model and item.record_id is not None:
             id = f"db:{item.model}/{item.record_id}"
         elif item.type == "web" and item.url:
@@ -306,7 +308,8 @@ class McpSources:
         )
 
     def _linked(self, item: Item) -> str:
-        """Return the address of a source; "" for one of the server's own without a server."""
+        """Return the address of a source; "" for one of the server's own when the server has no
+        address."""
         found = address(item, self.public_url)
         return found if found == item.url or self.public_url else ""
 
@@ -316,7 +319,8 @@ def _bare(passage: Passage) -> Result:
 
 
 def _offer(address: str, caller: McpCaller) -> str:
-    """Return what a signature is made of: an address, and who was offered it."""
+    """Return the text that the signature of a page signs: its address, and the caller to whom it
+    was returned."""
     who = caller.identity
     return json.dumps([who.tenant_id, who.team_id, who.user_id, address])
 

@@ -1,8 +1,6 @@
-"""What an MCP client may call: the tools of an assistant or of the app, `ask` (a whole turn), and,
-for chat clients that connect sources, `search` and `fetch`. Knows no SDK.
-
-Every call is made with the identity of its caller.
-"""
+"""The tools that an MCP client may call: those of an assistant or of the app, `ask` (a whole turn),
+and, for chat clients that connect sources, `search` and `fetch`. Knows no SDK. Every call has the
+identity of its caller."""
 
 from __future__ import annotations
 
@@ -59,9 +57,9 @@ Model = TypeVar("Model", bound=BaseModel)
 
 @dataclass(frozen=True, kw_only=True)
 class McpTools:
-    """The tools of one server. `connector` adds those for its sources, as chat clients want of a
-    connector: `search` and `fetch` under these names alone, the others where no tool of the app
-    has theirs."""
+    """The tools of one server. `connector` adds the tools for its sources that chat clients expect
+    of a connector: `search` and `fetch` always, the others unless the app has tools of their
+    names."""
 
     host: Host
     sources: McpSources
@@ -87,7 +85,7 @@ class McpTools:
     async def call(
         self, name: str, arguments: Mapping[str, Any], caller: McpCaller, report: Report
     ) -> McpAnswer:
-        """Call a tool. Whatever fails is an answer in words."""
+        """Call a tool. Every failure is an answer that describes it."""
         try:
             if name in self._own and not await self._is_replaced(name, caller):
                 return await self._own[name](arguments, caller, report)
@@ -115,18 +113,18 @@ class McpTools:
 
     @property
     def _reserved(self) -> set[str]:
-        """The names that only tools of the server have."""
+        """Return the names that no tool of the app can have."""
         return set(self._own) - set(_OPTIONAL)
 
     async def _is_replaced(self, name: str, caller: McpCaller) -> bool:
-        """Return whether a tool of the app has the name in place of one of the server."""
+        """Return whether a tool of the app replaces the server's tool of this name."""
         if name not in _OPTIONAL:
             return False
         return any(tool.name == name for tool in await self._listed(caller))
 
     def _name(self, tool: ToolInfo) -> str:
-        """Return the name under which a tool is listed: with that of its toolkit where a tool of
-        the server has the same."""
+        """Return the name under which a tool is listed: its own, or with that of its toolkit if a
+        tool of the server has the same name."""
         if tool.name in self._reserved and tool.toolkit:
             return qualified(tool.toolkit, tool.name)
         return tool.name

@@ -1,4 +1,5 @@
-"""What the MCP server offers and answers, and the arguments and answers of its own tools."""
+"""The tools and answers of the MCP server as values, and the arguments and answers of its own
+tools."""
 
 from __future__ import annotations
 
@@ -33,8 +34,8 @@ class OfferedTool:
 
 @dataclass(frozen=True, kw_only=True)
 class McpAnswer:
-    """The answer to a call: text for a model, and the structured value of a success. `warnings` are
-    sentences beside it, `links` the sources of an answer: (address, title)."""
+    """The answer to a call: `text` for a model, and the structured value of a success. `warnings`
+    are sentences, `links` the sources of an answer as (address, title)."""
 
     text: str
     structured: Mapping[str, Any] | None = None
@@ -109,7 +110,7 @@ class Results(BaseModel):
 
 class Fetched(BaseModel):
     results: list[FetchedDocument]
-    missing: list[str] = Field(description="Ids that nothing can be read by")
+    missing: list[str] = Field(description="Ids of sources that cannot be read")
 
 
 class Passages(BaseModel):

@@ -127,7 +127,7 @@ def _info(call: Call, id: str) -> AssistantInfo:
 
 async def search(call: Call) -> Response:
     """One search, without a language model."""
-    wanted = asking.strict(SearchAsk, await call.json())
+    wanted = asking.validate_strictly(SearchAsk, await call.json())
     if wanted.assistant is not None:
         call.serving.package(call.who, wanted.assistant)
     elif not call.who.reaches_all:
@@ -208,7 +208,7 @@ async def problem(call: Call) -> Response:
 async def sign_in(call: Call) -> Response:
     """Exchange a key for a cookie."""
     await call.serving.limits.count("sign-ins", call.address)
-    wanted = asking.strict(SignInRequest, await call.json())
+    wanted = asking.validate_strictly(SignInRequest, await call.json())
     key = call.serving.keys.find(wanted.key)
     if key is None:
         raise Refused("unauthenticated", "the key is not valid")

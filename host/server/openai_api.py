@@ -86,7 +86,7 @@ def _model(id: str) -> dict[str, Any]:
 async def chat_completions(call: Call) -> ASGIApp:
     """A turn in the shape of a chat completion."""
     settings = call.serving.settings
-    wanted, unknown = asking.valid(ChatRequest, await call.json())
+    wanted, unknown = asking.validate_body(ChatRequest, await call.json())
     if (wanted.n or 1) > 1:
         raise NotSupported("n: only one answer is given")
     who = call.serving.sign_in.acting(call.who, wanted.user or wanted.safety_identifier or "")
@@ -94,11 +94,11 @@ async def chat_completions(call: Call) -> ASGIApp:
     read = _read_messages(wanted.messages, settings.openai.system)
     ignored = [*(key.path for key in unknown), *read.ignored]
     headers = {IGNORED: _header(ignored)} if ignored else {}
-    messages = asking.bounded(read.messages, settings.limits)
+    messages = asking.check_lengths(read.messages, settings.limits)
     if (task := _task(call, wanted, messages)) is not None:
         text = await _task_text(call, who, task, messages, package.name)
         return _whole_task(wanted, text, headers)
-    messages = asking.pointing_at(messages, wanted.groundhook.data.sources)
+    messages = asking.with_sources(messages, wanted.groundhook.data.sources)
     options = _options(call, wanted, settings)
     running = await call.serving.begin(
         who,
@@ -162,7 +162,9 @@ def _options(call: Call, wanted: ChatRequest, settings: ServerSettings) -> TurnO
         **({} if most is None else {"max_tokens": most}),
         **({} if wanted.metadata is None else {"metadata": wanted.metadata}),
     )
-    made = asking.options(chosen, wanted.groundhook.search, call.request, settings, call.address)
+    made = asking.turn_options(
+        chosen, wanted.groundhook.search, call.request, settings, call.address
+    )
     chat = wanted.groundhook.chat_id or call.request.headers.get("x-openwebui-chat-id", "")
     return made.model_copy(update={"chat_id": chat[:200]}) if chat else made
 
@@ -174,8 +176,9 @@ class _Conversation:
 
 
 def _read_messages(given: Sequence[Mapping[str, Any]], system: str) -> _Conversation:
-    """Return the messages of a conversation. A client's system message would outrank the
-    assistant's prompts, so it is the user's by default; calls of tools are omitted."""
+    """Return the messages of a conversation. A client's system message becomes the user's, unless
+    the settings allow it, because it would outrank the assistant's prompts. Tool calls are
+    omitted."""
     messages: list[Message] = []
     ignored: list[str] = []
     for n, each in enumerate(given):
@@ -190,7 +193,7 @@ def _read_messages(given: Sequence[Mapping[str, Any]], system: str) -> _Conversa
             continue
         elif role not in ("user", "assistant"):
             raise UsageError(f"messages[{n}].role: should be 'system', 'user' or 'assistant'")
-        message, _ = asking.valid(Message, {"role": role, "content": content})
+        message, _ = asking.validate_body(Message, {"role": role, "content": content})
         ignored += [f"messages[{n}].{key}" for key in each if key not in ("role", "content")]
         messages.append(message)
     return _Conversation(tuple(messages), tuple(ignored))

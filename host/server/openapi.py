@@ -1,4 +1,4 @@
-"""The table of endpoints as an OpenAPI 3.1 document. Pure."""
+"""Converts the table of endpoints to an OpenAPI 3.1 document. Pure."""
 
 from __future__ import annotations
 

@@ -1,8 +1,6 @@
-"""Errors as clients see them: a status, a code and a sentence, by RFC 9457 and in OpenAI's shape.
-
-Codes that are not in the table, and exceptions that are no HostError, are 500 without the message
-of the exception: the log has it.
-"""
+"""Errors as clients see them: a status, a code and a sentence, in the format of RFC 9457 and in
+OpenAI's. A code that is not in the table, and an exception that is not a HostError, is status 500
+without the exception's message, which only the log has."""
 
 from __future__ import annotations
 
@@ -29,7 +27,7 @@ Shape = Literal["problem", "openai"]
 
 @dataclass(frozen=True)
 class Kind:
-    """What a code means: its status, its title, and a sentence for its page."""
+    """The meaning of a code: its status, its title, and a sentence for its page."""
 
     status: int
     title: str
@@ -49,7 +47,7 @@ KINDS: Mapping[str, Kind] = {
     "wrong_origin": Kind(
         403, "Wrong origin", "A browser sent the request from a page of another site."
     ),
-    "unknown_name": Kind(404, "Not found", "It does not exist, or belongs to somebody else."),
+    "unknown_name": Kind(404, "Not found", "It does not exist, or belongs to another user."),
     "not_allowed": Kind(405, "Wrong method", "The address takes other methods."),
     "chat_busy": Kind(409, "The chat is busy", "A turn of the chat is under way."),
     "idempotency_busy": Kind(
@@ -75,7 +73,7 @@ INTERNAL = "something went wrong on the server"
 
 
 class Refused(HostError):
-    """A request is refused; `code` is one of KINDS."""
+    """The server refuses a request; `code` is one of KINDS."""
 
     def __init__(
         self, code: str, message: str, *, hint: str = "", headers: Mapping[str, str] | None = None
@@ -87,7 +85,7 @@ class Refused(HostError):
 
 @dataclass(frozen=True, kw_only=True)
 class Problem:
-    """An error for a client."""
+    """An error in the form for a client."""
 
     code: str
     detail: str
@@ -101,7 +99,7 @@ class Problem:
 
 
 def problem_of(error: BaseException) -> Problem:
-    """Return what a client may know of an error."""
+    """Return what a client may know about an error."""
     match error:
         case Refused():
             return Problem(code=error.code, detail=_sentence(error), headers=error.headers)
@@ -130,7 +128,7 @@ def _sentence(error: HostError) -> str:
 
 
 def response(problem: Problem, shape: Shape, request_id: str) -> Response:
-    """Return the answer for an error, in the shape of the endpoint."""
+    """Return the response for an error, in the format of the endpoint."""
     headers = dict(problem.headers)
     if problem.status == 401:
         headers.setdefault("www-authenticate", "Bearer")

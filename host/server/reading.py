@@ -1,4 +1,4 @@
-"""Reads sources outside of turns, with the identity of who reads."""
+"""Reads sources outside of turns, with the identity of the reader."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from groundhook.host.turn.stream import call_assistant
 
 
 def reading_scope(host: Host, identity: Identity, settings: Settings | None = None) -> Scope:
-    """Return what a reading under an identity may depend on. `settings` are those of an assistant
+    """Return the scope of reading a source with an identity. `settings` are those of an assistant
     (None: the app's)."""
 
     async def warn(code: str, message: str) -> None: ...
@@ -28,8 +28,8 @@ def reading_scope(host: Host, identity: Identity, settings: Settings | None = No
 
 
 async def read_record(host: Host, model: str, id: str, identity: Identity) -> dict[str, Any]:
-    """Return the record of a model with this primary key. Raises UnknownName, in the same words
-    for one that does not exist and one that the identity may not see."""
+    """Return the record of a model with this primary key. Raises UnknownName, with the same message
+    for a record that does not exist and for one that the identity may not see."""
     try:
         spec = host.app.models.named(model)
         query = RecordQuery(model=model, record_id=_key(spec, id), limit=1)
@@ -42,8 +42,8 @@ async def read_record(host: Host, model: str, id: str, identity: Identity) -> di
 
 
 def _key(spec: ModelSpec, text: str) -> Any:
-    """Return a primary key as its column has it. Raises UnknownName for one that it cannot
-    have."""
+    """Return a primary key in the type of its column. Raises UnknownName for one that the column
+    cannot have."""
     key = next(each for each in spec.columns if each.primary or each.type == "ID")
     if key.type not in ("ID", "integer", "bigInteger"):
         return text

@@ -1,4 +1,4 @@
-"""One turn of a server: its request, its log of events, and those who read the log."""
+"""A turn that runs in a server: its request, its log of events, and the readers of the log."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ Enter = Callable[[Host], AbstractAsyncContextManager[AsyncIterator[Event]]]
 
 @dataclass(frozen=True, kw_only=True)
 class Ask:
-    """A request for a turn. `owner` may read it; `linger_s` (none: the setting) is how long it goes
-    on when nobody reads it and `leaving` is `stop`."""
+    """A request for a turn. `owner` may read the turn. If `leaving` is `stop`, the turn ends
+    `linger_s` seconds after its last reader has left (None: the configured time)."""
 
     owner: str
     assistant_id: str
@@ -42,7 +42,7 @@ class Ask:
 
 class Logged(NamedTuple):
     """An event in the log of its turn. `seq` counts from 1; `end` is the size of the log in bytes
-    up to here."""
+    up to and including this event."""
 
     seq: int
     event: Event
@@ -51,10 +51,10 @@ class Logged(NamedTuple):
 
 
 class LogReader(Protocol):
-    """Reads a log from some place on."""
+    """Reads a log from some event on."""
 
     async def next(self) -> Sequence[Logged] | None:
-        """Return all that is ready, at least one event; None at the end."""
+        """Return all events that have arrived, at least one; None at the end."""
         ...
 
 
@@ -70,7 +70,7 @@ class TurnLog(Protocol):
 
     @property
     def over(self) -> bool:
-        """Whether no more events come."""
+        """Whether the turn is over, so that no more events follow."""
         ...
 
     @property
@@ -79,7 +79,7 @@ class TurnLog(Protocol):
         ...
 
     async def so_far(self) -> Sequence[Logged]:
-        """Return all events until now."""
+        """Return all events that have arrived."""
         ...
 
     async def ask_to_stop(self) -> bool:
@@ -89,12 +89,13 @@ class TurnLog(Protocol):
     def reader(
         self, after: int, left: Callable[[Running], None], /
     ) -> AbstractContextManager[LogReader]:
-        """Read behind the event `after`; `left` is called when the last reader has gone."""
+        """Open a reader that begins behind the event `after`. `left` is called when the last reader
+        has left."""
         ...
 
 
 class Running:
-    """A turn and its log. `token` lets a reader without an identity come back to it."""
+    """A turn and its log. With `token` a reader without an identity can continue reading it."""
 
     def __init__(self, ask: Ask, turn_id: str, scope: anyio.CancelScope) -> None:
         self.ask, self._turn_id = ask, turn_id
@@ -103,8 +104,8 @@ class Running:
         self.log: list[Logged] = []
         self.size = 0  # bytes of the log
         self.over_at: float | None = None  # on the monotonic clock
-        self.reason = "host_closed"  # why it ends, if it does not end by itself
-        self.visits = 0  # how many have begun to read it
+        self.reason = "host_closed"  # the code of its error, if it is ended
+        self.visits = 0  # number of readers that it has had
         self._scope = scope
         self._readers: set[Reader] = set()
         self._arrived = asyncio.Event()
@@ -112,7 +113,7 @@ class Running:
 
     @property
     def over(self) -> bool:
-        """Whether no more events come."""
+        """Whether the turn is over, so that no more events follow."""
         return self.over_at is not None
 
     @property
@@ -126,27 +127,27 @@ class Running:
         return len(self.log)
 
     async def so_far(self) -> Sequence[Logged]:
-        """Return all events until now."""
+        """Return all events that have arrived."""
         return self.log
 
     async def ask_to_stop(self) -> bool:
-        """As `stop`."""
+        """End the turn; return whether it was under way."""
         return self.stop()
 
     @property
     def readers(self) -> int:
-        """How many read it now."""
+        """The number of readers now."""
         return len(self._readers)
 
     def append(self, event: Event) -> None:
-        """Add an event."""
+        """Append an event to the log."""
         json = line_bytes(event)
         self.size += len(json)
         self.log.append(Logged(len(self.log) + 1, event, json, self.size))
         self._arrived.set()
 
     def stop(self, reason: str = "stopped") -> bool:
-        """End the turn, with what it has so far. Return whether it was under way."""
+        """End the turn, keeping its events so far. Return whether it was under way."""
         if self.over:
             return False
         self.reason = reason
@@ -154,7 +155,7 @@ class Running:
         return True
 
     def complete(self) -> None:
-        """Add the last events if they are missing, and let the readers end."""
+        """Append the last events if they are missing, and let the readers end."""
         events = (logged.event for logged in self.log)
         for event in ending(events, self.reason, ENDINGS[self.reason]):
             self.append(event)
@@ -162,19 +163,19 @@ class Running:
         self._arrived.set()
 
     def is_ahead(self, bytes_ahead: int) -> bool:
-        """Whether the slowest reader is so many bytes behind."""
+        """Return whether the slowest reader is more than so many bytes behind."""
         place = self.size - bytes_ahead
         return place > 0 and any(reader.taken < place for reader in self._readers)
 
     async def wait_for_readers(self, bytes_ahead: int) -> None:
-        """Wait while the slowest reader is so many bytes behind."""
+        """Wait while the slowest reader is more than so many bytes behind."""
         while self.is_ahead(bytes_ahead):
             self._taken = asyncio.Event()
             await self._taken.wait()
         self._taken = None
 
     def took(self) -> None:
-        """Called when a reader has taken events, or is gone."""
+        """Note that a reader has taken events or has left."""
         if self._taken is not None:
             self._taken.set()
 
@@ -190,7 +191,8 @@ class Running:
 
     @contextmanager
     def reader(self, after: int, left: Callable[[Running], None]) -> Iterator[Reader]:
-        """Read behind the event `after`; `left` is called when the last reader has gone."""
+        """Open a reader that begins behind the event `after`. `left` is called when the last reader
+        has left."""
         reader = Reader(self, min(after, len(self.log)))
         self._readers.add(reader)
         self.visits += 1
@@ -211,7 +213,7 @@ class Reader:
         self.taken = running.log[at - 1].end if at else 0
 
     async def next(self) -> Sequence[Logged] | None:
-        """Return all that is ready, at least one event; None at the end."""
+        """Return all events that have arrived, at least one; None at the end."""
         running = self._running
         while self._at == len(running.log):
             if running.over:
@@ -223,6 +225,7 @@ class Reader:
         return ready
 
     def _portion(self) -> Sequence[Logged]:
+        """Return the next events, at most PORTION bytes of them and at least one."""
         log, at = self._running.log, self._at
         if log and log[-1].end - self.taken <= PORTION:
             return log[at:]
@@ -233,5 +236,5 @@ class Reader:
 
 
 def failure(running: Running) -> Failed | None:
-    """Return the first error of a turn."""
+    """Return the first error of a turn, or None."""
     return next((each.event for each in running.log if isinstance(each.event, Failed)), None)

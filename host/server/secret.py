@@ -1,5 +1,6 @@
-"""The secret of an app, which signs what the server hands out and later takes back: sessions, and
-addresses of pages that a search found. Nothing is kept for them, so any process accepts them."""
+"""The secret of an app. It signs values that the server gives out and later receives again:
+sessions, and addresses of pages that a search found. So the server stores nothing for them, and any
+process accepts them."""
 
 from __future__ import annotations
 
@@ -16,14 +17,14 @@ SECRET_BYTES = 32
 
 
 class Secret:
-    """The secret in a state folder, made when it is first needed."""
+    """The secret in a state folder, created when it is first needed."""
 
     def __init__(self, state: Path) -> None:
         self._path = state / FILE
         self._secret = b""
 
     def signature(self, purpose: str, text: str) -> str:
-        """Return the signature of a text, which counts for one purpose only. Raises
+        """Return the signature of a text, which is valid for one purpose only. Raises
         StorageError."""
         digest = hmac.digest(self._read(), f"{purpose}:{text}".encode(), "sha256")
         return base64.urlsafe_b64encode(digest).decode().rstrip("=")

@@ -1,4 +1,4 @@
-"""What the handlers of a server share, and one call of an endpoint."""
+"""The parts that the handlers of a server share, and one request to an endpoint."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ from groundhook.host.server.who import SignIn, Who
 
 @dataclass(kw_only=True, eq=False)
 class Serving:
-    """One server process."""
+    """The parts of one server process."""
 
     host: Host
     settings: ServerSettings
@@ -63,18 +63,18 @@ class Serving:
         return not part or bool(getattr(self.settings, part).enabled)
 
     def offered(self, who: Who) -> list[str]:
-        """Return the ids of the assistants that somebody may use."""
+        """Return the ids of the assistants that the caller may use."""
         return [id for id in self.host.assistants() if self._may(who, id)]
 
     def package(self, who: Who, id: str) -> Package:
-        """Return an assistant that somebody may use. Raises UnknownName, ConfigError."""
+        """Return an assistant that the caller may use. Raises UnknownName, ConfigError."""
         if id not in self.host.app.packages or not self._may(who, id):
             raise UnknownName("assistant", id[:80], ())
         return self.host.app.package(id)
 
     def check_options(self, who: Who, assistant: str, wanted: AskOptions) -> None:
-        """Raise UsageError for more sources than the assistant's settings have: each is paid for in
-        the prompt. Raises UnknownName, ConfigError."""
+        """Raise UsageError for more sources than the assistant's settings allow: each adds to the
+        price of the prompt. Raises UnknownName, ConfigError."""
         top_k = wanted.rerank.top_k if wanted.rerank else None
         if top_k is None:
             return
@@ -91,28 +91,30 @@ class Serving:
             return False
         try:
             info = self.host.app.package(id).info
-        except HostError:  # a broken package: it is listed, and asking it says that it is
+        except HostError:  # an invalid package is listed, so that a request to it reports the error
             return not who.anonymous
         if who.anonymous and not info.get("public"):
             return False
         return offered is not None or not info.get("automated")
 
     async def begin(self, who: Who, ask: Ask, enter: Enter) -> Running:
-        """Begin a turn for somebody within the limits. Raises Refused, and what cannot begin."""
+        """Begin a turn of the caller within the limits. Raises Refused, and the errors of
+        `Host.stream`."""
         self.package(who, ask.assistant_id)
         async with self.admitted(who) as place:
             return await self.turns.begin(ask, enter, place)
 
     @asynccontextmanager
     async def admitted(self, who: Who) -> AsyncIterator[ExitStack]:
-        """Hold a place of somebody for a turn, within the limits: until the end of the block, or of
-        what takes the place over. Raises Refused."""
+        """Reserve a turn for the caller, within the limits. The reservation ends with the block,
+        unless the turn takes it over (`ExitStack.pop_all`). Raises Refused."""
         if self.draining:
             raise Refused("draining", "the server is about to stop", headers={"retry-after": "5"})
         self.limits.admit_turn(self.turns.of(who.owner), self.turns.under_way)
         self.limits.admit_stream()
         with ExitStack() as place:
-            place.enter_context(self.turns.place(who.owner))  # before anything is awaited
+            # Before the first await, so that no other request takes the place.
+            place.enter_context(self.turns.place(who.owner))
             await self.limits.count("turns", who.owner)
             yield place
 
@@ -143,22 +145,22 @@ class Call:
 
     @property
     def public_url(self) -> str:
-        """The address of the server as this client writes it."""
+        """The address of the server, as this client reaches it."""
         return self.serving.settings.public_url or str(self.request.base_url).rstrip("/")
 
     def audience(self, *, trace: bool = False) -> Audience:
-        """What this caller may see of events."""
+        """Return which events this caller may see."""
         author = "author" in self.who.scopes
         return Audience(public_url=self.public_url, author=author, trace=trace and author)
 
     async def json(self) -> Any:
-        """Return the body's JSON value. Raises Refused, UsageError."""
+        """Return the JSON value of the body. Raises Refused, UsageError."""
         body = await asking.read_body(self.request, self.serving.settings.limits)
-        return asking.parse(body)
+        return asking.parse_json(body)
 
     async def turn(self, turn_id: str) -> TurnLog:
-        """Return a turn of this caller: of this process, or of a kept chat. Raises UnknownName,
-        also for somebody else's."""
+        """Return a turn of this caller, which this process runs or a kept chat has. Raises
+        UnknownName, also for another caller's turn."""
         running = self.serving.turns.get(turn_id)
         token = self.request.headers.get("x-groundhook-resume", "")
         token = token or self.request.query_params.get("resume", "")
@@ -175,12 +177,13 @@ class Call:
 
     @contextmanager
     def reading(self, running: TurnLog, after: int) -> Iterator[LogReader]:
-        """Read a turn behind an event, as one of the open streams."""
+        """Open a reader of a turn that begins behind the event `after`, and count it as an open
+        stream."""
         with running.reader(after, self.serving.turns.left) as reader, self.serving.limits.stream():
             yield reader
 
     async def until_over(self, running: TurnLog) -> bool:
-        """Wait for the end of a turn; return False if the client left before."""
+        """Wait for the end of a turn; return False if the client leaves before."""
         over = False
         with self.reading(running, 0) as reader:
             async with anyio.create_task_group() as tasks:
@@ -203,9 +206,9 @@ Handler = Callable[[Call], Awaitable[ASGIApp]]
 
 @dataclass(frozen=True, kw_only=True)
 class Endpoint:
-    """A row of the table of endpoints. `scope` is what the key needs; `open` ones are for everyone,
-    also without a key. `part` is the part of the server that a setting switches off. `body` and
-    `answer` are models for the documents."""
+    """A row of the table of endpoints. `scope` is the scope that a key needs; endpoints with `open`
+    need no key. `part` is the part of the server to which it belongs, which a setting can switch
+    off. `body` and `answer` are models for the documents."""
 
     method: str
     path: str

@@ -1,7 +1,6 @@
-"""Sessions of browsers: a cookie that names a key, signed with the secret of the app.
-
-Nothing is kept for a session, so any process accepts it. It ends with its time or its key.
-"""
+"""Sessions of browsers: a cookie that names a key, signed with the secret of the app. The server
+stores nothing for a session, so any process accepts it. It ends after its time, or when its key
+ends."""
 
 from __future__ import annotations
 
@@ -37,7 +36,7 @@ class Sessions:
         )
 
     def key_of(self, cookie: str) -> str:
-        """Return the id of the key that a cookie was made from; "" for one that is not ours, or
+        """Return the id of the key from which a cookie was made; "" if the cookie is invalid or has
         ended."""
         text, _, signature = cookie.rpartition(".")
         if not self._secret.signed(PURPOSE, text, signature):

@@ -1,5 +1,5 @@
-"""The one table of endpoints: routes, the OpenAPI document, `docs/http.md` and the check of scopes
-are made of it."""
+"""The table of endpoints, from which the routes, the OpenAPI document, `docs/http.md` and the check
+of scopes are made."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ STREAM_QUERY = (
 
 
 async def _openapi(call: Call) -> Response:
-    """This table as OpenAPI 3.1, without what is switched off."""
+    """Return this table as OpenAPI 3.1, without the parts that are switched off."""
     offered = [endpoint for endpoint in ENDPOINTS if call.serving.has(endpoint.part)]
     return JSONResponse(openapi.document(offered))
 
@@ -174,7 +174,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
     Endpoint(
         method="GET",
         path="/api/chats",
-        handler=chat_api.listed,
+        handler=chat_api.list_chats,
         part="chats",
         about="The caller's chats, the last changed first.",
         scope="chats",
@@ -188,7 +188,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
     Endpoint(
         method="POST",
         path="/api/chats",
-        handler=chat_api.made,
+        handler=chat_api.create_chat,
         part="chats",
         about="Make a chat with an assistant.",
         scope="chats",
@@ -197,7 +197,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
     Endpoint(
         method="GET",
         path="/api/chats/{chat}",
-        handler=chat_api.one,
+        handler=chat_api.get_chat,
         part="chats",
         about="A chat, with the messages of the branch that is shown.",
         scope="chats",
@@ -205,7 +205,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
     Endpoint(
         method="PATCH",
         path="/api/chats/{chat}",
-        handler=chat_api.changed,
+        handler=chat_api.change_chat,
         part="chats",
         about="Another title, another branch, or put aside.",
         scope="chats",
@@ -214,7 +214,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
     Endpoint(
         method="DELETE",
         path="/api/chats/{chat}",
-        handler=chat_api.deleted,
+        handler=chat_api.delete_chat,
         part="chats",
         about="Remove a chat with all that is kept of it.",
         scope="chats",
@@ -222,7 +222,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
     Endpoint(
         method="GET",
         path="/api/chats/{chat}/messages",
-        handler=chat_api.branch,
+        handler=chat_api.get_branch,
         part="chats",
         about="The messages of a branch.",
         scope="chats",
@@ -231,7 +231,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
     Endpoint(
         method="POST",
         path="/api/chats/{chat}/turns",
-        handler=chat_api.turn,
+        handler=chat_api.run_turn,
         part="chats",
         about="A turn of the chat: the next question, or one in other words.",
         scope="chats",
@@ -242,7 +242,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
     Endpoint(
         method="POST",
         path="/api/chats/{chat}/regenerate",
-        handler=chat_api.again,
+        handler=chat_api.regenerate_answer,
         part="chats",
         about="A turn that gives another answer beside one.",
         scope="chats",
@@ -253,7 +253,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
     Endpoint(
         method="GET",
         path="/api/chats/{chat}/export",
-        handler=chat_api.exported,
+        handler=chat_api.export_chat,
         part="chats",
         about="A chat as one document.",
         scope="chats",
@@ -262,7 +262,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
     Endpoint(
         method="PUT",
         path="/api/messages/{message}/feedback",
-        handler=chat_api.rated,
+        handler=chat_api.rate_answer,
         part="chats",
         about="What the reader thinks of an answer.",
         scope="chats",
@@ -286,7 +286,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
     Endpoint(
         method="GET",
         path="/api/tools",
-        handler=tool_api.tools,
+        handler=tool_api.list_tools,
         about="The tools of an assistant that the caller may use.",
         scope="search",
         query=ASSISTANT_QUERY,
@@ -294,7 +294,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
     Endpoint(
         method="GET",
         path="/api/tools/{tool}",
-        handler=tool_api.tool,
+        handler=tool_api.get_tool,
         about="One tool, with the schemas of its arguments and its answer.",
         scope="search",
         query=ASSISTANT_QUERY,
@@ -302,7 +302,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
     Endpoint(
         method="POST",
         path="/api/tools/{tool}",
-        handler=tool_api.called,
+        handler=tool_api.call_tool,
         about=(
             "Call a tool with the body as its arguments; with `Accept: text/event-stream` its"
             " progress, then its result."

@@ -1,9 +1,6 @@
-"""Signed tokens: those of identity providers, and Open WebUI's about its user. The one module that
-uses PyJWT.
-
-A key set comes from the configured address alone; addresses and keys in a token's header are not
-read.
-"""
+"""Reads signed tokens: those of identity providers, and Open WebUI's about its user. This is the
+only module that uses PyJWT. A key set is fetched from the configured address only; addresses and
+keys in a token's header are ignored."""
 
 from __future__ import annotations
 
@@ -66,13 +63,14 @@ class _KeySet:
         try:
             keys = PyJWKSet.from_dict(json.loads(await self.fetch(self.url))).keys
         except (HostError, PyJWTError, ValueError, TypeError, AttributeError):
-            return  # the old ones go on for a while
+            return  # the old keys stay valid for a while
         self.keys = {key.key_id or "": key for key in keys}
         self.fetched = now
 
 
 class Tokens:
-    """Reads tokens of the configured issuers. Raises ConfigError for settings that do not fit."""
+    """Reads tokens of the configured issuers. Raises ConfigError for settings that contradict each
+    other."""
 
     def __init__(self, issuers: Sequence[JWTSettings], fetch: Fetch) -> None:
         self._issuers = {settings.issuer: settings for settings in issuers}

@@ -1,4 +1,4 @@
-"""Endpoints for tools: what an assistant offers, and calls to it."""
+"""Endpoints for tools: the tools of an assistant, and calls of them."""
 
 from __future__ import annotations
 
@@ -29,24 +29,24 @@ _STATUSES: Mapping[ToolErrorCode, int] = {
 }
 
 
-async def tools(call: Call) -> Response:
-    """The tools that the caller may use."""
-    return JSONResponse({"tools": [_described(tool) for tool in await _listed(call)]})
+async def list_tools(call: Call) -> Response:
+    """Return the tools that the caller may use."""
+    return JSONResponse({"tools": [_describe(tool) for tool in await _offered_tools(call)]})
 
 
-async def tool(call: Call) -> Response:
-    """One tool, with the schemas of its arguments and its answer."""
+async def get_tool(call: Call) -> Response:
+    """Return one tool, with the schemas of its arguments and its answer."""
     name = call.request.path_params["tool"]
-    listed = await _listed(call)
+    listed = await _offered_tools(call)
     for one in listed:
         if name in (one.name, one.canonical):
-            return JSONResponse(_described(one))
+            return JSONResponse(_describe(one))
     raise UnknownName("tool", name[:80], ())
 
 
-async def called(call: Call) -> Response:
-    """Call a tool; the body is its arguments."""
-    assistant = _assistant(call)
+async def call_tool(call: Call) -> Response:
+    """Call a tool with the body as its arguments."""
+    assistant = _read_assistant(call)
     arguments = await call.json()
     if not isinstance(arguments, dict):
         raise UsageError("the body must be the tool's arguments, a JSON object")
@@ -55,48 +55,54 @@ async def called(call: Call) -> Response:
     await call.serving.limits.count("turns", call.who.owner)
     if "text/event-stream" in call.request.headers.get("accept", ""):
         return StreamingResponse(
-            _streamed(call, name, arguments, assistant), media_type="text/event-stream"
+            _stream_call(call, name, arguments, assistant), media_type="text/event-stream"
         )
     outcome = await host.tool(name, arguments, identity=call.who.identity, assistant=assistant)
     return Response(
-        line(_answer(call, outcome)), _STATUSES[outcome.code], media_type="application/json"
+        line(_answer_for(call, outcome)), _STATUSES[outcome.code], media_type="application/json"
     )
 
 
-async def _streamed(
+async def _stream_call(
     call: Call, name: str, arguments: Mapping[str, Any], assistant: str | None
 ) -> AsyncIterator[bytes]:
-    """Yield the progress of a call and its outcome, as server-sent events."""
+    """Call a tool, and yield its progress and its outcome as server-sent events."""
     sending, receiving = anyio.create_memory_object_stream[bytes](64)
 
-    def note(event: Event) -> None:
+    def send_progress(event: Event) -> None:
         if isinstance(event, ToolProgress) and not sending.statistics().current_buffer_used >= 64:
-            sending.send_nowait(_event("tool_progress", event))
+            sending.send_nowait(_encode_event("tool_progress", event))
 
-    async def work() -> None:
+    async def run_call() -> None:
         async with sending:
             outcome = await call.serving.host.tool(
-                name, arguments, identity=call.who.identity, assistant=assistant, events=note
+                name,
+                arguments,
+                identity=call.who.identity,
+                assistant=assistant,
+                events=send_progress,
             )
-            await sending.send(_event("tool_result", _answer(call, outcome)))
+            await sending.send(_encode_event("tool_result", _answer_for(call, outcome)))
 
     async with anyio.create_task_group() as tasks, receiving:
-        tasks.start_soon(work)
+        tasks.start_soon(run_call)
         async for part in receiving:
             yield part
 
 
-def _event(name: str, data: Any) -> bytes:
+def _encode_event(name: str, data: Any) -> bytes:
     return f"event: {name}\ndata: {line(data)}\n".encode()
 
 
-async def _listed(call: Call) -> list[ToolInfo]:
-    return await call.serving.host.tools(identity=call.who.identity, assistant=_assistant(call))
+async def _offered_tools(call: Call) -> list[ToolInfo]:
+    return await call.serving.host.tools(
+        identity=call.who.identity, assistant=_read_assistant(call)
+    )
 
 
-def _assistant(call: Call) -> str | None:
-    """Return the assistant whose tools are meant; None for those of the app, for authors
-    of all assistants."""
+def _read_assistant(call: Call) -> str | None:
+    """Return the assistant that the request names. None means the tools of the app, which only
+    callers with access to all assistants may use."""
     assistant = call.request.query_params.get("assistant")
     if assistant:
         call.serving.package(call.who, assistant)
@@ -106,7 +112,7 @@ def _assistant(call: Call) -> str | None:
     return None
 
 
-def _described(tool: ToolInfo) -> dict[str, Any]:
+def _describe(tool: ToolInfo) -> dict[str, Any]:
     return {
         "name": tool.name,
         "canonical": tool.canonical,
@@ -117,7 +123,7 @@ def _described(tool: ToolInfo) -> dict[str, Any]:
     }
 
 
-def _answer(call: Call, outcome: ToolOutcome) -> dict[str, Any]:
+def _answer_for(call: Call, outcome: ToolOutcome) -> dict[str, Any]:
     answer = outcome.answer()
     if "author" not in call.who.scopes:
         answer["warnings"] = []

@@ -27,10 +27,12 @@ async def create(call: Call) -> ASGIApp:
     """A turn, as `Accept` wants it."""
     serving, settings = call.serving, call.serving.settings
     body = await asking.read_body(call.request, settings.limits)
-    wanted = asking.strict(TurnRequest, asking.parse(body))
+    wanted = asking.validate_strictly(TurnRequest, asking.parse_json(body))
     serving.check_options(call.who, wanted.assistant, wanted.options)
-    messages = asking.conversation(wanted, settings)
-    options = asking.options(wanted.options, wanted.search, call.request, settings, call.address)
+    messages = asking.read_conversation(wanted, settings)
+    options = asking.turn_options(
+        wanted.options, wanted.search, call.request, settings, call.address
+    )
     ask = Ask(owner=call.who.owner, assistant_id=wanted.assistant, leaving=wanted.leaving)
     _types(call)
     running = await serving.repeats.once(

@@ -1,8 +1,8 @@
-"""Turns that outlive a connection: each is pumped into a log by a task of the server, and read from
-the log by any number of readers.
+"""Turns that outlive a connection. A task of the server, the pump, runs each turn and appends its
+events to a log, from which any number of readers read.
 
-A pump waits for the slowest reader that is connected; a turn that nobody reads is stopped after a
-while, unless its request wants it to go on.
+A pump waits for the slowest connected reader. A turn without a reader is stopped after a while,
+unless its request asks it to continue.
 """
 
 from __future__ import annotations
@@ -41,16 +41,16 @@ class Turns:
 
     @property
     def under_way(self) -> int:
-        """How many are not over."""
+        """The number of turns that are not over."""
         return self._under_way.total()
 
     def of(self, owner: str) -> int:
-        """How many of an owner's are not over."""
+        """Return the number of an owner's turns that are not over."""
         return self._under_way[owner]
 
     @contextmanager
     def place(self, owner: str) -> Iterator[None]:
-        """Count one more of an owner's as under way while the block runs."""
+        """Count one more turn of an owner while the block runs."""
         self._under_way[owner] += 1
         try:
             yield
@@ -63,8 +63,8 @@ class Turns:
 
     @contextmanager
     def unlogged(self) -> Iterator[anyio.CancelScope]:
-        """Run an answer that has no log in the block; the scope is cancelled where a drain would
-        end a turn."""
+        """Run an answer without a log in the block. The yielded scope is cancelled when `drain`
+        ends the turns."""
         with anyio.CancelScope() as scope:
             self._unlogged.add(scope)
             try:
@@ -73,18 +73,19 @@ class Turns:
                 self._unlogged.discard(scope)
 
     async def begin(self, ask: Ask, enter: Enter, place: ExitStack) -> Running:
-        """Begin a turn with `enter`; return when its first event is there. The turn takes over the
-        place of its owner. Raises what cannot begin, as `Host.stream` does."""
+        """Begin a turn with `enter`; return when its first event has arrived. From then on the turn
+        holds `place`, the reservation of its owner. Raises the errors of `Host.stream`."""
         running = await self._tasks.start(self._pump, ask, enter, place)
         assert isinstance(running, Running)
         return running
 
     def get(self, turn_id: str) -> Running | None:
-        """Return a turn that is under way or was over a moment ago."""
+        """Return a turn that is under way or ended a moment ago."""
         return self._turns.get(turn_id)
 
     def left(self, running: Running) -> None:
-        """Called when nobody reads a turn any more."""
+        """Stop a turn that its last reader has left, at once or after a while; called by its
+        log."""
         linger_s = running.ask.linger_s
         linger_s = self.settings.linger_s if linger_s is None else linger_s
         if running.ask.leaving == "continue":
@@ -95,7 +96,7 @@ class Turns:
             running.stop()
 
     async def drain(self, seconds: float) -> None:
-        """Let the turns under way end for so long, and then end them."""
+        """Wait at most so many seconds for the turns under way to end, then stop the others."""
         with anyio.move_on_after(seconds):
             while self.under_way:
                 await self._freed.wait()
@@ -105,7 +106,7 @@ class Turns:
             scope.cancel()
 
     async def _linger(self, running: Running, seconds: float, visits: int) -> None:
-        """Stop a turn after a while, unless a reader has come since: its leaving counts anew."""
+        """Stop a turn after a while, unless a new reader has come in the meantime."""
         with anyio.move_on_after(seconds):
             await running.wait_until_over()
         if running.visits == visits:
@@ -119,6 +120,7 @@ class Turns:
         *,
         task_status: anyio.abc.TaskStatus[Running],
     ) -> None:
+        """Run a turn and append its events to its log."""
         running: Running | None = None
         held = ExitStack()
         log_bytes, behind_bytes = self.settings.log_kb * 1024, self.settings.behind_kb * 1024
@@ -150,7 +152,7 @@ class Turns:
                 self.ended(running)
 
     async def sweep(self) -> None:
-        """Forget turns that are over, for ever."""
+        """Forget turns that ended some time ago, again and again."""
         while True:
             await anyio.sleep(min(SWEEP_S, self.settings.keep_s or SWEEP_S))
             oldest = time.monotonic() - self.settings.keep_s

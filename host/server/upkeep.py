@@ -1,5 +1,5 @@
-"""What a server does from time to time: turns of processes that have ended get their end, old chats
-and logs are removed, and saved files of the app are read again where that is wanted."""
+"""Regular work of a server: it ends the turns of processes that have ended, removes old chats and
+logs, and reads saved files of the app again if `--reload` is set."""
 
 from __future__ import annotations
 
@@ -29,7 +29,8 @@ def sync_failed(reason: str) -> None:
 
 
 class StoreHealth:
-    """Whether something can be kept: tried when it is read, at most every `PROBE_S`."""
+    """Whether the store works. It is tried when `fine` is called, at most every `PROBE_S`
+    seconds."""
 
     def __init__(self, host: Host) -> None:
         self._host, self._lock = host, anyio.Lock()
@@ -50,7 +51,7 @@ class StoreHealth:
 
 
 async def keep_up(host: Host) -> None:
-    """Run until it is cancelled. A store that cannot be used is logged when that changes."""
+    """Do the regular work until cancelled. A store that stops or starts to work is logged."""
     purged, failing = float("-inf"), False
     while True:
         try:
@@ -67,10 +68,10 @@ async def keep_up(host: Host) -> None:
 
 
 async def reload_saved(host: Host, folder: Path, *, pause_s: float = WATCH_AGAIN_S) -> None:
-    """Read the files of the app again when they are saved, until it is cancelled. Turns under way
-    keep theirs, and a broken file does not replace its last good version. Where files cannot be
-    watched, that is logged and tried again after a pause."""
-    seen = stamps(folder)  # once: what is saved while nothing is watched is read as well
+    """Read the files of the app again when they are saved, until cancelled. Turns under way keep
+    the files that they began with, and an invalid file does not replace its last good version. If
+    files cannot be watched, that is logged and tried again after a pause."""
+    seen = stamps(folder)  # read once now, for changes from before the files were watched
     while True:
         try:
             await _reload_changes(host, folder, seen)

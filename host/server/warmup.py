@@ -1,6 +1,6 @@
-"""What the first visitor would wait for, done when the server starts: hooks are compiled, the
-embedding model and the stores are opened, vocabularies of databases are read, language models'
-clients are made, and what turns import and validate with is built."""
+"""Does when the server starts what the first request would otherwise wait for: compiles hooks,
+opens the embedding model and the stores, reads the vocabularies of databases, makes the clients of
+language models, and builds what turns import and validate with."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ VALUES = (TurnRequest, CreateReturn, Completion, NextPayload, Answer, *get_args(
 
 
 async def warm_up(host: Host, assistants: list[str]) -> None:
-    """Use everything that is local once. What cannot be used fails again, in words, where it is
-    asked for; nothing outside is requested."""
+    """Use every local part once. A part that cannot be used raises its error again where it is
+    needed. Sends no request to another machine."""
     for value in VALUES:
         value.model_rebuild()
     done: set[str] = set()
