@@ -5,8 +5,10 @@ from __future__ import annotations
 
 import json
 import shutil
+import sqlite3
 import time
 import tracemalloc
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -192,3 +194,18 @@ def test_passages_of_any_length_are_not_all_kept_in_memory(folder: Path) -> None
     collection.close()
     assert lengths.count(500_005) >= 20
     assert kept < 2_000_000
+
+
+def test_a_collection_of_a_version_without_languages_is_searched_and_added_to(
+    folder: Path,
+) -> None:
+    [manifest] = folder.glob("manifest*.sqlite")
+    with closing(sqlite3.connect(manifest)) as before:
+        before.execute("alter table generations drop column languages")
+        before.execute("drop table languages")
+    collection = opened(folder)
+    assert ask(collection).languages == {}
+    assert seen(collection) == {"old": PASSAGES}
+    list(collection.put(replace(document("new", 3), document="b.md")))
+    assert seen(collection) == {"old": PASSAGES, "new": 3}
+    collection.close()

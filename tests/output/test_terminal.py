@@ -333,6 +333,41 @@ def test_the_trace_tells_what_a_collection_was_searched_by_and_what_a_database_w
     ]
 
 
+def test_the_trace_shows_the_language_of_a_question_and_those_of_the_passages() -> None:
+    searched = {
+        "threshold": 0.3,
+        "candidates": 6,
+        "below_threshold": 0,
+        "found": 2,
+        "words": "used",
+        "question": "german",
+    }
+    hebrew = {"share": 1.0, "shifted": 0.21, "words": 0.0}
+    out = [
+        Screen()
+        .play(
+            [
+                Trace(
+                    node=TraceNode(
+                        id="n1",
+                        type="vector_search",
+                        status="completed",
+                        data=searched | {"languages": languages},
+                    )
+                ),
+                StreamEnd(),
+            ],
+            trace=True,
+        )
+        .out
+        for languages in ({"hebrew": hebrew}, {})
+    ]
+    assert (
+        "question in language: german; passages: hebrew 100% (similarity +0.210, words 0)" in out[0]
+    )
+    assert "languages of passages: unknown; `groundhook kb rebuild` finds them" in out[1]
+
+
 def test_lines_of_the_trace_say_how_grave_they_are() -> None:
     levels = ["info", "warn", "error"]
     nodes = [
