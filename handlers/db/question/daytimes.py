@@ -58,59 +58,62 @@ def _bound(cursor: Cursor, i: int) -> tuple[list[tuple[str, timedelta]], int] | 
 def _range(cursor: Cursor, i: int) -> tuple[list[tuple[str, timedelta]], int] | None:
     """ "between 9 and 11 am", "from 9:30 to noon"."""
     word = cursor.take(i, sense.Between)
-    first = word[1] if word else i
-    number = cursor.whole(first, LAST_HOUR)
-    clock = _clock(cursor, first)
-    until = cursor.take(clock[2] if clock else number[1] if number else i, sense.BetweenAnd)
+    first = _clock(cursor, word[1] if word else i)
+    if first is None and word is not None:
+        first = _bare_hour(cursor, word[1])
+    until = cursor.take(first[2], sense.BetweenAnd) if first else None
     last = _clock(cursor, until[1]) if until else None
-    if last is None or not (clock or (word and number)):
+    if first is None or last is None:
         return None
-    hour, minute = clock[:2] if clock else (number[0] if number else 0, 0)
-    words = cursor.lexicon.vocabulary.file.dates
-    if clock is None and _is_word(cursor, last[2] - 1, words.pm) and hour + NOON <= last[0]:
+    hour, minute, end = first
+    bare = cursor.is_number(end - 1) and not cursor.is_mark(end - 2, ":")
+    afternoon = cursor.is_word(last[2] - 1, cursor.lexicon.vocabulary.file.dates.pm)
+    if bare and afternoon and hour + NOON <= last[0]:
         hour += NOON  # "between 2 and 4 pm"
-    first_time, last_time = (
-        timedelta(hours=hour, minutes=minute),
-        timedelta(hours=last[0], minutes=last[1]),
-    )
-    return [(">=", first_time), ("<=", last_time)], last[2]
+    ends = timedelta(hours=hour, minutes=minute), timedelta(hours=last[0], minutes=last[1])
+    return [(">=", ends[0]), ("<=", ends[1])], last[2]
+
+
+def _bare_hour(cursor: Cursor, i: int) -> Clock | None:
+    """The "9" of "between 9 and 11 am"."""
+    hour = cursor.whole(i, LAST_HOUR)
+    return (hour[0], 0, hour[1]) if hour else None
 
 
 def _clock(cursor: Cursor, i: int) -> Clock | None:
     """ "6 pm", "18:30", "9 o'clock", "18 Uhr", "noon"."""
-    words = cursor.lexicon.vocabulary.file.dates
     if word := cursor.take(i, when.Clock):
         return (word[0].hour, 0, word[1])
-    before = _is_word(cursor, i, words.clock_before)
+    words = cursor.lexicon.vocabulary.file.dates
+    before = cursor.is_word(i, words.clock_before)
     at = i + before
-    if at >= len(cursor.tokens) or cursor.tokens[at].kind != "number":
+    if not cursor.is_number(at) or cursor.tokens[at].number % 1:
         return None
-    hour, minute, end = cursor.tokens[at].number, 0.0, at + 1
     minutes = _minutes(cursor, at)
-    if minutes is not None:
-        minute, end = minutes, at + 3
-    early, late = _is_word(cursor, end, words.am), _is_word(cursor, end, words.pm)
-    named = early or late or _is_word(cursor, end, words.clock)
-    if hour != int(hour) or not (named or before or minutes is not None):
+    end = at + 1 if minutes is None else at + 3
+    named = cursor.is_word(end, (*words.am, *words.pm, *words.clock))
+    if not (named or before or minutes is not None):
         return None
-    hour += NOON if late and hour < NOON else -NOON if early and hour == NOON else 0
-    if hour > LAST_HOUR or minute > LAST_MINUTE:
-        return None
-    return int(hour), int(minute), end + named
+    hour = _of_day(cursor, int(cursor.tokens[at].number), end)
+    valid = hour <= LAST_HOUR and (minutes or 0) <= LAST_MINUTE
+    return (hour, minutes or 0, end + named) if valid else None
 
 
-def _minutes(cursor: Cursor, i: int) -> float | None:
+def _of_day(cursor: Cursor, hour: int, end: int) -> int:
+    """Return the hour in a day of 24, by the "am" or "pm" at a position."""
+    words = cursor.lexicon.vocabulary.file.dates
+    if cursor.is_word(end, words.pm) and hour < NOON:
+        return hour + NOON
+    return 0 if cursor.is_word(end, words.am) and hour == NOON else hour
+
+
+def _minutes(cursor: Cursor, i: int) -> int | None:
     """Return the minutes of "18:30", whose three pieces are written together."""
-    if i + 2 >= len(cursor.typed) or not cursor.is_mark(i + 1, ":"):
+    if not cursor.is_mark(i + 1, ":") or not cursor.is_number(i + 2):
         return None
     hour, sign, minute = cursor.typed[i : i + 3]
     together = sign.group == hour.group + len(hour.text) and minute.group == sign.group + 1
-    two = minute.kind == "number" and len(minute.text) == 2
-    return minute.number if together and two else None
-
-
-def _is_word(cursor: Cursor, i: int, words: tuple[str, ...]) -> bool:
-    return i < len(cursor.tokens) and cursor.tokens[i].norm in words
+    return int(minute.number) if together and len(minute.text) == 2 else None
 
 
 def _day_of(

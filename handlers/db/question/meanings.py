@@ -175,9 +175,12 @@ class Meanings:
 
     def unknown(self, i: int) -> bool:
         """Return whether a word, number or date has no meaning of its own here."""
-        return (
-            i < len(self.tokens) and self.tokens[i].kind in ("word", "number") and not self.at(i)[0]
-        )
+        known = not 0 <= i < len(self.tokens) or self.at(i)[0]
+        return not known and self.tokens[i].kind in ("word", "number")
+
+    def is_unknown_word(self, i: int) -> bool:
+        """Return whether a word without a meaning is here."""
+        return self.unknown(i) and self.tokens[i].kind == "word"
 
     def is_mark(self, i: int, marks: str) -> bool:
         return (

@@ -58,26 +58,23 @@ def having(cursor: Cursor, draft: Draft, i: int) -> Parsed | None:
     """ "with a phone number", "with seats left": a field without a further condition."""
     word = cursor.take(i, sense.Having)
     named = cursor.take(word[1], sense.FieldRef) if word else None
-    if (
-        word is None
-        or named is None
-        or field_led(cursor, Draft(pieces=draft.pieces), word[1], False) is not None
-    ):
+    if word is None or named is None or _goes_on(cursor, draft, word[1], named[1]):
         return None
-    if cursor.is_(
-        cursor.past(named[1], sense.Link, sense.Filler), sense.Compare, sense.Postfix
-    ) or cursor.number(cursor.past(named[1], sense.Link, sense.Filler)):
-        return None
-    field = named[0].field
+    field, end = named[0].field, named[1]
     if (none := lacking(cursor, field)) is not None:
-        return constraint(named[1], field.name, "!=", none)
+        return constraint(end, field.name, "!=", none)
     if field.nullable and "." not in field.name and field.kind != "boolean":
-        return constraint(named[1], field.name, "not null")
-    if field == cursor.lexicon.of_kind("debt") or (
-        field.kind == "integer" and not _measure(cursor, field)
-    ):
-        return constraint(named[1], field.name, ">", 0)
-    return None
+        return constraint(end, field.name, "not null")
+    counted = field.kind == "integer" and not _measure(cursor, field)
+    some = counted or field == cursor.lexicon.of_kind("debt")
+    return constraint(end, field.name, ">", 0) if some else None
+
+
+def _goes_on(cursor: Cursor, draft: Draft, i: int, end: int) -> bool:
+    """Return whether a condition on the field that is named from `i` to `end` follows."""
+    after = cursor.past(end, sense.Link, sense.Filler)
+    compared = cursor.is_(after, sense.Compare, sense.Postfix) or cursor.number(after)
+    return bool(compared or field_led(cursor, Draft(pieces=draft.pieces), i))
 
 
 def _measure(cursor: Cursor, field: Field) -> bool:

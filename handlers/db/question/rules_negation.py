@@ -14,6 +14,9 @@ from groundhook.handlers.db.question.rules_time import compared_date, date_led
 from groundhook.handlers.db.question.rules_value import prepositioned, values
 from groundhook.host.core.types.query_language import Where
 
+# What belongs to the verb before it.
+GOVERNED = (sense.Compare, sense.Preposition, when.DateRelation, sense.Between, when.Period)
+
 
 def negation(cursor: Cursor, draft: Draft, i: int) -> Parsed | None:
     """ "not from Apple", "except discontinued ones", "without a description", "not more than 50",
@@ -23,20 +26,20 @@ def negation(cursor: Cursor, draft: Draft, i: int) -> Parsed | None:
         return None
     direct = cursor.after(i)
     later = cursor.past(direct, sense.Filler, sense.Link, sense.Contains)
-    of_verb = any(word.of_verb for word in cursor.all(i, sense.Not))
-    governed = _behind_verb(cursor, later, of_verb)
-    for at in dict.fromkeys((direct, later, *governed)):
+    behind_verb = _behind_verb(cursor, i, later)
+    for at in dict.fromkeys((direct, later, *behind_verb)):
         found = _passive(cursor, at) or _negated(cursor, draft, at)
         if found is not None and found.refused:
-            return replace(
-                found, end=direct, unplaced=(*range(i, direct),), idle=(*range(i, direct),)
-            )
+            return _unplaced(replace(found, end=direct), range(i, direct))
         if found is not None:
-            verb = (later,) if at in governed else ()
-            return replace(found, unplaced=verb, idle=verb)
-    if later < len(cursor.tokens) and cursor.unknown(later) and cursor.tokens[later].kind == "word":
-        return Parsed(later + 1, excluded=(later,))
-    return None
+            return _unplaced(found, range(later, later + (at in behind_verb)))
+    unknown = cursor.is_unknown_word(later)
+    return Parsed(later + 1, excluded=(later,)) if unknown else None
+
+
+def _unplaced(found: Parsed, places: range) -> Parsed:
+    """Return the result with words that are reported and not searched for."""
+    return replace(found, unplaced=tuple(places), idle=tuple(places))
 
 
 def _negated(cursor: Cursor, draft: Draft, i: int) -> Parsed | None:
@@ -72,16 +75,17 @@ def _of_same_field(cursor: Cursor, draft: Draft, i: int) -> Parsed | None:
     return values(cursor, i, True, before)
 
 
-def _behind_verb(cursor: Cursor, i: int, of_verb: bool) -> list[int]:
+def _behind_verb(cursor: Cursor, no: int, i: int) -> list[int]:
     """Return where the rest of a negated clause begins after an unknown verb: "not painted in red",
-    "do not last longer than", "never learned French"."""
-    verb = cursor.unknown(i) and cursor.tokens[i].kind == "word"
+    "do not last longer than", "never learned French". `no` is the position of the "not"."""
+    if not cursor.is_unknown_word(i):
+        return []
     rest = cursor.past(i + 1, sense.Filler)
-    governed = cursor.is_(
-        rest, sense.Compare, sense.Preposition, when.DateRelation, sense.Between, when.Period
+    of_verb = any(word.of_verb for word in cursor.all(no, sense.Not))
+    governed = cursor.is_(rest, *GOVERNED) or (
+        of_verb and cursor.is_(rest, sense.ValueRef, sense.FieldRef)
     )
-    direct = of_verb and cursor.is_(rest, sense.ValueRef, sense.FieldRef)
-    return [i + 1, rest] if verb and (rest > i + 1 or governed or direct) else []
+    return [i + 1, rest] if rest > i + 1 or governed else []
 
 
 def _passive(cursor: Cursor, i: int) -> Parsed | None:

@@ -20,22 +20,23 @@ def limit(cursor: Cursor, draft: Draft, i: int) -> Parsed | None:
     products"."""
     if cursor.is_(i - 1, sense.Than):
         return None
-    lead = cursor.after(i)
-    number = cursor.whole(lead, MOST)
+    number = cursor.whole(cursor.after(i), MOST)
     if number is not None and cursor.is_(i, sense.Top, sense.First):
         return _first_ones(cursor, draft, i, number)
-    counted = number is not None and not cursor.time_unit(number[1])
-    if (
-        number
-        and counted
-        and cursor.is_(i, sense.OrderWord)
-        and (found := order_words(cursor, draft, i))
-    ):
-        return replace(found, end=number[1], limit=number[0])
-    if cursor.is_(i, when.Period):
-        which = {str(period.which) for period in cursor.all(i, when.Period)}
-        if found := _last_records(cursor, draft, lead, which):
-            return replace(found, end=number[1] if number else lead)
+    return _newest(cursor, draft, i) or _last_records(cursor, draft, i) or _some(cursor, draft, i)
+
+
+def _newest(cursor: Cursor, draft: Draft, i: int) -> Parsed | None:
+    """ "newest 5"."""
+    number = cursor.whole(cursor.after(i), MOST) if cursor.is_(i, sense.OrderWord) else None
+    found = order_words(cursor, draft, i) if number else None
+    if number is None or found is None or cursor.time_unit(number[1]):
+        return None
+    return replace(found, end=number[1], limit=number[0])
+
+
+def _some(cursor: Cursor, draft: Draft, i: int) -> Parsed | None:
+    """ "5 cheapest", "10 active products"."""
     count = cursor.whole(i, MOST)
     if count is None or i - 1 in draft.idle or not _counts_records(cursor, count[1]):
         return None
@@ -46,7 +47,8 @@ def _first_ones(cursor: Cursor, draft: Draft, i: int, number: tuple[int, int]) -
     """ "top 5", "first 3"; "top 3 brands" are not records."""
     if _names_text(cursor, number[1]):
         return None
-    best = cursor.is_(i, sense.Top) and not _orders(cursor)
+    ordered = cursor.anywhere(sense.OrderWord, sense.SortBy, sense.Superlative)
+    best = cursor.is_(i, sense.Top) and not ordered
     orders = _by_kind(cursor, draft, ("popularity", "rating"), "desc") if best else ()
     return Parsed(number[1], orders=orders, limit=number[0])
 
@@ -61,17 +63,20 @@ def order_words(cursor: Cursor, draft: Draft, i: int) -> Parsed | None:
         order = draft.sort(extreme[0].name, extreme[1])
         one = (draft.person and draft.named_at is None) or _one(cursor, extreme[2])
         return _ordered(draft, extreme[2], (order,), one=one) if order else None
-    if cursor.is_(i, sense.OrderWord) and _names_text(cursor, end):
+    return _of_kinds(cursor, draft, i) or _sorting(cursor, draft, i)
+
+
+def _of_kinds(cursor: Cursor, draft: Draft, i: int) -> Parsed | None:
+    """ "cheapest", "the highest payment"."""
+    end, ambiguous = cursor.after(i), cursor.is_(i, sense.Superlative)
+    if _names_text(cursor, end):
         return None  # "the most popular genre" is not an order of records
     for word in cursor.all(i, sense.OrderWord):
-        alone = "turnover" in word.kinds and not _beside_model(cursor, i)
-        if cursor.is_(i, sense.Superlative) and alone:
+        if ambiguous and "turnover" in word.kinds and not _beside_model(cursor, i):
             continue
         if orders := _by_kind(cursor, draft, word.kinds, word.order):
-            if cursor.is_(i, sense.SortBy):
-                return Parsed(end, orders=orders)
             return _ordered(draft, end, orders, one=_one(cursor, end))
-    return _sorting(cursor, draft, i)
+    return None
 
 
 def _extreme(cursor: Cursor, i: int) -> tuple[Field, Sorting, int] | None:
@@ -148,30 +153,27 @@ def _one(cursor: Cursor, i: int) -> bool:
 
 
 def _sorted_by(cursor: Cursor, draft: Draft, i: int) -> Parsed | None:
-    at = cursor.past(i, sense.Filler, sense.FigureWord, most=2)  # "by number of seats"
+    """ "price", "price descending", "number of seats", "city and name", after "sorted by"."""
+    at = cursor.past(i, sense.Filler, sense.FigureWord, most=2)
     if word := cursor.take(at, sense.OrderWord):
         orders = _by_kind(cursor, draft, word[0].kinds, word[0].order)
         return Parsed(word[1], orders=orders) if orders else None
     field = cursor.take(at, sense.FieldRef)
-    if field is None or cursor.many(field[0].field):
+    return _by_fields(cursor, draft, field[0].field, field[1]) if field else None
+
+
+def _by_fields(cursor: Cursor, draft: Draft, field: Field, i: int) -> Parsed | None:
+    """Return the order by a field whose name ends here, and by those that are listed after it."""
+    if cursor.many(field):
         return None
-    comma = field[1] + 1 if cursor.is_mark(field[1], ",") else field[1]
-    direction = _direction(cursor, comma) or _direction(
-        cursor, cursor.past_one(comma, sense.Filler)
-    )
-    end = direction[1] if direction else field[1]
-    further = _next_sorted(cursor, end)
-    if (
-        direction is None
-        and further is None
-        and not (cursor.ended(field[1]) or cursor.is_(field[1], sense.Filler, sense.And))
-    ):
-        return None  # "by brand Apple" sorts nothing
-    way = direction[0] if direction else _usual(cursor, field[0].field)
-    made = draft.sort(field[0].field.name, way)
-    more = _sorted_by(cursor, draft, further) if further is not None else None
+    direction, end = _direction(cursor, i) or (None, i)
+    made = draft.sort(field.name, direction or _usual(cursor, field))
     orders = (made,) if made else ()
-    return Parsed(more.end if more else end, orders=(*orders, *(more.orders if more else ())))
+    if (further := _next_sorted(cursor, end)) is not None:
+        more = _sorted_by(cursor, draft, further)
+        return replace(more, orders=(*orders, *more.orders)) if more else Parsed(end, orders=orders)
+    last = cursor.ended(end) or cursor.is_(end, sense.Filler, sense.And)
+    return Parsed(end, orders=orders) if direction or last else None  # "by brand Apple" is no order
 
 
 def _next_sorted(cursor: Cursor, i: int) -> int | None:
@@ -184,24 +186,25 @@ def _next_sorted(cursor: Cursor, i: int) -> int | None:
     return at if cursor.ended(after) or cursor.is_(after, sense.And, sense.Direction) else None
 
 
-def _direction(cursor: Cursor, i: int) -> tuple[str, int] | None:
-    """ "descending", "highest first"."""
-    if direction := cursor.take(i, sense.Direction):
-        return direction[0].order, direction[1]
-    orders = [
-        word.order
-        for word in cursor.at(i)[0]
-        if isinstance(word, (sense.Superlative, sense.OrderWord))
-    ]
-    end = cursor.after(i)
-    return (orders[0], cursor.after(end)) if orders and cursor.is_(end, sense.First) else None
+def _direction(cursor: Cursor, i: int) -> tuple[Sorting, int] | None:
+    """ "descending", ", highest first"."""
+    comma = i + 1 if cursor.is_mark(i, ",") else i
+    for at in (comma, cursor.past_one(comma, sense.Filler)):
+        if direction := cursor.take(at, sense.Direction):
+            return direction[0].order, direction[1]
+        end = cursor.after(at)
+        orders = [one.order for one in cursor.all(at, sense.Superlative)]
+        orders += [one.order for one in cursor.all(at, sense.OrderWord)]
+        if orders and cursor.is_(end, sense.First):
+            return orders[0], cursor.after(end)
+    return None
 
 
 def _usual(cursor: Cursor, field: Field) -> str:
     """Return the usual direction of a field: dates and ratings descend, and so do numbers after
     "top"."""
     best_first = [cursor.field_of_kind("rating"), cursor.field_of_kind("popularity")]
-    top = field.kind in NUMBERS and any(cursor.is_(i, sense.Top) for i in range(len(cursor.tokens)))
+    top = field.kind in NUMBERS and cursor.anywhere(sense.Top)
     if cursor.lexicon.is_kind(field, "ahead"):
         return "asc"
     return "desc" if top or field.kind in ("date", "moment") or field in best_first else "asc"
@@ -220,27 +223,21 @@ def _by_kind(cursor: Cursor, draft: Draft, kinds: tuple[str, ...], order: str) -
     return ()
 
 
-def _orders(cursor: Cursor) -> bool:
-    """Return whether the question names an order anywhere: then "top 5" is only a number."""
-    return any(
-        cursor.is_(i, sense.OrderWord, sense.SortBy, sense.Superlative)
-        for i in range(len(cursor.tokens))
-    )
-
-
-def _last_records(cursor: Cursor, draft: Draft, at: int, which: set[str]) -> Parsed | None:
+def _last_records(cursor: Cursor, draft: Draft, i: int) -> Parsed | None:
     """ "the last 5 orders", "my last order", "my next appointment"."""
-    period = cursor.whole(at, MOST)
-    day, model = cursor.lexicon.day_field, cursor.take(period[1] if period else at, sense.ModelRef)
-    if day is None or model is None or "this" in which or which == {"counted"}:
+    which: set[str] = {period.which for period in cursor.all(i, when.Period)}
+    if not which - {"counted"} or "this" in which:
         return None
-    last = cursor.tokens[model[1] - 1].norm
-    singular = cursor.lexicon.vocabulary.stem(last) == last
+    number = cursor.whole(cursor.after(i), MOST)
+    end = number[1] if number else cursor.after(i)
+    day, model = cursor.lexicon.day_field, cursor.take(end, sense.ModelRef)
+    if day is None or model is None:
+        return None
     ahead = "next" in which
     now = Where(field=day.name, op=">=", value=dates.stored(cursor.now, day.kind))
     order = draft.sort(day.name, "asc" if ahead else "desc")
-    most = period[0] if period else 1 if singular else None
-    return Parsed(at, (now,) if ahead else (), (order,) if order else (), limit=most)
+    most = number[0] if number else 1 if cursor.is_singular(model[1]) else None
+    return Parsed(end, (now,) if ahead else (), (order,) if order else (), limit=most)
 
 
 def _counts_records(cursor: Cursor, i: int) -> bool:

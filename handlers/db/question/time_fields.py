@@ -83,7 +83,7 @@ def _verb_before(cursor: Cursor, i: int) -> bool:
         at -= 1
     known = cursor.is_(at, sense.FieldRef, sense.RelationRef, sense.ModelRef)
     aside = cursor.is_(at, sense.OtherModel) and not known
-    if at < 0 or not (cursor.unknown(at) or aside) or cursor.tokens[at].kind != "word":
+    if not (cursor.is_unknown_word(at) or aside):
         return False
     subject = at > 1 and cursor.is_(at - 1, sense.Auxiliary)
     return subject or _in_past(cursor, at)
