@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from threading import Lock
 
-from groundhook.handlers.db.question import sense
+from groundhook.handlers.db.question import sense, when
 from groundhook.handlers.db.question.lexicon import JSON, SHORTEST_MODEL_WORD, Lexicon
 from groundhook.handlers.db.question.sense import Phrase
 from groundhook.handlers.db.question.tokens import phrase_of
@@ -166,18 +166,24 @@ def _add_field(lexicon: Lexicon, candidate: Field) -> None:
 
 def _add_synonyms(lexicon: Lexicon) -> None:
     """Add other names of a field that nothing else has."""
-    groups = [list(map(phrase_of, group)) for group in lexicon.vocabulary.file.synonyms]
-    for group in groups:
+    for group in lexicon.vocabulary.file.synonyms:
+        phrases = list(map(phrase_of, group))
         named = [
             meaning
-            for phrase in group
+            for phrase in phrases
             for meaning in lexicon.exact.get(phrase, ())
             if isinstance(meaning, sense.FieldRef)
         ]
-        for phrase in group:
-            if phrase not in lexicon.exact:
-                for meaning in dict.fromkeys(named):
+        for phrase in (phrase for phrase in phrases if phrase not in lexicon.exact):
+            for meaning in dict.fromkeys(named):
+                if not _is_part(lexicon.vocabulary, phrase, meaning.field):
                     lexicon.add(phrase, meaning, plural=True, forms=True)
+
+
+def _is_part(words: Vocabulary, phrase: Phrase, of: Field) -> bool:
+    """Return whether a phrase names a part of a date: no date is called "year"."""
+    unit = any(isinstance(one, when.DateUnit) for one in words.phrases.get(phrase, ()))
+    return unit and of.kind in ("date", "moment")
 
 
 def _add_heads(lexicon: Lexicon, schema: Schema) -> None:

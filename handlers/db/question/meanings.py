@@ -51,12 +51,15 @@ class Meanings:
         """Return whether a word that may be content carries no condition at its place."""
         if isinstance(word, sense.Request):
             return self._begins(i)
-        if isinstance(word, sense.LeadIn) and self._may_be(i, sense.FieldRef, sense.ValueRef):
-            return False
         if isinstance(word, sense.LinkingVerb):
-            governed = (sense.ValueRef, sense.FieldRef, sense.Superlative)
-            article = self._may_be(end, when.Definite, sense.Single)
-            return self._may_be(end, *governed) or (article and self._may_be(end + 1, *governed))
+            return self._leads_to(end, sense.ValueRef, sense.FieldRef, sense.Superlative)
+        if isinstance(word, sense.NumberVerb) and self._leads_to(end, sense.Superlative):
+            return True  # "earns the most"
+        described = (sense.FieldRef, sense.ValueRef)
+        if self._may_be(i, *described):
+            return False
+        if self._may_be(i - 1, sense.Relative, sense.Not) and self._may_be(end, *described):
+            return True  # "who work remotely"
         # The meanings of neighbours are looked up without their places, which would not end.
         governing = (sense.Preposition, when.DateRelation, sense.Compare)
         if (
@@ -75,6 +78,11 @@ class Meanings:
             sense.Link,
             sense.Filler,
         )
+
+    def _leads_to(self, i: int, *kinds: type[sense.Sense]) -> bool:
+        """Return whether such a word is here, with or without an article."""
+        article = self._may_be(i, when.Definite, sense.Single)
+        return self._may_be(i, *kinds) or (article and self._may_be(i + 1, *kinds))
 
     def _may_be(self, i: int, *kinds: type[sense.Sense]) -> bool:
         return any(isinstance(meaning, kinds) for meaning in self._meanings(i)[0])

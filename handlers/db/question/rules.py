@@ -106,14 +106,26 @@ def part(cursor: Cursor, draft: Draft, i: int) -> Parsed | None:
     belongs to."""
     fields = cursor.lexicon.parts.get(cursor.tokens[i].norm, ()) if cursor.unknown(i) else ()
     about = cursor.about.relation
-    for field in fields:
+    for field in sorted(fields, key=lambda field: not _is_mentioned(draft, field)):
         relation = field.name.rpartition(".")[0]
-        named = draft.mention is not None and draft.mention.name == field.name
+        named = _is_mentioned(draft, field)
         person = cursor.lexicon.of_persons and field.name == "name"
-        own = (not (relation or about) and person) or _selected(cursor, draft, i, field)
+        own = not (relation or about) and person and not _names_other(cursor, i, field)
+        own = own or _selected(cursor, draft, i, field)
         if named or own or (relation and relation == about):
             return constraint(i + 1, field.name, "like", cursor.typed[i].text)
     return None
+
+
+def _names_other(cursor: Cursor, i: int, field: Field) -> bool:
+    """Return whether the words before a part of a name are another text field: of "reporting to
+    Anna" Anna is the manager."""
+    before = cursor.all(cursor.back(i), sense.FieldRef)
+    return any(one.field != field and one.field.kind == "text" for one in before)
+
+
+def _is_mentioned(draft: Draft, field: Field) -> bool:
+    return draft.mention is not None and draft.mention.name == field.name
 
 
 def _selected(cursor: Cursor, draft: Draft, i: int, field: Field) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from groundhook.handlers.db.question import dates, sense, when
-from groundhook.handlers.db.question.cursor import NUMBERS, Cursor
+from groundhook.handlers.db.question.cursor import NUMBERS, TIMES, Cursor
 from groundhook.handlers.db.question.draft import Draft, Parsed
 from groundhook.handlers.db.question.sense import Sorting
 from groundhook.handlers.db.question.tokens import phrase_of
@@ -102,16 +102,27 @@ def _ordered(draft: Draft, end: int, orders: tuple[Order, ...], *, one: bool) ->
 
 
 def _sorting(cursor: Cursor, draft: Draft, i: int) -> Parsed | None:
-    """ "sorted by price", "the oldest ones first", "top products"."""
+    """ "sorted by price", "the oldest ones first", "top products", "who joined
+    first"."""
     end = cursor.after(i)
     if cursor.is_(i, sense.SortBy):
         return _sorted_by(cursor, draft, end)
     if cursor.is_(i, sense.First) and draft.orders and cursor.ended(end):
         return Parsed(end)
+    if cursor.is_(i, sense.First) and cursor.ended(end):
+        return _earliest(draft, end)
     if cursor.is_(i, sense.Top) and cursor.is_(end, sense.ModelRef, sense.ValueRef):
         orders = _by_kind(cursor, draft, ("popularity", "rating"), "desc")
         return Parsed(end, orders=orders) if orders else None
     return None
+
+
+def _earliest(draft: Draft, end: int) -> Parsed | None:
+    """ "who joined first"."""
+    if draft.mention is None or draft.mention.kind not in TIMES:
+        return None
+    order = draft.sort(draft.mention.name, "asc")
+    return _ordered(draft, end, (order,), one=draft.person) if order else None
 
 
 def _beside_model(cursor: Cursor, i: int) -> bool:

@@ -9,7 +9,7 @@ import re
 from dataclasses import replace
 
 from groundhook.handlers.db.question import dates, sense, when
-from groundhook.handlers.db.question.cursor import Cursor
+from groundhook.handlers.db.question.cursor import TIMES, Cursor
 from groundhook.handlers.db.question.dates import Span
 from groundhook.handlers.db.question.draft import Draft
 from groundhook.handlers.db.question.periods import relative
@@ -31,7 +31,7 @@ def dated(cursor: Cursor, i: int, *, year: bool = False) -> tuple[str, Span, int
     for _ in range(3):  # "in the", "since the end of" do not change what is meant
         found = span(cursor, at, announced=True, year=year)
         if found is not None:
-            return (relation[0].relation, *found)
+            return (_relation(cursor, i, relation[0]), *found)
         unit = cursor.take(cursor.after(at), when.DateUnit)
         if unit and cursor.is_(at, when.Definite) and relation[0].relation in ENDS:
             return relation[0].relation, dates.current(cursor.now, unit[0].unit), unit[1]
@@ -39,6 +39,14 @@ def dated(cursor: Cursor, i: int, *, year: bool = False) -> tuple[str, Span, int
             return None
         at = cursor.after(at)
     return None
+
+
+def _relation(cursor: Cursor, i: int, word: when.DateRelation) -> str:
+    """Return how a word relates to the time after it. "Starting next month" is a time in that
+    month where the verb names a date of the model, and otherwise any time from then on."""
+    verb = cursor.tokens[i].norm.endswith(cursor.lexicon.vocabulary.file.dates.verb_endings)
+    begins = word.relation == "since" and verb and cursor.named(i, TIMES)
+    return "during" if begins else word.relation
 
 
 def span(cursor: Cursor, i: int, *, announced: bool, year: bool) -> tuple[Span, int] | None:

@@ -1,0 +1,96 @@
+"""Verbs of questions, over employees and memberships: what a verb says of the words after it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from groundhook.handlers.db.question.lexicons import Lexicons, Offer
+from groundhook.handlers.db.question.reading import read_question
+from groundhook.handlers.db.question.vocabulary import vocabulary
+from groundhook.handlers.db.schema import Schemas
+from groundhook.host.core.types.model_spec import ModelSpec
+from tests.db.questions.models import NOW, column, conditions, date, number
+
+LEXICONS = Lexicons()
+MODELS: dict[str, dict[str, Any]] = {
+    "employee": {
+        "columns": [
+            column("name", label="Name"),
+            column("manager", label="Manager", comment="reports to"),
+            number("salary", "Salary", "earns"),
+            date("joined", "Joined"),
+            column("remote", "boolean", "Works from home"),
+        ],
+    },
+    "membership": {
+        "columns": [
+            column("city", label="City"),
+            date("begins_on", "Starts"),
+            number("renewals", "Renewals"),
+        ],
+    },
+    "book": {
+        "columns": [column("title", label="Title"), date("published", "Published")],
+    },
+}
+SCHEMAS = Schemas(
+    {
+        id: ModelSpec.model_validate(
+            {"id": id, "table": {"name": id}, "columns": [column("id", "ID"), *raw["columns"]]}
+        )
+        for id, raw in MODELS.items()
+    }
+)
+SAMPLES = {"employee": {"name": ["Anna Weber", "Otto Brandt"], "manager": ["Otto Brandt"]}}
+OFFERS = [Offer(SCHEMAS[name], SAMPLES.get(name, {})) for name in MODELS]
+
+
+@pytest.mark.parametrize(
+    ("question", "found"),
+    [
+        (
+            "memberships starting in March 2026",
+            "begins_on >= 2026-03-01 and begins_on < 2026-04-01",
+        ),
+        ("memberships starting next month", "begins_on >= 2026-12-01 and begins_on < 2027-01-01"),
+        ("memberships starting from March 2026", "begins_on >= 2026-03-01"),
+        ("memberships renewed more than twice", "renewals > 2"),
+        ("memberships whose renewals exceed 5", "renewals > 5"),
+        ("employees reporting to Otto", "manager like Otto"),
+    ],
+)
+def test_a_verb_names_the_field_of_the_words_after_it(question: str, found: str) -> None:
+    (reading,) = read_question(question, OFFERS, vocabulary("en"), NOW, LEXICONS)
+    assert (conditions(reading), reading.unplaced) == (found, ())
+
+
+def test_a_name_of_no_manager_is_reported_and_not_taken_for_an_employee() -> None:
+    (reading,) = read_question(
+        "employees reporting to Anna", OFFERS, vocabulary("en"), NOW, LEXICONS
+    )
+    assert reading.unplaced == ("Anna",)
+
+
+@pytest.mark.parametrize(
+    ("question", "order"),
+    [
+        ("who earns the most?", ("salary", "desc")),
+        ("which employee earns the least?", ("salary", "asc")),
+        ("which employee joined first?", ("joined", "asc")),
+    ],
+)
+def test_a_verb_and_the_most_the_least_or_first_ask_for_one_record(
+    question: str, order: tuple[str, str]
+) -> None:
+    (reading,) = read_question(question, OFFERS, vocabulary("en"), NOW, LEXICONS)
+    assert [(one.field, one.order) for one in reading.dsl.orders] == [order]
+    assert (reading.dsl.limit, reading.unplaced) == (1, ())
+
+
+def test_a_date_is_not_grouped_by_year() -> None:
+    question = "how many books were published each year"
+    (reading,) = read_question(question, OFFERS, vocabulary("en"), NOW, LEXICONS)
+    assert reading.dsl.groups == ()
+    assert "year" in " ".join(reading.unplaced)
