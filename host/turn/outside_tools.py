@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -112,12 +113,16 @@ class OutsideTools:
         call is cancelled, also with those by which its steps report their end."""
         channel = Channel("tool")
         outcome: ToolOutcome | None = None
+        if events is None:
+            channel.close()  # it drops what nobody reads
+            exported = self.runtime.export is not None
+            with recording(self.runtime.trace_sender(channel)) if exported else nullcontext():
+                return await self._run(tool, arguments, channel)
 
         async def forward() -> None:
             with anyio.CancelScope(shield=True):  # it ends when the channel is closed, below
                 async for event in channel:
-                    if events is not None:
-                        events(event)
+                    events(event)
 
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(forward)

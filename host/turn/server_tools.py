@@ -33,8 +33,14 @@ def _server_offer(
         answer = await servers.ask(server, "tools/call", {"name": tool, "arguments": arguments})
         return Answered(result=value_of(called[server], tool, answer))
 
-    check = schema_check(function["parameters"])
-    return Offer(schema=schema, tool=tool, check=check, run=run, server=called[server])
+    return Offer(
+        schema=schema,
+        tool=tool,
+        check=schema_check(function["parameters"]),
+        slow_check=True,
+        run=run,
+        server=called[server],
+    )
 
 
 def schema_check(parameters: Mapping[str, Any]) -> Callable[[dict[str, Any]], dict[str, Any]]:
