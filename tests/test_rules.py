@@ -33,23 +33,6 @@ MOST_BRANCHES = 15  # cyclomatic complexity as radon counts it, with `and`, `or`
 
 # Which order passages have, and what a question means, are tables of rules by their nature.
 FULL_OF_RULES = ("handlers.kb.ranking.", "handlers.db.question.")
-# Functions with more branches, until they are taken apart. No entry is added.
-BRANCHING: set[str] = {
-    "handlers.kb.calibrate.calibrate",
-    "handlers.kb.graph.base.Graphs.reach",
-    "handlers.kb.graph.rules._find_capitalised",
-    "handlers.kb.reading.columns.Columns.document",
-    "handlers.kb.reading.html._remove_hidden",
-    "handlers.kb.reading.pdf._drop_running_lines",
-    "handlers.kb.reading.pdf_tables.table_at",
-    "handlers.kb.server.search._page",
-    "handlers.kb.server.search.search",
-    "handlers.tools.catalogue.search.CatalogueSearch.datasets",
-    "handlers.tools.catalogue.several.keys_of",
-    "handlers.web.keywords._name_end",
-    "handlers.web.keywords._phrase_at",
-    "handlers.web.provider_choice.choose_provider",
-}
 
 # A big dependency → the modules, or packages of modules, that may import it, at the top or inside a
 # function.
@@ -179,8 +162,7 @@ def test_no_function_has_more_branches_than_a_person_follows() -> None:
         for function, complexity in complexities(path)
         if complexity > MOST_BRANCHES
     }
-    assert branching - BRANCHING == set()
-    assert BRANCHING - branching == set()  # taken apart: its entry goes
+    assert branching == set()
 
 
 def test_every_module_says_what_it_owns() -> None:

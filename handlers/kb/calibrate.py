@@ -13,7 +13,7 @@ import json
 import math
 import random
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -72,6 +72,16 @@ class Calibration:
     passed: float
     in_use: tuple[float, float]
     curve: Curve | None
+
+
+@dataclass(frozen=True)
+class _Pair:
+    """A question with its answer: the text `rest`, which is embedded later, or `vectors`."""
+
+    question: str
+    document: str
+    vectors: Cosines
+    rest: str | None = None
 
 
 def balance(related: Cosines, unrelated: Cosines) -> float:
@@ -133,56 +143,107 @@ async def calibrate(
     `questions` has no off-topic ones, the built-in ones are used. Raises UsageError if there are
     too few questions, UnknownName for a missing document, StorageError, and the embedder's
     errors."""
-    chance = random.Random(1)
+    chance = random.Random(1)  # every run takes the same sample
     usage = await store.usage(collection, tenant)
     if not usage.documents:
         raise _empty(collection, tenant)
-    listed = [stored.document for stored in usage.documents]
-    wanted = sorted({id for one in questions or () for id in one.documents})
-    if questions is not None and not wanted:
+    stored = [record.document for record in usage.documents]
+    ids = _choose_documents(stored, questions, max_questions, chance)
+    documents = await _read_documents(store, collection, tenant, ids)
+    pairs = (
+        _cloze_pairs(documents, max_questions, chance)
+        if questions is None
+        else _given_pairs(documents, questions)
+    )
+    _refuse_too_few(pairs, collection)
+    given = [each.question for each in questions or () if not each.documents]
+    off_topic = given or OFF_TOPIC.get(usage.language, OFF_TOPIC["english"])
+    passages = _sample_passages(documents, chance)
+    report = _report_pairs(progress, pairs, total=len(pairs) + len(off_topic))
+    return _measured(
+        collection,
+        embedder,
+        np.array([await _related_cosine(embedder, pair) for pair in report]),
+        np.array([await _nearest_cosine(embedder, text, passages) for text in off_topic]),
+        made=questions is None,
+        built_in=not given,
+    )
+
+
+def _choose_documents(
+    stored: Sequence[str],
+    questions: Sequence[CalibrationQuestion] | None,
+    max_questions: int,
+    chance: random.Random,
+) -> list[str]:
+    """Return the documents to read: those that the questions name, and a sample of the others,
+    since off-topic questions are compared with any passage. Raises UsageError if all questions are
+    off-topic, UnknownName for a document that is not stored."""
+    named = sorted({id for question in questions or () for id in question.documents})
+    if questions is not None and not named:
         raise UsageError(
             f"all {len(questions)} questions are off-topic, and {_LEAST} that name a document which"
             " answers them are needed",
             hint=f"such as {_A_QUESTION}; without --questions they are made from the documents",
         )
-    for id in wanted:
-        if id not in listed:
-            raise UnknownName("document", id, listed)
-    rest = sorted(set(listed) - set(wanted))
-    ids = [*wanted, *chance.sample(rest, min(max_questions, len(rest)))]
-    documents = {
-        id: whole for id in ids for whole in await store.full_documents(collection, [(tenant, id)])
+    for id in named:
+        if id not in stored:
+            raise UnknownName("document", id, stored)
+    others = sorted(set(stored) - set(named))
+    return [*named, *chance.sample(others, min(max_questions, len(others)))]
+
+
+async def _read_documents(
+    store: VectorStore, collection: str, tenant: str, ids: Sequence[str]
+) -> dict[str, FullDocument]:
+    # One at a time: a request has all its documents in memory, and some are long.
+    return {
+        id: document
+        for id in ids
+        for document in await store.full_documents(collection, [(tenant, id)])
     }
-    pairs = (
-        _made(documents, max_questions, chance)
-        if questions is None
-        else _given(documents, questions)
-    )
+
+
+def _refuse_too_few(pairs: Sequence[_Pair], collection: str) -> None:
+    """Raise UsageError if there are too few related pairs for a curve."""
     if len(pairs) < _LEAST:
         found = "is 1 question" if len(pairs) == 1 else f"are {len(pairs)} questions"
         raise UsageError(
             f"there {found} for collection {collection!r}, and {_LEAST} are needed",
             hint="add documents, or give more with --questions",
         )
-    strange = [one.question for one in questions or () if not one.documents]
-    off_topic = strange or OFF_TOPIC.get(usage.language, OFF_TOPIC["english"])
-    passages = [passage for whole in documents.values() for passage in whole.passages]
-    some = _vectors(chance.sample(passages, min(_PASSAGES, len(passages))))
-    related, unrelated = [], []
+
+
+def _sample_passages(documents: Mapping[str, FullDocument], chance: random.Random) -> Cosines:
+    """Return the vectors of passages that off-topic questions are compared with."""
+    passages = [passage for document in documents.values() for passage in document.passages]
+    return _vectors(chance.sample(passages, min(_PASSAGES, len(passages))))
+
+
+def _report_pairs(
+    progress: Progress | None, pairs: Sequence[_Pair], *, total: int
+) -> Iterator[_Pair]:
+    """Yield the pairs, and report each before it is measured."""
     for number, pair in enumerate(pairs):
         if progress is not None:
-            progress(number, len(pairs) + len(off_topic), pair.document)
-        question = await _embedded(embedder, pair.question)
-        own = (
-            pair.vectors
-            if pair.rest is None
-            else np.array(await embedder.embed_documents([pair.rest]), dtype=np.float32)
-        )
-        related.append(float((own @ question).max()))
-    for text in off_topic:
-        unrelated.append(float((some @ await _embedded(embedder, text)).max()))
-    cosines = np.array(related), np.array(unrelated)
-    return _measured(collection, embedder, *cosines, made=questions is None, built_in=not strange)
+            progress(number, total, pair.document)
+        yield pair
+
+
+async def _related_cosine(embedder: Embedder, pair: _Pair) -> float:
+    """Return the cosine of a question and its answer."""
+    answer = (
+        pair.vectors
+        if pair.rest is None
+        else np.array(await embedder.embed_documents([pair.rest]), dtype=np.float32)
+    )
+    return await _nearest_cosine(embedder, pair.question, answer)
+
+
+async def _nearest_cosine(embedder: Embedder, question: str, passages: Cosines) -> float:
+    """Return the cosine of a question and the nearest of the passages."""
+    vector = np.array(await embedder.embed_query(question), dtype=np.float32)
+    return float((passages @ vector).max())
 
 
 def _empty(collection: str, tenant: str) -> UsageError:
@@ -191,20 +252,6 @@ def _empty(collection: str, tenant: str) -> UsageError:
     return UsageError(
         f"collection {collection!r} is empty{whose}: there is nothing to measure on", hint=hint
     )
-
-
-async def _embedded(embedder: Embedder, question: str) -> Cosines:
-    return np.array(await embedder.embed_query(question), dtype=np.float32)
-
-
-@dataclass(frozen=True)
-class _Pair:
-    """A question with its answer: the text `rest`, which is embedded later, or `vectors`."""
-
-    question: str
-    document: str
-    vectors: Cosines
-    rest: str | None = None
 
 
 def _measured(
@@ -235,7 +282,7 @@ def _measured(
     )
 
 
-def _given(
+def _given_pairs(
     documents: dict[str, FullDocument], questions: Sequence[CalibrationQuestion]
 ) -> list[_Pair]:
     pairs = []
@@ -248,16 +295,19 @@ def _given(
     return pairs
 
 
-def _made(documents: dict[str, FullDocument], most: int, chance: random.Random) -> list[_Pair]:
-    """At most so many questions, from as many documents as there are."""
-    queues = [list(_asking(id, whole, chance)) for id, whole in documents.items()]
+def _cloze_pairs(
+    documents: dict[str, FullDocument], most: int, chance: random.Random
+) -> list[_Pair]:
+    """Take at most `most` questions from the documents, in turn, so that every document has about
+    as many."""
+    queues = [list(_cloze_questions(id, whole, chance)) for id, whole in documents.items()]
     pairs: list[_Pair] = []
     while len(pairs) < most and any(queues):
         pairs += [queue.pop() for queue in queues if queue][: most - len(pairs)]
     return pairs
 
 
-def _asking(id: str, document: FullDocument, chance: random.Random) -> Iterator[_Pair]:
+def _cloze_questions(id: str, document: FullDocument, chance: random.Random) -> Iterator[_Pair]:
     passages = list(document.passages)
     chance.shuffle(passages)
     for passage in passages:

@@ -174,17 +174,19 @@ def _phrase_at(words: Sequence[_Word], at: int, language: str) -> tuple[int, flo
     quantity = " ".join(other.low for other in words[at : at + 2])
     if quantity in QUANTITIES:
         return at + 2, 1
-    # IT, AI: a name even at the start of a sentence.
-    acronym = len(word.text) > 1 and word.text.isupper()
-    name = (
-        capitals
-        and word.capital
-        and (acronym or not word.starts)
-        and word.low not in CAPITAL_PRONOUNS
-    )
+    name = capitals and _is_one_word_name(word)
     if is_function_word(word.low, language) and not name:
         return at + 1, 0
     return at + 1, 2 if name else 1 + min(len(word.text), 12) / 24
+
+
+def _is_one_word_name(word: _Word) -> bool:
+    """Return whether a capitalised word alone is a name. The first word of a sentence is not,
+    unless it is an acronym, such as IT or AI."""
+    if not word.capital or word.low in CAPITAL_PRONOUNS:
+        return False
+    acronym = len(word.text) > 1 and word.text.isupper()
+    return acronym or not word.starts
 
 
 def _number_end(words: Sequence[_Word], at: int) -> int:
@@ -215,17 +217,26 @@ def _name_end(words: Sequence[_Word], at: int, language: str) -> int:
         or (first.starts and is_function_word(first.low, language))
     ):
         return at
-    end = at + 1
-    while end < len(words) and not words[end].breaks and not words[end].quoted:
-        ahead = end
-        while ahead < len(words) and words[ahead].low in _JOINING and not words[ahead].capital:
-            ahead += 1
-        if ahead == len(words) or words[ahead].breaks or words[ahead].low in CAPITAL_PRONOUNS:
-            break
-        if not (words[ahead].capital or (words[ahead].number and ahead == end)):
-            break
-        end = ahead + 1
-    return end
+    last = at
+    while (following := _next_of_name(words, last)) is not None:
+        last = following
+    return last + 1
+
+
+def _next_of_name(words: Sequence[_Word], last: int) -> int | None:
+    """Return the position of the next word of a name whose `last` word is given: a number directly
+    after it, or a capitalised word, also after small words that join them. None if the name
+    ends."""
+    at = last + 1
+    if at == len(words) or words[at].quoted:
+        return None
+    if words[at].number:
+        return at
+    while at < len(words) and words[at].low in _JOINING and not words[at].capital:
+        at += 1
+    if at == len(words) or words[at].low in CAPITAL_PRONOUNS:
+        return None
+    return at if words[at].capital else None
 
 
 # -------------------------------------------------------------------------------------------- query

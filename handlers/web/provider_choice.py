@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 from groundhook.handlers.web.urls import followable
 from groundhook.host.core.concealed import conceal
@@ -31,36 +31,41 @@ def choose_provider(
         raise UnknownName("web search provider", name, ["auto", *providers.names()])
     tried: list[str] = []
     for candidate in [name] if name != "auto" else providers:
-        provider = providers.get(candidate)
-        own = (
-            settings.api_key_env
-            if name != "auto" or _is_key_of(settings.api_key_env, candidate, providers)
-            else ""
-        )
-        variables = list(dict.fromkeys(filter(None, (own, provider.variable))))
+        variables = _variables_of(candidate, settings, providers)
         tried += variables
-        setting = next(
-            (
-                (variable, value)
-                for variable in variables
-                if (value := environment.get(variable, "").strip())
-            ),
-            None,
-        )
-        if setting is not None:
-            conceal(*setting)
-        access = _access(provider, settings, setting, closing, named=name != "auto")
+        setting = _first_set(variables, environment)
+        access = _access(providers.get(candidate), settings, setting, closing, named=name != "auto")
         if access is not None:
             return candidate, access
-    what = (
-        "no web search provider is configured"
-        if name == "auto"
-        else f"the web search provider {name!r} has no {_missing(providers.get(name))}"
-    )
-    or_host = "" if name == "auto" or providers.get(name).host else ", or search.web.host"
+    variable = f"set the environment variable {' or '.join(tried)}"
+    if name == "auto":
+        raise SourceNotConfigured("no web search provider is configured", hint=variable)
+    if providers.get(name).host:
+        raise SourceNotConfigured(f"the web search provider {name!r} has no key", hint=variable)
     raise SourceNotConfigured(
-        what, hint=f"set the environment variable {' or '.join(tried)}{or_host}"
+        f"the web search provider {name!r} has no address", hint=f"{variable}, or search.web.host"
     )
+
+
+def _variables_of(
+    candidate: str, settings: WebSettings, providers: Registry[WebProvider]
+) -> list[str]:
+    """Return the environment variables that may configure a provider, the first to look at
+    first."""
+    own = settings.api_key_env
+    if settings.provider == "auto" and not _is_key_of(own, candidate, providers):
+        own = ""
+    return list(dict.fromkeys(filter(None, (own, providers.get(candidate).variable))))
+
+
+def _first_set(variables: Sequence[str], environment: Mapping[str, str]) -> tuple[str, str] | None:
+    """Return the first variable that has a value, with the value, which is concealed in errors and
+    logs from now on."""
+    for variable in variables:
+        if value := environment.get(variable, "").strip():
+            conceal(variable, value)
+            return variable, value
+    return None
 
 
 def _access(
@@ -90,11 +95,6 @@ def _access(
     if not followable(host):
         raise SourceNotConfigured(f"what {variable} holds is not an http(s) address")
     return WebAccess(key="", variable=variable, host=host, closing=closing)
-
-
-def _missing(provider: WebProvider) -> str:
-    """Return what a provider without access lacks."""
-    return "key" if provider.host else "address"
 
 
 def _is_key_of(variable: str, candidate: str, providers: Registry[WebProvider]) -> bool:

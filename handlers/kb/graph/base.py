@@ -43,7 +43,7 @@ from groundhook.host.core.types.search import GraphNode
 
 if TYPE_CHECKING:
     from groundhook.handlers.kb.graph.extract import Extraction
-    from groundhook.handlers.kb.graph.walk import Graph
+    from groundhook.handlers.kb.graph.walk import Graph, Vector
 
 _RULES = "1"  # increased when the rules change, so that graphs are built again
 _QUICK_S = 0.1  # a graph that loads within this time is loaded again after every change,
@@ -118,31 +118,23 @@ class Graphs:
         named = names_in(question.text, graph.known, graph.subjects)
         found = [(hit.document, hit.passage) for hit in answer.hits]
         seeds = join.seeds(graph, named, found)
-        began = time.perf_counter()
-        if graph.size > _LARGE:
-            scores = await anyio.to_thread.run_sync(graph.rank, seeds)
-        else:
-            scores = graph.rank(seeds)
-        walk_ms = (time.perf_counter() - began) * 1000
-        places = graph.best(graph.arrivals(scores, seeds), join.REACHED + len(found))
-        walked = {(place.document, place.passage): rank for rank, place in enumerate(places, 1)}
-        fetched = await self._fetch(
-            store, spec, settings, question, [place for place in walked if place not in found]
-        )
-        there = {(hit.document, hit.passage): hit for hit in [*fetched, *answer.hits]}
+        scores, walk_ms = await _walk(graph, seeds)
+        best = graph.best(graph.arrivals(scores, seeds), join.REACHED + len(found))
+        ranks = {(place.document, place.passage): rank for rank, place in enumerate(best, 1)}
+        added = [passage for passage in ranks if passage not in found]
+        fetched = await self._fetch(store, spec, settings, question, added)
+        hits = {(hit.document, hit.passage): hit for hit in [*fetched, *answer.hits]}
         reached = [
-            place
-            for place in walked
-            if place in there and place not in found and there[place].cosine >= least_cosine
+            passage for passage in added if passage in hits and hits[passage].cosine >= least_cosine
         ]
-        weight = join.WALKED if any(key in graph.subjects for key in named) else join.UNNAMED
-        order = join.ordered(found, reached, walked, limit=question.limit, weight=weight)
+        weight = join.UNNAMED if graph.subjects.isdisjoint(named) else join.WALKED
+        order = join.ordered(found, reached, ranks, limit=question.limit, weight=weight)
         return Walked(
-            answer=replace(answer, hits=tuple(there[place] for place in order)),
+            answer=replace(answer, hits=tuple(hits[passage] for passage in order)),
             nodes=join.nodes(spec.id, graph, scores, named),
             seeds=tuple(named),
             entities=graph.first_passage,
-            reached=sum(place in reached for place in order),
+            reached=sum(passage in reached for passage in order),
             walk_ms=walk_ms,
         )
 
@@ -190,6 +182,16 @@ class Graphs:
                 known = _Read(graph, changes, time.monotonic(), time.monotonic() - began)
                 self._read[collection, tenant] = known
         return known.graph if known.graph.size else None
+
+
+async def _walk(graph: Graph, seeds: Mapping[int, float]) -> tuple[Vector, float]:
+    """Return the score of each node after a walk from the seeds, and the milliseconds it took."""
+    began = time.perf_counter()
+    if graph.size > _LARGE:
+        scores = await anyio.to_thread.run_sync(graph.rank, seeds)
+    else:
+        scores = graph.rank(seeds)
+    return scores, (time.perf_counter() - began) * 1000
 
 
 def _load(file: GraphFile, tenant: str) -> Graph:

@@ -191,32 +191,42 @@ def _find_capitalised(sentence: str, *, single: bool) -> Iterator[_Found]:
     """Yield runs of capitalised words, with the small words that join them. `single`: one word
     alone may be a name."""
     words = list(_WORD.finditer(sentence))
-    at = 0
-    while at < len(words):
-        if not _is_capitalised(words[at].group()):
-            at += 1
+    for run in _capitalised_runs(sentence, words):
+        run = _trim_common_words(words, run)
+        if not run or (len(run) == 1 and not single and not CODE.fullmatch(words[run[0]].group())):
             continue
-        last = at
-        while (follower := _next_word(sentence, words, last)) is not None:
-            last = follower
-        first = at
-        at = last + 1
-        while first <= last and words[first].group().casefold() in _COMMON | TITLES:
-            first += 1  # the first word of a sentence, a month, a form of address
-        while last >= first and words[last].group().casefold() in _COMMON:
-            last -= 1
-        if first > last or (
-            first == last and not single and not CODE.fullmatch(words[first].group())
-        ):
-            continue
-        start, end = words[first].start(), words[last].end()
+        start, end = words[run[0]].start(), words[run[-1]].end()
         name = sentence[start:end].rstrip(".'’")
         key = key_of(name)
         if len(key) > 1 and len(name) <= LONGEST and not key.isdigit():
-            before = words[first - 1].group() if first else ""
+            before = words[run[0] - 1].group() if run[0] else ""
             yield _Found(
                 start, end, key, _one_line(name), kind_of(name, before, sentence[end : end + 60])
             )
+
+
+def _capitalised_runs(sentence: str, words: list[re.Match[str]]) -> Iterator[range]:
+    """Yield the indices of the words of each run, which begins and ends with a capitalised word or
+    ends with a number."""
+    at = 0
+    while at < len(words):
+        last = at
+        if _is_capitalised(words[at].group()):
+            while (following := _next_word(sentence, words, last)) is not None:
+                last = following
+            yield range(at, last + 1)
+        at = last + 1
+
+
+def _trim_common_words(words: list[re.Match[str]], run: range) -> range:
+    """Return the run without common words at its ends, such as the first word of a sentence or a
+    month, and without a form of address at its beginning."""
+    first, end = run.start, run.stop
+    while first < end and words[first].group().casefold() in _COMMON | TITLES:
+        first += 1
+    while end > first and words[end - 1].group().casefold() in _COMMON:
+        end -= 1
+    return range(first, end)
 
 
 def _next_word(sentence: str, words: list[re.Match[str]], last: int) -> int | None:

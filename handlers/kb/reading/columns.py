@@ -57,37 +57,22 @@ class Columns:
     def document(self, row: Row, name: str) -> RowDocument:
         """Return the row as a document. Raises IngestError, with the line, for a row without text
         or without a declared column."""
+        place = Place(name, row.line)
         if row.error:
-            raise IngestError(row.error, place=Place(name, row.line))
+            raise IngestError(row.error, place=place)
         values = _flatten(row.values)
-        roles = self._roles(tuple(values), Place(name, row.line))
-        parts = [(column, text) for column in roles.text if (text := _text(values.get(column)))]
-        if not parts:
-            wanted = ", ".join(repr(column) for column in roles.text) or "any column"
-            raise IngestError(f"the row has no text in {wanted}", place=Place(name, row.line))
-        content = (
-            "\n".join(f"{column}: {text}" for column, text in parts)
-            if roles.named
-            else "\n\n".join(t for _, t in parts)
-        )
-        title = _text(values.get(roles.title)) if roles.title else ""
-        id = (
-            unicodedata.normalize("NFC", _text(values.get(roles.id)))[:_LONGEST_ID]
-            if roles.id
-            else ""
-        )
-        if roles.id and not id:
-            raise IngestError(
-                f"the row has no value in its column {roles.id!r}", place=Place(name, row.line)
-            )
+        roles = self._roles(tuple(values), place)
+        content = _content(values, roles, place)
+        title = _text_in(values, roles.title)
+        own_id = _own_id(values, roles, place)
         return RowDocument(
-            id or hashlib.blake2b(f"{title}\0{content}".encode(), digest_size=6).hexdigest(),
-            bool(id),
+            own_id or hashlib.blake2b(f"{title}\0{content}".encode(), digest_size=6).hexdigest(),
+            bool(own_id),
             Document(
                 title=title or next(iter(content.splitlines()))[:80],
                 text=content,
                 blocks=markdown_blocks(content, 0),
-                url=_text(values.get(roles.url)) if roles.url else "",
+                url=_text_in(values, roles.url),
                 fields={column: DocumentField(value, row.line) for column, value in values.items()},
             ),
             {roles.id, roles.title, roles.url, *roles.text},
@@ -134,6 +119,30 @@ def _flatten(values: Mapping[str, Any]) -> dict[str, Any]:
     if not isinstance(inner, Mapping):
         return dict(values)
     return {**inner, **{key: value for key, value in values.items() if key != "fields"}}
+
+
+def _content(values: Mapping[str, Any], roles: _Roles, place: Place) -> str:
+    """Return the text of a row. Raises IngestError if it has none."""
+    parts = [(column, text) for column in roles.text if (text := _text(values.get(column)))]
+    if not parts:
+        wanted = ", ".join(map(repr, roles.text)) or "any column"
+        raise IngestError(f"the row has no text in {wanted}", place=place)
+    if roles.named:
+        return "\n".join(f"{column}: {text}" for column, text in parts)
+    return "\n\n".join(text for _, text in parts)
+
+
+def _own_id(values: Mapping[str, Any], roles: _Roles, place: Place) -> str:
+    """Return the id in the row; "" if no column has ids. Raises IngestError if the column is
+    empty in this row."""
+    id = unicodedata.normalize("NFC", _text_in(values, roles.id))[:_LONGEST_ID]
+    if roles.id and not id:
+        raise IngestError(f"the row has no value in its column {roles.id!r}", place=place)
+    return id
+
+
+def _text_in(values: Mapping[str, Any], column: str) -> str:
+    return _text(values.get(column)) if column else ""
 
 
 def _first(names: Sequence[str], columns: Sequence[str]) -> str:

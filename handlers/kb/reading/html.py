@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -164,49 +164,60 @@ _VISIBLE = {"visible": True, "initial": True, "hidden": False, "collapse": False
 
 
 def _remove_hidden(soup: BeautifulSoup) -> int:
-    """Remove text that an element hides by its own attributes; return the number of words.
-
-    Kept are: `aria-hidden`, which affects no sighted reader; `hidden="until-found"`, which is
-    meant to be found; `html` and `body`, which a script shows after loading; tab panels and
-    controlled sections, which a reader can open. Style sheets are not read.
-    """
+    """Remove text that an element hides by its own attributes; return the number of words. Text
+    under `aria-hidden` is kept, since sighted readers see it. Style sheets are not read."""
     from bs4 import Tag
 
-    opened = {
+    controlled = {
         id
         for control in soup.select("[aria-controls]")
         for id in str(control["aria-controls"]).split()
     }
-    # id of a tag → whether it is displayed, and whether it is visible
-    shown: dict[int, tuple[bool, bool]] = {id(soup): (True, True)}
-    gone: list[Any] = []
+    rendering = {id(soup): _Rendering()}  # id of a tag → how its content is rendered
+    removed: list[Any] = []
     words = 0
     for node in soup.descendants:
-        displayed, visible = shown[id(node.parent)]
+        outer = rendering[id(node.parent)]
         if isinstance(node, Tag):
-            opens = (
-                node.name in ("html", "body")
-                or node.get("role") == "tabpanel"
-                or node.get("id") in opened
-            )
-            style = {} if opens else _style(node)
-            hidden = (
-                not opens
-                and node.has_attr("hidden")
-                and str(node["hidden"]).lower() != "until-found"
-            )
-            display = style.get("display", "none" if hidden else "")
-            visible = _VISIBLE.get(style.get("visibility", ""), visible)
-            shown[id(node)] = displayed and display != "none", visible
-            if displayed and display == "none":
-                gone.append(node)
-        elif not (displayed and visible):
+            inner = outer if _is_opened_later(node, controlled) else outer.inside(node)
+            rendering[id(node)] = inner
+            if outer.displayed and not inner.displayed:
+                removed.append(node)
+        elif not (outer.displayed and outer.visible):
             words += len(str(node).split())
-            if displayed:
-                gone.append(node)
-    for node in gone:
+            if outer.displayed:  # else an element around it is removed
+                removed.append(node)
+    for node in removed:
         node.extract()
     return words
+
+
+@dataclass(frozen=True)
+class _Rendering:
+    """Whether a browser shows the content of an element. Content that is not displayed stays so in
+    every element inside; an element inside invisible content can be visible again."""
+
+    displayed: bool = True
+    visible: bool = True
+
+    def inside(self, tag: Tag) -> _Rendering:
+        """Return the rendering inside an element of the content."""
+        style = _style(tag)
+        # A browser shows `until-found` when a search in the page finds it.
+        hidden = tag.has_attr("hidden") and str(tag["hidden"]).lower() != "until-found"
+        display = style.get("display", "none" if hidden else "")
+        return _Rendering(
+            displayed=self.displayed and display != "none",
+            visible=_VISIBLE.get(style.get("visibility", ""), self.visible),
+        )
+
+
+def _is_opened_later(tag: Tag, controlled: Collection[str]) -> bool:
+    """Return whether hidden content of an element is shown later: a script shows `html` and `body`
+    after loading, and a reader opens tab panels and sections that a control refers to."""
+    return (
+        tag.name in ("html", "body") or tag.get("role") == "tabpanel" or tag.get("id") in controlled
+    )
 
 
 def _style(tag: Tag) -> dict[str, str]:

@@ -142,41 +142,54 @@ def _title(own_title: str, blocks: Sequence[Block]) -> str:
 def _drop_running_lines(found: Pdf, body: tuple[float, bool]) -> list[list[Line]]:
     """Return the pages without page numbers, and with a running head or foot only at its first
     occurrence."""
-    seen: Counter[_LineKey] = Counter()
-    for page, lines in enumerate(found.lines, 1):
-        seen.update(
-            {
-                _line_key(line, page)
-                for end in _rows_from_ends(lines)
-                for row in end[:EDGE]
-                for line in row
-            }
-        )
-    least = max(AGAIN, len(found.lines) // 2 + 1)
+    repeated = _repeated_lines(found.lines)
     read: set[_LineKey] = set()
     pages = []
     for page, lines in enumerate(found.lines, 1):
-        running: list[Line] = []
-        for end in _rows_from_ends(lines):
-            for at, row in enumerate(end[:EDGE]):
-                again = all(
-                    seen[_line_key(line, page)] >= least or _names_page(line, page) for line in row
-                )
-                if (
-                    not again
-                    or any(_in_heading_type(line, body) for line in row)
-                    or _in_table(row, end[at + 1 : at + 2])
-                ):
-                    break
-                running += row
-        left_out = {
+        running = _running_lines(lines, page, repeated, body)
+        dropped = {
             line
             for line in running
             if _PAGE_NUMBER.fullmatch(line.text) or _line_key(line, page) in read
         }
         read.update(_line_key(line, page) for line in running)
-        pages.append([line for line in lines if line not in left_out] or list(lines))
+        pages.append([line for line in lines if line not in dropped] or list(lines))
     return pages
+
+
+def _repeated_lines(pages: Sequence[Sequence[Line]]) -> set[_LineKey]:
+    """Return the lines at the top and the bottom of pages that most pages have."""
+    seen: Counter[_LineKey] = Counter()
+    for page, lines in enumerate(pages, 1):
+        edges = (row for end in _rows_from_ends(lines) for row in end[:EDGE])
+        seen.update({_line_key(line, page) for row in edges for line in row})
+    least = max(AGAIN, len(pages) // 2 + 1)
+    return {key for key, count in seen.items() if count >= least}
+
+
+def _running_lines(
+    lines: Sequence[Line], page: int, repeated: Collection[_LineKey], body: tuple[float, bool]
+) -> list[Line]:
+    """Return the running head and foot of a page: its rows from the top and from the bottom, up to
+    the first one that belongs to the text."""
+    running: list[Line] = []
+    for end in _rows_from_ends(lines):
+        for at, row in enumerate(end[:EDGE]):
+            if not _is_running(row, page, repeated, body) or _in_table(row, end[at + 1 : at + 2]):
+                break
+            running += row
+    return running
+
+
+def _is_running(
+    row: Sequence[Line], page: int, repeated: Collection[_LineKey], body: tuple[float, bool]
+) -> bool:
+    """Return whether every line of a row is repeated or names its page, and none is a heading."""
+    return all(
+        (_line_key(line, page) in repeated or _names_page(line, page))
+        and not _in_heading_type(line, body)
+        for line in row
+    )
 
 
 def _line_key(line: Line, page: int) -> _LineKey:

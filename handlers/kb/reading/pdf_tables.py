@@ -49,26 +49,42 @@ def table_at(rows: Sequence[Row], start: int) -> tuple[str, int]:
     number of rows; ("", 0) if there is none."""
     if len(rows[start].cells) < 2:
         return "", 0
-    columns = [cell.left for cell in rows[start].cells]
-    table: list[dict[int, str]] = []
-    last: dict[int, Line] = {}  # column → the lowest line of the cell in the last row
-    at = start
-    for at in range(start, len(rows) + 1):
-        cells = rows[at].cells if at < len(rows) else ()
-        places = [_column(columns, cell) for cell in cells]
-        if len(cells) > 1 and (places[0] in (None, 0) or not _continues_row(cells, places, last)):
-            table.append({number: cell.text for number, cell in enumerate(cells)})
-            last = dict(enumerate(cells))
-        elif cells and _continues_row(cells, places, last):
-            for place, cell in zip(places, cells, strict=True):
-                assert place is not None
-                table[-1][place] = (
-                    f"{table[-1][place]} {cell.text}" if place in table[-1] else cell.text
-                )
-                last[place] = cell
+    table = _Table(rows[start])
+    end = start
+    while end < len(rows) and table.add(rows[end]):
+        end += 1
+    return (_markdown(table.rows), end - start) if len(table.rows) > 1 else ("", 0)
+
+
+class _Table:
+    """A table while it is read. The cells of the header define the left edges of its columns."""
+
+    def __init__(self, header: Row) -> None:
+        self.rows: list[dict[int, str]] = []  # column → text
+        self._columns = [cell.left for cell in header.cells]
+        self._last: dict[int, Line] = {}  # column → the lowest line of the cell in the last row
+
+    def add(self, row: Row) -> bool:
+        """Add a row of the page, as a row of the table or as text wrapped in the cells of its last
+        row. Returns False if it is neither: the table has ended."""
+        columns = [_column(self._columns, cell) for cell in row.cells]
+        wrapped = _continues_row(row.cells, columns, self._last)
+        if len(row.cells) > 1 and (columns[0] in (None, 0) or not wrapped):
+            self.rows.append({number: cell.text for number, cell in enumerate(row.cells)})
+            self._last = dict(enumerate(row.cells))
+        elif wrapped:
+            self._append_text(columns, row.cells)
         else:
-            break
-    return (_markdown(table), at - start) if len(table) > 1 else ("", 0)
+            return False
+        return True
+
+    def _append_text(self, columns: Sequence[int | None], cells: Sequence[Line]) -> None:
+        """Append wrapped text to the cells of the last row."""
+        texts = self.rows[-1]
+        for column, cell in zip(columns, cells, strict=True):
+            assert column is not None  # `_continues_row` has checked it
+            texts[column] = f"{texts[column]} {cell.text}" if column in texts else cell.text
+            self._last[column] = cell
 
 
 def _continues_row(

@@ -66,17 +66,9 @@ async def search(
     payloads = await _payloads(link, known, ids)
     if parse_settings(payloads.get(SETTINGS_ID)) != known.settings:
         raise Changed
-    if _outdated(met, payloads, without):
+    if _outdated(met, payloads, without) or any(place.point not in payloads for place in places):
         return None
-    if any(place.point not in payloads for place in places):
-        return None
-    with_vectors = [
-        place.point
-        for question, one in zip(questions, found, strict=True)
-        if question.vectors
-        for place in one.page
-    ]
-    vectors = await _vectors(link, known, with_vectors) if with_vectors else {}
+    vectors = await _requested_vectors(link, known, questions, found)
     hits = [_hits(known, one.page, payloads, vectors) for one in found]
     # Another host may have added a document of several passages since `known` was read.
     return [
@@ -189,14 +181,13 @@ def _page(
     """Return the page. Where the list of a language was cut off, its passages are counted, and
     read only if the page needs more than were fused."""
     lists = [scale.similarities(at, one.dense) for at, one in enumerate(ranked)]
-    nearest = {place: one for each in lists for place, one in each.items()}
     least, pool = question.least_cosine, paging.pool_of(question)
     cut = [at for at, each in enumerate(lists) if paging.cut_off(each, pool, least)]
     if not cut or not question.counted:
-        return paging.page(fused, nearest, question, _document, whole=not cut)
+        return paging.page(fused, _union(lists), question, _document, whole=not cut)
     counted = not question.groups and paging.fills(fused, question, _document)
     limit = paging.depth_of(question)
-    requests = [
+    found = yield [
         models.QueryRequest(
             query=scale.vector.tolist(),
             using=points.DENSE,
@@ -207,15 +198,17 @@ def _page(
         )
         for at in cut
     ]
-    found = yield requests
     whole = all(len(near) < limit for near in found)
     if counted:
         uncut = [each for at, each in enumerate(lists) if at not in cut]
         matching = paging.reached(question, fused, uncut, sum(map(len, found)))
         return paging.page(fused, {}, question, _document, whole=whole, matching=matching)
-    for at, near in zip(cut, found, strict=True):
-        nearest |= scale.similarities(at, scores(near))
-    return paging.page(fused, nearest, question, _document, whole=whole)
+    longer = [scale.similarities(at, scores(near)) for at, near in zip(cut, found, strict=True)]
+    return paging.page(fused, _union([*lists, *longer]), question, _document, whole=whole)
+
+
+def _union(lists: Sequence[Mapping[Place, float]]) -> dict[Place, float]:
+    return dict(chain.from_iterable(each.items() for each in lists))
 
 
 def _document(place: Place) -> tuple[str, str]:
@@ -278,7 +271,18 @@ async def _payloads(link: ServerLink, known: Known, ids: set[str]) -> dict[str, 
     return {str(record.id): record.payload or {} for record in records}
 
 
-async def _vectors(link: ServerLink, known: Known, ids: list[str]) -> dict[str, bytes]:
+async def _requested_vectors(
+    link: ServerLink, known: Known, questions: Sequence[Question], found: Sequence[_Found]
+) -> dict[str, bytes]:
+    """Return the vectors of the passages found for questions that request them, by point."""
+    ids = [
+        place.point
+        for question, one in zip(questions, found, strict=True)
+        if question.vectors
+        for place in one.page
+    ]
+    if not ids:
+        return {}
     records = await link.read(
         lambda client: client.retrieve(
             known.name, ids, with_payload=False, with_vectors=[points.DENSE]

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import difflib
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import replace
 from itertools import accumulate
-from typing import Any
+from typing import Any, NamedTuple
 
 from groundhook.handlers.tools.catalogue.answers import (
     Count,
@@ -43,6 +43,14 @@ _NEAR = 100  # documents whose names are compared with an unknown one
 _DATASET_FACETS = ("organization", "tags", "formats")
 
 
+class _Name(NamedTuple):
+    """A name by which a search is filtered, and the field whose values are compared with it."""
+
+    noun: str
+    value: str
+    field: str
+
+
 class CatalogueSearch:
     """The searches of one catalogue. `toolkit` is its name in messages."""
 
@@ -58,25 +66,12 @@ class CatalogueSearch:
 
     async def datasets(self, given: DatasetArguments, scope: ToolScope) -> DatasetsFound:
         """Search datasets. Raises ValueError without a query and a filter."""
-        tags = [*([given.tag] if given.tag else []), *given.tags]
-        conditions = [
-            *([{"organization_keys": key(given.organization)}] if given.organization else []),
-            *({"tag_keys": key(tag)} for tag in tags),
-        ]
-        _refuse_nothing(given.query, conditions, "organization, tag or tags")
-        query = CollectionQuery(
-            collection=self._settings.collections.datasets,
-            text=given.query or "",
-            filter={"and": conditions} if conditions else None,
-            limit=given.limit or self._settings.limit,
-            offset=given.offset,
-            facets=_DATASET_FACETS if given.refine and not given.query else (),
-            order_by="-modified",
-        )
-        questions = [query]
+        names = _names_of_datasets(given)
+        query = self._dataset_query(given, names)
+        queries = [query]
         if given.refine and given.query:
-            questions.append(replace(query, limit=_REFINED, offset=0))
-        answer, *wider = await scope.collections.find(questions)
+            queries.append(replace(query, limit=_REFINED, offset=0))
+        answer, *wider = await scope.collections.find(queries)
         status = await self._synced()
         if not answer.filled:
             return DatasetsFound(
@@ -84,11 +79,7 @@ class CatalogueSearch:
             )
         message = _caution(query, answer)
         if not answer.total:
-            named = {
-                "organization": (given.organization, "organization_keys"),
-                **{f"tag {n}": (tag, "tag_keys") for n, tag in enumerate(tags)},
-            }
-            message = await self._why_nothing(scope.collections, query, named, answer)
+            message = await self._why_nothing(scope.collections, query, names, answer)
         now = scope.now()
         return DatasetsFound(
             success=True,
@@ -100,12 +91,24 @@ class CatalogueSearch:
             refinements=_refinements(answer, wider) if given.refine else None,
         )
 
+    def _dataset_query(self, given: DatasetArguments, names: Sequence[_Name]) -> CollectionQuery:
+        """Return the query for a page. Raises ValueError without a query and a filter."""
+        conditions = [{name.field: key(name.value)} for name in names]
+        _refuse_nothing(given.query, conditions, "organization, tag or tags")
+        return CollectionQuery(
+            collection=self._settings.collections.datasets,
+            text=given.query or "",
+            filter={"and": conditions} if conditions else None,
+            limit=given.limit or self._settings.limit,
+            offset=given.offset,
+            facets=_DATASET_FACETS if given.refine and not given.query else (),
+            order_by="-modified",
+        )
+
     async def resources(self, given: ResourceArguments, scope: ToolScope) -> ResourcesFound:
         """Search resources. Raises ValueError without a query and a filter."""
-        conditions = [
-            *([{"dataset_keys": key(given.datasetId)}] if given.datasetId else []),
-            *([{"format_keys": format_key(given.format)}] if given.format else []),
-        ]
+        names = _names_of_resources(given)
+        conditions = [{name.field: key(name.value)} for name in names]
         _refuse_nothing(given.query, conditions, "datasetId or format")
         query = CollectionQuery(
             collection=self._settings.collections.resources,
@@ -128,11 +131,7 @@ class CatalogueSearch:
             )
         message = _caution(query, answer)
         if not answer.total:
-            named = {
-                "dataset": (given.datasetId, "dataset_keys"),
-                "format": (given.format and format_key(given.format), "format_keys"),
-            }
-            message = await self._why_nothing(scope.collections, query, named, answer)
+            message = await self._why_nothing(scope.collections, query, names, answer)
         return ResourcesFound(
             success=True,
             resources=[_resource(match) for match in answer.matches],
@@ -154,19 +153,16 @@ class CatalogueSearch:
         self,
         collections: Collections,
         query: CollectionQuery,
-        named: Mapping[str, tuple[str | None, str]],
+        names: Sequence[_Name],
         answer: CollectionAnswer,
     ) -> str:
         """Return why nothing was found: an unknown name with the nearest known one, or the number
         of results below the threshold."""
-        for noun, (name, field) in named.items():
-            if not name:
-                continue
-            wanted = key(name)
-            if not await collections.count(query.collection, filter={field: wanted}):
-                plain = noun.partition(" ")[0]
-                near = await self._nearest(collections, query, field, wanted)
-                return f"There is no {plain} {name!r}{near}."
+        for name in names:
+            wanted = key(name.value)
+            if not await collections.count(query.collection, filter={name.field: wanted}):
+                near = await self._nearest(collections, query, name.field, wanted)
+                return f"There is no {name.noun} {name.value!r}{near}."
         if answer.below:
             return f"Nothing is similar enough to the query; {answer.below} results were less so."
         return "Nothing fulfils all of the filters." if query.filter else ""
@@ -197,6 +193,23 @@ def _caution(query: CollectionQuery, answer: CollectionAnswer) -> str:
     """Return a sentence if the first of all results is little similar to the query; "" if not."""
     is_first_page = answer.matches and not query.offset
     return NOT_CLEAR if is_first_page and answer.matches[0].score < CLEAR else ""
+
+
+def _names_of_datasets(given: DatasetArguments) -> list[_Name]:
+    names = []
+    if given.organization:
+        names.append(_Name("organization", given.organization, "organization_keys"))
+    tags = [given.tag, *given.tags] if given.tag else given.tags
+    return [*names, *(_Name("tag", tag, "tag_keys") for tag in tags)]
+
+
+def _names_of_resources(given: ResourceArguments) -> list[_Name]:
+    names = []
+    if given.datasetId:
+        names.append(_Name("dataset", given.datasetId, "dataset_keys"))
+    if given.format:
+        names.append(_Name("format", format_key(given.format), "format_keys"))
+    return names
 
 
 async def _first(found: Awaitable[list[CollectionAnswer]]) -> CollectionAnswer:

@@ -10,7 +10,7 @@ time; unchanged datasets cost a hash.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
@@ -43,29 +43,34 @@ class PackageRecord(SyncRecord):
 
 def keys_of(package: Mapping[str, Any]) -> frozenset[str]:
     """Return the keys by which a package is recognised in another portal."""
-    found = {f"id {package['id']}"}
-    extras = package.get("extras")
-    pairs = {
-        str(each.get("key")): each.get("value")
-        for each in (extras if isinstance(extras, list) else ())
-        if isinstance(each, Mapping)
-    }
-    for name in _IDENTIFIERS:
-        value = package.get(name) or pairs.get(name)
-        if isinstance(value, str) and value.strip():
-            found.add(f"identifier {value.strip()}")
-    resources = package.get("resources")
-    files = sorted(
-        str(each["url"])
-        for each in (resources if isinstance(resources, list) else ())
-        if isinstance(each, Mapping) and each.get("url")
+    return frozenset(
+        [f"id {package['id']}", *_identifier_keys(package), *_title_and_files_key(package)]
     )
+
+
+def _identifier_keys(package: Mapping[str, Any]) -> Iterator[str]:
+    extras = {str(each.get("key")): each.get("value") for each in _objects(package, "extras")}
+    for name in _IDENTIFIERS:
+        value = package.get(name) or extras.get(name)
+        if isinstance(value, str) and value.strip():
+            yield f"identifier {value.strip()}"
+
+
+def _title_and_files_key(package: Mapping[str, Any]) -> Iterator[str]:
+    """Yield a key of the title, the publisher and the addresses of the files together, if the
+    package has a title and files."""
+    files = sorted(str(each["url"]) for each in _objects(package, "resources") if each.get("url"))
     title, organization = package.get("title"), package.get("organization")
     if files and title:
         given = organization if isinstance(organization, Mapping) else {}
         publisher = key(str(given.get("title") or given.get("name") or ""))
-        found.add(f"files {digest_of([key(str(title)), publisher, files])}")
-    return frozenset(found)
+        yield f"files {digest_of([key(str(title)), publisher, files])}"
+
+
+def _objects(package: Mapping[str, Any], name: str) -> list[Mapping[str, Any]]:
+    """Return the objects in a list of the package; portals may send anything in its place."""
+    value = package.get(name)
+    return [each for each in value if isinstance(each, Mapping)] if isinstance(value, list) else []
 
 
 @dataclass
