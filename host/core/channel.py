@@ -1,7 +1,7 @@
 """The ordered channel of a turn's events, from many writers to one reader.
 
-`send` waits while the reader is behind, so a slow reader slows the writers. `note` never waits: it
-is for trace nodes and other events from code that must not be interrupted.
+`send` waits while the reader is behind, so a slow reader slows the writers. `send_nowait` never
+waits: it is for trace nodes and other events from code that must not be interrupted.
 """
 
 from __future__ import annotations

@@ -52,6 +52,7 @@ def _merged(found: list[Found], limit: int | None) -> Found:
         if not item.key or item.key not in keys:
             items.append(item)
             keys.add(item.key)
+    # Facets, related nodes and queries of several sources cannot be added up.
     first = found[0]
     return Found(
         items=tuple(items[:limit]),

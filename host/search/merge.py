@@ -102,6 +102,7 @@ def pool(results: Iterable[SearchResult], weights: WeightSettings) -> Pool:
     ]
     kept: dict[str, Entry] = {}
     dropped: list[Entry] = []
+    # By priority, so that the first one of a key is the version that remains.
     for entry in sorted(entries, key=_priority):
         first = kept.get(entry.item.key)
         if first is None:

@@ -38,6 +38,7 @@ def plan(
     items from the user's own data, `usable` the types that can be searched if forced (a provider is
     configured, collections or models exist). Types that `uses` disables are never searched.
     """
+    # First, since not even a request may search what `uses` disables.
     allowed = tuple(type for type in SEARCH_TYPES if not settings.uses.disables(type))
     if not allowed:
         return Plan(reason=f"uses.{settings.uses.disables('kb')} is '{DISABLED}'")

@@ -79,8 +79,8 @@ class Searcher:
         """Run one search. A failure of the source does not raise: `error` is set."""
         id = f"s{next(self.ids)}"
         began = time.perf_counter()
-        # `note`, not `send`: a hook's call must not wait for the reader of the events. Their number
-        # is bounded for each search.
+        # `send_nowait`, not `send`: a hook's call must not wait for the reader of the events. Their
+        # number is bounded for each search.
         self.channel.send_nowait(
             SearchStart(search_id=id, source=source, search_type=request.type, query=request.query)
         )
@@ -91,6 +91,8 @@ class Searcher:
                 found, error = await self._attempt(request, source)
                 cited = tuple(self._cite(item, source) for item in found.items)
                 items = await self._rerank_own(cited, request, self._left_ms(source, began))
+            # Each search_start needs its search_complete, also where `any` or `race` cancels the
+            # search: clients show it as running until then.
             except anyio.get_cancelled_exc_class():
                 self.channel.send_nowait(
                     SearchComplete(search_id=id, total=0, duration_ms=_since(began), error=STOPPED)
@@ -167,6 +169,7 @@ class Searcher:
             if self.plugins.imported is not None:
                 await self.plugins.imported(request.type)
             handler = self.plugins.handlers.get(request.type)
+            # Not `fail_after`: its TimeoutError would look like one that the source itself raises.
             with unwrap_exception_groups(), anyio.move_on_after(timeout / 1000):
                 return await handler.search(completed, self.scope), None
             raise SourceTimeout(
@@ -248,6 +251,7 @@ class Searcher:
     ) -> Sequence[Ranked] | None:
         """Return a reranker's scores of the items; None, with a failed node, if it fails."""
         name, options = choose(options, self.settings.uses.rerank, self.plugins.rerankers)
+        # `score` computes; the others send each item to a model.
         judged = items if name == "score" else items[: options.max_items]
         with span("rerank", name, items=len(judged)) as node:
             if len(judged) < len(items):
@@ -271,6 +275,7 @@ class Searcher:
 
 async def run_all(jobs: Sequence[Callable[[], Awaitable[T]]]) -> list[T]:
     """Run all jobs at the same time; return their results in the order of the jobs."""
+    # A single job, as in a turn that searches one source, needs no task group.
     if len(jobs) == 1:
         return [await jobs[0]()]
     results: dict[int, T] = {}
@@ -297,6 +302,8 @@ async def run_first(
         async def run(job: Callable[[], Awaitable[T]]) -> None:
             result = await job()
             ended.append(result)
+            # A second job may end in the same pass of the event loop, before the cancellation
+            # reaches it.
             if not won and accept(result):
                 won.append(result)
                 tasks.cancel_scope.cancel()

@@ -134,6 +134,7 @@ class Answer:
         most `tools.rounds` times; without `tools.loop` never again. Raises ModelError."""
         rounds = tools.rounds
         messages = list(call.messages)
+        # One more than the rounds: the last request offers no tools, so that the model answers.
         for round in range(rounds + 1):
             last = round == rounds
             if last and round:
@@ -256,6 +257,7 @@ class Answer:
         """Run the calls of a round at the same time. Returns the messages that carry the calls and
         their results to the model, in the order of the calls."""
         calls = [
+            # Some endpoints send calls without an id, and still require one with the result.
             replace(call, id=call.id or f"call_{len(self.tools) + call.index}")
             for call in draft.calls
         ]
@@ -328,6 +330,7 @@ class Answer:
                 duration_ms=outcome.duration_ms,
             )
         )
+        # Kept outcomes have `result`; `text` would hold each long result a second time.
         return outcome.model_copy(update={"text": ""}), result.text
 
 

@@ -18,7 +18,7 @@ from groundhook.host.core.types.turn import Message
 from groundhook.host.llm.layout import last_user
 from groundhook.host.turn.prompt import Prompt
 
-MESSAGE_TOKENS = 4  # of a message, beside its text
+MESSAGE_TOKENS = 4  # of a message, beside its text: its role and the separators of a template
 ANSWER_TOKENS = 1024  # room for an answer without a limit, at most a quarter of the context
 LENGTHS = (3000, 1500, 750, 400)  # characters of a passage, tried in this order
 SYSTEM = ("system", "developer")
@@ -89,6 +89,7 @@ def fit(
         return Fitted(build(items, conversation), 0)
 
     def fitted(items: Sequence[Item], conversation: Sequence[Message]) -> Fitted:
+        # Built again and not estimated: without sources their instructions go as well.
         prompt = build(items, conversation)
         return Fitted(prompt, prompt_tokens(prompt.messages))
 

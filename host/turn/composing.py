@@ -129,6 +129,7 @@ def prompt_composer(
 
     def build(items: Sequence[Item], conversation: Sequence[Message]) -> Prompt:
         sources = ""
+        # Set by each try: the prompt that is built last is the one that is sent.
         run.answer.sources_offered = bool(items)
         if items:
             sources = sources_text(items, citation, grammar, tooling.fence)

@@ -166,6 +166,7 @@ class Delegate(Generic[Request, Answer]):
             else:
                 if not problem:
                     return answer
+            # The same limit would cut a second try.
             if reply.cut:
                 raise DelegateError(
                     f"the reply is cut at its token limit: {_abbreviate(reply.value)}",

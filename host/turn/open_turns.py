@@ -46,6 +46,7 @@ class OpenTurns:
         """Return a scope around a turn, which is cancelled when the host closes."""
         with anyio.CancelScope() as scope:
             self._scopes.add(scope)
+            # Closed after `refuse_if_closed`, before the turn's task began.
             if self.closed:
                 scope.cancel()
             try:

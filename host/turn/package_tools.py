@@ -228,6 +228,7 @@ class ProcessServer:
         offers = [
             found.offer(
                 run,
+                # 64 characters, as APIs accept them.
                 _UNNAMEABLE.sub("_", f"{self.name}__{tool}")[:64],
                 server=self.name,
                 tool=tool,

@@ -87,6 +87,7 @@ async def ranked_pool(run: AssistantRun) -> Pool:
     pooled = await run.searcher.rank(run.question, run.results)
     # The citation index got each item when it was found. From here on, citations show the version
     # that the pool chose among duplicates.
+    # The kept ones come last, since the last version of a key wins.
     for entry in (*pooled.dropped, *pooled.entries):
         run.searcher.citation_index.cite(entry.weighed)
     return pooled

@@ -158,9 +158,11 @@ class AssistantRun:
         names = ("theme", "route", "locale")
         self.changed = {name: value for name in names if (value := getattr(created, name))}
         replaced = question_of(created.messages or ())
+        # A Create hook that repeats the user's words must not undo the rewriting of a follow-up.
         if replaced and replaced != question_of(self.request.messages):
             self.question = replaced
         citation_index = self.searcher.citation_index
+        # The user's own data was cited before Create chose the format.
         if self.settings.search.citation.format != citation_index.format:
             citation_index.reformat(self.settings.search.citation.format)
             self.results = [

@@ -94,6 +94,7 @@ async def run_steps(run: AssistantRun) -> Delegation | None:
         created = await _create_and_user_data(run, hooks)
         if created is not None and created.delegate is not None:
             return created.delegate
+        # Made before the search, so that an unknown connector ends the turn without one.
         connector = Fallback(run.connectors, run.connector, run.searcher.scope.warn)
         pooled = await _search_and_start_servers(run, created)
         tooling = await _tooling(run)
@@ -107,9 +108,11 @@ async def run_steps(run: AssistantRun) -> Delegation | None:
             with _timed(run, "next"):
                 run.returned = await _next(run, hooks, prompt.conversation, error)
         except HookError:
+            # Next failed too, so nothing stands in for the model's answer.
             await _report_model_error(run, error)
             raise
     delegation = run.returned.delegate if run.returned else None
+    # The assistant that takes over may still answer.
     if delegation is None:
         await _report_model_error(run, error)
     return delegation
@@ -155,6 +158,7 @@ async def _search_and_start_servers(run: AssistantRun, created: CreateReturn | N
     both take long."""
     async with AsyncExitStack() as stack:
         if run.settings.mcp.servers:
+            # `run.toolboxes` keeps the tools, where `_tooling` finds them.
             (await stack.enter_async_context(anyio.create_task_group())).start_soon(tools_of, run)
         with _timed(run, "search"):
             await search_automatically(run, created)
@@ -182,6 +186,7 @@ async def _create_and_user_data(run: AssistantRun, hooks: _Hooks | None) -> Crea
         with _timed(run, "create"):
             hook = hooks.session.create(run.request.messages, hooks.services.options())
             created = await _apply_on_error(run, hooks.services.during("Create", hook))
+    # After the group: adopting a citation format marks anew what the group's search has added.
     if created is not None:
         await _apply_on_error(run, _adopt(run, created))
     return created
@@ -244,7 +249,9 @@ async def _answer(
     """Stream the model's answer; if the model refuses the prompt as too long, that to a prompt of
     half the size. Returns the prompt that was sent last, and the error if the model failed."""
     error = await stream(prompt)
+    # Text that the reader has seen cannot be taken back.
     if isinstance(error, ModelContextExceeded) and not run.answer.has_begun:
+        # Half, since few endpoints report by how much the prompt is too long.
         shorter = compose(prompt_tokens(prompt.messages) // 2)
         if shorter.omissions:
             await report_omissions(run, shorter)

@@ -71,6 +71,8 @@ async def open_turn(
             try:
                 yield channel
             finally:
+                # Closed first, so that what the cancelled steps still send is dropped: nobody reads
+                # it.
                 channel.close()
                 tasks.cancel_scope.cancel()
 
@@ -82,11 +84,13 @@ async def _run_turn(runs: TurnRuns, turns: OpenTurns) -> None:
     try:
         channel.send_nowait(first.start_event())
         with (
+            # Around the wait for a slot, so that closing the host also ends a turn that waits.
             turns.cancelled_on_close() as closing,
             recording(first.runtime.trace_sender(channel)),
         ):
             async with turns.slot():
                 with (
+                    # The limit begins with the slot: a turn does not pay for those before it.
                     anyio.move_on_after(limit_ms / 1000) as deadline,
                     span("turn", first.package.id) as turn_span,
                     _errors_as_events(channel, turn_span),
@@ -222,6 +226,7 @@ async def call_assistant(
                 await sink(event)
 
     async with anyio.create_task_group() as tasks:
+        # Beside the steps: their `send` waits when nobody reads the channel.
         tasks.start_soon(forward_events)
         try:
             await _run_assistants(runs)

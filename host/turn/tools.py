@@ -114,6 +114,7 @@ class Toolbox:
                 answered = await _run(offer, parsed, scope_of(offer, call_id, warnings))
             text = answered.text or text_of(answered.result)
             changes |= {"result": answered.result, "text": text, "items": tuple(answered.items)}
+        # Tools raise ValueError and TimeoutError for the model to read; anything else is a bug.
         except (HostError, ValueError, TimeoutError) as exc:
             message = str(exc) or "the tool did not answer in time"
             changes |= {"error": message, "text": text_of({"error": message}), "code": _code(exc)}

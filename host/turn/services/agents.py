@@ -71,6 +71,7 @@ class OpenCall:
         ]
         if self.mode == "all":
             return answers
+        # `any` and `race` have one answer: the best so far.
         return sorted(answers, key=lambda answer: (answer.error is not None, not answer.content))[
             :1
         ]
@@ -103,6 +104,7 @@ class Calls:
         arrived: list[tuple[int, str]] = []
         with suppress(anyio.EndOfStream, anyio.WouldBlock):
             arrived.append(await out.receive())
+            # With what else is there, since each fetch is a call from V8 to the host.
             while len(arrived) < BUFFERED:
                 arrived.append(out.receive_nowait())
         return arrived
@@ -111,6 +113,7 @@ class Calls:
         call = self._call(handle)
         del self._open[handle]
         call.scope.cancel()
+        # The partial answers are complete only once every writer has stopped.
         await call.ended.wait()
         call.out.close()
         return call.answers if call.answers is not None else call.stop(problem)

@@ -44,6 +44,7 @@ async def tools_of(run: AssistantRun, toolkits: Sequence[Any] | None = None) -> 
         return run.runtime.toolbox
     metadata = run.request_metadata if listed or chosen else {}
     key = (servers, listed, metadata, chosen)
+    # Servers are started early, beside the search: the step that needs the tools waits for that.
     async with run.tools_lock:
         for known, toolbox in run.toolboxes:
             if known == key:
