@@ -299,6 +299,7 @@ class OpenChat:
                 tasks = await stack.enter_async_context(anyio.create_task_group())
                 tasks.start_soon(keeper.keep_flushing)
                 if first:
+                    # In the host's tasks: the title may take longer than the turn.
                     self._of.turns.tasks.start_soon(
                         write_title, runtime, self._of.store, request, question
                     )

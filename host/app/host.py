@@ -168,6 +168,7 @@ class Host:
             citation_index=CitationIndex(settings.search.citation.format, self.app.collections),
             channel=channel,
         )
+        # Nobody reads the events: a closed channel drops them instead of keeping them.
         channel.close()
         return await searcher.search(valid, "user")
 
@@ -320,6 +321,7 @@ class Host:
         replace its last good version, and running turns keep the files that they began with. MCP
         servers do not change until the host is opened again. `paths` are the files that changed
         (None: any of them)."""
+        # Otherwise the older of two readings could be swapped in last.
         async with self._reloading:
             app, swap = await self._reloads.read(self.app, self.runtime.hooks, paths)
             if app is not self.app:
@@ -329,6 +331,8 @@ class Host:
     def _take_over(self, app: App) -> None:
         sources = self.sources.following(app)
         connectors, toolkits = self.runtime.connectors, self.runtime.toolkits
+        # One assignment: a turn that begins now has the old parts or the new ones, never some of
+        # both.
         self.runtime = replace(
             self.runtime,
             app=app,

@@ -132,6 +132,7 @@ class Keeper:
         """Return the next event; None when the turn is to stop."""
         event: Event | None = None
         with anyio.CancelScope() as self._waiting:
+            # A stop that came before the scope had nothing to cancel.
             if not self._stopping:
                 event = await anext(self._events, None)
         self._waiting = None
@@ -191,6 +192,7 @@ class Keeper:
         self._left.extend(events)
 
     async def _end_in_store(self, state: TurnState) -> bool:
+        # A flush may be under way, whose events come first in the log.
         async with self._flushing:
             first, body = self._next, b"".join(self._taken())
             at = milliseconds(self._now)

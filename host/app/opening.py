@@ -150,6 +150,7 @@ async def open_host(
             export=await stack.enter_async_context(_trace_export(app)),
         )
         chats = partial(_open_chats, stack.enter_context(ExitStack()), app)
+        # After what turns use, so that they end before it.
         turns = await stack.enter_async_context(open_turns(settings.turns))
         if tune_gc:
             stack.enter_context(frozen_heap())
@@ -305,6 +306,7 @@ def _markdown(html: str) -> str:
 
 
 async def _bounded(close: Callable[[], Awaitable[None]]) -> None:
+    # Shielded: a host is often closed because its task was cancelled.
     with anyio.move_on_after(CLOSING_TIME, shield=True):
         await close()
 

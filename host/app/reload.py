@@ -220,6 +220,7 @@ def _keeping(app: App, other: App) -> App:
     """Return `app` with the global files of `other`."""
     for name in ("agent_file", "search_file", "prompts"):
         try:
+            # A cached property: what is in the dictionary is its value.
             vars(app)[name] = getattr(other, name)
         except HostError:
             continue  # `app` raises it as well, for the turn that uses it

@@ -135,6 +135,7 @@ class Sources:
         for source in able or [self.knowledge_base]:
             try:
                 return await source.fetch_document(collection, document_id, scope)
+            # A refusal holds: no other source is tried in its place.
             except NotPermitted:
                 raise
             except SourceError as exc:

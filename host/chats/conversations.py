@@ -283,6 +283,7 @@ def _take_chat(sql: Sql, owner: Owner, turn: StoredTurn, at: int) -> None:
         chat=known_id("chat", turn.chat_id),
     ):
         raise UnknownName("chat", turn.chat_id, ())
+    # Under the lock, so that of two questions at once only one finds no turn.
     running = sql.rows(
         "select id from turns where owner = :owner and chat_id = :chat and state = 'running'",
         owner=owner_key(owner),

@@ -173,6 +173,7 @@ class App:
         if any(layer.data or layer.unknown for layer in above):
             return resolve([*self.layers, package.layer, *above])
         known = self._folded.get(package.id)
+        # A reload makes another package of the same id.
         if known is None or known[0] is not package:
             known = self._folded[package.id] = (package, resolve([*self.layers, package.layer]))
         return known[1]

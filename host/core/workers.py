@@ -132,6 +132,7 @@ class Link(asyncio.Protocol):
                 self._incoming(self, id if kind == REQUEST else None, operation, body)
             return
         future = self._waiting.get(id)
+        # The caller was cancelled.
         if future is None or future.done():
             return
         if kind == ANSWER:
@@ -247,6 +248,7 @@ def restore(body: dict[str, Any]) -> HostError:
     place = Place(*body["place"]) if body["place"] else None
     if kind is errors.HookLimit:
         return errors.HookLimit(body["limit"], body["message"], place=place, hint=body["hint"])
+    # UnknownName is made of the known names, which are not sent: they are in the message.
     if not issubclass(kind, HostError) or kind is errors.UnknownName:
         kind = errors.UsageError if kind is errors.UnknownName else HostError
     made: HostError = kind(body["message"], place=place, hint=body["hint"])

@@ -78,6 +78,8 @@ class _Reader:
         kind = event.type
         if kind == "message_start":
             usage = event.message.usage
+            # `input_tokens` are without those that the endpoint reads from its cache, or puts
+            # there.
             cached = (usage.cache_read_input_tokens or 0) + (usage.cache_creation_input_tokens or 0)
             self._model, self._input = event.message.model, usage.input_tokens + cached
         elif kind == "content_block_start":
@@ -87,7 +89,7 @@ class _Reader:
             yield from self._delta(event.index, event.delta)
         elif kind == "message_delta":
             self._reason = event.delta.stop_reason or self._reason
-            self._output = event.usage.output_tokens
+            self._output = event.usage.output_tokens  # of the whole message so far
         elif kind == "message_stop":
             self.whole = True
 
@@ -187,6 +189,7 @@ class AnthropicConnector:
                 if not error.again or number == tries:
                     raise
                 longest = min(PAUSE * 2 ** (number - 1), LONGEST_PAUSE)
+                # Not exactly: turns that failed together should not return together.
                 pause = longest * random.uniform(0.75, 1) if error.after is None else error.after
                 node = open_span("model_try", f"try {number} of {tries}")
                 node.data.update(code=error.code, next_try_after_ms=round(pause * 1000))
@@ -213,6 +216,7 @@ class AnthropicConnector:
                     if event is END:
                         break
                     deltas += reader.read(event)
+            # Cancelled, or at the deadline: no caller has this stream yet, to close it.
             except BaseException:
                 with anyio.move_on_after(1, shield=True):
                     await stream.close()

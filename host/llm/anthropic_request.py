@@ -57,6 +57,7 @@ def request(call: ModelCall, spec: ConnectorSpec, thought_before: ThoughtBefore)
     else:  # the API refuses these beside thinking
         temperature = call.temperature if call.temperature is not None else options.temperature
         values = {"temperature": temperature, "top_p": sampling.get("top_p")}
+        # The API takes 0 to 1, OpenAI's a temperature up to 2.
         body |= {name: min(value, 1.0) for name, value in values.items() if value is not None}
     return body | dict(options.body)
 
@@ -102,6 +103,7 @@ def _turns(
             made[-1]["content"] += content
         else:
             made.append({"role": role, "content": content})
+    # The API requires a message of the user.
     return made or [{"role": "user", "content": [{"type": "text", "text": "…"}]}]
 
 

@@ -82,6 +82,7 @@ class Reader:
         self._model = chunk.model or self._model
         if chunk.usage is not None:
             self._usage = Usage(**{name: count or 0 for name, count in chunk.usage})
+        # One answer is requested.
         for choice in (chunk.choices or [])[:1]:
             raw_delta = choice.delta or _Delta()
             self.started |= any(value for name, value in raw_delta if name != "role")

@@ -42,6 +42,7 @@ class ExtractiveConnector:
         text = await self._answer(_question(call), call.references)
         for piece in _PIECE.findall(text):
             yield TextDelta(piece)
+            # Nothing else here waits: other turns run in between.
             await anyio.lowlevel.checkpoint()
         yield Finished("stop", model=NAME)
 

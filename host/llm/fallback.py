@@ -37,6 +37,7 @@ class Fallback:
         for id in ids:
             try:
                 made = connectors(id)
+            # Raised when its turn comes: another model may have answered by then.
             except (ConfigError, PluginError) as exc:
                 if len(ids) == 1:
                     raise
@@ -54,6 +55,8 @@ class Fallback:
                 try:
                     with unwrap_exception_groups():
                         deltas = await stack.enter_async_context(make().stream(call))
+                        # Connectors send their request for the first delta: only then is a failure
+                        # known.
                         first = [delta async for delta in _first_of(deltas)]
                 except (ModelError, ConfigError, PluginError) as exc:
                     if len(self._left) == 1:
@@ -63,6 +66,7 @@ class Fallback:
                     self._left = self._left[:1]
                     yield await stack.enter_async_context(aclosing(_chain(first, deltas)))
                     return
+            # After the block, which has closed the failed request.
             del self._left[0]
             await self._warn(
                 problem.code, f"{problem}; {self._left[0][0]!r} answers instead of {id!r}"

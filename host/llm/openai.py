@@ -102,6 +102,7 @@ class OpenAIConnector:
                 node.fail(str(exc))
             if not node.data:
                 node.fail(f"no answer within {WINDOW_S:g} s")
+        # Also after a failure: an endpoint that does not answer is not asked in each turn.
         self._window_until = time.monotonic() + WINDOW_AGAIN_S
 
     async def _reported_window(self, client: AsyncOpenAI) -> int:
@@ -154,6 +155,7 @@ class OpenAIConnector:
                 pause = error.after
                 if pause is None:
                     longest = min(PAUSE * 2 ** (number - 1), LONGEST_PAUSE)
+                    # Not exactly: turns that failed together should not return together.
                     pause = longest * random.uniform(0.75, 1)
                 node = open_span("model_try", f"try {number} of {tries}")
                 node.data.update(code=error.code, next_try_after_ms=round(pause * 1000))
@@ -175,6 +177,7 @@ class OpenAIConnector:
                 while not (reader.started or reader.whole or chunk is END):
                     chunk = await anext(stream, END)
                     deltas += () if chunk is END else reader.read(chunk)
+            # Cancelled, or at the deadline: no caller has this stream yet, to close it.
             except BaseException:
                 with anyio.move_on_after(CLOSING, shield=True):
                     await stream.close()
@@ -210,6 +213,7 @@ class OpenAIConnector:
             more = {
                 name: value
                 for name, value in wanted.items()
+                # What `options.body` of the connector sets has the last word.
                 if name not in self._refused and name not in body
             }
             try:

@@ -55,6 +55,7 @@ def words(body: Any) -> str:
     if isinstance(body, Mapping):
         text = str(body.get("message") or body.get("detail") or "")
     else:
+        # A page of HTML, as proxies send it, is no message.
         text = body if isinstance(body, str) and not body.lstrip().startswith("<") else ""
     return shortened(text, 300)
 

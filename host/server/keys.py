@@ -117,6 +117,7 @@ class KeyFile:
             return ()
         except OSError as exc:
             raise _unreadable(self._path, exc.strerror or str(exc)) from exc
+        # Every change makes a new file, so two within one step of the clock differ in the inode.
         changed = (stat.st_mtime_ns, stat.st_ino)
         if changed != self._read_at:
             self._keys, self._read_at = self._load(), changed
@@ -181,10 +182,13 @@ class KeyFile:
 
     def _replace(self, path: Path, body: bytes) -> None:
         new = path.with_suffix(".new")
+        # A new file, which only this user can read: not one that somebody has put there, nor a
+        # link.
         new.unlink(missing_ok=True)
         descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with os.fdopen(descriptor, "wb") as file:
             file.write(body)
+        # Readers see the old file or the new one, never half of one.
         new.replace(path)
 
 

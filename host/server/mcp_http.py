@@ -43,6 +43,7 @@ class McpEndpoint:
         """Return the app for a request whose body has been read."""
 
         async def app(scope: Scope, receive: Receive, send: Send) -> None:
+            # The SDK reads the body again, which was read under the limit of the server.
             messages = iter([{"type": "http.request", "body": body, "more_body": False}])
 
             async def replayed() -> Message:

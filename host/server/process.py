@@ -118,10 +118,12 @@ def listen(host: str, port: int) -> socket.socket:
     """Return a socket that listens. Raises UsageError."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     sock = socket.socket(family, socket.SOCK_STREAM)
+    # A restart gets the address while connections of the last process are still closing.
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         sock.bind((host, port))
         sock.listen(BACKLOG)
+        # For the workers.
         sock.set_inheritable(True)
     except OSError as exc:
         sock.close()

@@ -48,6 +48,7 @@ class Secret:
         with os.fdopen(descriptor, "wb") as file:
             file.write(secrets.token_bytes(SECRET_BYTES))
             file.flush()
+            # Before it has its name: after a power cut the name must not lead to an empty file.
             os.fsync(file.fileno())
         try:
             os.link(new, self._path)  # the first process wins

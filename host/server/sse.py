@@ -24,7 +24,8 @@ State = TypeVar("State")
 
 SSE = "text/event-stream; charset=utf-8"
 JSON_LINES = "application/x-ndjson"
-HEARTBEAT = b": \n\n"
+HEARTBEAT = b": \n\n"  # a comment, which readers of server-sent events ignore
+# Proxies must not compress the stream, and nginx must not collect it before it passes it on.
 STREAM_HEADERS = {"cache-control": "no-cache, no-transform", "x-accel-buffering": "no"}
 
 

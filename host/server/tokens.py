@@ -51,6 +51,8 @@ class _KeySet:
             old = now - self.fetched > self.cache_s
             unknown = bool(kid) and kid not in self.keys
             if (old or unknown) and now - self.tried > (0 if not self.keys else AGAIN_S):
+                # Counts where it fails, too: tokens with unknown keys must not cause a request
+                # each.
                 self.tried = now
                 await self._renew(now)
             if now - self.fetched > max(self.cache_s, STALE_S):
@@ -92,6 +94,7 @@ class Tokens:
     async def _read(self, token: str) -> tuple[Identity, tuple[str, ...], str]:
         if len(token) > LONGEST:
             raise ValueError("too long")
+        # Only to choose the issuer, whose key then checks the signature and all claims.
         issuer = jwt.decode(token, options={"verify_signature": False}).get("iss")
         settings = self._issuers.get(issuer) if isinstance(issuer, str) else None
         if settings is None:
@@ -99,6 +102,7 @@ class Tokens:
         claims = jwt.decode(
             token,
             key=await self._key(settings, jwt.get_unverified_header(token)),
+            # Never the one that the token's header names.
             algorithms=list(_algorithms(settings)),
             audience=settings.audience,
             issuer=settings.issuer,

@@ -131,6 +131,8 @@ class Turns:
                         if running is None:
                             running = Running(ask, event.turn_id, scope)
                             self._turns[running.turn_id] = running
+                            # From here on the end of the turn frees the place, not the end of the
+                            # request.
                             held = place.pop_all()
                             running.append(event)
                             task_status.started(running)
@@ -141,6 +143,7 @@ class Turns:
                         if running.is_ahead(behind_bytes):
                             await running.wait_for_readers(behind_bytes)
         except Exception:
+            # `begin` raises it for the request.
             if running is None:
                 raise
             running.reason = "internal"

@@ -299,6 +299,7 @@ def _network(address: str) -> str:
 
 
 def _same_origin(request: Request) -> bool:
+    # Browsers send it since 2023 at the latest; `Origin` is for older ones.
     site = request.headers.get("sec-fetch-site")
     if site is not None:
         return site == "same-origin"

@@ -71,6 +71,7 @@ class PostgresqlStorage:
                 yield _Statements(db)
                 db.execute("commit")
                 reusable = True
+            # An error of the caller's work: the connection itself is sound.
             except HostError:
                 db.execute("rollback")
                 reusable = True
@@ -84,6 +85,7 @@ class PostgresqlStorage:
         closed all of them: they are not tried one after the other."""
         import psycopg
 
+        # One trip to the server; several statements cannot be prepared.
         statements = f"{begin}; {self._lock_timeout}".encode()
         if (db := self._idle.take()) is not None:
             try:
@@ -116,6 +118,7 @@ class PostgresqlStorage:
         if self._ready:
             return
         with db.transaction():
+            # Processes that start together would make the tables at the same time.
             db.execute("select pg_advisory_xact_lock(%(id)s)", {"id": _LOCK})
             migrate(_Statements(db), self._parts, self._name)
         self._ready = True

@@ -65,6 +65,7 @@ class SqliteFile:
             try:
                 yield db
                 reusable = True
+            # An error of the caller's work: the connection itself is sound.
             except HostError:
                 reusable = True
                 raise

@@ -71,6 +71,7 @@ class SyncEngine:
     def _stamp(self) -> object:
         """Return a value that differs after every change of the state."""
         found = []
+        # A change is in the write-ahead log first.
         for ending in ("", "-wal"):
             try:
                 known = os.stat(self._folder / f"sync.sqlite{ending}")  # noqa: PTH116 - a Path takes longer
@@ -119,6 +120,7 @@ class SyncEngine:
         known = state.count(toolkit)
         if known and isinstance(exc, SourceError):
             exc.message += f"; {known:,} {source.noun} of earlier syncs stay searchable"
+        # After a refusal to remove so much, the next sync lists everything anew.
         resumable = not isinstance(exc, UsageError)
         state.fail(toolkit, str(exc), _moment(self.now()), resumable=resumable)
 
@@ -257,6 +259,7 @@ class _Sync:
         now = {id: _places(documents) for id, documents in made.items()}
         before = {id: known[id].documents for id in records if id in known}
         union = {id: _joined(before.get(id, {}), places) for id, places in now.items()}
+        # Before they are put: after an interruption the state has all that the index may have.
         await _in_thread(self.state.expect, self.toolkit, run, union)
         reasons: dict[tuple[str, str], str] = {}
         for collection, documents in _by_collection(made).items():
@@ -266,6 +269,7 @@ class _Sync:
         await self._remove_documents(gone.values(), of=records, keep=now.values())
         return {
             id: Known(
+                # Without a digest the next sync puts it again.
                 digest="" if self._failed(id, now[id], reasons) else record.digest,
                 documents=now[id],
             )

@@ -23,6 +23,7 @@ def alone(folder: Path, toolkit: str) -> Iterator[None]:
     """Hold the lock of a toolkit. Raises StorageError if another sync of it is running."""
     path = _path(folder, toolkit)
     try:
+        # Not `w`, which would empty the number of the process that holds the lock.
         file = path.open("a+", encoding="ascii")
     except OSError as exc:
         raise StorageError(f"{str(path)!r} cannot be written: {exc.strerror or exc}") from exc
