@@ -134,11 +134,21 @@ _ASKING = {  # words that are frequent in questions and rare in answers
     ),
     "arabic": "ما ماذا من أي متى أين لماذا كيف هل في على إلى عن هذا هذه هو هي التي الذي كم",
 }
-_MARKS = {language: frozenset(words.split()) for language, words in _COMMON.items()}
-_MARKS_OF_QUESTIONS = {
-    language: marks | frozenset(_ASKING.get(language, "").split())
-    for language, marks in _MARKS.items()
-}
+
+
+def _languages_by_word(words: Mapping[str, str]) -> dict[str, list[str]]:
+    """Return the languages that have each of their `words`."""
+    found: dict[str, list[str]] = {}
+    for language, own in words.items():
+        for word in set(own.split()):
+            found.setdefault(word, []).append(language)
+    return found
+
+
+_MARKS = _languages_by_word(_COMMON)
+_MARKS_OF_QUESTIONS = _languages_by_word(
+    {language: f"{words} {_ASKING.get(language, '')}" for language, words in _COMMON.items()}
+)
 _SAMPLE = 20_000  # characters of a document that decide
 
 
@@ -183,7 +193,10 @@ def language_of(text: str, *, question: bool = False) -> str:
         return _BY_SCRIPT.get(script, PLAIN)
     words = Counter(re.findall(r"[^\W\d_]+", text.lower()))
     known = _MARKS_OF_QUESTIONS if question else _MARKS
-    marks = {language: sum(words[word] for word in common) for language, common in known.items()}
+    marks = dict.fromkeys(_COMMON, 0)
+    for word in words.keys() & known.keys():
+        for language in known[word]:
+            marks[language] += words[word]
     best = max(marks, key=lambda language: (marks[language], language == _USUAL[script], language))
     return best if marks[best] * 20 >= words.total() else PLAIN
 
