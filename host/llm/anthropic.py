@@ -6,11 +6,11 @@ SDK is imported with the first call.
 
 from __future__ import annotations
 
-import random
 from collections import OrderedDict
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Sequence
 from contextlib import aclosing, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -34,19 +34,18 @@ from groundhook.host.core.ports import (
     TextDelta,
     ToolDelta,
 )
-from groundhook.host.core.trace import open_span
 from groundhook.host.core.types.connector_spec import ConnectorSpec
 from groundhook.host.core.types.turn import Usage
 from groundhook.host.llm.anthropic_request import Blocks, request
 from groundhook.host.llm.refusals import is_overflow, overflow, refusal
 from groundhook.host.llm.request import needs_key
+from groundhook.host.llm.tries import with_tries
 
 if TYPE_CHECKING:
     from anthropic import AsyncAnthropic
 
 ANTHROPIC = "https://api.anthropic.com"
 NO_KEY = "none"
-PAUSE, LONGEST_PAUSE = 0.5, 8.0  # seconds before the second try; doubled for each one that follows
 MOST_THOUGHTS = 256  # calls of tools whose thinking is kept
 END = object()
 REASONS = {
@@ -153,7 +152,8 @@ class AnthropicConnector:
 
     async def _deltas(self, call: ModelCall) -> AsyncGenerator[Delta]:
         async with self._client() as client:
-            begun = await self._begin(client, call)
+            attempt = partial(self._try, client, call)
+            begun = await with_tries(self._spec.options.retries + 1, attempt)
             reader = begun.reader
             async with begun.stream:
                 for delta in begun.deltas:
@@ -178,25 +178,6 @@ class AnthropicConnector:
             self._thoughts[reader.tools[0]] = reader.thought
             while len(self._thoughts) > MOST_THOUGHTS:
                 self._thoughts.popitem(last=False)
-
-    async def _begin(self, client: AsyncAnthropic, call: ModelCall) -> _Begun:
-        """Try until the first block arrives. Each failed try is a step of the trace."""
-        tries = self._spec.options.retries + 1
-        for number in range(1, tries + 1):
-            try:
-                return await self._try(client, call)
-            except ModelError as error:
-                if not error.again or number == tries:
-                    raise
-                longest = min(PAUSE * 2 ** (number - 1), LONGEST_PAUSE)
-                # Not exactly: turns that failed together should not return together.
-                pause = longest * random.uniform(0.75, 1) if error.after is None else error.after
-                node = open_span("model_try", f"try {number} of {tries}")
-                node.data.update(code=error.code, next_try_after_ms=round(pause * 1000))
-                node.fail(str(error))
-                node.close()
-                await anyio.sleep(pause)
-        raise AssertionError("a last try returns or raises")
 
     async def _try(self, client: AsyncAnthropic, call: ModelCall) -> _Begun:
         patience = self._spec.options.first_token_timeout

@@ -8,11 +8,11 @@ imported with the first call, since that takes most of a second.
 from __future__ import annotations
 
 import json
-import random
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -30,12 +30,13 @@ from groundhook.host.core.errors import (
 )
 from groundhook.host.core.extras import extra
 from groundhook.host.core.ports import Delta, ModelCall
-from groundhook.host.core.trace import open_span, span
+from groundhook.host.core.trace import span
 from groundhook.host.core.types.base import dotted, validation_problems
 from groundhook.host.core.types.connector_spec import ConnectorSpec
 from groundhook.host.llm.chunks import Reader
 from groundhook.host.llm.refusals import is_overflow, overflow, refusal
 from groundhook.host.llm.request import extras, needs_key, request
+from groundhook.host.llm.tries import with_tries
 from groundhook.host.llm.windows import may_report, reported_window
 
 if TYPE_CHECKING:
@@ -49,7 +50,6 @@ CLOSING = 1.0  # seconds to close the connection of an answer that failed
 WINDOW_S = 2.0  # longest wait for what the endpoint reports about its model
 WINDOW_AGAIN_S = 600.0  # between two requests: the server may have been restarted
 NO_KEY = "none"  # sent to endpoints that require none; the SDK does not accept an empty key
-PAUSE, LONGEST_PAUSE = 0.5, 8.0  # seconds before the second try; doubled for each one that follows
 END = object()  # of a stream
 
 # Words in a refusal that show which option the endpoint does not accept.
@@ -124,7 +124,8 @@ class OpenAIConnector:
 
     async def _deltas(self, call: ModelCall) -> AsyncGenerator[Delta]:
         async with self._client() as client:
-            begun = await self._begin(client, call)
+            attempt = partial(self._try, client, call)
+            begun = await with_tries(self._spec.options.retries + 1, attempt)
             stream, reader, ended = begun.stream, begun.reader, begun.ended
             async with stream:
                 for delta in begun.deltas:
@@ -141,28 +142,6 @@ class OpenAIConnector:
                 content_type = stream.response.headers.get("content-type", "")
                 raise _not_whole(self._name, reader.begun, content_type)
             yield reader.finished()
-
-    async def _begin(self, client: AsyncOpenAI, call: ModelCall) -> _Begun:
-        """Send the request until the first token arrives. Each failed attempt is a step of the
-        trace."""
-        tries = self._spec.options.retries + 1
-        for number in range(1, tries + 1):
-            try:
-                return await self._try(client, call)
-            except ModelError as error:
-                if not error.again or number == tries:
-                    raise
-                pause = error.after
-                if pause is None:
-                    longest = min(PAUSE * 2 ** (number - 1), LONGEST_PAUSE)
-                    # Not exactly: turns that failed together should not return together.
-                    pause = longest * random.uniform(0.75, 1)
-                node = open_span("model_try", f"try {number} of {tries}")
-                node.data.update(code=error.code, next_try_after_ms=round(pause * 1000))
-                node.fail(str(error))
-                node.close()
-                await anyio.sleep(pause)
-        raise AssertionError("a last try returns or raises")
 
     async def _try(self, client: AsyncOpenAI, call: ModelCall) -> _Begun:
         """Send the request and read up to the first token, within its deadline."""
