@@ -51,11 +51,11 @@ class Meanings:
         """Return whether a word that may be content carries no condition at its place."""
         if isinstance(word, sense.Request):
             return self._begins(i)
+        described = (sense.FieldRef, sense.ValueRef)
         if isinstance(word, sense.LinkingVerb):
-            return self._leads_to(end, sense.ValueRef, sense.FieldRef, sense.Superlative)
+            return self._leads_to(end, *described, sense.Superlative, sense.Compare)
         if isinstance(word, sense.NumberVerb) and self._leads_to(end, sense.Superlative):
             return True  # "earns the most"
-        described = (sense.FieldRef, sense.ValueRef)
         if self._may_be(i, *described):
             return False
         if self._may_be(i - 1, sense.Relative, sense.Not) and self._may_be(end, *described):

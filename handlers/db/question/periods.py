@@ -48,8 +48,8 @@ def _weekend(cursor: Cursor, i: int) -> tuple[Span, int] | None:
     """ "this weekend", "last weekend", "next weekend", "the weekend"."""
     which = {period.which for period in cursor.all(i, when.Period)}
     weekend = cursor.take(cursor.after(i) if which else i, when.Weekend)
-    if weekend is None:
-        return None
+    if weekend is None or cursor.is_(i - 1, sense.Single):
+        return None  # "on a weekend" is any
     weeks = 1 if "next" in which else -1 if which and "this" not in which else 0
     return dates.weekend(cursor.now, weeks), weekend[1]
 

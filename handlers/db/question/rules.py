@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from groundhook.handlers.db.question import sense
+from groundhook.handlers.db.question import sense, when
 from groundhook.handlers.db.question.cursor import Cursor
 from groundhook.handlers.db.question.daytimes import time_of_day
 from groundhook.handlers.db.question.draft import About, Draft, Parsed, constraint
@@ -28,7 +28,7 @@ from groundhook.handlers.db.question.rules_number import (
     of_age,
     verb_led,
 )
-from groundhook.handlers.db.question.rules_order import limit, order_words
+from groundhook.handlers.db.question.rules_order import extreme_of_each, limit, order_words
 from groundhook.handlers.db.question.rules_time import compared_date, date_led
 from groundhook.handlers.db.question.rules_value import excepted
 from groundhook.handlers.db.question.tokens import phrase_of
@@ -188,6 +188,8 @@ def nothing(cursor: Cursor, draft: Draft, i: int) -> Parsed | None:
         return Parsed(i + 1)
     if cursor.is_(i, sense.Preposition) and cursor.is_(cursor.after(i), sense.Not):
         return Parsed(cursor.after(i))  # "speak neither English nor French"
+    if cursor.is_(i, when.Month) and cursor.is_(i - 1, when.DateRelation):
+        return None  # a birthday "in May" is not the verb "may"
     alternative = cursor.is_(i, sense.Or) and bool(draft.wheres)
     found = Parsed(
         cursor.after(i),
@@ -216,6 +218,7 @@ RULES: tuple[Rule, ...] = (
     compared_date,
     time_of_day,
     date_led,
+    extreme_of_each,
     limit,
     compare,
     amounts,

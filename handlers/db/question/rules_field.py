@@ -39,7 +39,8 @@ def _past_link(cursor: Cursor, i: int) -> tuple[bool, tuple[int, ...]]:
     at = i if cursor.is_(i, sense.Contains) else cursor.past(i, sense.Link, sense.Filler)
     no = cursor.take(at, sense.Not)
     if no is None:
-        return False, (i, at)
+        # also behind "is" alone: of "is in May" all three words may be without a condition
+        return False, tuple(dict.fromkeys((i, cursor.past(i, sense.Link), at)))
     if cursor.is_(no[1], sense.FieldRef, sense.RelationRef):
         return False, (i,)  # "on a scholarship with no siblings"
     return True, (no[1],)

@@ -122,7 +122,7 @@ def ranked(cursor: Cursor, draft: Draft, i: int) -> Parsed | None:
     top = cursor.take(i, sense.Top)
     number = cursor.whole(top[1], MOST) if top else None
     at = number[1] if number else cursor.after(i)
-    group = _grouping(cursor, at) if top else []
+    group = grouping(cursor, at) if top else []
     by = cursor.after(at)
     if (
         not group
@@ -163,7 +163,7 @@ def grouped(cursor: Cursor, draft: Draft, i: int) -> Parsed | None:
     if not requested and cursor.is_(i - 1, sense.NumberVerb):
         return Parsed(cursor.after(at))  # "cost per night" is the name of a price
     at = at if cursor.is_(at, sense.FieldRef) else cursor.past_one(at, sense.Filler)
-    names = _grouping(cursor, at)
+    names = grouping(cursor, at)
     if not names:
         return _rate(cursor, draft, i)
     made = () if draft.aggregates else (_counted_or_earned(cursor, draft.mention),)
@@ -183,7 +183,7 @@ def _second_grouping(cursor: Cursor, i: int) -> tuple[list[str], int]:
     """The "and country" of "per status and country", and the position after it."""
     at = cursor.past_one(cursor.joint(i), sense.Filler, sense.Per)
     other = cursor.is_(at, sense.ValueRef, sense.ModelRef, sense.FigureWord)
-    names = [] if cursor.joint(i) == i or other else _grouping(cursor, at)
+    names = [] if cursor.joint(i) == i or other else grouping(cursor, at)
     return names, cursor.after(at) if names else i
 
 
@@ -195,7 +195,7 @@ def _counted_or_earned(cursor: Cursor, mention: Field | None) -> Aggregate:
     return figure_of("count")
 
 
-def _grouping(cursor: Cursor, at: int) -> list[str]:
+def grouping(cursor: Cursor, at: int) -> list[str]:
     """Return the groups that the words here name: a field, or related records; empty for other
     words."""
     related = cursor.all(at, sense.RelationRef)

@@ -6,7 +6,8 @@ from dataclasses import replace
 
 from groundhook.handlers.db.question import dates, sense, when
 from groundhook.handlers.db.question.cursor import NUMBERS, TIMES, Cursor
-from groundhook.handlers.db.question.draft import Draft, Parsed
+from groundhook.handlers.db.question.draft import Draft, Parsed, figure_of
+from groundhook.handlers.db.question.rules_figure import grouping
 from groundhook.handlers.db.question.sense import Sorting
 from groundhook.handlers.db.question.tokens import phrase_of
 from groundhook.handlers.db.schema import Field
@@ -77,6 +78,20 @@ def _of_kinds(cursor: Cursor, draft: Draft, i: int) -> Parsed | None:
         if orders := _by_kind(cursor, draft, word.kinds, word.order):
             return _ordered(draft, end, orders, one=_one(cursor, end))
     return None
+
+
+def extreme_of_each(cursor: Cursor, draft: Draft, i: int) -> Parsed | None:
+    """ "highest salary per office": a number for each group."""
+    extreme = _extreme(cursor, i)
+    if extreme is None or extreme[0].kind not in NUMBERS:
+        return None
+    field, order, end = extreme
+    at = cursor.past_one(cursor.after(end), sense.Filler)
+    groups = grouping(cursor, at) if cursor.is_(end, sense.Per, sense.SortBy) else []
+    if not groups:
+        return None
+    figure = figure_of("max" if order == "desc" else "min", field.name)
+    return Parsed(cursor.after(at), aggregates=(figure,), groups=tuple(groups))
 
 
 def _extreme(cursor: Cursor, i: int) -> tuple[Field, Sorting, int] | None:

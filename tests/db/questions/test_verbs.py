@@ -21,6 +21,8 @@ MODELS: dict[str, dict[str, Any]] = {
             column("manager", label="Manager", comment="reports to"),
             number("salary", "Salary", "earns"),
             date("joined", "Joined"),
+            date("born", "Birthday"),
+            column("office", label="Office"),
             column("remote", "boolean", "Works from home"),
         ],
     },
@@ -58,6 +60,7 @@ OFFERS = [Offer(SCHEMAS[name], SAMPLES.get(name, {})) for name in MODELS]
         ("memberships starting from March 2026", "begins_on >= 2026-03-01"),
         ("memberships renewed more than twice", "renewals > 2"),
         ("memberships whose renewals exceed 5", "renewals > 5"),
+        ("memberships that need more than 2 renewals", "renewals > 2"),
         ("employees reporting to Otto", "manager like Otto"),
     ],
 )
@@ -94,3 +97,18 @@ def test_a_date_is_not_grouped_by_year() -> None:
     (reading,) = read_question(question, OFFERS, vocabulary("en"), NOW, LEXICONS)
     assert reading.dsl.groups == ()
     assert "year" in " ".join(reading.unplaced)
+
+
+@pytest.mark.parametrize("question", ["employees whose birthday is in May", "books of a weekend"])
+def test_a_time_that_comes_again_and_again_is_reported(question: str) -> None:
+    (reading,) = read_question(question, OFFERS, vocabulary("en"), NOW, LEXICONS)
+    assert reading.unplaced
+    assert [one.field for one in reading.dsl.wheres if one.field != "*"] == []
+
+
+@pytest.mark.parametrize("question", ["highest salary per office", "the highest salary by office"])
+def test_the_highest_number_of_each_group_is_a_figure(question: str) -> None:
+    (reading,) = read_question(question, OFFERS, vocabulary("en"), NOW, LEXICONS)
+    (figure,) = reading.dsl.aggregates
+    assert (figure.function, figure.field, reading.dsl.groups) == ("max", "salary", ("office",))
+    assert reading.unplaced == ()
