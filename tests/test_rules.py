@@ -31,8 +31,10 @@ LONGEST = 490  # lines that a person reads at once
 LONGEST_FUNCTION = 80
 MOST_BRANCHES = 15  # cyclomatic complexity as radon counts it, with `and`, `or` and comprehensions
 
-# Which order passages have, and what a question means, are tables of rules by their nature.
-FULL_OF_RULES = ("handlers.kb.ranking.", "handlers.db.question.")
+# A production of the grammar is understood at a glance.
+FEWER_BRANCHES = {"handlers.db.question.": 12}
+# Which order passages have is a table of rules by its nature.
+FULL_OF_RULES = ("handlers.kb.ranking.",)
 
 # A big dependency → the modules, or packages of modules, that may import it, at the top or inside a
 # function.
@@ -154,13 +156,18 @@ def complexities(path: Path) -> Iterator[tuple[str, int]]:
             yield from each(block, block.classname)
 
 
+def _most_branches(name: str) -> int:
+    limits = (most for start, most in FEWER_BRANCHES.items() if name.startswith(start))
+    return next(limits, MOST_BRANCHES)
+
+
 def test_no_function_has_more_branches_than_a_person_follows() -> None:
     branching = {
         f"{name}.{function}"
         for name, path in modules(*PRODUCT)
         if not name.startswith(FULL_OF_RULES)
         for function, complexity in complexities(path)
-        if complexity > MOST_BRANCHES
+        if complexity > _most_branches(name)
     }
     assert branching == set()
 
