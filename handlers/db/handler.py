@@ -8,7 +8,7 @@ reads.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -79,7 +79,8 @@ class DBHandler:
         if not found.items:
             found = await self._search_any_word(asks, scope, limit) or found
         if _is_empty(found):
-            found = await self._search_without_words(asks, scope, limit) or found
+            lists = {reading.dsl.model for reading in readings if reading.lists}
+            found = await self._search_without_words(asks, lists, scope, limit) or found
         return found
 
     async def _build_queries(
@@ -117,16 +118,20 @@ class DBHandler:
         return found
 
     async def _search_without_words(
-        self, asks: list[CheckedQuery], scope: Scope, limit: int
+        self, asks: list[CheckedQuery], lists: Collection[str], scope: Scope, limit: int
     ) -> Found | None:
-        """Search with the conditions alone; None if no query has conditions beside words."""
-        bare = self._check_all(one for ask in asks if (one := without_words(ask.query)))
+        """Search without the words; None if no query requests anything beside them. `lists` are the
+        models of whose records the question requests a list."""
+        queries = (without_words(ask.query, lists=ask.query.model in lists) for ask in asks)
+        bare = self._check_all(one for one in queries if one)
         if not bare:
             return None
         found = await self._run_all(bare, scope, limit)
         if _is_empty(found):
             return found
-        await scope.warn("db_query_words", "no record has the words; only the conditions were used")
+        await scope.warn(
+            "db_query_words", "no record has the words; the rest of the question was used"
+        )
         return replace(found, items=tuple(map(less_certain, found.items)))
 
     async def records(self, query: RecordQuery, scope: Scope, /) -> list[dict[str, Any]]:

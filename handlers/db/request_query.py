@@ -65,15 +65,15 @@ def unknown_field(
     return None
 
 
-def without_words(query: QueryDSL) -> QueryDSL | None:
+def without_words(query: QueryDSL, *, lists: bool) -> QueryDSL | None:
     """Return the query without the words that are searched for in every text; None if it has none,
-    or neither further conditions nor groups."""
+    or requests nothing beside them: no conditions, no groups, and no list of records (`lists`)."""
     wheres = tuple(
         where
         for where in query.wheres
         if where.field != EVERY_TEXT or where.op not in (MATCH, MATCH_ANY)
     )
-    requested = bool(wheres or query.groups) and len(wheres) < len(query.wheres)
+    requested = bool(wheres or query.groups or lists) and len(wheres) < len(query.wheres)
     return query.model_copy(update={"wheres": wheres}) if requested else None
 
 

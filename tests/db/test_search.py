@@ -190,9 +190,19 @@ async def test_if_no_record_has_all_words_those_with_most_come_first(shop: Shop)
 
 
 async def test_if_no_record_has_any_of_the_words_the_warning_says_so(shop: Shop) -> None:
-    found = await shop.search("products zzyzx qwxyz", "product")
+    found = await shop.search("zzyzx qwxyz", "product")
     assert not found.items
     assert shop.warnings[-1][1] == "no record has any of these words"
+
+
+async def test_a_list_is_not_emptied_by_words_that_no_record_has(shop: Shop) -> None:
+    every = await shop.search("products", "product", limit=50)
+    found = await shop.search("zzyzx products", "product", limit=50)
+    one = await shop.search("which product is zzyzx", "product", limit=50)
+    assert {item.record_id for item in found.items} == {item.record_id for item in every.items}
+    assert all(item.score < 0.5 for item in found.items)
+    assert "no record has the words" in shop.warnings[-2][1]
+    assert not one.items
 
 
 async def test_negated_words_exclude_records(shop: Shop) -> None:

@@ -58,26 +58,28 @@ def _bound(cursor: Cursor, i: int) -> tuple[list[tuple[str, timedelta]], int] | 
 def _range(cursor: Cursor, i: int) -> tuple[list[tuple[str, timedelta]], int] | None:
     """ "between 9 and 11 am", "from 9:30 to noon"."""
     word = cursor.take(i, sense.Between)
-    first = _clock(cursor, word[1] if word else i)
-    if first is None and word is not None:
-        first = _bare_hour(cursor, word[1])
+    hour_of = _hour if word else _clock
+    start = word[1] if word else i
+    first = hour_of(cursor, start)
     until = cursor.take(first[2], sense.BetweenAnd) if first else None
-    last = _clock(cursor, until[1]) if until else None
-    if first is None or last is None:
+    last = hour_of(cursor, until[1]) if until else None
+    if first is None or until is None or last is None:
         return None
-    hour, minute, end = first
-    bare = cursor.is_number(end - 1) and not cursor.is_mark(end - 2, ":")
+    clock = _clock(cursor, start), _clock(cursor, until[1])
+    if not any(clock):
+        return None  # of two bare numbers nobody knows that they are hours
+    hour, minute, _ = first
     afternoon = cursor.is_word(last[2] - 1, cursor.lexicon.vocabulary.file.dates.pm)
-    if bare and afternoon and hour + NOON <= last[0]:
+    if not clock[0] and afternoon and hour + NOON <= last[0]:
         hour += NOON  # "between 2 and 4 pm"
     ends = timedelta(hours=hour, minutes=minute), timedelta(hours=last[0], minutes=last[1])
     return [(">=", ends[0]), ("<=", ends[1])], last[2]
 
 
-def _bare_hour(cursor: Cursor, i: int) -> Clock | None:
-    """The "9" of "between 9 and 11 am"."""
+def _hour(cursor: Cursor, i: int) -> Clock | None:
+    """ "9:30", or the "9" of "between 9 and 11 am"."""
     hour = cursor.whole(i, LAST_HOUR)
-    return (hour[0], 0, hour[1]) if hour else None
+    return _clock(cursor, i) or ((hour[0], 0, hour[1]) if hour else None)
 
 
 def _clock(cursor: Cursor, i: int) -> Clock | None:

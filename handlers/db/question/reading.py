@@ -62,7 +62,8 @@ class Reading:
     were read differently than typed. `named_at` is the position of the model's name, None without
     one. `asks`: whether it requests anything of the model; "thank you" does not. `far` counts the
     conditions on related records; with any, `lead` is the position of the first condition on the
-    record's own fields. `titled`: whether it names a record by its title."""
+    record's own fields. `titled`: whether it names a record by its title;
+    `lists`: whether it requests a list of the model's records."""
 
     dsl: QueryDSL
     placed: tuple[str, ...]
@@ -77,6 +78,7 @@ class Reading:
     lead: int = 0
     titled: bool = False
     fits_person: bool = True
+    lists: bool = False
 
 
 def read_question(
@@ -206,6 +208,7 @@ def _finish(cursor: Cursor, draft: Draft) -> Reading:
         lead=_find_lead(draft) if far else 0,
         titled=any(where.field == cursor.lexicon.schema.title for where in draft.wheres),
         fits_person=not draft.person or cursor.lexicon.of_persons,
+        lists=draft.listing or (draft.named_at is not None and not draft.singular),
     )
 
 

@@ -163,6 +163,14 @@ def test_the_months_of_a_season_are_reported() -> None:
             "on 3 November between 8 and 20 o'clock",
             "sent_at >= 2026-11-03 08:00:00 and sent_at <= 2026-11-03 20:00:00",
         ),
+        (
+            "on 3 November between 9 and 22:00",
+            "sent_at >= 2026-11-03 09:00:00 and sent_at <= 2026-11-03 22:00:00",
+        ),
+        (
+            "on 3 November from 9:30 to 17",
+            "sent_at >= 2026-11-03 09:30:00 and sent_at <= 2026-11-03 17:00:00",
+        ),
     ],
 )
 def test_a_time_of_day_belongs_to_its_day(time: str, found: str) -> None:
