@@ -22,6 +22,7 @@ def address(text: str, schemes: tuple[str, ...] = WEB) -> str:
     """Return the address in a form that clients may link to; "" without one of these schemes or
     without a host. Invisible characters and the user part (`user:password@`) are removed; blanks,
     brackets and quotes are percent-encoded. address(address(x)) == address(x)."""
+    # A short way for most addresses.
     if _PLAIN.fullmatch(text):
         return text if "http" in schemes else ""
     text = "".join(c for c in text if unicodedata.category(c) not in _INVISIBLE).strip()

@@ -23,6 +23,7 @@ def conceal(variable: str, value: str) -> None:
         return
     parts = [value.strip()]
     for both, _, password in _SIGN_IN.findall(value):
+        # Libraries report a password as it is used, too, not only as the address has it.
         parts += [both, password, unquote(password)]
     for part in parts:
         if len(part) >= SHORTEST:

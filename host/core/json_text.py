@@ -10,6 +10,7 @@ DEEPEST = 100
 
 def is_deeper(value: Any, most: int = DEEPEST) -> bool:
     """Return whether objects and lists are nested more than `most` levels deep."""
+    # Level by level: a recursion would fail on the very values that this is to find.
     level = [value] if isinstance(value, (dict, list)) else []
     for _ in range(most):
         inner = (entry.values() if isinstance(entry, dict) else entry for entry in level)

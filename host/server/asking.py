@@ -94,6 +94,7 @@ async def read_body(request: Request, limits: LimitSettings) -> bytes:
     most = limits.body_kb * 1024
     if request.headers.get("content-encoding", "identity") != "identity":
         raise Refused("wrong_type", "compressed bodies are not accepted")
+    # Pages of other sites may send a form with this server's cookie, but no JSON.
     if not _JSON_TYPE.fullmatch(request.headers.get("content-type", "").strip()):
         raise Refused("wrong_type", "the content type must be application/json")
     length = request.headers.get("content-length", "0")
@@ -113,6 +114,7 @@ async def read_body(request: Request, limits: LimitSettings) -> bytes:
     return bytes(body)
 
 
+# The rest of the body is not read, so no other request can follow on the connection.
 _CLOSE = {"connection": "close"}
 
 

@@ -25,6 +25,7 @@ async def fetch_key_set(url: str) -> bytes:
     try:
         with anyio.fail_after(SECONDS):
             async with (
+                # The configured address alone: no redirect, and no proxy of the environment.
                 httpx2.AsyncClient(follow_redirects=False, trust_env=False) as client,
                 client.stream("GET", url) as answer,
             ):

@@ -34,6 +34,7 @@ async def create(call: Call) -> ASGIApp:
         wanted.options, wanted.search, call.request, settings, call.address
     )
     ask = Ask(owner=call.who.owner, assistant_id=wanted.assistant, leaving=wanted.leaving)
+    # Refused before the turn begins.
     _types(call)
     running = await serving.repeats.once(
         call.who.owner,

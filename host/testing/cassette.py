@@ -135,6 +135,7 @@ class Cassette:
         if after:
             fresh = self.path.with_suffix(".writing")
             fresh.write_text(after, encoding="utf-8")
+            # A run that is interrupted leaves the old file whole.
             fresh.replace(self.path)
         else:
             self.path.unlink()

@@ -86,6 +86,7 @@ class Tape:
 
 async def replay(answer: Answer) -> Answer:
     """Return a recorded answer, raise its error, or never return if the call was cancelled."""
+    # As a real call, it lets other tasks run.
     await anyio.lowlevel.checkpoint()
     if answer.get("cancelled"):
         await anyio.sleep_forever()

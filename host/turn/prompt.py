@@ -142,6 +142,7 @@ def _source(item: Item, grammar: Grammar) -> str:
         about.append(f'url="{_line(url, grammar)}"')
     if item.published:
         about.append(f'published="{_line(item.published, grammar)}"')
+    # Cut first, since cleaning takes time: to twice the limit, since it may shorten the text.
     content = clean(item.content[: 2 * CONTENT_LIMIT])
     if len(content) > CONTENT_LIMIT:
         content = content[:CONTENT_LIMIT] + " […]"

@@ -54,6 +54,7 @@ async def search_automatically(run: AssistantRun, created: CreateReturn | None) 
     user_results = sum(len(result.items) for result in run.results if result.source == "user")
     requested = run.request.options.search
     forced = requested or (created is not None and created.search)
+    # `searchable` makes the web source, so only where it matters.
     decided = plan(requested, created, run.settings, user_results, run.searchable if forced else ())
     with span("plan", types=list(decided.types), reason=decided.reason):
         pass
