@@ -189,7 +189,7 @@ async def test_a_team_without_its_tenant_finds_nothing_and_reads_why(host: Host)
         )
         assert (outcome.error, outcome.result) == (None, [])
         [warning] = outcome.warnings
-        assert "a team without a tenant has no memories here" in warning
+        assert "a team without a tenant has no memories in 'backend'" in warning
 
 
 async def test_another_teams_memory_is_missing_in_the_same_words_as_one_that_never_was(

@@ -88,7 +88,8 @@ class MemoryEngine:
             )
         )[0]
         if not answer.matches and not written:
-            await notices.explain_nothing(scope, self._settings, self._name, answer)
+            shelf = arguments.collection
+            await notices.explain_nothing(scope, self._settings, self._name, shelf, answer)
         newer = await self._newer(scope, collection, answer.matches, written)
         previews = Previews(
             [

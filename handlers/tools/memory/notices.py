@@ -22,9 +22,9 @@ def of_search(answer: CollectionAnswer, newer: Mapping[str, Sequence[str]]) -> l
 
 
 async def explain_nothing(
-    scope: ToolScope, settings: MemorySettings, toolkit: str, answer: CollectionAnswer
+    scope: ToolScope, settings: MemorySettings, toolkit: str, shelf: str, answer: CollectionAnswer
 ) -> None:
-    """Warn if a collection, or the part of it that the identity owns, has no memories at all."""
+    """Warn if a shelf, or the part of it that the identity owns, has no memories at all."""
     owner = settings.owner
     if not answer.filled:
         if settings.source:
@@ -35,6 +35,6 @@ async def explain_nothing(
         # In the same words whether or not some tenant has such a team or user.
         await scope.warn(
             "no_tenant",
-            f"a {owner} without a tenant has no memories here: if it belongs to a tenant, the"
-            " request must name that as well (--tenant on the command line)",
+            f"a {owner} without a tenant has no memories in {shelf!r}: if it belongs to a tenant,"
+            " the request must name that as well (--tenant on the command line)",
         )
