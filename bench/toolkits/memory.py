@@ -37,6 +37,7 @@ async def measure(_: Path | None) -> None:
         async with open_host(root, environment={}) as host:
             await host.syncs.run("memory")
             found = [await _previews(host, case) for case in cases]
+            tool, search = await _searches(host, cases)
         async with open_host(_hundred(root / "hundred"), environment={}) as host:
             await host.syncs.run("memory")
             batch, single = await _reads(host)
@@ -47,6 +48,7 @@ async def measure(_: Path | None) -> None:
         for most, place in ((1, "first"), (3, "in the first three")):
             right = sum(case["id"] in ids[:most] for case, ids in answered)
             figure(f"right preview {place}, of {len(answered)} questions{about}", right, "")
+    figure("search of memories, p50", tool, "ms", search, "host.search of the same question")
     figure("batch_fetch of 100 references, p50", batch, "ms", single * 100, "100 × fetch")
 
 
@@ -59,6 +61,31 @@ async def _call(host: Host, tool: str, arguments: Mapping[str, Any]) -> Any:
 async def _previews(host: Host, case: Mapping[str, Any]) -> list[int]:
     arguments = {"query": case["question"], "collection": case["collection"]}
     return [each["id"] for each in await _call(host, "search", arguments)]
+
+
+async def _searches(host: Host, cases: Sequence[Mapping[str, Any]]) -> tuple[float, float]:
+    """Return the milliseconds of a search by the tool and by `host.search`, one after the other;
+    the questions are embedded before."""
+    took: tuple[list[float], list[float]] = ([], [])
+    for _ in range(ROUNDS // 4):
+        for case in cases:
+            began = time.perf_counter()
+            await _previews(host, case)
+            between = time.perf_counter()
+            found = await host.search(
+                {
+                    "type": "kb",
+                    "query": case["question"],
+                    "collections": [f"agents.memory.{case['collection']}"],
+                    "threshold": 0,
+                    "groups": 1,
+                },
+                identity={**RED, "tenant_id": "acme/team/red"},
+            )
+            assert found.items
+            took[0].append((between - began) * 1000)
+            took[1].append((time.perf_counter() - between) * 1000)
+    return statistics.median(took[0]), statistics.median(took[1])
 
 
 def _hundred(root: Path) -> Path:

@@ -91,6 +91,8 @@ class AppCollections:
         except NotPermitted:
             raise
         except SourceNotConfigured:
+            if await self._filled(options, scope):
+                raise  # what is missing is the key of an embedding service
             return [CollectionAnswer(facets=_facets(query, None), filled=False)] * len(queries)
         return [await self._answer(query, options, each, scope) for each in found]
 

@@ -88,3 +88,13 @@ async def test_a_user_of_another_name_sees_nothing_of_it_on_a_server(host: Host)
     await host.tool("memory.remember", arguments, identity=ME)
     other = Memory(host, identity={"user_id": "you"})
     assert await other.search("pears ripen", "backend") == []
+
+
+async def test_a_key_that_went_away_is_not_reported_as_an_empty_collection(host: Host) -> None:
+    arguments = {"collection": "backend", "title": "Pears", "content": "They ripen late."}
+    await host.tool("memory.remember", arguments, identity=ME)
+    search = {"query": "pears ripen", "collection": "backend"}
+    async with open_host(host.app.root, environment={}) as without:
+        outcome = await without.tool("memory.search", search, identity=ME)
+    assert "the embedding service 'voyage' has no key" in (outcome.error or "")
+    assert outcome.code == "service"
