@@ -40,12 +40,12 @@ from bench.retrieval import (
     scores,
     versions,
 )
-from groundhook.handlers.kb.analyse import WEIGHTS, Analyser, Sparse, Weights
+from groundhook.handlers.kb.analyse import WEIGHTS, Analyser, SparseVector, Weights
 from groundhook.handlers.kb.balance import Balance
 from groundhook.handlers.kb.embedded.collection import Collection as Stored
 from groundhook.handlers.kb.embedded.search import Search
 from groundhook.handlers.kb.embedders.cached import VectorCache
-from groundhook.handlers.kb.messages import packed
+from groundhook.handlers.kb.messages import pack_vector
 from groundhook.handlers.kb.ranking import fusion
 from groundhook.handlers.kb.ranking.language_removal import LanguageRemoval
 from groundhook.handlers.kb.store import CollectionSettings, Question
@@ -93,7 +93,7 @@ class Ways(Search):
         balance = super()._balance()
         return balance if self.way.balanced else None
 
-    def _rarity(self, words: Sparse, tenant: str | None) -> dict[int, fusion.Rarity]:
+    def _rarity(self, words: SparseVector, tenant: str | None) -> dict[int, fusion.Rarity]:
         rarity, way = super()._rarity(words, tenant), self.way
         return {
             index: fusion.Rarity(
@@ -143,7 +143,7 @@ async def answers(
     languages: Mapping[str, Any] = {}
     for id, text in collection.questions.items():
         began = time.perf_counter()
-        vector = packed(vectors.questions[text])
+        vector = pack_vector(vectors.questions[text])
         freed = await across.neutral_vector(text, vector, languages, model) if way.freed else b""
         question = Question(vector=vector, text=text, limit=DEPTH, neutral_vector=freed)
         answer = there.search_in(way, question)

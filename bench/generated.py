@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from groundhook.handlers.kb.messages import packed
+from groundhook.handlers.kb.messages import pack_vector
 from groundhook.handlers.kb.store import FullDocument, Passage
 from groundhook.host.core.sentences import spans
 
@@ -47,7 +47,7 @@ def sentences() -> Sequence[str]:
 
 
 def documents(passages: int, chance: random.Random) -> list[FullDocument]:
-    vectors = [packed(vector(chance)) for _ in range(2000)]
+    vectors = [pack_vector(vector(chance)) for _ in range(2000)]
     made = []
     for start in range(0, passages, TOGETHER):
         texts = [text(chance) for _ in range(min(TOGETHER, passages - start))]

@@ -23,8 +23,8 @@ from pathlib import Path
 import anyio
 
 from bench.figures import figure
-from groundhook.handlers.kb.messages import packed
-from groundhook.handlers.kb.server.link import ServerLink
+from groundhook.handlers.kb.messages import pack_vector
+from groundhook.handlers.kb.server.connection import ServerConnection
 from groundhook.handlers.kb.server.store import ServerStore
 from groundhook.handlers.kb.store import CollectionSettings, FullDocument, Passage, Question
 from groundhook.host.core.app_settings import QdrantSettings
@@ -47,12 +47,12 @@ def document(number: int) -> FullDocument:
 
 
 def vector() -> bytes:
-    return packed([random.gauss(0, 1) for _ in range(MADE.dimensions)])
+    return pack_vector([random.gauss(0, 1) for _ in range(MADE.dimensions)])
 
 
 async def measure(settings: QdrantSettings) -> None:
     way = "gRPC" if settings.prefer_grpc else "HTTP"
-    store = ServerStore(ServerLink(settings), f"bench-{way}.")
+    store = ServerStore(ServerConnection(settings), f"bench-{way}.")
     if without := await store.grpc_problem():
         print(without, file=sys.stderr)
         return

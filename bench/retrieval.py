@@ -47,7 +47,7 @@ from groundhook.handlers.kb.embedders.builtin import BuiltinEmbedder
 from groundhook.handlers.kb.embedders.cached import CachedEmbedder, VectorCache
 from groundhook.handlers.kb.graph.base import Graphs
 from groundhook.handlers.kb.language import language_of
-from groundhook.handlers.kb.messages import packed
+from groundhook.handlers.kb.messages import pack_vector
 from groundhook.handlers.kb.store import FullDocument, Passage
 from groundhook.host.core.app_settings import KBStorageSettings
 from groundhook.host.core.ports import Scope
@@ -165,7 +165,7 @@ def incoming(collection: Collection, vectors: Vectors) -> list[FullDocument]:
             passage=id,
             content=collection.content(id),
             text=text,
-            vector=packed(vectors.documents[id]),
+            vector=pack_vector(vectors.documents[id]),
         )
         for id, text in collection.documents.items()
     ]

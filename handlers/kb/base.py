@@ -18,7 +18,7 @@ from groundhook.handlers.kb.embed import Closeable, EmbedderFactory, HashEmbedde
 from groundhook.handlers.kb.embedders.cached import CachedEmbedder, VectorCache
 from groundhook.handlers.kb.graph.base import GraphedStore, Graphs
 from groundhook.handlers.kb.handler import KBHandler
-from groundhook.handlers.kb.language import known_language
+from groundhook.handlers.kb.language import check_language
 from groundhook.handlers.kb.reading.readers import READERS
 from groundhook.handlers.kb.store import CollectionSettings, DocumentRecord, VectorStore
 from groundhook.handlers.kb.store_checks import refuse_other_settings
@@ -404,7 +404,7 @@ class KnowledgeBase:
         return GraphedStore(self._store, self._graphs, {spec.id: extraction} if spec.graph else {})
 
     def _settings(self, spec: CollectionSpec, embedder: Embedder) -> CollectionSettings:
-        return settings_of(spec, embedder, known_language(spec.analyser.language, spec.id))
+        return settings_of(spec, embedder, check_language(spec.analyser.language, spec.id))
 
     def _spec(self, id: str) -> CollectionSpec:
         """Return the collection of that id, or the only one whose id ends with it, such as
@@ -421,7 +421,7 @@ class KnowledgeBase:
                 f"collection {spec.id!r}: {exc.message}", hint=exc.hint
             )
         try:
-            known_language(spec.analyser.language, spec.id)
+            check_language(spec.analyser.language, spec.id)
         except ConfigError as exc:
             return ("analyser", "language"), exc
         try:

@@ -21,7 +21,7 @@ import numpy.typing as npt
 
 from groundhook.handlers.kb.embedders.curve import Curve
 from groundhook.handlers.kb.off_topic import OFF_TOPIC
-from groundhook.handlers.kb.points import lead
+from groundhook.handlers.kb.points import headings_before
 from groundhook.handlers.kb.ranking.units import units
 from groundhook.handlers.kb.store import FullDocument, Passage, VectorStore
 from groundhook.host.core.errors import UnknownName, UsageError
@@ -327,7 +327,7 @@ def _cloze_questions(id: str, document: FullDocument, chance: random.Random) -> 
             sentence, rest = max(asking, key=lambda pair: len(_words(pair[0]) & _words(pair[1])))
             if len(rest) >= _REST:
                 yield _Pair(
-                    f"{lead(passage).strip()}: {sentence}".removeprefix(": "),
+                    f"{headings_before(passage).strip()}: {sentence}".removeprefix(": "),
                     id,
                     _vectors([passage]),
                     rest,

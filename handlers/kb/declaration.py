@@ -1,4 +1,5 @@
-"""What a store needs of a collection's declaration: how it is made, and its tenants. Pure."""
+"""What a store needs of a collection's declaration: its settings, and the tenant of documents.
+Pure."""
 
 from __future__ import annotations
 
@@ -9,8 +10,8 @@ from groundhook.host.core.types.collection_spec import CollectionSpec
 
 
 def settings_of(spec: CollectionSpec, embedder: Embedder, language: str) -> CollectionSettings:
-    """Return how the declaration makes the collection, which a store compares with how it was
-    made."""
+    """Return the settings of a declared collection. A store compares them with those that the
+    collection was created with."""
     return CollectionSettings(
         provider=embedder.provider,
         model=embedder.model,

@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Protocol, runtime_checkable
 
-from groundhook.handlers.kb.language import normalised
+from groundhook.handlers.kb.language import normalise
 from groundhook.host.core.errors import ConfigError
 from groundhook.host.core.ports import Embedder
 from groundhook.host.core.types.collection_spec import EmbeddingSpec
@@ -71,20 +71,21 @@ async def embed_questions(embedder: Embedder, texts: Sequence[str]) -> list[list
 
 
 def in_context(embedder: Embedder) -> bool:
+    """Return whether passages must be embedded with all others of their document."""
     return isinstance(embedder, ContextualEmbedder) and embedder.in_context
 
 
 def estimated_tokens(text: str) -> int:
-    """About how many tokens a text is for a multilingual model: one for four bytes of UTF-8,
-    rounded up."""
+    """Return about how many tokens a text has for a multilingual model: one for four bytes of
+    UTF-8, rounded up."""
     size = len(text) if text.isascii() else len(text.encode(errors="replace"))
     return -(-size // 4)
 
 
 def least_cosine(similarity: Callable[[float], float], threshold: float) -> float:
-    """The least cosine whose similarity reaches `threshold`, to within 1e-6 below; `similarity`
-    never falls."""
-    low, high = -1.0, 1.0
+    """Return the least cosine whose similarity reaches `threshold`, to within 1e-6 below.
+    `similarity` must not fall anywhere."""
+    low, high = -1.0, 1.0  # bisection
     if similarity(low) >= threshold:
         return low
     while high - low > 1e-6:
@@ -95,7 +96,7 @@ def least_cosine(similarity: Callable[[float], float], threshold: float) -> floa
 
 @lru_cache(maxsize=1 << 16)
 def _hashed(word: str) -> tuple[int, int]:
-    """A number and a sign."""
+    """Return a number that selects a dimension, and a sign, 1 or -1."""
     digest = hashlib.blake2b(word.encode(), digest_size=8).digest()
     return int.from_bytes(digest[:7], "big"), 1 - 2 * (digest[7] & 1)
 
@@ -129,7 +130,7 @@ class HashEmbedder:
         return estimated_tokens(text)
 
     def _embed(self, text: str) -> list[float]:
-        words = Counter(re.findall(r"\w+", normalised(text).lower())) or Counter([""])
+        words = Counter(re.findall(r"\w+", normalise(text).lower())) or Counter([""])
         vector = [0.0] * self.dimensions
         for word, count in words.items():
             number, sign = _hashed(word)

@@ -13,13 +13,13 @@ from typing import Any, TypeVar
 
 import anyio
 
-from groundhook.handlers.kb.access import facets_of, filter_of, fit_facets, tenant_seen
+from groundhook.handlers.kb.access import facet_warnings, facets_of, filter_of, permitted_tenant
 from groundhook.handlers.kb.declaration import settings_of
 from groundhook.handlers.kb.embed import embed_questions, least_cosine
 from groundhook.handlers.kb.graph.base import Graphs
 from groundhook.handlers.kb.items import document_item, passage_item
-from groundhook.handlers.kb.language import known_language
-from groundhook.handlers.kb.messages import packed
+from groundhook.handlers.kb.language import check_language
+from groundhook.handlers.kb.messages import pack_vector
 from groundhook.handlers.kb.one_collection import (
     CollectionSearch,
     SearchableCollection,
@@ -102,7 +102,7 @@ class KBHandler:
         for target in targets:
             _refuse_other_dimensions(target.collection, vectors)
         queries = [
-            VectorQuery(text, packed(vector))
+            VectorQuery(text, pack_vector(vector))
             for text, vector in zip(texts or [""] * len(vectors), vectors, strict=True)
         ]
         by_embedding = {target.collection.spec.embedding: queries for target in targets}
@@ -138,7 +138,7 @@ class KBHandler:
         targets = self._targets(options, scope, results)
         if results.errors:
             raise next(iter(results.errors.values()))
-        await warn(scope, fit_facets([target.collection.spec for target in targets], options))
+        await warn(scope, facet_warnings([target.collection.spec for target in targets], options))
         for target in targets:
             results.add_counts(await self._search.facets(target))
         return await results.facet_counts(scope)
@@ -149,7 +149,7 @@ class KBHandler:
         """Return all passages of each document that exists, in one request. Raises NotPermitted,
         SourceNotConfigured for a collection that is not declared, StorageError."""
         spec = self._spec(collection)
-        tenant = tenant_seen(spec, scope.identity)
+        tenant = permitted_tenant(spec, scope.identity)
         found = await self._store.passages(spec.id, tenant, dict.fromkeys(documents))
         return {
             document: Found(items=tuple(passage_item(spec, hit, 1.0) for hit in hits))
@@ -194,7 +194,7 @@ class KBHandler:
     ) -> tuple[str | None, Filter | None]:
         """Return the tenant and the filter that limit what a search may find. Raises HostError."""
         spec = self._spec(id)
-        tenant = tenant_seen(spec, scope.identity)
+        tenant = permitted_tenant(spec, scope.identity)
         return tenant, filter_of(spec, options)
 
     def _collection(self, spec: CollectionSpec) -> SearchableCollection:
@@ -202,7 +202,7 @@ class KBHandler:
         collection = self._searchable.get(spec.id)
         if collection is None or collection.spec is not spec:
             embedder = self._embedder_of(spec)
-            settings = settings_of(spec, embedder, known_language(spec.analyser.language, spec.id))
+            settings = settings_of(spec, embedder, check_language(spec.analyser.language, spec.id))
             least = lru_cache(maxsize=64)(partial(least_cosine, embedder.similarity))
             collection = SearchableCollection(spec, embedder, settings, least)
             self._searchable[spec.id] = collection
@@ -239,7 +239,7 @@ class KBHandler:
                 results.errors[spec.id] = exc
             else:
                 embedded[spec.embedding] = [
-                    VectorQuery(text, packed(vector))
+                    VectorQuery(text, pack_vector(vector))
                     for text, vector in zip(queries, vectors, strict=True)
                 ]
         return embedded
@@ -255,7 +255,7 @@ class KBHandler:
     ) -> list[Found]:
         """Search the collections and merge what they return: one `Found` for each of the
         `questions`."""
-        uncounted = list(fit_facets([target.collection.spec for target in targets], options))
+        uncounted = list(facet_warnings([target.collection.spec for target in targets], options))
         targets = [target for target in targets if target.collection.spec.id not in results.errors]
         _refuse_other_pages(options, targets)
         if questions:

@@ -1,7 +1,7 @@
 """Recognises scripts and languages of text. Pure.
 
-A language is recognised by its script, and languages in Latin script by their most common words. A
-collection that sets `analyser.language` is not guessed at.
+A language is recognised by its script, and languages in Latin script by their most frequent words.
+The language of a collection that sets `analyser.language` is not recognised but used as it is.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from groundhook.host.core.errors import ConfigError, suggestion
 ANALYSER = 3  # the version of `analyse`: raised when questions no longer match stored tokens
 PLAIN = "plain"  # no stemming, no stop words
 # fmt: off
-_WRITTEN = {  # languages with a stemmer, by their script
+_STEMMED_OF_SCRIPT = {  # languages with a stemmer, by their script
     "latin": (
         "basque", "catalan", "czech", "danish", "dutch", "english", "esperanto", "estonian",
         "finnish", "french", "german", "hungarian", "indonesian", "irish", "italian", "lithuanian",
@@ -30,7 +30,7 @@ _WRITTEN = {  # languages with a stemmer, by their script
     "tamil": ("tamil",),
     "hebrew": ("yiddish",),
 }
-_UNSTEMMED = {
+_UNSTEMMED_OF_SCRIPT = {
     "latin": ("azerbaijani", "hinglish", "slovene", "vietnamese"),
     "cyrillic": ("kazakh", "tajik", "ukrainian"),
     "hebrew": ("hebrew",),
@@ -43,11 +43,11 @@ _UNSTEMMED = {
 # fmt: on
 _SCRIPT_OF = {
     name: script
-    for table in (_WRITTEN, _UNSTEMMED)
+    for table in (_STEMMED_OF_SCRIPT, _UNSTEMMED_OF_SCRIPT)
     for script, names in table.items()
     for name in names
 }
-STEMMED = frozenset(name for names in _WRITTEN.values() for name in names)
+STEMMED = frozenset(name for names in _STEMMED_OF_SCRIPT.values() for name in names)
 LANGUAGES = frozenset({*_SCRIPT_OF, PLAIN})
 
 SCRIPTS = {
@@ -68,19 +68,19 @@ SCRIPTS = {
     "cjk": "\u3005\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff",
 }
 _LETTERS = {script: re.compile(f"[{letters}]+") for script, letters in SCRIPTS.items()}
-_OTHERS = re.compile("[^\\x00-\\x7f]+")
+_NON_ASCII = re.compile("[^\\x00-\\x7f]+")
 _NO_LETTERS = bytes(sign for sign in range(128) if not chr(sign).isalpha())
 _KANA = re.compile("[\u3040-\u30ff]")
 _VOWEL_POINTS = re.compile("[\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7]")
 
-_BY_SCRIPT = {
+_LANGUAGE_OF_SCRIPT = {
     "greek": "greek",
     "cyrillic": "russian",
     "hebrew": "hebrew",
     "arabic": "arabic",
     "bengali": "bengali",
 }
-_USUAL = {  # stemmers for words of a script other than the collection's
+_DEFAULT_STEMMERS = {  # for words of a script other than the collection's
     "latin": "english",
     "greek": "greek",
     "cyrillic": "russian",
@@ -89,7 +89,7 @@ _USUAL = {  # stemmers for words of a script other than the collection's
     "armenian": "armenian",
     "tamil": "tamil",
 }
-_COMMON = {
+_FREQUENT_WORDS = {
     "english": "the of and to in is that for it with as was on are be this by from or not you",
     "german": (
         "der die das und ist nicht ein eine zu den mit von für auf sich dem im auch wird sind"
@@ -107,7 +107,7 @@ _COMMON = {
     "romanian": "și de la în nu o un este cu pe care să din mai pentru au ce sunt se că",
     "turkish": "ve bir bu için ile da de çok ne olarak daha ama gibi olan var mi ki kadar",
 }
-_ASKING = {  # words that are frequent in questions and rare in answers
+_QUESTION_WORDS = {  # words that are frequent in questions and rare in answers
     "english": (
         "what which who whom whose when where why how do does did can could should would will have"
         " has had a an i my me we our you your there any may might must if then than its their them"
@@ -145,26 +145,29 @@ def _languages_by_word(words: Mapping[str, str]) -> dict[str, list[str]]:
     return found
 
 
-_MARKS = _languages_by_word(_COMMON)
-_MARKS_OF_QUESTIONS = _languages_by_word(
-    {language: f"{words} {_ASKING.get(language, '')}" for language, words in _COMMON.items()}
+_LANGUAGES_OF_WORD = _languages_by_word(_FREQUENT_WORDS)
+_LANGUAGES_OF_QUESTION_WORD = _languages_by_word(
+    {
+        language: f"{words} {_QUESTION_WORDS.get(language, '')}"
+        for language, words in _FREQUENT_WORDS.items()
+    }
 )
 _SAMPLE = 20_000  # characters of a document that decide
 
 
-def normalised(text: str) -> str:
-    """Text prepared for the embedding model and the analyser: NFKC, without NUL and Hebrew vowel
-    points."""
+def normalise(text: str) -> str:
+    """Return text as the embedding model and the analyser need it: NFKC, without NUL and Hebrew
+    vowel points."""
     if not text.isascii():
         text = _VOWEL_POINTS.sub("", unicodedata.normalize("NFKC", text))
     return text.replace("\0", " ")
 
 
-def scripts(text: str) -> Counter[str]:
+def count_scripts(text: str) -> Counter[str]:
     """Count the letters of each script in the text; only those of `SCRIPTS`."""
     ascii = text.encode("ascii", "ignore")  # fast, and most of most texts
     latin = len(ascii.translate(None, _NO_LETTERS))
-    others = "" if len(ascii) == len(text) else "".join(_OTHERS.findall(text))
+    others = "" if len(ascii) == len(text) else "".join(_NON_ASCII.findall(text))
     found = (
         {script: sum(map(len, letters.findall(others))) for script, letters in _LETTERS.items()}
         if others
@@ -180,52 +183,59 @@ def scripts(text: str) -> Counter[str]:
 
 
 def language_of(text: str, *, question: bool = False) -> str:
-    """Return the language of a text, or of a question, whose words are others; `plain` when none is
-    recognised."""
+    """Return the language of a text; `plain` if none is recognised. A `question` is recognised by
+    the words of questions too."""
     text = text[:_SAMPLE]
-    counted = scripts(text)
+    counted = count_scripts(text)
     if not counted:
         return PLAIN
     script = main_script(counted)
     if script == "cjk":
         return "japanese" if _KANA.search(text) else "chinese"
     if script != "latin":
-        return _BY_SCRIPT.get(script, PLAIN)
+        return _LANGUAGE_OF_SCRIPT.get(script, PLAIN)
     words = Counter(re.findall(r"[^\W\d_]+", text.lower()))
-    known = _MARKS_OF_QUESTIONS if question else _MARKS
-    marks = dict.fromkeys(_COMMON, 0)
+    known = _LANGUAGES_OF_QUESTION_WORD if question else _LANGUAGES_OF_WORD
+    counts = dict.fromkeys(_FREQUENT_WORDS, 0)
     for word in words.keys() & known.keys():
         for language in known[word]:
-            marks[language] += words[word]
-    best = max(marks, key=lambda language: (marks[language], language == _USUAL[script], language))
-    return best if marks[best] * 20 >= words.total() else PLAIN
+            counts[language] += words[word]
+    best = max(
+        counts,
+        key=lambda language: (counts[language], language == _DEFAULT_STEMMERS[script], language),
+    )
+    return best if counts[best] * 20 >= words.total() else PLAIN
 
 
 def main_script(counted: Mapping[str, int]) -> str:
-    """The script with the most letters; "" where there is none."""
+    """Return the script with the most letters; "" if there are none."""
     return max(sorted(counted), key=lambda script: counted[script], default="")
 
 
 def script_of(language: str) -> str:
-    """The script that a language is written in; "" for `plain`."""
+    """Return the script that a language is written in; "" for `plain`."""
     return _SCRIPT_OF.get(language, "")
 
 
 def stemmers(language: str) -> dict[str, str]:
-    """For a collection of this language: script → the language whose stemmer is used for words of
-    that script."""
+    """Return which stemmers a collection of this language uses: script of a word → language of the
+    stemmer."""
     if language == PLAIN:
         return {}
-    others = {script: name for script, name in _USUAL.items() if script != script_of(language)}
+    others = {
+        script: name for script, name in _DEFAULT_STEMMERS.items() if script != script_of(language)
+    }
     return others | ({script_of(language): language} if language in STEMMED else {})
 
 
-def filling_words(language: str) -> frozenset[str]:
-    """Words of this language that do not show what a question is about."""
-    return frozenset(f"{_COMMON.get(language, '')} {_ASKING.get(language, '')}".split())
+def function_words(language: str) -> frozenset[str]:
+    """Return words of this language that do not show the topic of a question."""
+    return frozenset(
+        f"{_FREQUENT_WORDS.get(language, '')} {_QUESTION_WORDS.get(language, '')}".split()
+    )
 
 
-def known_language(declared: str, collection: str) -> str:
+def check_language(declared: str, collection: str) -> str:
     """Return `declared` in lower case, which may be "auto". Raises ConfigError for a language
     without an analyser."""
     language = declared.lower()

@@ -1,4 +1,4 @@
-"""Values of the store as parts of a message, and as they come back."""
+"""Values of the store in messages between processes: how they are sent, and how they are read."""
 
 from __future__ import annotations
 
@@ -11,19 +11,20 @@ from groundhook.handlers.kb.store import Question
 from groundhook.host.core.types.filters import dumped, loaded
 
 
-def packed(vector: Sequence[float]) -> bytes:
+def pack_vector(vector: Sequence[float]) -> bytes:
     """Return a vector as the bytes of a message: float32, 4 bytes a dimension."""
     # `array("f", vector)` takes four times as long.
     return struct.pack(f"{len(vector)}f", *vector)
 
 
-def unpacked(vector: bytes) -> list[float]:
+def unpack_vector(vector: bytes) -> list[float]:
+    """Return the vector that `pack_vector` packed."""
     values = array("f")
     values.frombytes(vector)
     return values.tolist()
 
 
-def question_out(question: Question) -> dict[str, Any]:
+def dump_question(question: Question) -> dict[str, Any]:
     """Return a question as a mapping for a message."""
     return {
         **vars(question),
@@ -31,10 +32,11 @@ def question_out(question: Question) -> dict[str, Any]:
     }
 
 
-def question_in(raw: Mapping[str, Any]) -> Question:
+def load_question(raw: Mapping[str, Any]) -> Question:
+    """Return the question that `dump_question` dumped."""
     return Question(**{**raw, "filter": None if raw["filter"] is None else loaded(raw["filter"])})
 
 
-def plain(value: Any) -> dict[str, Any]:
-    """Return a flat value of this module as a mapping for a message."""
+def as_mapping(value: Any) -> dict[str, Any]:
+    """Return a dataclass whose values are plain data as a mapping for a message."""
     return dict(vars(value))

@@ -250,7 +250,7 @@ class CollectionSearch:
         """Return the answer with the passages that the collection's graph leads to, and the
         entities that the walk reached."""
         with span("graph_search", collection.spec.id) as node:
-            walked = await self._graphs.reach(
+            walked = await self._graphs.extend_answer(
                 self._store,
                 collection.spec,
                 collection.settings,

@@ -78,7 +78,7 @@ def make_store(
         return KBClient(state, idle_s=storage.idle_s)
     with extra("qdrant", "a knowledge base on a Qdrant server"):
         # its client takes a second to import
-        from groundhook.handlers.kb.server.link import ServerLink
+        from groundhook.handlers.kb.server.connection import ServerConnection
         from groundhook.handlers.kb.server.store import ServerStore
 
-    return ServerStore(ServerLink(qdrant), qdrant.prefix)
+    return ServerStore(ServerConnection(qdrant), qdrant.prefix)

@@ -1,4 +1,4 @@
-"""Pages of a search: which of all matches are returned, and how many there are. Pure.
+"""Pages of a search: selects the matches of a page, and counts all matches. Pure.
 
 The order of matches is the same for every page of one question: first the passages whose rankings
 were fused, then all others that reach the threshold, by similarity and id. What is fused depends on
@@ -34,32 +34,32 @@ class Page(Generic[P]):
     total_is: TotalIs
 
 
-def pool_of(question: Question) -> int:
+def pool_size(question: Question) -> int:
     """Return how many passages of each ranking are fused."""
     least = 2 * POOL if question.groups else POOL
     return max(least, 4 * (question.page or question.limit))
 
 
-def depth_of(question: Question) -> int:
-    """Return how many of the nearest passages are needed to count the matches and to fill the
+def search_depth(question: Question) -> int:
+    """Return how many of the nearest passages must be read to count the matches and to fill the
     page."""
     needed = question.offset + question.limit
     return max(COUNTED + 1, _GROUPED if question.groups or needed > COUNTED else 0)
 
 
-def cut_off(dense: Mapping[P, float], pool: int, least: float) -> bool:
-    """Return whether a list of the nearest passages, given by similarity, may lack matches: it is
-    full, and all of it reaches the threshold."""
+def may_lack_matches(dense: Mapping[P, float], pool: int, least: float) -> bool:
+    """Return whether a list of the nearest `pool` passages may lack matches: it is full, and every
+    passage in it reaches the threshold."""
     return len(dense) >= pool and min(dense.values()) >= least
 
 
-def fills(fused: Mapping[P, float], question: Question, document_of: DocumentOf[P]) -> bool:
+def fills_page(fused: Mapping[P, float], question: Question, document_of: DocumentOf[P]) -> bool:
     """Return whether the fused passages alone fill the page."""
-    order = _grouped(fused, question.groups, document_of)
+    order = _limit_groups(fused, question.groups, document_of)
     return question.offset + question.limit <= len(order)
 
 
-def reached(
+def count_matches(
     question: Question, fused: Mapping[P, float], uncut: Iterable[Mapping[P, float]], counted: int
 ) -> int:
     """Return how many passages match without groups: `counted` of languages whose lists were cut
@@ -72,7 +72,7 @@ def reached(
     )
 
 
-def page(
+def make_page(
     fused: Mapping[P, float],
     nearest: Mapping[P, float],
     question: Question,
@@ -90,13 +90,13 @@ def page(
         for place, similarity in nearest.items()
         if similarity >= least and place not in fused
     }
-    fused_order = _grouped(fused, question.groups, document_of)
+    fused_order = _limit_groups(fused, question.groups, document_of)
     if question.offset + question.limit <= len(fused_order):
         order = fused_order
-        count = _returnable([*fused, *rest], question.groups, document_of)
+        count = _count_returnable([*fused, *rest], question.groups, document_of)
     else:
-        by_similarity = sorted(rest, key=lambda place: _place(place, rest[place]))
-        order = _grouped([*fused, *by_similarity], question.groups, document_of)
+        by_similarity = sorted(rest, key=lambda place: _order_key(place, rest[place]))
+        order = _limit_groups([*fused, *by_similarity], question.groups, document_of)
         count = len(order)
     if matching is not None:
         count = max(matching, len(order))
@@ -108,11 +108,11 @@ def page(
     )
 
 
-def _place(place: P, similarity: float) -> tuple[float, P]:
+def _order_key(place: P, similarity: float) -> tuple[float, P]:
     return -round(similarity, _DIGITS), place
 
 
-def _grouped(order: Iterable[P], most: int, document_of: DocumentOf[P]) -> list[P]:
+def _limit_groups(order: Iterable[P], most: int, document_of: DocumentOf[P]) -> list[P]:
     """Return the passages in their order, at most `most` of each document (0: all)."""
     if not most:
         return list(order)
@@ -126,8 +126,8 @@ def _grouped(order: Iterable[P], most: int, document_of: DocumentOf[P]) -> list[
     return kept
 
 
-def _returnable(found: Collection[P], most: int, document_of: DocumentOf[P]) -> int:
-    """Return how many of the passages `_grouped` keeps."""
+def _count_returnable(found: Collection[P], most: int, document_of: DocumentOf[P]) -> int:
+    """Return how many of the passages `_limit_groups` keeps."""
     if not most:
         return len(found)
     return sum(min(most, count) for count in Counter(map(document_of, found)).values())

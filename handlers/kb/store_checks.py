@@ -1,5 +1,5 @@
-"""What every store checks before it writes or searches: that the settings of a collection are the
-declared ones, and that a question has a tenant where documents have one."""
+"""Checks of every store before it writes or searches: a collection has its declared settings, and a
+question has a tenant if the documents have."""
 
 from __future__ import annotations
 
@@ -11,28 +11,28 @@ from groundhook.handlers.kb.language import language_of
 from groundhook.handlers.kb.store import MOST_PASSAGES, CollectionSettings, FullDocument
 from groundhook.host.core.errors import ConfigError, NotPermitted, StorageError
 
-_DECIDE = 100  # passages that decide in which language a collection is
+_DECIDE = 100  # passages that decide the language of a collection
 
 
 def refuse_other_settings(
-    collection: str, there: CollectionSettings, wanted: CollectionSettings
+    collection: str, stored: CollectionSettings, declared: CollectionSettings
 ) -> None:
     """Raise ConfigError if a collection was made with other settings than are declared now."""
-    if there.analyser != wanted.analyser:
+    if stored.analyser != declared.analyser:
         raise ConfigError(
-            f"collection {collection!r} was made by version {there.analyser} of the analyser, and"
-            f" questions cut by version {wanted.analyser} would not match its words",
+            f"collection {collection!r} was made by version {stored.analyser} of the analyser, and"
+            f" questions cut by version {declared.analyser} would not match its words",
             hint=f"rebuild it from its stored texts: `groundhook kb rebuild {collection}`",
         )
-    refuse_other_tenancy(collection, there, wanted)
-    was, now = _embedding_of(there), _embedding_of(wanted)
-    same_language = wanted.language in ("auto", there.language)
-    if was == now and same_language:
+    refuse_other_tenancy(collection, stored, declared)
+    before, now = _embedding_of(stored), _embedding_of(declared)
+    same_language = declared.language in ("auto", stored.language)
+    if before == now and same_language:
         return
     if not same_language:
-        was, now = f"analyser language {there.language!r}", f"{wanted.language!r}"
+        before, now = f"analyser language {stored.language!r}", f"{declared.language!r}"
     raise ConfigError(
-        f"collection {collection!r} was made with {was}, and is declared with {now}",
+        f"collection {collection!r} was made with {before}, and is declared with {now}",
         hint=(
             "declare it as before, or rebuild it from its stored texts: `groundhook kb rebuild"
             f" {collection}`"
@@ -41,17 +41,17 @@ def refuse_other_settings(
 
 
 def refuse_other_tenancy(
-    collection: str, there: CollectionSettings, wanted: CollectionSettings
+    collection: str, stored: CollectionSettings, declared: CollectionSettings
 ) -> None:
     """Raise ConfigError if a collection was made with tenants and is declared without, or the
-    reverse: no request would find its documents, or every request."""
-    if there.tenanted != wanted.tenanted:
-        was, now = (
+    reverse: then no request would find its documents, or every request would."""
+    if stored.tenanted != declared.tenanted:
+        before, now = (
             ("with" if settings.tenanted else "without") + " tenants"
-            for settings in (there, wanted)
+            for settings in (stored, declared)
         )
         raise ConfigError(
-            f"collection {collection!r} was made {was}, and is declared {now}",
+            f"collection {collection!r} was made {before}, and is declared {now}",
             hint=(
                 "declare `tenant_field` as before, or remove its documents and add them again: "
                 f"`groundhook kb remove {collection} --all`"
@@ -82,8 +82,9 @@ def refuse_too_long(documents: Sequence[FullDocument]) -> None:
 def refuse_without_tenant(
     collection: str, settings: CollectionSettings, tenant: str | None
 ) -> None:
-    """Raise NotPermitted if a collection has tenants and the question has none. Callers check
-    this too; this is the last check."""
+    """Raise NotPermitted if a collection has tenants and the question has none."""
+    # Callers check this too. It is repeated here, since a mistake would show one tenant's documents
+    # to another.
     if settings.tenanted and not tenant:
         raise NotPermitted(
             f"collection {collection!r} keeps its tenants apart, and the search names none"

@@ -51,27 +51,27 @@ class Transfer:
         embedder: Embedder,
         progress: TransferProgress | None = None,
     ) -> TransferResult:
-        """Build a collection again with the current declaration, beside the old one that is
-        searched meanwhile, and replace that. Documents of an interrupted attempt count as
-        unchanged. Raises UsageError for an empty collection, and ConfigError if it gains or loses
-        tenants: only a new add can assign the documents to tenants."""
+        """Build a collection again with the current declaration, and replace the old one, which is
+        searched meanwhile. Documents of an interrupted attempt count as unchanged. Raises
+        UsageError for an empty collection, and ConfigError if it gains or loses tenants: only a new
+        add can assign the documents to tenants."""
         building = id + _BUILDING
-        there = await self._store.usage(id, None)
-        if (was := there.settings) is None:
+        usage = await self._store.usage(id, None)
+        if (stored := usage.settings) is None:
             raise UsageError(
                 f"collection {id!r} is empty: there is nothing to rebuild it from",
                 hint=f"groundhook kb add {id} PATH…",
             )
         # Left by an add that was refused; the next add creates it with its declaration.
-        if not there.documents:
+        if not usage.documents:
             await self._store.remove(id, None, None)
             return TransferResult(collection=id)
-        refuse_other_tenancy(id, was, settings)
-        again = None if _same_vectors(was, settings) else embedder
-        await self._start(building, settings)
+        refuse_other_tenancy(id, stored, settings)
+        new_embedder = None if _same_vectors(stored, settings) else embedder
+        await self._discard_outdated(building, settings)
         done = TransferResult(collection=id)
         while True:
-            changed = await self._catch_up(id, building, settings, again, progress, done)
+            changed = await self._catch_up(id, building, settings, new_embedder, progress, done)
             if changed == done and await self._store.swap(building, id):
                 return done
             done = changed
@@ -90,7 +90,7 @@ class Transfer:
         done = TransferResult(collection=id)
         async for page in self._pages(id, self._store.documents_from(id, None, "")):
             await anyio.to_thread.run_sync(_write, out, page)
-            done = _count(done, page)
+            done = _add_counts(done, page)
             if progress is not None and page:
                 progress(done.passages, max(total, done.passages), page[-1].document)
         await anyio.to_thread.run_sync(out.write, end(done.documents))
@@ -110,12 +110,12 @@ class Transfer:
         ConfigError if the vectors are of another embedding, UsageError for another kind of file,
         StorageError for a truncated one."""
         lines = ExportReader(file)
-        was = await lines.settings()
+        stored = await lines.settings()
         if settings.language == "auto":
-            settings = replace(settings, language=was.language)
+            settings = replace(settings, language=stored.language)
         if not embed:
-            _refuse_other_vectors(id, was, settings)
-        there = {
+            _refuse_other_vectors(id, stored, settings)
+        stored_before = {
             (one.tenant, one.document): one
             for one in (await self._store.usage(id, None, settings=settings)).documents
         }
@@ -124,7 +124,7 @@ class Transfer:
         try:
             while not isinstance(read := await lines.next(settings, vectors=not embed), int):
                 for document in read:
-                    known = there.get((document.tenant, document.document))
+                    known = stored_before.get((document.tenant, document.document))
                     if known is not None and known.fingerprint == document.fingerprint:
                         unchanged, passages = unchanged + 1, passages + known.chunks
                         writer.report(document.document)
@@ -171,13 +171,13 @@ class Transfer:
         put = partial(self._store.put, id, settings, reserve_bytes=self._reserve_bytes)
         return BatchWriter(put, embedder, progress, ready=ready, total=total)
 
-    async def _start(self, building: str, settings: CollectionSettings) -> None:
+    async def _discard_outdated(self, building: str, settings: CollectionSettings) -> None:
         """Keep the result of an interrupted attempt, unless it was built with another
         declaration."""
-        there = (await self._store.usage(building, None)).settings
+        built = (await self._store.usage(building, None)).settings
         try:
-            if there is not None:
-                refuse_other_settings(building, there, settings)
+            if built is not None:
+                refuse_other_settings(building, built, settings)
         except ConfigError:
             await self._store.remove(building, None, None)
 
@@ -190,7 +190,8 @@ class Transfer:
         progress: TransferProgress | None,
         done: TransferResult,
     ) -> TransferResult:
-        """Copy to `building` what `id` has and it lacks, and remove what `id` no longer has."""
+        """Copy the documents of `id` that `building` lacks, and remove from `building` those that
+        `id` no longer has. Returns the counts in all."""
         wanted = {_key(one): one for one in (await self._store.usage(id, None)).documents}
         has = {_key(one): one for one in (await self._store.usage(building, None)).documents}
         for tenant, name, _ in has.keys() - wanted.keys():
@@ -205,7 +206,7 @@ class Transfer:
             done = replace(done, unchanged=len(kept), unchanged_passages=ready)
         writer = self._writer(building, settings, embedder, progress, ready=ready, total=total)
         async for page in self._pages(
-            id, _each(stored for key, stored in wanted.items() if key not in has)
+            id, _iterate(stored for key, stored in wanted.items() if key not in has)
         ):
             for document in page:
                 await writer.add(document)
@@ -225,12 +226,14 @@ def _same_vectors(one: CollectionSettings, other: CollectionSettings) -> bool:
     )
 
 
-def _refuse_other_vectors(id: str, was: CollectionSettings, settings: CollectionSettings) -> None:
-    if not _same_vectors(was, settings):
+def _refuse_other_vectors(
+    id: str, stored: CollectionSettings, settings: CollectionSettings
+) -> None:
+    if not _same_vectors(stored, settings):
         raise ConfigError(
-            f"the file's vectors are of {was.provider!r} {was.model!r} with {was.dimensions}"
-            f" dimensions, and collection {id!r} is declared with {settings.provider!r}"
-            f" {settings.model!r} of {settings.dimensions}",
+            f"the file's vectors are of {stored.provider!r} {stored.model!r} with"
+            f" {stored.dimensions} dimensions, and collection {id!r} is declared with"
+            f" {settings.provider!r} {settings.model!r} of {settings.dimensions}",
             hint="add --embed to embed its texts again, or declare the collection as it was",
         )
 
@@ -239,12 +242,12 @@ def _key(stored: DocumentRecord) -> tuple[str, str, str]:
     return stored.tenant, stored.document, stored.fingerprint
 
 
-async def _each(listed: Iterable[DocumentRecord]) -> AsyncIterator[DocumentRecord]:
+async def _iterate(listed: Iterable[DocumentRecord]) -> AsyncIterator[DocumentRecord]:
     for stored in listed:
         yield stored
 
 
-def _count(done: TransferResult, documents: Sequence[FullDocument]) -> TransferResult:
+def _add_counts(done: TransferResult, documents: Sequence[FullDocument]) -> TransferResult:
     passages = sum(len(document.passages) for document in documents)
     return replace(
         done, documents=done.documents + len(documents), passages=done.passages + passages

@@ -224,13 +224,13 @@ class AppCollections:
         NotPermitted."""
         assert self.scope is not None, "a sync puts and removes documents, and reads none"
         # Imported here because the package of the knowledge base is loaded when it is first used.
-        from groundhook.handlers.kb.access import tenant_seen
+        from groundhook.handlers.kb.access import permitted_tenant
 
         identity = self.scope.identity
         if owner in ("app", "tenant") or not spec.tenant_field:
-            tenant_seen(spec, identity)
+            permitted_tenant(spec, identity)
             return self.scope
-        tenant_seen(spec.model_copy(update={"tenant_field": ""}), identity)
+        permitted_tenant(spec.model_copy(update={"tenant_field": ""}), identity)
         tenant = partition(identity, owner)
         if not tenant:
             raise NotPermitted(

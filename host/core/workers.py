@@ -1,8 +1,8 @@
 """Child processes of the host, and the framed messages to and from them.
 
-A `Link` is one end of a stream between two processes (a socket pair with a hook worker, a local
-socket with the knowledge base's worker). Both ends may send requests at the same time. A frame is
-a 4-byte little-endian length and a msgpack array [kind, id, operation, body].
+A `WorkerConnection` is one end of a stream between two processes (a socket pair with a hook worker,
+a local socket with the knowledge base's worker). Both ends may send requests at the same time. A
+frame is a 4-byte little-endian length and a msgpack array [kind, id, operation, body].
 
 The meaning of an operation belongs to the callers: this module does not know hooks or knowledge
 bases.
@@ -32,8 +32,8 @@ REQUEST, ANSWER, REFUSAL, POST = range(4)
 HEADER = struct.Struct("<I")
 LARGEST_FRAME = 512 * 1024 * 1024
 
-# Link, request id (None: a post), operation, body.
-Incoming = Callable[["Link", int | None, str, Any], None]
+# connection, request id (None: a post), operation, body.
+Incoming = Callable[["WorkerConnection", int | None, str, Any], None]
 
 
 def pack(kind: int, id: int, operation: str, body: Any) -> bytes:
@@ -48,7 +48,7 @@ def unpack(payload: bytes | memoryview) -> tuple[int, int, str, Any]:
     return kind, id, operation, body
 
 
-class Link(asyncio.Protocol):
+class WorkerConnection(asyncio.Protocol):
     """One end of a connection between two processes. It belongs to the event loop that made it.
 
     `incoming` is called for each request and post of the other end, on the loop; it must not block.
@@ -150,7 +150,7 @@ class Child:
     """A child process and the link to it."""
 
     process: asyncio.subprocess.Process
-    link: Link
+    link: WorkerConnection
 
     @property
     def pid(self) -> int:
@@ -207,7 +207,7 @@ async def start_child(
                 # when their links are closed.
                 start_new_session=True,
             )
-        link = Link(name, incoming)
+        link = WorkerConnection(name, incoming)
         await asyncio.get_running_loop().create_connection(lambda: link, sock=ours)
     except BaseException:
         ours.close()

@@ -7,11 +7,11 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from groundhook.handlers.kb.analyse import Analyser, Sparse
+from groundhook.handlers.kb.analyse import Analyser, SparseVector
 from groundhook.handlers.kb.language import LANGUAGES
 
 
-def score(question: Sparse, passage: Sparse) -> float:
+def score(question: SparseVector, passage: SparseVector) -> float:
     weights = dict(zip(passage.indices, passage.values, strict=True))
     return sum(weight * weights.get(index, 0.0) for index, weight in zip(*question, strict=True))
 

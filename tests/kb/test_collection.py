@@ -16,7 +16,7 @@ import pytest
 
 from groundhook.handlers.kb.embedded.collection import BATCH, Collection
 from groundhook.handlers.kb.embedded.manifest import Manifest
-from groundhook.handlers.kb.messages import packed, plain
+from groundhook.handlers.kb.messages import as_mapping, pack_vector
 from groundhook.handlers.kb.store import Answer, CollectionSettings, FullDocument, Passage, Question
 from groundhook.host.core.errors import ConfigError
 
@@ -30,7 +30,7 @@ def document(version: str, passages: int = PASSAGES) -> FullDocument:
             passage=str(n),
             content=f"{version} {n}",
             text=f"pear {version} {n}",
-            vector=packed([1.0, n / 100]),
+            vector=pack_vector([1.0, n / 100]),
         )
         for n in range(passages)
     ]
@@ -44,7 +44,7 @@ def opened(folder: Path) -> Collection:
 
 
 def ask(collection: Collection, text: str = "pear", limit: int = 1000) -> Answer:
-    return collection.search(Question(vector=packed([1.0, 0.5]), text=text, limit=limit))
+    return collection.search(Question(vector=pack_vector([1.0, 0.5]), text=text, limit=limit))
 
 
 def seen(collection: Collection) -> dict[str, int]:
@@ -170,7 +170,7 @@ def test_a_collection_of_an_earlier_analyser_is_refused_with_the_command_that_ma
     (folder / "made.json").write_text(json.dumps(settings), encoding="utf-8")
     collection = opened(folder)
     with pytest.raises(ConfigError, match="version 0 of the analyser") as refused:
-        collection.check(plain(MADE))
+        collection.check(as_mapping(MADE))
     assert "groundhook kb rebuild docs" in str(refused.value.hint)
     collection.close()
 
@@ -179,7 +179,9 @@ def test_passages_of_any_length_are_not_all_kept_in_memory(folder: Path) -> None
     collection = opened(folder)
     blanks = " " * 500_000
     wide = [
-        Passage(passage=str(n), content=f"plum{blanks}.", text="plum", vector=packed([1.0, 0.5]))
+        Passage(
+            passage=str(n), content=f"plum{blanks}.", text="plum", vector=pack_vector([1.0, 0.5])
+        )
         for n in range(24)
     ]
     list(

@@ -20,8 +20,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from groundhook.handlers.kb.embedded.client import KBClient
-from groundhook.handlers.kb.messages import packed, unpacked
-from groundhook.handlers.kb.server.link import ServerLink
+from groundhook.handlers.kb.messages import pack_vector, unpack_vector
+from groundhook.handlers.kb.server.connection import ServerConnection
 from groundhook.handlers.kb.server.store import ServerStore
 from groundhook.handlers.kb.store import (
     Answer,
@@ -58,7 +58,7 @@ class Place:
 
     def store(self) -> KBClient | ServerStore:
         if self.settings.url:
-            return ServerStore(ServerLink(self.settings), self.settings.prefix)
+            return ServerStore(ServerConnection(self.settings), self.settings.prefix)
         return KBClient(self.state, idle_s=20)
 
 
@@ -106,7 +106,7 @@ def passage(number: int, text: str, *, near: float = 0.0) -> Passage:
         passage=f"p{number}",
         content=text,
         text=f"Title\n\n{text}",
-        vector=packed([1.0, near, 0.0, 0.0]),
+        vector=pack_vector([1.0, near, 0.0, 0.0]),
         heading="Part",
         page=number + 1,
         start=number * 10,
@@ -135,7 +135,7 @@ async def ask(
     store: VectorStore, text: str = "pear", made: CollectionSettings = MADE, **more: Any
 ) -> Answer:
     question: dict[str, Any] = {
-        "vector": packed([1.0, 0.0, 0.0, 0.0]),
+        "vector": pack_vector([1.0, 0.0, 0.0, 0.0]),
         "text": text,
         "limit": 10,
         **more,
@@ -187,7 +187,7 @@ async def test_a_question_finds_passages_of_any_language(store: VectorStore) -> 
         passages = tuple(
             replace(
                 passage(n, f"{text} {n}"),
-                vector=packed([1.0, 0.1 * n, accent, 0.1 * (n % 3)]),
+                vector=pack_vector([1.0, 0.1 * n, accent, 0.1 * (n % 3)]),
             )
             for n in range(12)
         )
@@ -195,7 +195,7 @@ async def test_a_question_finds_passages_of_any_language(store: VectorStore) -> 
 
     english = written("en.md", "The boats are in the harbour and the nets are on the quay", -0.4)
     hebrew = written("he.md", "הסירות עוגנות בנמל והרשתות פרושות על הרציף", 0.4)
-    vector = packed([0.2, 1.0, -1.0, 0.0])
+    vector = pack_vector([0.2, 1.0, -1.0, 0.0])
     await store.put("a", MADE, english, hebrew)
     both = await ask(store, "zebra", vector=vector, limit=6)
     assert {hit.document for hit in both.hits} == {"en.md", "he.md"}
@@ -289,7 +289,9 @@ async def test_a_document_comes_back_as_it_was_put(store: VectorStore) -> None:
     [back] = await store.full_documents("a", [("", "one.md")])
     for was, now in zip(put.passages, back.passages, strict=True):
         assert replace(now, vector=b"") == replace(was, vector=b"")
-        assert unpacked(now.vector) == pytest.approx(normalised(unpacked(was.vector)), abs=1e-6)
+        assert unpack_vector(now.vector) == pytest.approx(
+            normalise(unpack_vector(was.vector)), abs=1e-6
+        )
     assert replace(back, passages=()) == replace(put, passages=())
     assert await store.full_documents("a", [("", "two.md")]) == []
     assert await store.full_documents("b", [("", "one.md")]) == []
@@ -322,7 +324,7 @@ async def test_many_documents_are_listed_and_returned_in_the_requested_order(
     assert await store.full_documents("a", []) == []
 
 
-def normalised(vector: list[float]) -> list[float]:
+def normalise(vector: list[float]) -> list[float]:
     length = sum(value * value for value in vector) ** 0.5
     return [value / length for value in vector]
 
@@ -331,7 +333,7 @@ async def test_hits_have_their_vectors_on_request(store: VectorStore) -> None:
     await store.put("a", MADE, document("one.md", "ripe pears"))
     [bare], [full] = (await ask(store)).hits, (await ask(store, vectors=True)).hits
     assert bare.vector == b""
-    assert unpacked(full.vector) == pytest.approx([1.0, 0.0, 0.0, 0.0])
+    assert unpack_vector(full.vector) == pytest.approx([1.0, 0.0, 0.0, 0.0])
 
 
 async def test_stored_documents_are_listed(store: VectorStore) -> None:
@@ -397,7 +399,7 @@ async def test_removed_documents_are_gone_and_the_last_one_takes_the_collection_
     other = replace(MADE, dimensions=2)
     small = replace(
         document("one.md", "pears"),
-        passages=(replace(passage(0, "pears"), vector=packed([1.0, 0.0])),),
+        passages=(replace(passage(0, "pears"), vector=pack_vector([1.0, 0.0])),),
     )
     assert await store.put("a", other, small) == ["added"]
     assert (await store.usage("a", None)).settings == other
@@ -416,7 +418,7 @@ def crowd(count: int, name: str = "many.md") -> FullDocument:
     """A document whose passages have falling cosines, each two of them the same."""
     made = document(name, *(f"pear {n}" for n in range(count)))
     passages = (
-        replace(one, vector=packed([1.0, (n // 2) / count, 0.0, 0.0]))
+        replace(one, vector=pack_vector([1.0, (n // 2) / count, 0.0, 0.0]))
         for n, one in enumerate(made.passages)
     )
     return replace(made, passages=tuple(passages))
@@ -477,7 +479,7 @@ async def test_several_questions_in_one_request_are_answered_in_their_order(
     store: VectorStore,
 ) -> None:
     await store.put("a", MADE, document("one.md", "ripe pears", "green apples"))
-    vectors = packed([0.0, 1.0, 0.0, 0.0]), packed([1.0, 0.0, 0.0, 0.0])
+    vectors = pack_vector([0.0, 1.0, 0.0, 0.0]), pack_vector([1.0, 0.0, 0.0, 0.0])
     wanted = [Question(vector=vector, text="plums", limit=1) for vector in vectors]
     answers = await store.search_many("a", MADE, wanted)
     assert [contents(answer) for answer in answers] == [["green apples"], ["ripe pears"]]

@@ -20,7 +20,7 @@ from groundhook.handlers.kb.embed import (
 )
 from groundhook.handlers.kb.embedders.builtin import BuiltinEmbedder, builtin
 from groundhook.handlers.kb.embedders.e5.engine import Engine, loaded
-from groundhook.handlers.kb.language import normalised
+from groundhook.handlers.kb.language import normalise
 from groundhook.host.core.errors import ConfigError
 from groundhook.host.core.ports import Embedder
 from groundhook.host.core.types.collection_spec import (
@@ -134,9 +134,9 @@ ORDINARY = [
 @settings(max_examples=8, deadline=None)
 async def test_an_ordinary_text_is_given_to_the_model_as_it_is(text: str) -> None:
     model, bare = BuiltinEmbedder(), unbound()
-    assert await model.embed_documents([text]) == [bare.passage(normalised(text)).tolist()]
-    if bare.token_count(normalised(text)) <= 512:
-        assert await model.embed_query(text) == bare.query(normalised(text)).tolist()
+    assert await model.embed_documents([text]) == [bare.passage(normalise(text)).tolist()]
+    if bare.token_count(normalise(text)) <= 512:
+        assert await model.embed_query(text) == bare.query(normalise(text)).tolist()
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from groundhook.handlers.kb.base import KnowledgeBase
-from groundhook.handlers.kb.messages import packed
+from groundhook.handlers.kb.messages import pack_vector
 from groundhook.handlers.kb.ranking import selection
 from groundhook.handlers.kb.store import Hit
 from groundhook.host.core.errors import NotPermitted, UsageError
@@ -309,7 +309,7 @@ def hit(document: str, vector: list[float], start: int = 0, content: str = "") -
         cosine=0.0,
         start=start,
         end=start + len(content),
-        vector=packed([value / length for value in vector]),
+        vector=pack_vector([value / length for value in vector]),
     )
 
 

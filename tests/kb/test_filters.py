@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from groundhook.handlers.kb.embedded.collection import Collection
-from groundhook.handlers.kb.messages import packed
+from groundhook.handlers.kb.messages import pack_vector
 from groundhook.handlers.kb.store import CollectionSettings, FullDocument, Passage, Question
 from groundhook.host.core.errors import UsageError
 from groundhook.host.core.types.fields import FieldType, field_value
@@ -185,7 +185,7 @@ def stocked() -> Iterator[tuple[Collection, list[dict[str, Any]]]]:
                     passage=f"{n}",
                     content=f"pear {n}",
                     text="pear",
-                    vector=packed([1.0, number / 10 + n]),
+                    vector=pack_vector([1.0, number / 10 + n]),
                 )
                 for n in range(2)
             )
@@ -221,7 +221,7 @@ def test_the_engine_finds_what_a_plain_reading_of_the_filter_says(
     wanted = fit_filter(parsed, FIELDS, "docs")
     assert loaded(dumped(wanted)) == wanted
     question = Question(
-        vector=packed([1.0, 0.5]), text="pear", limit=100, tenant="mine", filter=wanted
+        vector=pack_vector([1.0, 0.5]), text="pear", limit=100, tenant="mine", filter=wanted
     )
     found = sorted((hit.document, hit.ordinal) for hit in collection.search(question).hits)
     right = [str(number) for number, payload in enumerate(payloads) if fulfils(payload, raw)]

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from groundhook.handlers.kb.embedded.client import KBClient
-from groundhook.handlers.kb.messages import packed
+from groundhook.handlers.kb.messages import pack_vector
 from groundhook.handlers.kb.store import Answer, CollectionSettings, FullDocument, Passage, Question
 from groundhook.host.core.errors import StorageError
 from tests.loops import run
@@ -49,7 +49,7 @@ def disk(tmp_path: Path) -> Iterator[Path]:
 
 def document(name: str, passages: int) -> FullDocument:
     texts = [f"pear {name} {n} " * 20 for n in range(passages)]
-    vectors = [packed([1.0, n, *[0.5] * 254]) for n in range(passages)]
+    vectors = [pack_vector([1.0, n, *[0.5] * 254]) for n in range(passages)]
     made = [
         Passage(passage=str(n), content=texts[n], text=texts[n], vector=vectors[n])
         for n in range(passages)
@@ -69,7 +69,7 @@ def fill(disk: Path) -> None:
 
 async def ask(client: KBClient) -> Answer:
     return await client.search(
-        "docs", MADE, Question(vector=packed([1.0] * 256), text="pear", limit=1000)
+        "docs", MADE, Question(vector=pack_vector([1.0] * 256), text="pear", limit=1000)
     )
 
 

@@ -8,7 +8,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from groundhook.handlers.kb.analyse import Analyser, Sparse
+from groundhook.handlers.kb.analyse import Analyser, SparseVector
 from groundhook.handlers.kb.ranking.fusion import (
     Group,
     Rarity,
@@ -30,7 +30,7 @@ def order(
     return fused([Group(dense, words, weight)], cosines, limit)
 
 
-def weight(question: Sparse, passage: str, rare: dict[int, Rarity] | None = None) -> float:
+def weight(question: SparseVector, passage: str, rare: dict[int, Rarity] | None = None) -> float:
     rarities = dict.fromkeys(question.indices, COMMON) | (rare or {})
     return weight_of_words(question, rarities, ANALYSER.indices(passage))
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from groundhook.handlers.kb.language import (
     language_of,
-    normalised,
+    normalise,
 )
 from groundhook.handlers.kb.ranking.language_removal import language_of_question
 
@@ -66,7 +66,7 @@ def test_a_short_question_is_recognised_by_the_words_that_questions_have(
 
 @given(st.text())
 def test_normalising_twice_changes_nothing_and_leaves_no_nul(text: str) -> None:
-    once = normalised(text)
-    assert normalised(once) == once
+    once = normalise(text)
+    assert normalise(once) == once
     assert "\0" not in once
     assert unicodedata.is_normalized("NFKC", once)

@@ -8,15 +8,15 @@ from dataclasses import replace
 
 import pytest
 
-from groundhook.handlers.kb.balance import Balance, changed, read, summed, written
-from groundhook.handlers.kb.messages import packed
+from groundhook.handlers.kb.balance import Balance, add_sums, format_sums, parse_sums, sum_vectors
+from groundhook.handlers.kb.messages import pack_vector
 from groundhook.handlers.kb.ranking.scale import Scale
 from groundhook.handlers.kb.store import Question
 
 ENGLISH = [[1.0, 0.1 * n, 0.0] for n in range(12)]
 HEBREW = [[0.2, 0.1 * n, 1.0] for n in range(8)]
-SUMS = summed([*(("english", one) for one in ENGLISH), *(("hebrew", one) for one in HEBREW)])
-QUESTION = Question(vector=packed([1.0, 0.5, 0.1]), text="", limit=5)
+SUMS = sum_vectors([*(("english", one) for one in ENGLISH), *(("hebrew", one) for one in HEBREW)])
+QUESTION = Question(vector=pack_vector([1.0, 0.5, 0.1]), text="", limit=5)
 
 
 def cosine(one: list[float], other: list[float]) -> float:
@@ -25,15 +25,15 @@ def cosine(one: list[float], other: list[float]) -> float:
 
 
 def test_sums_are_subtracted_exactly_as_they_were_added() -> None:
-    kept = read(written(SUMS))
-    assert changed(changed({}, kept), kept, -1) == {}
-    both = changed(kept, kept)
+    kept = parse_sums(format_sums(SUMS))
+    assert add_sums(add_sums({}, kept), kept, -1) == {}
+    both = add_sums(kept, kept)
     assert both["hebrew"].passages == 16
-    assert changed(both, kept, -1)["hebrew"].total == pytest.approx(kept["hebrew"].total)
+    assert add_sums(both, kept, -1)["hebrew"].total == pytest.approx(kept["hebrew"].total)
 
 
 def test_a_language_of_few_passages_counts_as_the_main_one() -> None:
-    few = changed(SUMS, summed([("german", [0.0, 1.0, 0.0])] * 4))
+    few = add_sums(SUMS, sum_vectors([("german", [0.0, 1.0, 0.0])] * 4))
     assert Balance(few).languages == ("english", "hebrew")
     assert Balance(few).share("german") == pytest.approx(4 / 24)
 
@@ -45,14 +45,14 @@ def test_passages_in_another_language_are_lifted_and_the_nearest_language_stays(
 
 
 def test_in_a_collection_of_one_language_nothing_changes() -> None:
-    scale = Scale.of(QUESTION, Balance(summed([("english", one) for one in ENGLISH])))
+    scale = Scale.of(QUESTION, Balance(sum_vectors([("english", one) for one in ENGLISH])))
     assert [scale.similar(0, value) for value in (0.3, 0.9)] == [0.3, 0.9]
 
 
 def test_a_freed_question_ranks_anew_and_similarities_stay_where_they_were() -> None:
     whole, freed = [1.0, 0.5, 0.1], [0.6, 0.5, 0.0]
-    question = replace(QUESTION, neutral_vector=packed(freed))
-    scale = Scale.of(question, Balance(summed([("english", one) for one in ENGLISH])))
+    question = replace(QUESTION, neutral_vector=pack_vector(freed))
+    scale = Scale.of(question, Balance(sum_vectors([("english", one) for one in ENGLISH])))
     similar = [scale.similar(0, cosine(freed, one)) for one in ENGLISH]
     assert math.fsum(similar) == pytest.approx(
         math.fsum(cosine(whole, one) for one in ENGLISH), abs=1e-5
@@ -60,6 +60,6 @@ def test_a_freed_question_ranks_anew_and_similarities_stay_where_they_were() -> 
 
 
 def test_languages_that_are_not_known_change_nothing() -> None:
-    scale = Scale.of(replace(QUESTION, neutral_vector=packed([0.6, 0.5, 0.0])), None)
+    scale = Scale.of(replace(QUESTION, neutral_vector=pack_vector([0.6, 0.5, 0.0])), None)
     assert list(scale.vector) == pytest.approx([1.0, 0.5, 0.1])
     assert scale.similar(0, 0.4) == 0.4

@@ -15,12 +15,12 @@ import psutil
 import pytest
 
 from groundhook.handlers.kb.embedded import collection as storage
-from groundhook.handlers.kb.embedded import copying, optimise
+from groundhook.handlers.kb.embedded import optimise, shard_copy
 from groundhook.handlers.kb.embedded.client import KBClient
 from groundhook.handlers.kb.embedded.collection import Collection
 from groundhook.handlers.kb.embedded.folder import Folder
 from groundhook.handlers.kb.embedded.optimise import Optimiser
-from groundhook.handlers.kb.messages import packed
+from groundhook.handlers.kb.messages import pack_vector
 from groundhook.handlers.kb.store import CollectionSettings, FullDocument, Passage, Question
 
 MADE = CollectionSettings(
@@ -35,7 +35,7 @@ def document(name: str, passages: int = 50, word: str = "pear") -> FullDocument:
             passage=str(n),
             content=f"{word} {name} {n}",
             text=f"{word} {name} {n}",
-            vector=packed(vector(chance)),
+            vector=pack_vector(vector(chance)),
         )
         for n in range(passages)
     ]
@@ -67,7 +67,9 @@ class Open:
 
     def found(self) -> dict[str, int]:
         """Passages by document, as a search for all of them sees them."""
-        answer = self.collection.search(Question(vector=packed([1.0] * 8), text="pear", limit=5000))
+        answer = self.collection.search(
+            Question(vector=pack_vector([1.0] * 8), text="pear", limit=5000)
+        )
         counted: dict[str, int] = {}
         for hit in answer.hits:
             counted[hit.document] = counted.get(hit.document, 0) + 1
@@ -87,14 +89,14 @@ async def optimised(opened: Open, meanwhile: object = None) -> None:
     locks = {"docs": anyio.Lock()}
     optimiser = Optimiser({"docs": opened.collection}, locks)
     before = shard_name(opened)
-    make = copying.Copy.make
+    make = shard_copy.ShardCopy.make
 
-    def made(copy: copying.Copy) -> None:
+    def made(copy: shard_copy.ShardCopy) -> None:
         make(copy)
         if callable(meanwhile):
             anyio.from_thread.run_sync(meanwhile)
 
-    copying.Copy.make = made  # type: ignore[assignment,method-assign]
+    shard_copy.ShardCopy.make = made  # type: ignore[assignment,method-assign]
     try:
         with anyio.fail_after(40):
             async with anyio.create_task_group() as tasks:
@@ -103,7 +105,7 @@ async def optimised(opened: Open, meanwhile: object = None) -> None:
                     await anyio.sleep(0.02)
                 optimiser.stop()
     finally:
-        copying.Copy.make = make  # type: ignore[method-assign]
+        shard_copy.ShardCopy.make = make  # type: ignore[method-assign]
 
 
 def shard_name(opened: Open) -> str:
@@ -192,21 +194,21 @@ async def test_searches_go_on_while_a_worker_optimises(state: Path) -> None:
         while "shard-2" not in await anyio.to_thread.run_sync(_names, state / "kb" / "c-docs"):
             began = time.perf_counter()
             answer = await client.search(
-                "docs", plain, Question(vector=packed([1.0] * 8), text="pear", limit=5)
+                "docs", plain, Question(vector=pack_vector([1.0] * 8), text="pear", limit=5)
             )
             times.append(time.perf_counter() - began)
             assert len(answer.hits) == 5
             await anyio.sleep(0.01)
         while _optimising(state):
             await client.search(
-                "docs", plain, Question(vector=packed([1.0] * 8), text="pear", limit=5)
+                "docs", plain, Question(vector=pack_vector([1.0] * 8), text="pear", limit=5)
             )
             await anyio.sleep(0.01)
     assert (
         len(
             (
                 await client.search(
-                    "docs", plain, Question(vector=packed([1.0] * 8), text="x", limit=6000)
+                    "docs", plain, Question(vector=pack_vector([1.0] * 8), text="x", limit=6000)
                 )
             ).hits
         )

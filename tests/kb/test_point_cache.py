@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from hypothesis import given
 from hypothesis import strategies as st
 
-from groundhook.handlers.kb.embedded.point_cache import Remembered
+from groundhook.handlers.kb.embedded.point_cache import PointCache
 
 REQUESTS = st.lists(st.lists(st.integers(0, 12), max_size=6, unique=True), max_size=12)
 
@@ -17,7 +17,7 @@ REQUESTS = st.lists(st.lists(st.integers(0, 12), max_size=6, unique=True), max_s
 def test_points_come_in_the_requested_order_whatever_was_evicted(
     requested: list[list[int]], most: int
 ) -> None:
-    remembered = Remembered(most, lambda ids: {id: str(id) for id in reversed(ids)})
+    remembered = PointCache(most, lambda ids: {id: str(id) for id in reversed(ids)})
     for ids in requested:
         assert remembered.of(ids) == [str(id) for id in ids]
     assert len(remembered) <= max([most, *map(len, requested)])
@@ -33,7 +33,7 @@ def test_a_cached_point_is_not_read_again_until_it_is_evicted(
         read.extend(ids)
         return {id: str(id) for id in ids}
 
-    remembered = Remembered(100, reading)
+    remembered = PointCache(100, reading)
     for ids in [*requested, *requested]:
         remembered.of(ids)
     assert sorted(read) == sorted({id for ids in requested for id in ids})
@@ -49,7 +49,7 @@ def test_a_point_that_is_too_long_is_read_every_time_and_not_cached() -> None:
         read.extend(ids)
         return {id: "x" * id for id in ids}
 
-    remembered = Remembered(10, reading, lambda text: len(text) > 3)
+    remembered = PointCache(10, reading, lambda text: len(text) > 3)
     for _ in range(2):
         assert remembered.of([5, 2, 4]) == ["xxxxx", "xx", "xxxx"]
     assert read == [5, 2, 4, 5, 4]

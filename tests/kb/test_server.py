@@ -15,10 +15,10 @@ import anyio.abc
 import pytest
 import trustme
 
-from groundhook.handlers.kb.messages import packed
+from groundhook.handlers.kb.messages import pack_vector
 from groundhook.handlers.kb.opening import open_kb
+from groundhook.handlers.kb.server.connection import ServerConnection
 from groundhook.handlers.kb.server.layout import alias
-from groundhook.handlers.kb.server.link import ServerLink
 from groundhook.handlers.kb.server.store import ServerStore
 from groundhook.handlers.kb.store import Answer, CollectionSettings, FullDocument, Passage, Question
 from groundhook.host.core.app_settings import (
@@ -45,7 +45,7 @@ SEARCH = "/points/query/batch"
 
 
 def document(name: str = "one.md", text: str = "ripe pears") -> FullDocument:
-    passage = Passage(passage="p", content=text, text=text, vector=packed([1.0, 0.0]))
+    passage = Passage(passage="p", content=text, text=text, vector=pack_vector([1.0, 0.0]))
     return FullDocument(document=name, title="One", fingerprint="1", passages=(passage,))
 
 
@@ -79,7 +79,7 @@ async def at(server: Qdrant | str, **more: object) -> AsyncIterator[ServerStore]
         if server.grpc_port:
             where |= {"prefer_grpc": True, "grpc_port": server.grpc_port}
     settings = QdrantSettings(**{**where, "timeout_s": 10.0, **more})
-    store = ServerStore(ServerLink(settings), settings.prefix)
+    store = ServerStore(ServerConnection(settings), settings.prefix)
     try:
         yield store
     finally:
@@ -88,7 +88,7 @@ async def at(server: Qdrant | str, **more: object) -> AsyncIterator[ServerStore]
 
 async def ask(store: ServerStore) -> Answer:
     return await store.search(
-        "docs", MADE, Question(vector=packed([1.0, 0.0]), text="pear", limit=5)
+        "docs", MADE, Question(vector=pack_vector([1.0, 0.0]), text="pear", limit=5)
     )
 
 
@@ -292,7 +292,8 @@ async def test_a_collection_removed_by_another_host_is_noticed(server: Qdrant) -
         assert not (await ask(other)).exists
         small = replace(MADE, dimensions=3)
         three = replace(
-            document(), passages=(replace(document().passages[0], vector=packed([1.0, 0.0, 0.0])),)
+            document(),
+            passages=(replace(document().passages[0], vector=pack_vector([1.0, 0.0, 0.0])),),
         )
         await other.put("docs", small, three)
         with pytest.raises(ConfigError, match="3 dimensions"):

@@ -23,7 +23,7 @@ import pytest
 from groundhook.handlers.kb.embed import HashEmbedder
 from groundhook.handlers.kb.embedded import client as embedded
 from groundhook.handlers.kb.embedded.client import KBClient
-from groundhook.handlers.kb.messages import packed
+from groundhook.handlers.kb.messages import pack_vector
 from groundhook.handlers.kb.store import (
     CollectionSettings,
     FullDocument,
@@ -50,7 +50,7 @@ def document(version: str, passages: int = LONG, name: str = "a.md") -> FullDocu
                 passage=f"{n}",
                 content=f"{version} {n}",
                 text=f"pear {version} {n}",
-                vector=packed([1.0, n / LONG, 0.0, 0.0]),
+                vector=pack_vector([1.0, n / LONG, 0.0, 0.0]),
             )
             for n in range(passages)
         ),
@@ -84,7 +84,7 @@ def move_away(folder: Path) -> None:
 
 async def versions(kb: KBClient) -> set[str]:
     """Which versions of the document a search sees; each must be whole."""
-    question = Question(vector=packed([1.0, 0.5, 0.0, 0.0]), text="pear", limit=2 * LONG)
+    question = Question(vector=pack_vector([1.0, 0.5, 0.0, 0.0]), text="pear", limit=2 * LONG)
     hits = (await kb.search("docs", MADE, question)).hits
     seen: dict[str, set[str]] = {}
     for hit in hits:
@@ -130,7 +130,7 @@ async def test_a_worker_killed_in_the_middle_of_many_documents_shows_each_as_it_
 
         with anyio.CancelScope() as stopped:
             await kb.put("docs", MADE, *many, progress=progress)
-        question = Question(vector=packed([1.0, 0.5, 0.0, 0.0]), text="pear", limit=1000)
+        question = Question(vector=pack_vector([1.0, 0.5, 0.0, 0.0]), text="pear", limit=1000)
         seen = Counter(
             (hit.document, hit.content.split()[0])
             for hit in (await kb.search("docs", MADE, question)).hits
@@ -216,7 +216,9 @@ async def test_a_file_that_a_killed_process_left_incomplete_is_made_again(state:
     (half / "edge_config.json").write_text("{")
     async with client(state) as kb:
         assert not (
-            await kb.search("docs", MADE, Question(vector=packed([1.0] * 4), text="x", limit=1))
+            await kb.search(
+                "docs", MADE, Question(vector=pack_vector([1.0] * 4), text="x", limit=1)
+            )
         ).exists
         await kb.put("docs", MADE, document("new"))
         assert await versions(kb) == {"new"}

@@ -20,7 +20,7 @@ import anyio
 import anyio.to_thread
 
 from groundhook.handlers.kb.embedded.folder import folder_of, identity
-from groundhook.handlers.kb.messages import plain, question_out
+from groundhook.handlers.kb.messages import as_mapping, dump_question
 from groundhook.handlers.kb.store import (
     PROTOCOL,
     Answer,
@@ -40,7 +40,7 @@ from groundhook.handlers.kb.store import (
 from groundhook.host.core.errors import StorageError, WorkerDied
 from groundhook.host.core.types.fields import Scalar
 from groundhook.host.core.types.filters import Filter, dumped
-from groundhook.host.core.workers import Link, interpreter
+from groundhook.host.core.workers import WorkerConnection, interpreter
 
 _NAME = "the knowledge base's worker"
 _MODULE = "groundhook.handlers.kb.embedded.worker"
@@ -57,14 +57,14 @@ class KBClient:
     def __init__(self, state: Path, *, idle_s: float) -> None:
         self._folder = state.absolute() / "kb"
         self._idle_s = idle_s
-        self._link: Link | None = None
+        self._connection: WorkerConnection | None = None
         self._connecting = anyio.Lock()
         self._tickets = itertools.count(1)
         self._progress: dict[int, StoreProgress] = {}
 
     async def start(self) -> None:
         with suppress(StorageError):
-            await self._linked()
+            await self._connected()
 
     async def put(
         self,
@@ -78,12 +78,15 @@ class KBClient:
         if not documents:
             return []
         sent = [
-            {**plain(document), "passages": [plain(passage) for passage in document.passages]}
+            {
+                **as_mapping(document),
+                "passages": [as_mapping(passage) for passage in document.passages],
+            }
             for document in documents
         ]
         body = {
             "collection": collection,
-            "made": plain(settings),
+            "made": as_mapping(settings),
             "documents": sent,
             "reserve_bytes": reserve_bytes,
         }
@@ -99,8 +102,8 @@ class KBClient:
     async def search_many(
         self, collection: str, settings: CollectionSettings, questions: Sequence[Question], /
     ) -> list[Answer]:
-        sent = [question_out(question) for question in questions]
-        body = {"collection": collection, "made": plain(settings), "questions": sent}
+        sent = [dump_question(question) for question in questions]
+        body = {"collection": collection, "made": as_mapping(settings), "questions": sent}
         found = await self._ask("search", body)
         if found is None:
             return [Answer(exists=False)] * len(sent)
@@ -165,7 +168,7 @@ class KBClient:
         body = {
             "collection": collection,
             "tenant": tenant,
-            "made": plain(settings) if settings else None,
+            "made": as_mapping(settings) if settings else None,
         }
         found = await self._ask("usage", body)
         if found is None:
@@ -230,15 +233,15 @@ class KBClient:
 
     async def stop_worker(self) -> None:
         """End the worker, if one runs, and wait for it."""
-        link = await self._connect()
-        if link is not None:
-            link.post("stop")
-            await link.closed.wait()
+        connection = await self._connect()
+        if connection is not None:
+            connection.post("stop")
+            await connection.closed.wait()
 
     async def aclose(self) -> None:
-        if self._link is not None:
-            self._link.close()
-            await self._link.closed.wait()
+        if self._connection is not None:
+            self._connection.close()
+            await self._connection.closed.wait()
 
     async def _ask(self, operation: str, body: Any, progress: StoreProgress | None = None) -> Any:
         if progress is not None:
@@ -253,7 +256,7 @@ class KBClient:
     async def _call_with_retry(self, operation: str, body: Any) -> Any:
         for _ in range(2):
             try:
-                return await (await self._linked()).call(operation, body)
+                return await (await self._connected()).call(operation, body)
             except WorkerDied:
                 continue
         # The engine maps its files into memory: writing to them on a full disk ends the process.
@@ -267,23 +270,25 @@ class KBClient:
             ),
         )
 
-    def _incoming(self, _link: Link, _id: int | None, operation: str, body: Any) -> None:
+    def _incoming(
+        self, _connection: WorkerConnection, _id: int | None, operation: str, body: Any
+    ) -> None:
         if operation == "stored" and (progress := self._progress.get(body["ticket"])) is not None:
             progress(body["done"], body["total"])
 
-    async def _linked(self) -> Link:
-        if self._link is not None and not self._link.closed.is_set():
-            return self._link
+    async def _connected(self) -> WorkerConnection:
+        if self._connection is not None and not self._connection.closed.is_set():
+            return self._connection
         async with self._connecting:
-            if self._link is None or self._link.closed.is_set():
-                self._link = await self._found_or_started()
-            return self._link
+            if self._connection is None or self._connection.closed.is_set():
+                self._connection = await self._find_or_start()
+            return self._connection
 
-    async def _found_or_started(self) -> Link:
-        link = await self._connect()
+    async def _find_or_start(self) -> WorkerConnection:
+        connection = await self._connect()
         killed = 0
         with anyio.move_on_after(_PATIENCE_S):
-            while link is None:
+            while connection is None:
                 # Shielded: if this were cancelled, nobody would wait for the started process.
                 with anyio.CancelScope(shield=True):
                     code = await self._start()
@@ -298,8 +303,8 @@ class KBClient:
                 if code == _BUSY:
                     # Another worker is about to listen, or about to end.
                     await anyio.sleep(0.02)
-                link = await self._connect()
-        if link is None:
+                connection = await self._connect()
+        if connection is None:
             raise StorageError(
                 f"{_NAME} holds {str(self._folder)!r} and does not listen",
                 hint=(
@@ -307,9 +312,9 @@ class KBClient:
                     " worker.lock open"
                 ),
             )
-        return link
+        return connection
 
-    async def _connect(self) -> Link | None:
+    async def _connect(self) -> WorkerConnection | None:
         """Return a link to the running worker; None if no worker runs."""
         try:
             address = json.loads((self._folder / "worker.json").read_text(encoding="utf-8"))
@@ -318,18 +323,22 @@ class KBClient:
             # write no lock.
             if address.get("lock", own) != own:
                 return None
-            link = Link(_NAME, self._incoming)
-            await asyncio.get_running_loop().create_unix_connection(lambda: link, address["socket"])
+            connection = WorkerConnection(_NAME, self._incoming)
+            await asyncio.get_running_loop().create_unix_connection(
+                lambda: connection, address["socket"]
+            )
             # Raises if the worker was just killed: its socket still accepts connections.
-            if await link.call("hello") != PROTOCOL:
-                link.post("stop")  # another version of Groundhook started it; its data is on disk
-                await link.closed.wait()
+            if await connection.call("hello") != PROTOCOL:
+                connection.post(
+                    "stop"
+                )  # another version of Groundhook started it; its data is on disk
+                await connection.closed.wait()
                 return None
         except (FileNotFoundError, ConnectionError, NotADirectoryError, ValueError, WorkerDied):
             return None
         except OSError as exc:
             raise StorageError(f"{_NAME} cannot be reached: {exc}") from exc
-        return link
+        return connection
 
     async def _start(self) -> int:
         """Start a worker unless one runs, and return the exit code of the launcher, negative for a

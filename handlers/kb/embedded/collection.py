@@ -19,13 +19,13 @@ from typing import Any, Self
 
 from groundhook.handlers.kb import points
 from groundhook.handlers.kb.analyse import Analyser
-from groundhook.handlers.kb.embedded.copying import Copy
 from groundhook.handlers.kb.embedded.edge import ORDINALS, NewPoint, Shard
 from groundhook.handlers.kb.embedded.folder import Contents, Folder, size
-from groundhook.handlers.kb.embedded.manifest import Entered, Manifest
-from groundhook.handlers.kb.embedded.point_cache import Remembered
+from groundhook.handlers.kb.embedded.manifest import Manifest, ManifestEntry
+from groundhook.handlers.kb.embedded.point_cache import PointCache
 from groundhook.handlers.kb.embedded.search import Search
-from groundhook.handlers.kb.messages import packed
+from groundhook.handlers.kb.embedded.shard_copy import ShardCopy
+from groundhook.handlers.kb.messages import pack_vector
 from groundhook.handlers.kb.store import (
     MOST_PASSAGES,
     Answer,
@@ -74,8 +74,8 @@ class Collection:
         self._manifest = Manifest(folder.path / contents.manifest)
         self.written_at = time.monotonic()
         self._unsynced, self._synced_at = 0, self.written_at  # points since the last `sync`
-        self._agreed: Mapping[str, Any] = {}
-        self._hits = Remembered(_HITS, self._read_hits, lambda hit: len(hit.content) > _LONG)
+        self._checked_settings: Mapping[str, Any] = {}
+        self._hits = PointCache(_HITS, self._read_hits, lambda hit: len(hit.content) > _LONG)
         self._search: Search = Search(
             self._manifest, contents.settings.language, lambda: self._shard
         )
@@ -92,7 +92,7 @@ class Collection:
         for generation, chunks in opened._manifest.unsynced().items():
             if opened._shard.count_generation(generation) != chunks:
                 # The power failed: the document counts as missing until it is added again.
-                opened._manifest.lose(generation)
+                opened._manifest.hide_lost(generation)
         opened.sweep()
         return opened
 
@@ -142,7 +142,7 @@ class Collection:
     def replace(self, building: Collection) -> bool:
         """Move the files of `building` here and close both. Returns False, and changes nothing, if
         they do not hold the same documents."""
-        if _held(self) != _held(building):
+        if _document_versions(self) != _document_versions(building):
             return False
         self.close()
         building.close()
@@ -170,7 +170,7 @@ class Collection:
         unindexed, points = self._shard.unindexed
         return unindexed >= max(_WORTH_POINTS, points * _WORTH_SHARE)
 
-    def begin_copy(self) -> Copy:
+    def begin_copy(self) -> ShardCopy:
         """Return a copy of the vectors to be optimised. `catch_up` adds what is written later."""
         self._unsynced += 1
         self.sync()
@@ -181,11 +181,11 @@ class Collection:
                 f"it needs {3 * needed >> 20} MB of disk, and {free >> 20} MB are free"
             )
         path = self._folder.path / self._folder.free_name("shard")
-        return Copy(
+        return ShardCopy(
             source, path, self._manifest.generations | self._manifest.hidden, self.settings.fields
         )
 
-    def catch_up(self, copy: Copy) -> Iterator[None]:
+    def catch_up(self, copy: ShardCopy) -> Iterator[None]:
         """Bring a copy up to date, in steps."""
         copy.shard = shard = Shard.load(copy.path)
         shard.index_fields(copy.fields, self.settings.fields)
@@ -199,7 +199,7 @@ class Collection:
                 yield
         shard.flush()
 
-    def adopt(self, copy: Copy) -> None:
+    def adopt(self, copy: ShardCopy) -> None:
         """Use the copy from now on. Raises OSError; then nothing has changed."""
         assert copy.shard is not None
         contents = replace(self._contents, shard=copy.path.name)
@@ -211,9 +211,9 @@ class Collection:
     def check(self, settings: Mapping[str, Any]) -> None:
         """Raise ConfigError if the collection was made with other settings than these, which are
         `CollectionSettings` from a message."""
-        if settings != self._agreed:  # most questions have the settings of the last one
+        if settings != self._checked_settings:  # most questions have the settings of the last one
             refuse_other_settings(self.id, self.settings, CollectionSettings(**settings))
-            self._agreed = settings
+            self._checked_settings = settings
 
     def declare(self, fields: Mapping[str, str]) -> None:
         """Update the indexes of payload fields to the declared ones. Raises StorageError."""
@@ -236,14 +236,14 @@ class Collection:
         after each batch, so that other requests are answered. Searches see all documents of the
         call from the same moment on. One call at a time."""
         refuse_too_long(documents)
-        entered = [Entered(document, self.settings.language) for document in documents]
+        entries = [ManifestEntry(document, self.settings.language) for document in documents]
         length, total = (
-            sum(one.length for one in entered),
+            sum(one.length for one in entries),
             sum(len(document.passages) for document in documents),
         )
         mean = points.mean_length(self._manifest.words + length, self._manifest.chunks + total)
         lexical = Analyser(self.settings.language, mean)
-        generations = self._manifest.begin(entered)
+        generations = self._manifest.begin(entries)
         try:
             new = chain.from_iterable(map(self._points, documents, generations, repeat(lexical)))
             for written in range(0, total, BATCH):
@@ -294,7 +294,7 @@ class Collection:
         )
         shown, types = self._manifest.shown, self.settings.fields
         listed = [
-            MatchingDocument(*shown(id >> ORDINALS), points.shown_fields(own, types))
+            MatchingDocument(*shown(id >> ORDINALS), points.decode_fields(own, types))
             for id, own in found.items()
         ]
         return sorted(listed, key=attrgetter("document"))
@@ -323,7 +323,7 @@ class Collection:
         kept = self._shard.kept([*chain.from_iterable(ids.values())])
         listed = self._manifest.document
         return [
-            points.incoming(listed(one), [kept[id] for id in own], self.settings.fields)
+            points.full_document(listed(one), [kept[id] for id in own], self.settings.fields)
             for one, own in ids.items()
         ]
 
@@ -369,7 +369,7 @@ class Collection:
                 words=lexical.document(passage.text),
                 payload={
                     "generation": generation,
-                    **points.payload(document, ordinal, self.settings.language),
+                    **points.point_payload(document, ordinal, self.settings.language),
                 },
             )
 
@@ -382,7 +382,7 @@ class Collection:
         brought = self._shard.vectors(ids)
         return tuple(
             [
-                hit.with_cosine(cosine, packed(brought[id]))
+                hit.with_cosine(cosine, pack_vector(brought[id]))
                 for id, (hit, cosine) in zip(ids, hits, strict=True)
             ]
         )
@@ -392,7 +392,7 @@ class Collection:
         read = {}
         for id in ids:
             document, title, url = self._manifest.shown(id >> ORDINALS)
-            read[id] = points.hit(
+            read[id] = points.make_hit(
                 payloads[id],
                 self.settings.fields,
                 document=document,
@@ -403,7 +403,7 @@ class Collection:
         return read
 
 
-def _held(collection: Collection) -> set[tuple[str, str, str]]:
+def _document_versions(collection: Collection) -> set[tuple[str, str, str]]:
     return {
         (stored.tenant, stored.document, stored.fingerprint)
         for stored in collection.document_records(None)

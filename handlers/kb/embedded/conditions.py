@@ -8,7 +8,7 @@ from typing import Any
 
 import qdrant_edge as engine
 
-from groundhook.handlers.kb.points import FIRST, LANGUAGE, path_of, stored_value
+from groundhook.handlers.kb.points import FIRST, LANGUAGE, encode_value, payload_path
 from groundhook.host.core.types.filters import Both, Exists, Filter, Not, OneOf, Range
 
 FIRST_PASSAGES = engine.FieldCondition(FIRST, match=engine.MatchValue(1))
@@ -54,14 +54,17 @@ def _condition(filter: Filter) -> Any:
         case OneOf(field, values):
             # An empty list of values matches no passage, as it should.
             return engine.FieldCondition(
-                path_of(field), match=engine.MatchAny([stored_value(value) for value in values])
+                payload_path(field),
+                match=engine.MatchAny([encode_value(value) for value in values]),
             )
         case Range(field, gt, gte, lt, lte):
             moments = any(isinstance(bound, str) for bound in (gt, gte, lt, lte))
             kind: Any = engine.RangeDateTime if moments else engine.RangeFloat
-            return engine.FieldCondition(path_of(field), range=kind(gt=gt, gte=gte, lt=lt, lte=lte))
+            return engine.FieldCondition(
+                payload_path(field), range=kind(gt=gt, gte=gte, lt=lt, lte=lte)
+            )
         case Exists(field):
-            return engine.Filter(must_not=[engine.IsEmptyCondition(path_of(field))])
+            return engine.Filter(must_not=[engine.IsEmptyCondition(payload_path(field))])
         case Not(one):
             return engine.Filter(must_not=[_condition(one)])
         case Both("and", parts):

@@ -17,21 +17,21 @@ from typing import Any
 
 import qdrant_edge as engine
 
-from groundhook.handlers.kb.analyse import Sparse
+from groundhook.handlers.kb.analyse import SparseVector
 from groundhook.handlers.kb.embedded.conditions import (
     FIRST_PASSAGES,
     equals,
     filter_of,
     in_language,
 )
-from groundhook.handlers.kb.messages import packed
+from groundhook.handlers.kb.messages import pack_vector
 from groundhook.handlers.kb.points import (
     DENSE,
     FIRST,
     LANGUAGE,
     WORDS,
-    path_of,
-    shown_value,
+    decode_value,
+    payload_path,
 )
 from groundhook.handlers.kb.store import CollectionSettings
 from groundhook.host.core.errors import StorageError
@@ -54,7 +54,7 @@ class Rankings:
 class NewPoint:
     id: int
     vector: Vector
-    words: Sparse
+    words: SparseVector
     payload: dict[str, Any]
 
 
@@ -106,10 +106,12 @@ class Shard:
         with _engine_at(self._path):
             for name, type in before.items():
                 if now.get(name) != type and type in _INDEXES:
-                    self._handle.update(engine.UpdateOperation.delete_field_index(path_of(name)))
+                    self._handle.update(
+                        engine.UpdateOperation.delete_field_index(payload_path(name))
+                    )
             for name, type in now.items():
                 if before.get(name) != type and type in _INDEXES:
-                    self._index(path_of(name), _INDEXES[type]())
+                    self._index(payload_path(name), _INDEXES[type]())
 
     def upsert(self, points: Sequence[NewPoint]) -> None:
         new = [
@@ -182,7 +184,7 @@ class Shard:
     def rank(
         self,
         vector: Vector,
-        words: Sparse | None,
+        words: SparseVector | None,
         *,
         limit: int,
         tenant: str | None,
@@ -284,10 +286,10 @@ class Shard:
             with _engine_at(self._path):
                 # The engine orders ties arbitrarily: all values are requested, and cut here.
                 request = engine.FacetRequest(
-                    path_of(name), limit=_MOST_VALUES, exact=True, filter=whole
+                    payload_path(name), limit=_MOST_VALUES, exact=True, filter=whole
                 )
                 counted = [
-                    (shown_value(hit.value, type), hit.count)
+                    (decode_value(hit.value, type), hit.count)
                     for hit in self._handle.facet(request).hits
                 ]
             found[name] = sorted(counted, key=lambda pair: (-pair[1], pair[0]))[:limit]
@@ -341,7 +343,7 @@ class Shard:
             records = self._handle.retrieve(list(ids), True, [DENSE])
         brought: list[Any] = records
         return {
-            int(record.id): (record.payload or {}, packed(record.vector[DENSE]))
+            int(record.id): (record.payload or {}, pack_vector(record.vector[DENSE]))
             for record in brought
         }
 
@@ -374,7 +376,7 @@ def scores(points: Sequence[engine.ScoredPoint]) -> dict[int, float]:
     return dict(map(_SCORED, points))
 
 
-def _sparse(words: Sparse) -> engine.SparseVector:
+def _sparse(words: SparseVector) -> engine.SparseVector:
     return engine.SparseVector(words.indices, words.values)
 
 

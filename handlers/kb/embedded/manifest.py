@@ -16,8 +16,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from groundhook.handlers.kb.balance import Sum, Sums, changed, read, written
-from groundhook.handlers.kb.points import sums
+from groundhook.handlers.kb.balance import Sum, Sums, add_sums, format_sums, parse_sums
+from groundhook.handlers.kb.points import language_sums
 from groundhook.handlers.kb.store import DocumentRecord, FullDocument
 from groundhook.host.core.errors import StorageError
 
@@ -38,7 +38,7 @@ _GIVEN = "tenant, document, title, url, fingerprint, bytes, source, chunks, word
 _ENTER = f"insert into generations (state, {_GIVEN}) values ('pending', {', '.join('?' * 10)})"
 
 
-class Entered:
+class ManifestEntry:
     """A document as it is entered, with what its text is like: `length` in characters, and what its
     passages add to the means of their languages."""
 
@@ -51,7 +51,7 @@ class Entered:
             document.url,
         )
         self.length, self.chunks = sum(map(len, texts)), len(texts)
-        self.languages = sums(document, usual)
+        self.languages = language_sums(document, usual)
         self._rest = (document.fingerprint, document.bytes, document.source)
 
     def values(self) -> tuple[str | int, ...]:
@@ -64,7 +64,7 @@ class Entered:
             *self._rest,
             self.chunks,
             self.length,
-            written(self.languages),
+            format_sums(self.languages),
         )
 
 
@@ -73,7 +73,7 @@ class Manifest:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        with self._speaking():
+        with self._translate_errors():
             self._db = sqlite3.connect(path, isolation_level=None)
             try:
                 self._read()
@@ -99,7 +99,7 @@ class Manifest:
         )
         self.words = self.chunks = self.divided = 0  # `divided`: documents of several passages
         self.languages = self._languages()
-        self._pending: dict[int, Entered] = {}  # of those that this process has begun
+        self._pending: dict[int, ManifestEntry] = {}  # of those that this process has begun
         self._shown: dict[int, tuple[str, str, str]] = {}
         for id, document, title, url, words, chunks in live:
             self._shown[id] = (document, title, url)
@@ -108,11 +108,11 @@ class Manifest:
     def close(self) -> None:
         self._db.close()
 
-    def begin(self, documents: Sequence[Entered]) -> list[int]:
+    def begin(self, documents: Sequence[ManifestEntry]) -> list[int]:
         """Enter versions whose points are about to be written → their generations, which are hidden
         until `commit`."""
-        begun: dict[int, Entered] = {}
-        with self._speaking(), self._db:
+        begun: dict[int, ManifestEntry] = {}
+        with self._translate_errors(), self._db:
             self._db.execute("begin immediate")
             for entered in documents:
                 id = self._db.execute(_ENTER, entered.values()).lastrowid
@@ -127,14 +127,14 @@ class Manifest:
         had one."""
         shown = {generation: self._pending[generation] for generation in generations}
         replaced: dict[int, int | None] = {}
-        with self._speaking(), self._db:
+        with self._translate_errors(), self._db:
             self._db.execute("begin immediate")
             for generation, entered in shown.items():
                 replaced[generation] = old = self._live(entered.tenant, entered.document)
                 if old is not None:
                     self._db.execute("update generations set state = 'dead' where id = ?", [old])
                 self._db.execute("update generations set state = 'live' where id = ?", [generation])
-            now = self._balanced([*filter(None, replaced.values())], shown.values())
+            now = self._updated_sums([*filter(None, replaced.values())], shown.values())
         self.languages = now
         for generation, entered in shown.items():
             del self._pending[generation]
@@ -148,30 +148,30 @@ class Manifest:
     @property
     def synced(self) -> int:
         """The newest version whose points are on the disk, and those of all before it."""
-        with self._speaking():
+        with self._translate_errors():
             found: int = self._db.execute("pragma user_version").fetchone()[0]
         return found
 
     def sync(self) -> None:
         """Record that the points of all live versions are on the disk."""
-        with self._speaking():
+        with self._translate_errors():
             self._db.execute(f"pragma user_version = {max(self._shown, default=0)}")
 
     def unsynced(self) -> dict[int, int]:
         """Return live versions whose points may not have reached the disk before a power failure,
         with their numbers of points."""
-        with self._speaking():
+        with self._translate_errors():
             rows = self._db.execute(
                 "select id, chunks from generations where state = 'live' and id > ?", [self.synced]
             )
             return dict(rows.fetchall())
 
-    def lose(self, generation: int) -> None:
+    def hide_lost(self, generation: int) -> None:
         """Hide a live version whose points are lost, so that its document counts as missing."""
-        with self._speaking(), self._db:
+        with self._translate_errors(), self._db:
             self._db.execute("begin immediate")
             self._db.execute("update generations set state = 'dead' where id = ?", [generation])
-            now = self._balanced([generation])
+            now = self._updated_sums([generation])
         self.languages = now
         self._hide(generation)
 
@@ -182,7 +182,7 @@ class Manifest:
 
     def drop(self, documents: Sequence[tuple[str, str]]) -> None:
         """Hide documents, given as (tenant, document)."""
-        with self._speaking(), self._db:
+        with self._translate_errors(), self._db:
             self._db.execute("begin immediate")
             gone = [
                 id
@@ -192,7 +192,7 @@ class Manifest:
             self._db.executemany(
                 "update generations set state = 'dead' where id = ?", [[id] for id in gone]
             )
-            now = self._balanced(gone)
+            now = self._updated_sums(gone)
         self.languages = now
         for id in gone:
             self._hide(id)
@@ -202,7 +202,7 @@ class Manifest:
         for document, (url, source) in places.items():
             id = self._live(tenant, document)
             if id is not None:
-                with self._speaking():
+                with self._translate_errors():
                     self._db.execute(
                         "update generations set url = ?, source = ? where id = ?", [url, source, id]
                     )
@@ -210,7 +210,7 @@ class Manifest:
 
     def forget(self, generations: Sequence[int]) -> None:
         """Delete hidden versions whose points were removed."""
-        with self._speaking(), self._db:
+        with self._translate_errors(), self._db:
             self._db.execute("begin immediate")
             self._db.executemany(
                 "delete from generations where id = ? and state != 'live'",
@@ -226,7 +226,7 @@ class Manifest:
 
     def generation(self, tenant: str, document: str) -> tuple[int, int] | None:
         """Return (generation, chunks) of a live document."""
-        with self._speaking():
+        with self._translate_errors():
             row = self._db.execute(
                 "select id, chunks from generations where state = 'live' and tenant = ? and"
                 " document = ?",
@@ -236,7 +236,7 @@ class Manifest:
 
     def document(self, generation: int) -> DocumentRecord:
         """Return the document of a version."""
-        with self._speaking():
+        with self._translate_errors():
             row = self._db.execute(
                 f"select {_COLUMNS} from generations where id = ?", [generation]
             ).fetchone()
@@ -265,7 +265,7 @@ class Manifest:
         if source:
             where.append("(source = ? or substr(source, 1, ?) = ?)")
             values += [source, len(source) + 1, f"{source}/"]
-        with self._speaking():
+        with self._translate_errors():
             sql = (
                 f"select {_COLUMNS} from generations where {' and '.join(where)} order by tenant,"
                 f" document limit {limit:d}"
@@ -305,22 +305,22 @@ class Manifest:
             for language, (passages, total) in (json.loads(kept[0]) if kept else {}).items()
         }
 
-    def _balanced(self, gone: Sequence[int], come: Iterable[Entered] = ()) -> Sums | None:
+    def _updated_sums(self, gone: Sequence[int], come: Iterable[ManifestEntry] = ()) -> Sums | None:
         """Return and store the sums of all live versions after a change; part of a transaction."""
         if self.languages is None:
             return None
         now = self.languages
         for id in gone:
             row = self._db.execute("select languages from generations where id = ?", [id])
-            now = changed(now, read(row.fetchone()[0]), -1)
+            now = add_sums(now, parse_sums(row.fetchone()[0]), -1)
         for entered in come:
-            now = changed(now, entered.languages)
+            now = add_sums(now, entered.languages)
         self._db.execute("delete from languages")
         self._db.execute("insert into languages values (?)", [json.dumps(now)])
         return now
 
     @contextmanager
-    def _speaking(self) -> Iterator[None]:
+    def _translate_errors(self) -> Iterator[None]:
         try:
             yield
         except sqlite3.Error as exc:

@@ -10,7 +10,7 @@ from typing import Generic, TypeVar
 Read = TypeVar("Read")
 
 
-class Remembered(Generic[Read]):
+class PointCache(Generic[Read]):
     """A cache of at most `most` points, by ids that are never used again for another point. `read`
     reads missing points. A point that is `too_long` is not kept, since many of them would fill the
     memory."""

@@ -20,7 +20,7 @@ import anyio.to_thread
 from groundhook.handlers.kb.embedded.collection import Collection
 from groundhook.handlers.kb.embedded.folder import folder_of, read_ahead
 from groundhook.handlers.kb.embedded.optimise import Optimiser
-from groundhook.handlers.kb.messages import plain, question_in
+from groundhook.handlers.kb.messages import as_mapping, load_question
 from groundhook.handlers.kb.store import (
     PROTOCOL,
     CollectionSettings,
@@ -30,7 +30,7 @@ from groundhook.handlers.kb.store import (
 )
 from groundhook.host.core.errors import HostError, StorageError
 from groundhook.host.core.types.filters import loaded
-from groundhook.host.core.workers import Link
+from groundhook.host.core.workers import WorkerConnection
 
 
 class Requests:
@@ -41,7 +41,7 @@ class Requests:
         self.stopped = asyncio.Event()
         self.last_at = time.monotonic()
         self.busy = 0
-        self.links: set[Link] = set()
+        self.links: set[WorkerConnection] = set()
         self._folder = folder
         self._tasks = tasks
         self._open: dict[str, Collection] = {}
@@ -49,21 +49,23 @@ class Requests:
         self._locks: defaultdict[str, anyio.Lock] = defaultdict(anyio.Lock)
         self.optimiser = Optimiser(self._open, self._locks)
 
-    def connected(self) -> Link:
-        link = Link("a client of the knowledge base", self.incoming)
-        self.links = {other for other in self.links if not other.closed.is_set()} | {link}
-        return link
+    def connected(self) -> WorkerConnection:
+        connection = WorkerConnection("a client of the knowledge base", self.incoming)
+        self.links = {other for other in self.links if not other.closed.is_set()} | {connection}
+        return connection
 
-    def incoming(self, link: Link, id: int | None, operation: str, body: Any) -> None:
+    def incoming(
+        self, connection: WorkerConnection, id: int | None, operation: str, body: Any
+    ) -> None:
         self.last_at = time.monotonic()
         if id is None or operation == "stop":
             self.stopped.set()
         elif operation == "hello":
-            link.answer(id, PROTOCOL)
+            connection.answer(id, PROTOCOL)
         elif operation in self._changes:
-            self._tasks.start_soon(self._change, link, id, operation, body)
+            self._tasks.start_soon(self._change, connection, id, operation, body)
         else:
-            self._answer(link, id, operation, body)
+            self._answer(connection, id, operation, body)
 
     def settle(self) -> None:
         """Write what was put to the disk if it is time."""
@@ -76,26 +78,28 @@ class Requests:
             with contextlib.suppress(StorageError):
                 collection.close()
 
-    def _answer(self, link: Link, id: int, operation: str, body: Any) -> None:
+    def _answer(self, connection: WorkerConnection, id: int, operation: str, body: Any) -> None:
         try:
             collection = self._collection(body["collection"])
             answer, none = _READS[operation]
-            link.answer(id, none if collection is None else answer(collection, body))
+            connection.answer(id, none if collection is None else answer(collection, body))
         except HostError as exc:
-            link.refuse(id, exc)
+            connection.refuse(id, exc)
 
-    async def _change(self, link: Link, id: int, operation: str, body: Any) -> None:
+    async def _change(
+        self, connection: WorkerConnection, id: int, operation: str, body: Any
+    ) -> None:
         self.busy += 1
         try:
             async with self._locks[body["collection"]]:
-                link.answer(id, await self._changes[operation](link, body))
+                connection.answer(id, await self._changes[operation](connection, body))
         except HostError as exc:
-            link.refuse(id, exc)
+            connection.refuse(id, exc)
         finally:
             self.busy -= 1
             self.last_at = time.monotonic()
 
-    async def _put(self, link: Link, body: Any) -> list[Outcome]:
+    async def _put(self, connection: WorkerConnection, body: Any) -> list[Outcome]:
         name, settings = body["collection"], CollectionSettings(**body["made"])
         documents = [_incoming(raw) for raw in body["documents"]]
         total = self._refuse_full_disk(documents, body["reserve_bytes"])
@@ -111,7 +115,9 @@ class Requests:
             while True:
                 done = next(writing)
                 if "ticket" in body:
-                    link.post("stored", {"ticket": body["ticket"], "done": done, "total": total})
+                    connection.post(
+                        "stored", {"ticket": body["ticket"], "done": done, "total": total}
+                    )
                 await anyio.lowlevel.checkpoint()
         except StopIteration as end:
             outcomes: list[Outcome] = end.value
@@ -123,7 +129,7 @@ class Requests:
                 collection.close()
             raise
 
-    async def _remove(self, _link: Link, body: Any) -> list[str]:
+    async def _remove(self, _connection: WorkerConnection, body: Any) -> list[str]:
         name, tenant, wanted = body["collection"], body["tenant"], body["documents"]
         collection = self._collection(name)
         if collection is None:
@@ -140,7 +146,7 @@ class Requests:
             collection.remove(gone)
         return [stored.document for stored in gone]
 
-    async def _swap(self, _link: Link, body: Any) -> bool:
+    async def _swap(self, _connection: WorkerConnection, body: Any) -> bool:
         name, other = body["collection"], body["building"]
         async with self._locks[other]:
             building, collection = self._collection(other), self._collection(name)
@@ -193,7 +199,7 @@ class Requests:
 
 def _search(collection: Collection, body: Any) -> Any:
     collection.check(body["made"])
-    return [plain(collection.search(question_in(raw))) for raw in body["questions"]]
+    return [as_mapping(collection.search(load_question(raw))) for raw in body["questions"]]
 
 
 def _passages(collection: Collection, body: Any) -> Any:
@@ -231,7 +237,8 @@ def _relocate(collection: Collection, body: Any) -> Any:
 
 def _stored(collection: Collection, body: Any) -> Any:
     return [
-        plain(stored) for stored in collection.document_records(body["tenant"], **body["listing"])
+        as_mapping(stored)
+        for stored in collection.document_records(body["tenant"], **body["listing"])
     ]
 
 
@@ -254,4 +261,7 @@ def _incoming(raw: Mapping[str, Any]) -> FullDocument:
 
 
 def _outgoing(document: FullDocument) -> dict[str, Any]:
-    return {**plain(document), "passages": [plain(passage) for passage in document.passages]}
+    return {
+        **as_mapping(document),
+        "passages": [as_mapping(passage) for passage in document.passages],
+    }

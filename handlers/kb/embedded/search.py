@@ -10,11 +10,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from groundhook.handlers.kb import paging
-from groundhook.handlers.kb.analyse import Analyser, Sparse
+from groundhook.handlers.kb.analyse import Analyser, SparseVector
 from groundhook.handlers.kb.balance import Balance, Sums
 from groundhook.handlers.kb.embedded.edge import ORDINALS, Rankings, Shard, scores
 from groundhook.handlers.kb.embedded.manifest import Manifest
-from groundhook.handlers.kb.embedded.point_cache import Remembered
+from groundhook.handlers.kb.embedded.point_cache import PointCache
 from groundhook.handlers.kb.ranking import fusion
 from groundhook.handlers.kb.ranking.scale import Scale
 from groundhook.handlers.kb.store import EVERY, Answer, Question
@@ -35,7 +35,7 @@ class Search:
         self._balanced_of: Sums | None = None
         self._balanced: Balance | None = None
         self._rare: dict[tuple[str | None, int], fusion.Rarity] = {}
-        self._tokens = Remembered(_MATCHED, lambda ids: self._shard.tokens(ids))
+        self._tokens = PointCache(_MATCHED, lambda ids: self._shard.tokens(ids))
 
     @property
     def _shard(self) -> Shard:
@@ -50,7 +50,7 @@ class Search:
         balance = self._balance()
         scale = Scale.of(question, balance)
         languages = balance.languages if balance else ("",)
-        pool = paging.pool_of(question)
+        pool = paging.pool_size(question)
         ranked = self._shard.rank(
             scale.vector,
             words,
@@ -88,16 +88,20 @@ class Search:
     ) -> paging.Page[int]:
         """Return the page. Where the list of a language was cut off, its passages are counted, and
         read only if the page needs more than were fused."""
-        least, pool = question.least_cosine, paging.pool_of(question)
-        cut = [at for at, group in enumerate(groups) if paging.cut_off(group.dense, pool, least)]
+        least, pool = question.least_cosine, paging.pool_size(question)
+        cut = [
+            at
+            for at, group in enumerate(groups)
+            if paging.may_lack_matches(group.dense, pool, least)
+        ]
         if not cut or not question.counted:
             nearest = _nearest(groups)
-            return paging.page(fused, nearest, question, _generation, whole=not cut)
-        fills = paging.fills(fused, question, _generation)
+            return paging.make_page(fused, nearest, question, _generation, whole=not cut)
+        fills = paging.fills_page(fused, question, _generation)
         if fills and least <= EVERY and question.groups <= 1:
             matching = self._count(question)
-            return paging.page(fused, {}, question, _generation, matching=matching)
-        limit = paging.depth_of(question)
+            return paging.make_page(fused, {}, question, _generation, matching=matching)
+        limit = paging.search_depth(question)
         found = self._shard.nearest(
             scale.vector,
             limit=limit,
@@ -110,12 +114,14 @@ class Search:
         whole = all(len(points) < limit for points in found)
         if fills and not question.groups:
             uncut = [group.dense for at, group in enumerate(groups) if at not in cut]
-            matching = paging.reached(question, fused, uncut, sum(map(len, found)))
-            return paging.page(fused, {}, question, _generation, whole=whole, matching=matching)
+            matching = paging.count_matches(question, fused, uncut, sum(map(len, found)))
+            return paging.make_page(
+                fused, {}, question, _generation, whole=whole, matching=matching
+            )
         nearest = _nearest(groups)
         for at, points in zip(cut, found, strict=True):
             nearest |= scale.similarities(at, scores(points))
-        return paging.page(fused, nearest, question, _generation, whole=whole)
+        return paging.make_page(fused, nearest, question, _generation, whole=whole)
 
     def _count(self, question: Question) -> int:
         """Count all passages that a question may find, or its documents if it wants one passage of
@@ -137,7 +143,7 @@ class Search:
             self._balanced = Balance(sums) if sums else None
         return self._balanced
 
-    def _rarity(self, words: Sparse, tenant: str | None) -> dict[int, fusion.Rarity]:
+    def _rarity(self, words: SparseVector, tenant: str | None) -> dict[int, fusion.Rarity]:
         """Return the rarity of each of a question's words."""
         missing = [index for index in words.indices if (tenant, index) not in self._rare]
         hidden = self._manifest.hidden
@@ -158,7 +164,7 @@ class Search:
         self,
         ranked: Sequence[Rankings],
         scale: Scale,
-        words: Sparse,
+        words: SparseVector,
         rarity: Mapping[int, fusion.Rarity],
     ) -> list[fusion.Group]:
         return [
@@ -171,7 +177,7 @@ class Search:
         ]
 
     def _weight(
-        self, words: Sparse, rarity: Mapping[int, fusion.Rarity], found: Mapping[int, float]
+        self, words: SparseVector, rarity: Mapping[int, fusion.Rarity], found: Mapping[int, float]
     ) -> float:
         if not found:
             return 0.0

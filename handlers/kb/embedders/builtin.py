@@ -12,7 +12,7 @@ import anyio.to_thread
 
 from groundhook.handlers.kb.embedders.e5.engine import Loaded, loaded
 from groundhook.handlers.kb.embedders.on_cpu import OnCpu
-from groundhook.handlers.kb.language import normalised
+from groundhook.handlers.kb.language import normalise
 from groundhook.host.core.errors import ConfigError
 from groundhook.host.core.ports import Embedder
 from groundhook.host.core.trace import span
@@ -65,7 +65,7 @@ class BuiltinEmbedder(OnCpu):
         return 1 / (1 + math.exp((self.MIDDLE - cosine) / self.SCALE))
 
     def count_tokens(self, text: str, /) -> int:
-        return int(self._loaded().engine.token_count(normalised(text))) - _FRAME
+        return int(self._loaded().engine.token_count(normalise(text))) - _FRAME
 
     async def fallback(self) -> str:
         """Return why the small engine replaces the configured one, and at what cost; "" if it does
@@ -111,7 +111,7 @@ _WORD = re.compile(f"({_LETTER}{{1,128}}){_LETTER}*")
 def _fit(text: str, count: Callable[[str], int], *, most_bytes: int, windows: int) -> str:
     """Return the text as the model reads it: normalised, valid UTF-8, within the limits of words,
     bytes and windows."""
-    words = _WORD.sub(r"\1", normalised(text[:_LONGEST_TEXT]))
+    words = _WORD.sub(r"\1", normalise(text[:_LONGEST_TEXT]))
     words = words.encode(errors="replace")[:most_bytes].decode(errors="ignore")
     most = windows * _WINDOW + 2  # as `token_count` counts
     if len(words) + _FRAME <= most or count(words) <= most:

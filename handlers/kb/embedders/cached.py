@@ -29,7 +29,7 @@ from groundhook.handlers.kb.embed import (
     estimated_tokens,
     in_context,
 )
-from groundhook.handlers.kb.messages import packed, unpacked
+from groundhook.handlers.kb.messages import pack_vector, unpack_vector
 from groundhook.host.core.errors import HostError
 from groundhook.host.core.ports import Embedder
 from groundhook.host.core.trace import span
@@ -229,7 +229,7 @@ class CachedEmbedder:
             missing = list(zip(keys, texts, strict=True))
         if missing:
             known = {**known, **await self._made(missing, embed)}
-        return [unpacked(known[key]) for key in keys]
+        return [unpack_vector(known[key]) for key in keys]
 
     async def _made(
         self, missing: Sequence[tuple[bytes, str]], embed: Callable[[Sequence[str]], Any]
@@ -246,7 +246,7 @@ class CachedEmbedder:
         call = self._calls[wanted] = _Call()
         try:
             made = await embed([text for _, text in missing])
-            new = {key: packed(vector) for (key, _), vector in zip(missing, made, strict=True)}
+            new = {key: pack_vector(vector) for (key, _), vector in zip(missing, made, strict=True)}
             await self._try_cache(self._cache.put, new)
             call.made = new
         except HostError as exc:

@@ -53,7 +53,7 @@ _LOOKED_AT = 100  # passages of the reached documents that the store compares wi
 
 
 @dataclass(frozen=True, kw_only=True)
-class Walked:
+class GraphSearchResult:
     """The result of a search with a graph. `seeds`: entities that the question names; `reached`:
     number of passages that only the graph found; `walk_ms`: time of the walk alone."""
 
@@ -66,7 +66,7 @@ class Walked:
 
 
 @dataclass
-class _Read:
+class _LoadedGraph:
     """A loaded graph. `changes`: the file's counter when it was loaded; `at`: when that was;
     `took`: seconds it took."""
 
@@ -82,7 +82,7 @@ class Graphs:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._files: dict[str, GraphFile] = {}
-        self._read: dict[tuple[str, str], _Read] = {}
+        self._read: dict[tuple[str, str], _LoadedGraph] = {}
         self._reading = anyio.Lock()
 
     def file(self, collection: str) -> GraphFile:
@@ -96,7 +96,7 @@ class Graphs:
         for file in self._files.values():
             file.close()
 
-    async def reach(
+    async def extend_answer(
         self,
         store: VectorStore,
         spec: CollectionSpec,
@@ -105,14 +105,14 @@ class Graphs:
         answer: Answer,
         *,
         least_cosine: float,
-    ) -> Walked:
+    ) -> GraphSearchResult:
         """Return the answer with the passages that the graph leads to, if they have at least
         `least_cosine`, in their ranks. Raises StorageError."""
         from groundhook.handlers.kb.graph import join  # imports numpy: not before a graph is walked
 
         graph = await self._graph(spec.id, question.tenant or "")
         if graph is None:
-            return Walked(answer=answer)
+            return GraphSearchResult(answer=answer)
         from groundhook.handlers.kb.graph.rules import names_in  # few apps have a graph
 
         named = names_in(question.text, graph.known, graph.subjects)
@@ -129,7 +129,7 @@ class Graphs:
         ]
         weight = join.UNNAMED if graph.subjects.isdisjoint(named) else join.WALKED
         order = join.ordered(found, reached, ranks, limit=question.limit, weight=weight)
-        return Walked(
+        return GraphSearchResult(
             answer=replace(answer, hits=tuple(hits[passage] for passage in order)),
             nodes=join.nodes(spec.id, graph, scores, named),
             seeds=tuple(named),
@@ -179,7 +179,7 @@ class Graphs:
             if known is None or (known.changes != changes and time.monotonic() - known.at >= wait):
                 began = time.monotonic()
                 graph = await anyio.to_thread.run_sync(_load, file, tenant)
-                known = _Read(graph, changes, time.monotonic(), time.monotonic() - began)
+                known = _LoadedGraph(graph, changes, time.monotonic(), time.monotonic() - began)
                 self._read[collection, tenant] = known
         return known.graph if known.graph.size else None
 
@@ -249,7 +249,7 @@ class GraphedStore:
     ) -> str:
         """Enter the entities of a document into the graph; return the id of this version."""
         version = _version(document.fingerprint, extraction)
-        names = await self._names_known(collection, document.tenant)
+        names = await self._load_names(collection, document.tenant)
         texts = [passage.content for passage in document.passages]
         found = await extraction.extract(texts, document.title, names)
         names.setdefault(key_of(document.title), (document.title, "term"))
@@ -264,7 +264,7 @@ class GraphedStore:
         )
         return version
 
-    async def _names_known(self, collection: str, tenant: str) -> dict[str, tuple[str, str]]:
+    async def _load_names(self, collection: str, tenant: str) -> dict[str, tuple[str, str]]:
         """Return the subjects of the tenant's documents, including those of the current add. They
         are loaded once, since every document of an add needs them."""
         if (collection, tenant) not in self._names:

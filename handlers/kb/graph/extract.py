@@ -21,7 +21,13 @@ import anyio
 import anyio.to_thread
 
 from groundhook.handlers.kb.graph.names import KINDS, LONGEST, key_of, kind_called
-from groundhook.handlers.kb.graph.rules import Extracted, Known, Link, Mention, extract
+from groundhook.handlers.kb.graph.rules import (
+    KnownNames,
+    Mention,
+    PassageEntities,
+    Relation,
+    extract,
+)
 from groundhook.host.core.errors import ConfigError, DelegateError
 from groundhook.host.core.ports import Delegates
 from groundhook.host.core.types.collection_spec import EntitySpec
@@ -83,10 +89,10 @@ class Extraction:
 
     async def extract(
         self, texts: Sequence[str], title: str, names: Mapping[str, tuple[str, str]]
-    ) -> list[Extracted]:
+    ) -> list[PassageEntities]:
         """Return an extraction for each passage of a document. `names` are the known names by key.
         Raises ConfigError if spaCy is configured and not installed."""
-        known = Known(names=names, beside=Known(names=self.dictionary))
+        known = KnownNames(names=names, primary=KnownNames(names=self.dictionary))
         done = self.spec.extractor.partition(":")[0]
         if done == BUILTIN:
             found = await anyio.to_thread.run_sync(
@@ -98,7 +104,9 @@ class Extraction:
             found = await self._delegate(texts, title, known)
         return [keep_declared(each, self.spec.types, self.dictionary) for each in found]
 
-    def _by_spacy(self, texts: Sequence[str], title: str, known: Known) -> list[Extracted]:
+    def _by_spacy(
+        self, texts: Sequence[str], title: str, known: KnownNames
+    ) -> list[PassageEntities]:
         ruled = [extract(text, title, known) for text in texts]
         try:
             named, written = _Spacy.names(self.spec.extractor, texts)
@@ -115,8 +123,10 @@ class Extraction:
         if warning not in self.warnings:
             self.warnings.append(warning)
 
-    async def _delegate(self, texts: Sequence[str], title: str, known: Known) -> list[Extracted]:
-        answers: dict[int, Extracted] = {}
+    async def _delegate(
+        self, texts: Sequence[str], title: str, known: KnownNames
+    ) -> list[PassageEntities]:
+        answers: dict[int, PassageEntities] = {}
         waiting = iter(enumerate(texts))
 
         async def ask_next() -> None:
@@ -138,8 +148,8 @@ class Extraction:
 
 
 def keep_declared(
-    extracted: Extracted, types: Sequence[str], dictionary: Mapping[str, tuple[str, str]]
-) -> Extracted:
+    extracted: PassageEntities, types: Sequence[str], dictionary: Mapping[str, tuple[str, str]]
+) -> PassageEntities:
     """Return an extraction with only the declared kinds, spelled as declared; the subject of the
     document stays. The dictionary overrides the kind of its names."""
     mentions = [
@@ -159,7 +169,7 @@ def keep_declared(
             for mention in mentions
             if mention.key in kept
         ),
-        links=tuple(link for link in extracted.links if {link.source, link.target} <= kept),
+        relations=tuple(link for link in extracted.relations if {link.source, link.target} <= kept),
     )
 
 
@@ -169,7 +179,7 @@ def unknown_kinds(spec: EntitySpec) -> list[str]:
     return [kind for kind in spec.types if kind_called(kind) not in known]
 
 
-def extraction_of(answer: EntityAnswer, title: str) -> Extracted:
+def extraction_of(answer: EntityAnswer, title: str) -> PassageEntities:
     """Convert the answer of an assistant or a tool to an extraction."""
     about = key_of(title)
     mentions: dict[str, Mention] = {}
@@ -184,12 +194,14 @@ def extraction_of(answer: EntityAnswer, title: str) -> Extracted:
     if about and about not in mentions:
         mentions[about] = Mention(key=about, name=title.strip()[:LONGEST], kind="term")
     links = [
-        Link(source=key_of(r.source), target=key_of(r.target), words=" ".join(r.relation.split()))
+        Relation(
+            source=key_of(r.source), target=key_of(r.target), words=" ".join(r.relation.split())
+        )
         for r in answer.relations
     ]
-    return Extracted(
+    return PassageEntities(
         mentions=tuple(mentions[key] for key in sorted(mentions)),
-        links=tuple(
+        relations=tuple(
             link
             for link in dict.fromkeys(links)
             if {link.source, link.target} <= mentions.keys() and link.source != link.target
@@ -292,7 +304,9 @@ def _first_line(exc: Exception) -> str:
     return (str(exc).strip() or type(exc).__name__).splitlines()[0]
 
 
-def _add_names(ruled: Extracted, named: Sequence[tuple[str, str]], *, written: bool) -> Extracted:
+def _add_names(
+    ruled: PassageEntities, named: Sequence[tuple[str, str]], *, written: bool
+) -> PassageEntities:
     """Add the names of a pipeline, with their kinds, to the extraction of the rules. A name that
     shares words with one of the rules' is skipped: it is most likely another spelling, and two
     entities for one thing mislead the walk. Names by an author's entity rules (`written`) are

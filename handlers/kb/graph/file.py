@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 from groundhook.host.core.errors import StorageError
 
 if TYPE_CHECKING:
-    from groundhook.handlers.kb.graph.rules import Extracted
+    from groundhook.handlers.kb.graph.rules import PassageEntities
 
 _SCHEMA = """
 create table if not exists versions (
@@ -60,7 +60,7 @@ class Piece:
 
     ordinal: int
     passage: str
-    extracted: Extracted
+    extracted: PassageEntities
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -187,7 +187,7 @@ class GraphFile:
             self._db = None
 
     def _enter_piece(
-        self, db: sqlite3.Connection, tenant: str, passage: int, extracted: Extracted
+        self, db: sqlite3.Connection, tenant: str, passage: int, extracted: PassageEntities
     ) -> None:
         ids: dict[str, int] = {}
         for mention in extracted.mentions:
@@ -200,7 +200,7 @@ class GraphFile:
             )
         related = [
             (passage, ids[link.source], ids[link.target], link.words)
-            for link in extracted.links
+            for link in extracted.relations
             if {link.source, link.target} <= ids.keys()
         ]
         db.executemany("insert into relations values (?, ?, ?, ?)", related)

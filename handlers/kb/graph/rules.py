@@ -37,7 +37,7 @@ class Mention:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Link:
+class Relation:
     """Two entities, by their keys, that a passage relates. `words` are those between the names, if
     they are few."""
 
@@ -47,32 +47,32 @@ class Link:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Extracted:
+class PassageEntities:
     """The entities and relations of a passage. `about`: the key of the subject of its document."""
 
     mentions: tuple[Mention, ...] = ()
-    links: tuple[Link, ...] = ()
+    relations: tuple[Relation, ...] = ()
     about: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Known:
-    """Known names, key → (name, kind); those of `beside` have priority."""
+class KnownNames:
+    """Known names, key → (name, kind); those of `primary` have priority."""
 
     names: Mapping[str, tuple[str, str]]
-    beside: Known | None = None
+    primary: KnownNames | None = None
 
     def get(self, text: str) -> tuple[str, str, str] | None:
         key = key_of(text)
         return self._by_key(key) if len(key) > 1 else None
 
     def _by_key(self, key: str) -> tuple[str, str, str] | None:
-        there = self.beside._by_key(key) if self.beside else None
+        there = self.primary._by_key(key) if self.primary else None
         return there or ((key, *self.names[key]) if key in self.names else None)
 
 
 @dataclass(frozen=True)
-class _Found:
+class _NameMatch:
     """A name at `start` to `end` of a sentence."""
 
     start: int
@@ -82,17 +82,17 @@ class _Found:
     kind: str
 
 
-def extract(text: str, title: str, known: Known) -> Extracted:
+def extract(text: str, title: str, known: KnownNames) -> PassageEntities:
     """Return the entities of a passage and their relations. The `title` of its document is an
     entity too."""
     sentences = [sentence for sentence in _SENTENCE.split(text) if sentence.strip()]
     about = key_of(title)
     if about:
-        known = Known(names={about: (_one_line(title), "term")}, beside=known)
+        known = KnownNames(names={about: (_one_line(title), "term")}, primary=known)
     noisy = _capitalises_nouns(sentences)
     counts: Counter[str] = Counter()
     seen: dict[str, tuple[str, str]] = {}
-    links: dict[Link, None] = {}
+    relations: dict[Relation, None] = {}
     for sentence in sentences:
         found = _drop_overlaps(
             [
@@ -105,30 +105,30 @@ def extract(text: str, title: str, known: Known) -> Extracted:
             counts[one.key] += 1
             if one.key not in seen or seen[one.key][1] == "term":
                 seen[one.key] = (one.name, one.kind)
-        links.update(dict.fromkeys(_links(sentence, found)))
+        relations.update(dict.fromkeys(_find_relations(sentence, found)))
     if about:
         counts[about] += 1
         seen.setdefault(about, (title.strip()[:LONGEST], "term"))
-    same = _short_for(seen)
+    same = _full_names(seen)
     merged: Counter[str] = Counter()
     for key, count in counts.items():
         merged[same.get(key, key)] += count
-    return Extracted(
+    return PassageEntities(
         mentions=tuple(
             Mention(key=key, name=seen[key][0], kind=seen[key][1], count=count)
             for key, count in sorted(merged.items())
         ),
-        links=tuple(
-            Link(source=source, target=target, words=link.words)
-            for link in links
-            if (source := same.get(link.source, link.source))
-            != (target := same.get(link.target, link.target))
+        relations=tuple(
+            Relation(source=source, target=target, words=relation.words)
+            for relation in relations
+            if (source := same.get(relation.source, relation.source))
+            != (target := same.get(relation.target, relation.target))
         ),
         about=about,
     )
 
 
-def names_in(question: str, known: Known, subjects: Collection[str] = ()) -> list[str]:
+def names_in(question: str, known: KnownNames, subjects: Collection[str] = ()) -> list[str]:
     """Return the keys of the known entities that a question names, in upper or lower case; of
     overlapping names the longest. A single lower-case word counts beside surer names only if it is
     a subject of a document (`subjects`) or has a definite kind: `director` is a common word even if
@@ -187,7 +187,7 @@ _GERMAN = frozenset({
 # fmt: on
 
 
-def _find_capitalised(sentence: str, *, single: bool) -> Iterator[_Found]:
+def _find_capitalised(sentence: str, *, single: bool) -> Iterator[_NameMatch]:
     """Yield runs of capitalised words, with the small words that join them. `single`: one word
     alone may be a name."""
     words = list(_WORD.finditer(sentence))
@@ -200,7 +200,7 @@ def _find_capitalised(sentence: str, *, single: bool) -> Iterator[_Found]:
         key = key_of(name)
         if len(key) > 1 and len(name) <= LONGEST and not key.isdigit():
             before = words[run[0] - 1].group() if run[0] else ""
-            yield _Found(
+            yield _NameMatch(
                 start, end, key, _one_line(name), kind_of(name, before, sentence[end : end + 60])
             )
 
@@ -248,7 +248,7 @@ def _next_word(sentence: str, words: list[re.Match[str]], last: int) -> int | No
     return None
 
 
-def _find_marked(sentence: str) -> Iterator[_Found]:
+def _find_marked(sentence: str) -> Iterator[_NameMatch]:
     """Yield names that are marked in the text: quotations, codes, and the forms of names in scripts
     without capitals."""
     for pattern, kind in (
@@ -269,10 +269,10 @@ def _find_marked(sentence: str) -> Iterator[_Found]:
                 continue
             key = key_of(name)
             if len(key) > 1:
-                yield _Found(match.start(), match.end(), key, _one_line(name), kind)
+                yield _NameMatch(match.start(), match.end(), key, _one_line(name), kind)
 
 
-def _find_known(sentence: str, known: Known) -> Iterator[_Found]:
+def _find_known(sentence: str, known: KnownNames) -> Iterator[_NameMatch]:
     """Yield known names in any spelling: runs of words, and in unspaced text runs of characters."""
     words = list(_WORD.finditer(sentence))
     for first in range(len(words)):
@@ -282,28 +282,30 @@ def _find_known(sentence: str, known: Known) -> Iterator[_Found]:
                 known.get(_PREFIXES.sub("", run)) if _PREFIXES.match(run) else None
             )
             if found and not (first == last and run.casefold() in _COMMON):
-                yield _Found(words[first].start(), words[last].end(), *found)
+                yield _NameMatch(words[first].start(), words[last].end(), *found)
                 break
     for stretch in _UNSPACED.finditer(sentence):
         signs = stretch.group()
         for start in range(len(signs)):
             for length in range(min(12, len(signs) - start), 1, -1):
                 if found := known.get(signs[start : start + length]):
-                    yield _Found(stretch.start() + start, stretch.start() + start + length, *found)
+                    yield _NameMatch(
+                        stretch.start() + start, stretch.start() + start + length, *found
+                    )
                     break
 
 
-def _drop_overlaps(found: list[_Found] | Iterator[_Found]) -> list[_Found]:
+def _drop_overlaps(found: list[_NameMatch] | Iterator[_NameMatch]) -> list[_NameMatch]:
     """Return the names that do not overlap, in order; of overlapping ones the longer, then the one
     found first."""
-    kept: list[_Found] = []
+    kept: list[_NameMatch] = []
     for one in sorted(found, key=lambda one: one.start - one.end):
         if all(one.end <= other.start or other.end <= one.start for other in kept):
             kept.append(one)
     return sorted(kept, key=lambda one: one.start)
 
 
-def _links(sentence: str, found: list[_Found]) -> Iterator[Link]:
+def _find_relations(sentence: str, found: list[_NameMatch]) -> Iterator[Relation]:
     """Yield relations between neighbouring names of a sentence, with the words between them if
     these are few and not all common words."""
     for one, other in pairwise(found):
@@ -312,10 +314,10 @@ def _links(sentence: str, found: list[_Found]) -> Iterator[Link]:
             continue
         distinctive = [word for word in between if len(word) > 2 and word.casefold() not in _COMMON]
         words = " ".join(between) if distinctive and len(between) <= 6 else ""
-        yield Link(source=one.key, target=other.key, words=words)
+        yield Relation(source=one.key, target=other.key, words=words)
 
 
-def _short_for(seen: Mapping[str, tuple[str, str]]) -> dict[str, str]:
+def _full_names(seen: Mapping[str, tuple[str, str]]) -> dict[str, str]:
     """Return short key → full key: a last name alone means the only person of the passage with that
     name."""
     ends: dict[str, set[str]] = {}

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from groundhook.handlers.kb.graph.file import Rows
-from groundhook.handlers.kb.graph.rules import Known
+from groundhook.handlers.kb.graph.rules import KnownNames
 
 DAMPING = 0.5
 TOLERANCE = 1e-4  # of the probability that still moves
@@ -39,7 +39,7 @@ class Entity:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Place:
+class PassagePosition:
     """The position of a passage in the collection."""
 
     document: str
@@ -72,11 +72,11 @@ class Graph:
             for node, (_, key, name, kind, description) in enumerate(rows.entities)
         ]
         self.places = [
-            Place(document=document, ordinal=ordinal, passage=name)
+            PassagePosition(document=document, ordinal=ordinal, passage=name)
             for _, document, ordinal, name in rows.passages
         ]
         self.node_of = {entity.key: node for node, entity in enumerate(self.entities)}
-        self.known = Known(
+        self.known = KnownNames(
             names={entity.key: (entity.name, entity.kind) for entity in self.entities}
         )
         # keys of the subjects of documents
@@ -126,7 +126,7 @@ class Graph:
                 break
         return here
 
-    def best(self, values: Vector, most: int) -> list[Place]:
+    def best(self, values: Vector, most: int) -> list[PassagePosition]:
         """Return the passages with the highest values above 0; ties in file order."""
         of_passages = values[self.first_passage :]
         order = np.argsort(-of_passages, kind="stable")[:most]

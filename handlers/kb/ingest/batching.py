@@ -9,7 +9,7 @@ from typing import Any
 
 from groundhook.handlers.kb.embed import in_context
 from groundhook.handlers.kb.ingest.throttle import CORES, Throttle, run_concurrently
-from groundhook.handlers.kb.messages import packed
+from groundhook.handlers.kb.messages import pack_vector
 from groundhook.handlers.kb.store import FullDocument
 from groundhook.host.core.ports import Embedder
 
@@ -86,7 +86,7 @@ class BatchWriter:
                 )
                 for (owner, number), vector in zip(batch, vectors, strict=True):
                     passages[owner][number] = replace(
-                        passages[owner][number], vector=packed(vector)
+                        passages[owner][number], vector=pack_vector(vector)
                     )
                 ready += len(batch)
                 if ready < len(flat):  # the last ones are reported once they are stored

@@ -21,7 +21,7 @@ from groundhook.handlers.kb.ingest.chunk import Chunk, chunks
 from groundhook.handlers.kb.ingest.payload import fields_of
 from groundhook.handlers.kb.ingest.sources import FEED, Item, absolute
 from groundhook.handlers.kb.ingest.throttle import CORES, Throttle, run_concurrently
-from groundhook.handlers.kb.messages import packed
+from groundhook.handlers.kb.messages import pack_vector
 from groundhook.handlers.kb.points import HEADINGS
 from groundhook.handlers.kb.reading.files import failing_as, read
 from groundhook.handlers.kb.reading.readers import READERS
@@ -180,7 +180,7 @@ class DocumentBuilder:
             for batch in batches:
                 vectors = await self._throttle.embed([part.text for part in batch])
                 for part, vector in zip(batch, vectors, strict=True):
-                    part.vector = packed(vector)
+                    part.vector = pack_vector(vector)
                     finished[part.owner] += len(part.text)
                 passages = Counter(part.owner for part in batch)
                 for owner, count in passages.items():

@@ -20,7 +20,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
-from groundhook.handlers.kb.analyse import Sparse, is_code
+from groundhook.handlers.kb.analyse import SparseVector, is_code
 
 # Shares of a question's words in the best passage by words: they weigh 0 up to the first, 1 from
 # the second.
@@ -109,7 +109,7 @@ def rarity(scores: Mapping[int, float], passages: int) -> Rarity:
 
 
 def weight_of_words(
-    question: Sparse, rarity: Mapping[int, Rarity], tokens: Collection[int]
+    question: SparseVector, rarity: Mapping[int, Rarity], tokens: Collection[int]
 ) -> float:
     """The weight of a question's words beside its vector, 0-1: 0 where the best passage by words,
     with these `tokens`, has at most 15 % of them, 1 where it has at least 35 %. A word counts with
@@ -124,7 +124,7 @@ def weight_of_words(
 
 
 def found_alone(
-    question: Sparse, rarity: Mapping[int, Rarity], groups: Iterable[Group]
+    question: SparseVector, rarity: Mapping[int, Rarity], groups: Iterable[Group]
 ) -> frozenset[int]:
     """Passages that alone have one of the question's words; they are returned whatever their
     cosine. Only where words weigh 1, since off-topic questions have rare words too."""

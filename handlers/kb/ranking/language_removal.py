@@ -14,8 +14,14 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
 from groundhook.handlers.kb.embed import embed_questions
-from groundhook.handlers.kb.language import PLAIN, language_of, main_script, script_of, scripts
-from groundhook.handlers.kb.messages import packed, unpacked
+from groundhook.handlers.kb.language import (
+    PLAIN,
+    count_scripts,
+    language_of,
+    main_script,
+    script_of,
+)
+from groundhook.handlers.kb.messages import pack_vector, unpack_vector
 from groundhook.handlers.kb.store import LanguageShare
 from groundhook.host.core.ports import Embedder
 
@@ -106,8 +112,11 @@ class LanguageRemoval:
         if not languages or not language or share > _MOST:
             return b""
         mean = await self._mean(embedder, language)
-        return packed(
-            [value - _SHARE * common for value, common in zip(unpacked(vector), mean, strict=True)]
+        return pack_vector(
+            [
+                value - _SHARE * common
+                for value, common in zip(unpack_vector(vector), mean, strict=True)
+            ]
         )
 
     async def _mean(self, embedder: Embedder, language: str) -> Sequence[float]:
@@ -127,4 +136,4 @@ def language_of_question(text: str) -> str:
     language = language_of(text, question=True)
     if language in _EVERYDAY:
         return language
-    return _OF_SCRIPT.get(main_script(scripts(text)), "")
+    return _OF_SCRIPT.get(main_script(count_scripts(text)), "")

@@ -14,182 +14,188 @@ from typing import Any
 import anyio
 from qdrant_client import models
 
-from groundhook.handlers.kb.points import path_of
+from groundhook.handlers.kb.points import payload_path
+from groundhook.handlers.kb.server.collection_info import CollectionInfo
+from groundhook.handlers.kb.server.connection import RequestRefused, ServerConnection
 from groundhook.handlers.kb.server.filter import of_records
-from groundhook.handlers.kb.server.known import Known
 from groundhook.handlers.kb.server.layout import (
     FIELDS,
     SETTINGS_ID,
     alias,
-    creation,
+    creation_arguments,
     indexes,
     parse_settings,
     settings_point,
 )
-from groundhook.handlers.kb.server.link import Refused, ServerLink
 from groundhook.handlers.kb.store import CollectionSettings, FullDocument
 from groundhook.handlers.kb.store_checks import detect_language, refuse_other_settings
 from groundhook.host.core.errors import StorageError
 
 # Documents whose statistics are taken for the collection's; the first ones, since ids are hashes.
 _SAMPLE = 1000
-_KNOWN_S = 60.0  # how long the statistics are used
+_INFO_S = 60.0  # how long the statistics are used
 _LOOKS, _BETWEEN_S = 20, 0.25  # attempts to find a collection that another host is creating
 
 
 class Collections:
-    def __init__(self, link: ServerLink, prefix: str) -> None:
-        self._link = link
+    def __init__(self, connection: ServerConnection, prefix: str) -> None:
+        self._connection = connection
         self._prefix = prefix
-        self._known: dict[str, Known] = {}
+        self._info: dict[str, CollectionInfo] = {}
         self._creating: defaultdict[str, anyio.Lock] = defaultdict(anyio.Lock)
 
     def forget(self, *collections: str) -> None:
         for collection in collections:
-            self._known.pop(collection, None)
+            self._info.pop(collection, None)
 
-    async def look(self, collection: str) -> Known | None:
+    async def look(self, collection: str) -> CollectionInfo | None:
         """Return what is known about a collection; None if it does not exist."""
-        known = self._known.get(collection)
+        info = self._info.get(collection)
         now = asyncio.get_running_loop().time()
-        if known is not None and known.until > now:
-            return known
+        if info is not None and info.until > now:
+            return info
         self.forget(collection)
         name = alias(self._prefix, collection)
         try:
             settings = parse_settings(await self.record(name, SETTINGS_ID))
-            sample, more = await self._link.read(
+            sample, more = await self._connection.read(
                 lambda client: client.scroll(
                     name, of_records(None), _SAMPLE, with_payload=["words", "chunks", "languages"]
                 )
             )
-        except Refused as exc:
+        except RequestRefused as exc:
             if exc.status == 404:
                 return None
             raise
         if settings is None:
             raise StorageError(
-                f"collection {name!r} on {self._link.url!r} was not made by Groundhook",
+                f"collection {name!r} on {self._connection.url!r} was not made by Groundhook",
                 hint="choose another qdrant.prefix",
             )
-        known = Known(name, settings, until=now + _KNOWN_S)
+        info = CollectionInfo(name, settings, until=now + _INFO_S)
         for record in sample:
-            known.count(record.payload or {})
+            info.count(record.payload or {})
         # Documents beyond the sample are not read.
-        known.divided = known.divided or more is not None
-        return self._known.setdefault(collection, known)
+        info.divided = info.divided or more is not None
+        return self._info.setdefault(collection, info)
 
-    async def to_write(
+    async def open_for_writing(
         self, collection: str, settings: CollectionSettings, *first: FullDocument
-    ) -> Known:
+    ) -> CollectionInfo:
         """Return a collection to put documents into, and create it if necessary. Raises ConfigError
         if it was made with other settings."""
         async with self._creating[collection]:
-            known = await self.look(collection) or await self._create(collection, settings, first)
-        refuse_other_settings(collection, known.settings, settings)
-        if known.settings.fields != settings.fields:
-            await self._declare(known, settings.fields)
-        return known
+            info = await self.look(collection) or await self._create(collection, settings, first)
+        refuse_other_settings(collection, info.settings, settings)
+        if info.settings.fields != settings.fields:
+            await self._declare(info, settings.fields)
+        return info
 
     async def discard(self, collection: str) -> None:
-        physical = await self._behind(collection)
+        physical = await self._physical_name(collection)
         self.forget(collection)
         if physical is not None:
-            await self._link.write(
-                lambda client: client.update_collection_aliases([self._dropped(collection)])
+            await self._connection.write(
+                lambda client: client.update_collection_aliases([self._delete_alias(collection)])
             )
-            await self._link.write(lambda client: client.delete_collection(physical))
+            await self._connection.write(lambda client: client.delete_collection(physical))
 
     async def swap(self, building: str, collection: str) -> None:
         """Replace a collection by another one."""
-        new, old = await self._behind(building), await self._behind(collection)
+        new, old = await self._physical_name(building), await self._physical_name(collection)
         if new is None or old is None:
             raise StorageError(f"collection {collection!r} was removed at the same time")
         moves: list[Any] = [
-            self._dropped(collection),
-            self._dropped(building),
-            self._named(new, collection),
+            self._delete_alias(collection),
+            self._delete_alias(building),
+            self._create_alias(new, collection),
         ]
-        await self._link.write(lambda client: client.update_collection_aliases(moves))
+        await self._connection.write(lambda client: client.update_collection_aliases(moves))
         self.forget(building, collection)
-        await self._link.write(lambda client: client.delete_collection(old))
+        await self._connection.write(lambda client: client.delete_collection(old))
 
     async def record(self, name: str, id: str) -> Mapping[str, Any] | None:
-        found = await self._link.read(lambda client: client.retrieve(name, [id]))
+        found = await self._connection.read(lambda client: client.retrieve(name, [id]))
         return found[0].payload if found else None
 
     async def _create(
         self, collection: str, settings: CollectionSettings, first: Sequence[FullDocument]
-    ) -> Known:
+    ) -> CollectionInfo:
         settings = detect_language(settings, first)
         try:
             await self._make(collection, settings)
-        except Refused as exc:
+        except RequestRefused as exc:
             if exc.status != 409:  # another host is creating it
                 raise
         for _ in range(_LOOKS):
-            if (known := await self.look(collection)) is not None:
-                return known
+            if (info := await self.look(collection)) is not None:
+                return info
             await anyio.sleep(_BETWEEN_S)
         raise StorageError(
-            f"collection {collection!r} could not be created on {self._link.url!r}",
+            f"collection {collection!r} could not be created on {self._connection.url!r}",
             hint="try again",
         )
 
     async def _make(self, collection: str, settings: CollectionSettings) -> None:
         """Create a collection. It gets its name when it is complete."""
         stem = alias(self._prefix, collection) + "@"
-        there = (await self._link.read(lambda client: client.get_collections())).collections
+        there = (await self._connection.read(lambda client: client.get_collections())).collections
         numbers = [one.name.removeprefix(stem) for one in there if one.name.startswith(stem)]
         physical = (
             f"{stem}{1 + max((int(number) for number in numbers if number.isdigit()), default=0)}"
         )
-        await self._link.write(
-            lambda client: client.create_collection(physical, **creation(settings))
+        await self._connection.write(
+            lambda client: client.create_collection(physical, **creation_arguments(settings))
         )
         for index in indexes(settings):
             await self._index(physical, *index)
-        await self._link.write(lambda client: client.upsert(physical, [settings_point(settings)]))
-        await self._link.write(
-            lambda client: client.update_collection_aliases([self._named(physical, collection)])
+        await self._connection.write(
+            lambda client: client.upsert(physical, [settings_point(settings)])
+        )
+        await self._connection.write(
+            lambda client: client.update_collection_aliases(
+                [self._create_alias(physical, collection)]
+            )
         )
 
-    async def _declare(self, known: Known, fields: Mapping[str, str]) -> None:
+    async def _declare(self, info: CollectionInfo, fields: Mapping[str, str]) -> None:
         """Update the indexes of payload fields to the declared ones."""
-        before = known.settings.fields
+        before = info.settings.fields
         for field in [
-            path_of(name)
+            payload_path(name)
             for name, type in before.items()
             if fields.get(name) != type and type in FIELDS
         ]:
-            await self._unindex(known.name, field)
+            await self._unindex(info.name, field)
         for name, type in fields.items():
             if before.get(name) != type and type in FIELDS:
-                await self._index(known.name, path_of(name), FIELDS[type])
-        known.settings = replace(known.settings, fields=dict(fields))
-        await self._link.write(
-            lambda client: client.upsert(known.name, [settings_point(known.settings)])
+                await self._index(info.name, payload_path(name), FIELDS[type])
+        info.settings = replace(info.settings, fields=dict(fields))
+        await self._connection.write(
+            lambda client: client.upsert(info.name, [settings_point(info.settings)])
         )
 
     async def _unindex(self, name: str, field: str) -> None:
-        await self._link.write(lambda client: client.delete_payload_index(name, field))
+        await self._connection.write(lambda client: client.delete_payload_index(name, field))
 
     async def _index(self, name: str, field: str, schema: Any) -> None:
-        await self._link.write(lambda client: client.create_payload_index(name, field, schema))
+        await self._connection.write(
+            lambda client: client.create_payload_index(name, field, schema)
+        )
 
-    async def _behind(self, collection: str) -> str | None:
+    async def _physical_name(self, collection: str) -> str | None:
         """Return the Qdrant collection behind an alias."""
         name = alias(self._prefix, collection)
-        found = await self._link.read(lambda client: client.get_aliases())
+        found = await self._connection.read(lambda client: client.get_aliases())
         return next((one.collection_name for one in found.aliases if one.alias_name == name), None)
 
-    def _named(self, physical: str, collection: str) -> models.CreateAliasOperation:
+    def _create_alias(self, physical: str, collection: str) -> models.CreateAliasOperation:
         name = alias(self._prefix, collection)
         return models.CreateAliasOperation(
             create_alias=models.CreateAlias(collection_name=physical, alias_name=name)
         )
 
-    def _dropped(self, collection: str) -> models.DeleteAliasOperation:
+    def _delete_alias(self, collection: str) -> models.DeleteAliasOperation:
         return models.DeleteAliasOperation(
             delete_alias=models.DeleteAlias(alias_name=alias(self._prefix, collection))
         )

@@ -8,7 +8,7 @@ from typing import Any
 
 from qdrant_client import models
 
-from groundhook.handlers.kb.points import LANGUAGE, path_of, stored_value
+from groundhook.handlers.kb.points import LANGUAGE, encode_value, payload_path
 from groundhook.host.core.types.filters import Both, Exists, Filter, Not, OneOf, Range
 
 RECORD, SETTINGS = "document", "made"  # `kind` of records; passages have none
@@ -16,13 +16,13 @@ RECORD, SETTINGS = "document", "made"  # `kind` of records; passages have none
 
 def of_passages(
     tenant: str | None,
-    without: Collection[str],
+    excluded: Collection[str],
     among: Filter | None,
     spoken: Sequence[models.Condition] = (),
 ) -> models.Filter:
     """Return the condition for passages that a search may find."""
     must = [*_tenant(tenant), *([_condition(among)] if among else []), *spoken]
-    must_not = [equals("hidden", True), *([one_of("version", without)] if without else [])]
+    must_not = [equals("hidden", True), *([one_of("version", excluded)] if excluded else [])]
     return models.Filter(must=must or None, must_not=must_not)
 
 
@@ -91,15 +91,15 @@ def _tenant(tenant: str | None) -> list[models.Condition]:
 def _condition(filter: Filter) -> models.Condition:
     match filter:
         case OneOf(field, values):
-            return one_of(path_of(field), [stored_value(value) for value in values])
+            return one_of(payload_path(field), [encode_value(value) for value in values])
         case Range(field, gt, gte, lt, lte):
             moments = any(isinstance(bound, str) for bound in (gt, gte, lt, lte))
             kind: Any = models.DatetimeRange if moments else models.Range
             return models.FieldCondition(
-                key=path_of(field), range=kind(gt=gt, gte=gte, lt=lt, lte=lte)
+                key=payload_path(field), range=kind(gt=gt, gte=gte, lt=lt, lte=lte)
             )
         case Exists(field):
-            empty = models.IsEmptyCondition(is_empty=models.PayloadField(key=path_of(field)))
+            empty = models.IsEmptyCondition(is_empty=models.PayloadField(key=payload_path(field)))
             return models.Filter(must_not=[empty])
         case Not(one):
             return models.Filter(must_not=[_condition(one)])

@@ -19,8 +19,8 @@ from qdrant_client import models
 
 from groundhook.handlers.kb import points
 from groundhook.handlers.kb.analyse import Analyser
-from groundhook.handlers.kb.balance import written
-from groundhook.handlers.kb.messages import packed, unpacked
+from groundhook.handlers.kb.balance import format_sums
+from groundhook.handlers.kb.messages import pack_vector, unpack_vector
 from groundhook.handlers.kb.server.filter import RECORD, SETTINGS
 from groundhook.handlers.kb.store import CollectionSettings, DocumentRecord, FullDocument
 
@@ -44,7 +44,7 @@ def record_id(tenant: str, document: str) -> str:
 
 
 @dataclass(frozen=True, order=True)
-class Place:
+class PassageKey:
     """A passage of a version of a document. Equally good ones are ordered by their places."""
 
     tenant: str
@@ -61,11 +61,11 @@ class Place:
         return record_id(self.tenant, self.document)
 
 
-PLACE = [field.name for field in fields(Place)]
+PASSAGE_KEY = [field.name for field in fields(PassageKey)]
 
 
-def place(payload: Mapping[str, Any] | None) -> Place:
-    return Place(**{name: (payload or {})[name] for name in PLACE})
+def parse_key(payload: Mapping[str, Any] | None) -> PassageKey:
+    return PassageKey(**{name: (payload or {})[name] for name in PASSAGE_KEY})
 
 
 def passage_id(version: str, ordinal: int) -> str:
@@ -79,13 +79,17 @@ def passage_points(
     for ordinal, passage in enumerate(document.passages):
         words = analyser.document(passage.text)
         vectors: dict[str, Any] = {
-            points.DENSE: unpacked(passage.vector),
+            points.DENSE: unpack_vector(passage.vector),
             points.WORDS: models.SparseVector(
                 indices=list(words.indices), values=list(words.values)
             ),
         }
-        where = Place(document.tenant, document.document, ordinal, version)
-        payload = {**asdict(where), "hidden": True, **points.payload(document, ordinal, usual)}
+        where = PassageKey(document.tenant, document.document, ordinal, version)
+        payload = {
+            **asdict(where),
+            "hidden": True,
+            **points.point_payload(document, ordinal, usual),
+        }
         yield models.PointStruct(id=passage_id(version, ordinal), vector=vectors, payload=payload)
 
 
@@ -93,19 +97,19 @@ def record_point(document: FullDocument, version: str, usual: str) -> models.Poi
     payload = {
         **{name: getattr(document, name) for name in _STORED if name != "chunks"},
         "kind": RECORD,
-        "fields": points.stored_fields(document.fields),
-        **placed(document.url, document.source),
+        "fields": points.encode_fields(document.fields),
+        **source_payload(document.url, document.source),
         "version": version,
         "chunks": len(document.passages),
         "words": sum(len(passage.text) for passage in document.passages),
-        "languages": written(points.sums(document, usual)),
+        "languages": format_sums(points.language_sums(document, usual)),
     }
     return models.PointStruct(
         id=record_id(document.tenant, document.document), vector={}, payload=payload
     )
 
 
-def placed(url: str, source: str) -> dict[str, Any]:
+def source_payload(url: str, source: str) -> dict[str, Any]:
     """Return the part of a record with its document's source. `within`: the file and every folder
     above it."""
     parents = [str(parent) for parent in PurePath(source).parents if str(parent) != "."]
@@ -127,17 +131,17 @@ def parse_settings(payload: Mapping[str, Any] | None) -> CollectionSettings | No
     )
 
 
-def stored_of(payload: Mapping[str, Any]) -> DocumentRecord:
+def parse_record(payload: Mapping[str, Any]) -> DocumentRecord:
     return DocumentRecord(**{name: payload[name] for name in _STORED if name in payload})
 
 
-def kept_of(record: models.Record) -> tuple[Mapping[str, Any], bytes]:
+def payload_and_vector(record: models.Record) -> tuple[Mapping[str, Any], bytes]:
     """Return a passage's payload and vector."""
     vectors: Any = record.vector
-    return record.payload or {}, packed(vectors[points.DENSE])
+    return record.payload or {}, pack_vector(vectors[points.DENSE])
 
 
-def creation(settings: CollectionSettings) -> dict[str, Any]:
+def creation_arguments(settings: CollectionSettings) -> dict[str, Any]:
     """Return the arguments of the client's `create_collection`."""
     return {
         "vectors_config": {
@@ -180,7 +184,7 @@ def indexes(settings: CollectionSettings) -> Sequence[tuple[str, Any]]:
     keyword = models.PayloadSchemaType.KEYWORD
     return [
         *(
-            (points.path_of(name), FIELDS[type])
+            (points.payload_path(name), FIELDS[type])
             for name, type in settings.fields.items()
             if type in FIELDS
         ),

@@ -9,40 +9,40 @@ from typing import Any
 from qdrant_client import models
 
 from groundhook.handlers.kb import paging, points
-from groundhook.handlers.kb.analyse import Sparse
+from groundhook.handlers.kb.analyse import SparseVector
 from groundhook.handlers.kb.ranking.scale import Scale
 from groundhook.handlers.kb.server.filter import of_language, of_passages, of_tenant
-from groundhook.handlers.kb.server.layout import PLACE, Place, place
+from groundhook.handlers.kb.server.layout import PASSAGE_KEY, PassageKey, parse_key
 from groundhook.handlers.kb.store import Question
 
 Points = Sequence[models.ScoredPoint]
 
 
 @dataclass(frozen=True)
-class Ranked:
+class LanguageRankings:
     """The rankings of one language: the nearest passages by vector, the best by words, the cosines
     of all of these, and the words of the best by words."""
 
-    dense: Mapping[Place, float]
-    words: Mapping[Place, float]
-    cosines: Mapping[Place, float]
+    dense: Mapping[PassageKey, float]
+    words: Mapping[PassageKey, float]
+    cosines: Mapping[PassageKey, float]
     tokens: frozenset[int]
 
 
 def among(
-    question: Question, without: Collection[str], language: str, languages: Sequence[str]
+    question: Question, excluded: Collection[str], language: str, languages: Sequence[str]
 ) -> models.Filter:
     """Return the condition for passages of one of the languages."""
     spoken = of_language(language, languages)
-    return of_passages(question.tenant, without, question.filter, spoken)
+    return of_passages(question.tenant, excluded, question.filter, spoken)
 
 
 def rankings(
     question: Question,
-    words: Sparse,
+    words: SparseVector,
     scale: Scale,
     languages: Sequence[str],
-    without: Collection[str],
+    excluded: Collection[str],
 ) -> list[models.QueryRequest]:
     """Return the queries for passages of each language, and for the two best passages of each of
     the question's words."""
@@ -51,15 +51,16 @@ def rankings(
         dense = models.QueryRequest(
             query=scale.vector.tolist(),
             using=points.DENSE,
-            filter=among(question, without, language, languages),
-            limit=paging.pool_of(question),
-            with_payload=PLACE,
+            filter=among(question, excluded, language, languages),
+            limit=paging.pool_size(question),
+            with_payload=PASSAGE_KEY,
         )
         requests += [dense, *(_by_words(dense, words, question.tenant) if words.indices else ())]
-    visible = of_passages(question.tenant, without, None)
+    visible = of_passages(question.tenant, excluded, None)
     return requests + [
         models.QueryRequest(
-            **_leg(Sparse([index], [1.0]), visible, 2, question.tenant), with_payload=PLACE
+            **_leg(SparseVector([index], [1.0]), visible, 2, question.tenant),
+            with_payload=PASSAGE_KEY,
         )
         for index in words.indices
     ]
@@ -67,7 +68,7 @@ def rankings(
 
 def read_rankings(
     found: Sequence[Points], languages: int, words: int
-) -> tuple[list[Ranked], list[dict[Place, float]]]:
+) -> tuple[list[LanguageRankings], list[dict[PassageKey, float]]]:
     """Return what the queries of `rankings` found."""
     each = (len(found) - words) // languages
     ranked = []
@@ -75,7 +76,7 @@ def read_rankings(
         near, *by_words = found[start : start + each]
         best, cosines, very_best = by_words or ([], [], [])
         ranked.append(
-            Ranked(
+            LanguageRankings(
                 scores(near),
                 scores(best),
                 scores(cosines) | scores(near),
@@ -86,20 +87,20 @@ def read_rankings(
 
 
 def _by_words(
-    dense: models.QueryRequest, words: Sparse, tenant: str | None
+    dense: models.QueryRequest, words: SparseVector, tenant: str | None
 ) -> list[models.QueryRequest]:
     """The best by words; the same once more, with their cosines; and the very best one with its
     words."""
     leg = _leg(words, dense.filter, dense.limit, tenant)
     return [
-        models.QueryRequest(**leg, with_payload=PLACE),
+        models.QueryRequest(**leg, with_payload=PASSAGE_KEY),
         dense.model_copy(update={"prefetch": models.Prefetch(**leg)}),
         models.QueryRequest(**leg | {"limit": 1}, with_payload=False, with_vector=[points.WORDS]),
     ]
 
 
 def _leg(
-    words: Sparse, wanted: models.Filter | None, limit: int | None, tenant: str | None
+    words: SparseVector, wanted: models.Filter | None, limit: int | None, tenant: str | None
 ) -> dict[str, Any]:
     rare_for_the_tenant = None
     if tenant is not None:
@@ -115,8 +116,8 @@ def _leg(
     }
 
 
-def scores(found: Points) -> dict[Place, float]:
-    return {place(point.payload): point.score for point in found}
+def scores(found: Points) -> dict[PassageKey, float]:
+    return {parse_key(point.payload): point.score for point in found}
 
 
 def _tokens(found: models.ScoredPoint) -> frozenset[int]:

@@ -17,17 +17,23 @@ from typing import Any
 from qdrant_client import AsyncQdrantClient, models
 
 from groundhook.handlers.kb import paging, points
-from groundhook.handlers.kb.analyse import Analyser, Sparse
+from groundhook.handlers.kb.analyse import Analyser, SparseVector
 from groundhook.handlers.kb.balance import Balance
 from groundhook.handlers.kb.ranking import fusion
 from groundhook.handlers.kb.ranking.scale import Scale
 from groundhook.handlers.kb.ranking.selection import grouped
-from groundhook.handlers.kb.server.known import Known
-from groundhook.handlers.kb.server.layout import PLACE, SETTINGS_ID, Place, kept_of, parse_settings
-from groundhook.handlers.kb.server.link import ServerLink
+from groundhook.handlers.kb.server.collection_info import CollectionInfo
+from groundhook.handlers.kb.server.connection import ServerConnection
+from groundhook.handlers.kb.server.layout import (
+    PASSAGE_KEY,
+    SETTINGS_ID,
+    PassageKey,
+    parse_settings,
+    payload_and_vector,
+)
 from groundhook.handlers.kb.server.queries import (
+    LanguageRankings,
     Points,
-    Ranked,
     among,
     rankings,
     read_rankings,
@@ -36,54 +42,62 @@ from groundhook.handlers.kb.server.queries import (
 from groundhook.handlers.kb.store import Answer, Hit, Question
 
 
-class Changed(Exception):
+class CollectionRebuilt(Exception):
     """The collection was rebuilt during the search."""
 
 
 @dataclass(frozen=True)
-class _Found:
-    """What was found for a question: passages with their similarities, best first, versions of
-    documents that were met with their documents' records, and the answer without its hits."""
+class _FoundPage:
+    """The page of a question."""
 
-    page: Mapping[Place, float]
-    met: Mapping[str, str]
-    answer: Answer
+    page: Mapping[PassageKey, float]  # passages with their similarities, best first
+    versions: Mapping[str, str]  # every version of a document that was found, with its record
+    answer: Answer  # without its hits
 
 
-_Finding = Generator[Sequence[models.QueryRequest], Sequence[Points], _Found]
+_PageSearch = Generator[Sequence[models.QueryRequest], Sequence[Points], _FoundPage]
 
 
 async def search(
-    link: ServerLink, known: Known, questions: Sequence[Question], without: dict[str, str]
+    connection: ServerConnection,
+    info: CollectionInfo,
+    questions: Sequence[Question],
+    excluded: dict[str, str],
 ) -> list[Answer] | None:
-    """Return the answers, or None if the search has to be made again. `without` are versions that
-    did not count when they were found, with their documents' records; it is brought up to date.
-    Raises Changed."""
-    found = await _together(link, known, [_find(known, one, without) for one in questions])
-    places = {place for one in found for place in one.page}
-    met = {version: record for one in found for version, record in one.met.items()} | without
-    ids = {*met.values(), *(place.point for place in places), SETTINGS_ID}
-    payloads = await _payloads(link, known, ids)
-    if parse_settings(payloads.get(SETTINGS_ID)) != known.settings:
-        raise Changed
-    if _outdated(met, payloads, without) or any(place.point not in payloads for place in places):
+    """Return the answers, or None if the search must be repeated. `excluded` are versions of
+    documents that were replaced, with the records of their documents; this updates them.
+    Raises CollectionRebuilt."""
+    found = await _run_together(
+        connection, info, [_search_page(info, one, excluded) for one in questions]
+    )
+    keys = {key for one in found for key in one.page}
+    versions = excluded | dict(chain.from_iterable(one.versions.items() for one in found))
+    ids = {*versions.values(), *(key.point for key in keys), SETTINGS_ID}
+    payloads = await _payloads(connection, info, ids)
+    if parse_settings(payloads.get(SETTINGS_ID)) != info.settings:
+        raise CollectionRebuilt
+    if _update_excluded(versions, payloads, excluded) or any(
+        key.point not in payloads for key in keys
+    ):
         return None
-    vectors = await _requested_vectors(link, known, questions, found)
-    hits = [_hits(known, one.page, payloads, vectors) for one in found]
-    # Another host may have added a document of several passages since `known` was read.
+    vectors = await _requested_vectors(connection, info, questions, found)
+    hits = [_make_hits(info, one.page, payloads, vectors) for one in found]
+    # Another host may have added a document of several passages since `info` was read.
     return [
         replace(one.answer, hits=tuple(grouped(own, question.groups)) if question.groups else own)
         for question, one, own in zip(questions, found, hits, strict=True)
     ]
 
 
-async def _together(link: ServerLink, known: Known, searches: Sequence[_Finding]) -> list[_Found]:
+async def _run_together(
+    connection: ServerConnection, info: CollectionInfo, searches: Sequence[_PageSearch]
+) -> list[_FoundPage]:
     """Run several searches, whose next queries always share one request."""
-    found: dict[int, _Found] = {}
+    found: dict[int, _FoundPage] = {}
     waiting = {number: next(search) for number, search in enumerate(searches)}
     while waiting:
         requests = [*chain.from_iterable(waiting.values())]
-        responses = await link.read(partial(_queried, name=known.name, requests=requests))
+        responses = await connection.read(partial(_query, name=info.name, requests=requests))
         answered = iter(response.points for response in responses)
         for number, own in list(waiting.items()):
             try:
@@ -94,33 +108,35 @@ async def _together(link: ServerLink, known: Known, searches: Sequence[_Finding]
     return [found[number] for number in range(len(searches))]
 
 
-def _queried(
+def _query(
     client: AsyncQdrantClient, *, name: str, requests: Sequence[models.QueryRequest]
 ) -> Awaitable[list[models.QueryResponse]]:
     return client.query_batch_points(name, requests)
 
 
-def _find(known: Known, question: Question, without: Collection[str]) -> _Finding:
+def _search_page(
+    info: CollectionInfo, question: Question, excluded: Collection[str]
+) -> _PageSearch:
     """Yield queries, receive the points that they find, and return the page."""
-    if not known.divided:  # every passage is a document
+    if not info.divided:  # every passage is a document
         question = replace(question, groups=0)
-    words = Analyser(known.settings.language).question(question.text)
-    balance = Balance(known.sums) if known.sums else None
+    words = Analyser(info.settings.language).question(question.text)
+    balance = Balance(info.sums) if info.sums else None
     scale = Scale.of(question, balance)
     languages = balance.languages if balance else ("",)
-    pool = paging.pool_of(question)
-    first = yield rankings(question, words, scale, languages, without)
+    pool = paging.pool_size(question)
+    first = yield rankings(question, words, scale, languages, excluded)
     ranked, alone = read_rankings(first, len(languages), len(words.indices))
-    found = _fused(known, words, scale, ranked, alone, pool)
+    found = _fuse(info, words, scale, ranked, alone, pool)
     enough = {
-        place: cosine
-        for place, cosine in found.cosines.items()
-        if cosine >= question.least_cosine or place in found.sure
+        key: cosine
+        for key, cosine in found.cosines.items()
+        if cosine >= question.least_cosine or key in found.sure
     }
-    page = yield from _page(question, scale, ranked, languages, without, enough)
-    return _Found(
+    page = yield from _page(question, scale, ranked, languages, excluded, enough)
+    return _FoundPage(
         page.found,
-        {place.version: place.record for place in (*found.places, *page.found)},
+        {key.version: key.record for key in (*found.keys, *page.found)},
         Answer(
             candidates=len(found.cosines),
             below=len(found.cosines) - len(enough),
@@ -128,120 +144,119 @@ def _find(known: Known, question: Question, without: Collection[str]) -> _Findin
             total_is=page.total_is,
             lexical="used" if any(group.weight for group in found.groups) else "no match",
             languages=scale.spoken(balance, found.groups),
-            language=known.settings.language,
+            language=info.settings.language,
         ),
     )
 
 
-def _outdated(
-    met: Mapping[str, str], payloads: Mapping[str, Mapping[str, Any]], without: dict[str, str]
+def _update_excluded(
+    versions: Mapping[str, str], payloads: Mapping[str, Mapping[str, Any]], excluded: dict[str, str]
 ) -> bool:
-    """Return whether other versions count than the search assumed, and bring `without` up to date
-    then. `met` are versions with their documents' records."""
-    counting = {
+    """Return whether the search excluded the wrong versions, and correct `excluded` then. A version
+    is current if the record of its document names it."""
+    current = {
         version
-        for version, record in met.items()
+        for version, record in versions.items()
         if payloads.get(record, {}).get("version") == version
     }
-    if not counting & without.keys() and not met.keys() - without.keys() - counting:
+    replaced = versions.keys() - current
+    if replaced == excluded.keys():
         return False
-    without.clear()
-    without |= {version: record for version, record in met.items() if version not in counting}
+    excluded.clear()
+    excluded |= {version: versions[version] for version in replaced}
     return True
 
 
-def _hits(
-    known: Known,
-    page: Mapping[Place, float],
+def _make_hits(
+    info: CollectionInfo,
+    page: Mapping[PassageKey, float],
     payloads: Mapping[str, Mapping[str, Any]],
     vectors: Mapping[str, bytes],
 ) -> tuple[Hit, ...]:
     """Return the passages of a page."""
     return tuple(
-        points.hit(
-            payloads[place.point],
-            known.settings.fields,
-            document=place.document,
-            title=payloads[place.record]["title"],
-            url=payloads[place.record]["url"],
-            ordinal=place.ordinal,
-        ).with_cosine(cosine, vectors.get(place.point, b""))
-        for place, cosine in page.items()
+        points.make_hit(
+            payloads[key.point],
+            info.settings.fields,
+            document=key.document,
+            title=payloads[key.record]["title"],
+            url=payloads[key.record]["url"],
+            ordinal=key.ordinal,
+        ).with_cosine(cosine, vectors.get(key.point, b""))
+        for key, cosine in page.items()
     )
 
 
 def _page(
     question: Question,
     scale: Scale,
-    ranked: Sequence[Ranked],
+    ranked: Sequence[LanguageRankings],
     languages: Sequence[str],
-    without: Collection[str],
-    fused: Mapping[Place, float],
-) -> Generator[Sequence[models.QueryRequest], Sequence[Points], paging.Page[Place]]:
+    excluded: Collection[str],
+    fused: Mapping[PassageKey, float],
+) -> Generator[Sequence[models.QueryRequest], Sequence[Points], paging.Page[PassageKey]]:
     """Return the page. Where the list of a language was cut off, its passages are counted, and
     read only if the page needs more than were fused."""
     lists = [scale.similarities(at, one.dense) for at, one in enumerate(ranked)]
-    least, pool = question.least_cosine, paging.pool_of(question)
-    cut = [at for at, each in enumerate(lists) if paging.cut_off(each, pool, least)]
+    least, pool = question.least_cosine, paging.pool_size(question)
+    cut = [at for at, each in enumerate(lists) if paging.may_lack_matches(each, pool, least)]
     if not cut or not question.counted:
-        return paging.page(fused, _union(lists), question, _document, whole=not cut)
-    counted = not question.groups and paging.fills(fused, question, _document)
-    limit = paging.depth_of(question)
+        return paging.make_page(fused, _union(lists), question, _document, whole=not cut)
+    counted = not question.groups and paging.fills_page(fused, question, _document)
+    limit = paging.search_depth(question)
     found = yield [
         models.QueryRequest(
             query=scale.vector.tolist(),
             using=points.DENSE,
-            filter=among(question, without, languages[at], languages),
+            filter=among(question, excluded, languages[at], languages),
             limit=limit,
             score_threshold=scale.cosine(at, least),
-            with_payload=False if counted else PLACE,
+            with_payload=False if counted else PASSAGE_KEY,
         )
         for at in cut
     ]
     whole = all(len(near) < limit for near in found)
     if counted:
         uncut = [each for at, each in enumerate(lists) if at not in cut]
-        matching = paging.reached(question, fused, uncut, sum(map(len, found)))
-        return paging.page(fused, {}, question, _document, whole=whole, matching=matching)
+        matching = paging.count_matches(question, fused, uncut, sum(map(len, found)))
+        return paging.make_page(fused, {}, question, _document, whole=whole, matching=matching)
     longer = [scale.similarities(at, scores(near)) for at, near in zip(cut, found, strict=True)]
-    return paging.page(fused, _union([*lists, *longer]), question, _document, whole=whole)
+    return paging.make_page(fused, _union([*lists, *longer]), question, _document, whole=whole)
 
 
-def _union(lists: Sequence[Mapping[Place, float]]) -> dict[Place, float]:
+def _union(lists: Sequence[Mapping[PassageKey, float]]) -> dict[PassageKey, float]:
     return dict(chain.from_iterable(each.items() for each in lists))
 
 
-def _document(place: Place) -> tuple[str, str]:
-    return place.tenant, place.document
+def _document(key: PassageKey) -> tuple[str, str]:
+    return key.tenant, key.document
 
 
 @dataclass(frozen=True)
-class _Fused:
+class _FusedPassages:
     """Passages, best first, with their similarities; those that match whatever their similarity
     (`sure`); all places that were found; and the rankings of each language."""
 
-    cosines: Mapping[Place, float]
-    sure: Collection[Place]
-    places: Collection[Place]
+    cosines: Mapping[PassageKey, float]
+    sure: Collection[PassageKey]
+    keys: Collection[PassageKey]
     groups: Sequence[fusion.Group]
 
 
-def _fused(
-    known: Known,
-    words: Sparse,
+def _fuse(
+    info: CollectionInfo,
+    words: SparseVector,
     scale: Scale,
-    ranked: Sequence[Ranked],
-    alone: Sequence[Mapping[Place, float]],
+    ranked: Sequence[LanguageRankings],
+    alone: Sequence[Mapping[PassageKey, float]],
     pool: int,
-) -> _Fused:
+) -> _FusedPassages:
     # The fusion wants numbers: those of the order in which equally good ones are shown.
-    places = {*chain.from_iterable(one.cosines for one in ranked), *chain.from_iterable(alone)}
-    numbered = dict(enumerate(sorted(places)))
-    number = {place: id for id, place in numbered.items()}
+    keys = {*chain.from_iterable(one.cosines for one in ranked), *chain.from_iterable(alone)}
+    numbered = dict(enumerate(sorted(keys)))
+    number = {key: id for id, key in numbered.items()}
     rarity = {
-        index: fusion.rarity(
-            {number[place]: score for place, score in scores.items()}, known.chunks
-        )
+        index: fusion.rarity({number[key]: score for key, score in scores.items()}, info.chunks)
         for index, scores in zip(words.indices, alone, strict=True)
     }
     groups = [
@@ -259,33 +274,38 @@ def _fused(
     }
     order = fusion.fused(groups, cosines, pool)
     sure = fusion.found_alone(words, rarity, groups)
-    return _Fused(
-        {numbered[id]: cosines[id] for id in order}, {numbered[id] for id in sure}, places, groups
+    return _FusedPassages(
+        {numbered[id]: cosines[id] for id in order}, {numbered[id] for id in sure}, keys, groups
     )
 
 
-async def _payloads(link: ServerLink, known: Known, ids: set[str]) -> dict[str, Mapping[str, Any]]:
-    records = await link.read(
-        lambda client: client.retrieve(known.name, sorted(ids), with_payload=True)
+async def _payloads(
+    connection: ServerConnection, info: CollectionInfo, ids: set[str]
+) -> dict[str, Mapping[str, Any]]:
+    records = await connection.read(
+        lambda client: client.retrieve(info.name, sorted(ids), with_payload=True)
     )
     return {str(record.id): record.payload or {} for record in records}
 
 
 async def _requested_vectors(
-    link: ServerLink, known: Known, questions: Sequence[Question], found: Sequence[_Found]
+    connection: ServerConnection,
+    info: CollectionInfo,
+    questions: Sequence[Question],
+    found: Sequence[_FoundPage],
 ) -> dict[str, bytes]:
     """Return the vectors of the passages found for questions that request them, by point."""
     ids = [
-        place.point
+        key.point
         for question, one in zip(questions, found, strict=True)
         if question.vectors
-        for place in one.page
+        for key in one.page
     ]
     if not ids:
         return {}
-    records = await link.read(
+    records = await connection.read(
         lambda client: client.retrieve(
-            known.name, ids, with_payload=False, with_vectors=[points.DENSE]
+            info.name, ids, with_payload=False, with_vectors=[points.DENSE]
         )
     )
-    return {str(record.id): kept_of(record)[1] for record in records}
+    return {str(record.id): payload_and_vector(record)[1] for record in records}

@@ -22,14 +22,19 @@ from qdrant_client import models
 
 from groundhook.handlers.kb import points
 from groundhook.handlers.kb.server import search as server_search
+from groundhook.handlers.kb.server.collection_info import CollectionInfo
 from groundhook.handlers.kb.server.collections import Collections
+from groundhook.handlers.kb.server.connection import RequestRefused, ServerConnection
 from groundhook.handlers.kb.server.filter import of_documents, of_record, of_records
-from groundhook.handlers.kb.server.known import Known
-from groundhook.handlers.kb.server.layout import kept_of, placed, record_id, stored_of
-from groundhook.handlers.kb.server.link import Refused, ServerLink
-from groundhook.handlers.kb.server.put import Counted, Writing, steps
-from groundhook.handlers.kb.server.reading import Reading
-from groundhook.handlers.kb.server.search import Changed
+from groundhook.handlers.kb.server.layout import (
+    parse_record,
+    payload_and_vector,
+    record_id,
+    source_payload,
+)
+from groundhook.handlers.kb.server.reader import CollectionReader
+from groundhook.handlers.kb.server.search import CollectionRebuilt
+from groundhook.handlers.kb.server.writer import CollectionWriter, Counted, steps
 from groundhook.handlers.kb.store import (
     Answer,
     CollectionSettings,
@@ -60,17 +65,17 @@ _ROUNDS = 8  # attempts of a search while documents are being replaced
 class ServerStore:
     """A `VectorStore` for one event loop. Close it with `aclose`."""
 
-    def __init__(self, link: ServerLink, prefix: str) -> None:
-        self._link = link
-        self._collections = Collections(link, prefix)
-        self._writing = WeakValueDictionary[tuple[str, str, str], anyio.Lock]()
+    def __init__(self, connection: ServerConnection, prefix: str) -> None:
+        self._connection = connection
+        self._collections = Collections(connection, prefix)
+        self._write_locks = WeakValueDictionary[tuple[str, str, str], anyio.Lock]()
 
     async def aclose(self) -> None:
-        await self._link.aclose()
+        await self._connection.aclose()
 
     async def grpc_problem(self) -> str:
         """Return why HTTP is used although gRPC is preferred; "" otherwise."""
-        return await self._link.grpc_problem()
+        return await self._connection.grpc_problem()
 
     async def start(self) -> None:
         """Do nothing: the server runs."""
@@ -87,7 +92,7 @@ class ServerStore:
         """Store documents. `reserve_bytes` is ignored: the server manages its own disk."""
         refuse_too_long(documents)
         if documents:
-            await self._collections.to_write(collection, settings, *documents)
+            await self._collections.open_for_writing(collection, settings, *documents)
         outcomes: list[Outcome] = []
         before, total = 0, sum(len(document.passages) for document in documents)
         for step in steps(documents):
@@ -108,19 +113,21 @@ class ServerStore:
                 (document.tenant, document.document) for document in step
             ):
                 await locks.enter_async_context(
-                    self._writing.setdefault((collection, tenant, document), anyio.Lock())
+                    self._write_locks.setdefault((collection, tenant, document), anyio.Lock())
                 )
             try:
-                return await Writing(
-                    self._link, await self._collections.to_write(collection, settings, *step)
+                return await CollectionWriter(
+                    self._connection,
+                    await self._collections.open_for_writing(collection, settings, *step),
                 ).put(step, counted)
-            except Refused as exc:
+            except RequestRefused as exc:
                 if exc.status != 404:
                     raise
             # Another process removed the collection: it is created again.
             self._collections.forget(collection)
-            return await Writing(
-                self._link, await self._collections.to_write(collection, settings, *step)
+            return await CollectionWriter(
+                self._connection,
+                await self._collections.open_for_writing(collection, settings, *step),
             ).put(step, counted)
 
     async def search(
@@ -143,22 +150,22 @@ class ServerStore:
     ) -> list[Answer]:
         for question in questions:
             refuse_without_tenant(collection, settings, question.tenant)
-        without: dict[str, str] = {}
+        excluded: dict[str, str] = {}
         for _ in range(_ROUNDS):
-            known = await self._collections.look(collection)
-            if known is None:
+            info = await self._collections.look(collection)
+            if info is None:
                 return [Answer(exists=False)] * len(questions)
-            refuse_other_settings(collection, known.settings, settings)
+            refuse_other_settings(collection, info.settings, settings)
             try:
-                answers = await server_search.search(self._link, known, questions, without)
-            except Changed:
+                answers = await server_search.search(self._connection, info, questions, excluded)
+            except CollectionRebuilt:
                 self._collections.forget(collection)
-            except Refused as exc:
+            except RequestRefused as exc:
                 # Removed, or rebuilt with vectors of another size. If it did not change, the error
                 # is raised.
                 self._collections.forget(collection)
                 again = await self._collections.look(collection)
-                if exc.status not in (400, 404) or (again and again.settings == known.settings):
+                if exc.status not in (400, 404) or (again and again.settings == info.settings):
                     raise
             else:
                 if answers is not None:
@@ -170,18 +177,18 @@ class ServerStore:
     async def passages(
         self, collection: str, tenant: str | None, wanted: PassageOrdinals, /
     ) -> dict[str, tuple[Hit, ...]]:
-        known = await self._collections.look(collection)
-        if known is None:
+        info = await self._collections.look(collection)
+        if info is None:
             return {}
         ids = {record_id(tenant or "", document): document for document in wanted}
-        found = await self._reading(known).documents(
+        found = await self._reader(info).documents(
             {id: wanted[ids[id]] for id in ids}, vectors=False
         )
         return {
             ids[id]: tuple(
-                points.hit(
+                points.make_hit(
                     passage.payload or {},
-                    known.settings.fields,
+                    info.settings.fields,
                     document=ids[id],
                     title=record["title"],
                     url=record["url"],
@@ -195,13 +202,15 @@ class ServerStore:
     async def full_documents(
         self, collection: str, documents: Sequence[tuple[str, str]], /
     ) -> list[FullDocument]:
-        known = await self._collections.look(collection)
-        if known is None:
+        info = await self._collections.look(collection)
+        if info is None:
             return []
         wanted = dict.fromkeys(record_id(*document) for document in documents)
-        found = await self._reading(known).documents(wanted, vectors=True)
+        found = await self._reader(info).documents(wanted, vectors=True)
         return [
-            points.incoming(stored_of(record), [*map(kept_of, passages)], known.settings.fields)
+            points.full_document(
+                parse_record(record), [*map(payload_and_vector, passages)], info.settings.fields
+            )
             for record, passages in found.values()
         ]
 
@@ -214,81 +223,81 @@ class ServerStore:
         limit: int,
         /,
     ) -> dict[str, list[tuple[Scalar, int]]]:
-        known = await self._collections.look(collection)
-        if known is None:
+        info = await self._collections.look(collection)
+        if info is None:
             return {}
-        refuse_without_tenant(collection, known.settings, tenant)
+        refuse_without_tenant(collection, info.settings, tenant)
         found: dict[str, list[tuple[Scalar, int]]] = {}
         for name in fields:
-            if name in known.settings.fields:
-                counted = await self._reading(known).facet(name, of_records(tenant, filter))
+            if name in info.settings.fields:
+                counted = await self._reader(info).facet(name, of_records(tenant, filter))
                 found[name] = sorted(counted, key=lambda pair: (-pair[1], pair[0]))[:limit]
         return found
 
     async def count(self, collection: str, tenant: str | None, filter: Filter | None, /) -> int:
-        known = await self._collections.look(collection)
-        if known is None:
+        info = await self._collections.look(collection)
+        if info is None:
             return 0
-        refuse_without_tenant(collection, known.settings, tenant)
-        return await self._reading(known).count(of_records(tenant, filter))
+        refuse_without_tenant(collection, info.settings, tenant)
+        return await self._reader(info).count(of_records(tenant, filter))
 
     async def matching_documents(
         self, collection: str, tenant: str | None, filter: Filter | None, /
     ) -> list[MatchingDocument]:
-        known = await self._collections.look(collection)
-        if known is None:
+        info = await self._collections.look(collection)
+        if info is None:
             return []
-        refuse_without_tenant(collection, known.settings, tenant)
+        refuse_without_tenant(collection, info.settings, tenant)
         listed = [
             MatchingDocument(
                 record["document"],
                 record["title"],
                 record["url"],
-                points.shown_fields(record["fields"], known.settings.fields),
+                points.decode_fields(record["fields"], info.settings.fields),
             )
-            async for record in self._reading(known).records(of_records(tenant, filter))
+            async for record in self._reader(info).records(of_records(tenant, filter))
         ]
         return sorted(listed, key=attrgetter("document"))
 
     async def settings(self, collection: str, /) -> CollectionSettings | None:
-        known = await self._collections.look(collection)
-        return known.settings if known else None
+        info = await self._collections.look(collection)
+        return info.settings if info else None
 
     async def usage(
         self, collection: str, tenant: str | None, /, *, settings: CollectionSettings | None = None
     ) -> CollectionUsage:
         """Return what is stored. `disk_bytes` is 0: the server does not report it."""
         self._collections.forget(collection)
-        known = await self._collections.look(collection)
-        if known is None:
+        info = await self._collections.look(collection)
+        if info is None:
             return CollectionUsage()
         if settings is not None:
-            refuse_other_settings(collection, known.settings, settings)
-        stored = [one async for one in self._reading(known).document_records(of_records(tenant))]
+            refuse_other_settings(collection, info.settings, settings)
+        stored = [one async for one in self._reader(info).document_records(of_records(tenant))]
         return CollectionUsage(
-            documents=tuple(sorted(stored, key=_listed)), settings=known.settings
+            documents=tuple(sorted(stored, key=_record_key)), settings=info.settings
         )
 
     async def document_records(
         self, collection: str, tenant: str | None, documents: Sequence[str], /
     ) -> tuple[DocumentRecord, ...]:
-        known = await self._collections.look(collection)
-        if known is None:
+        info = await self._collections.look(collection)
+        if info is None:
             return ()
         stored = [
             one
-            async for one in self._reading(known).document_records(
+            async for one in self._reader(info).document_records(
                 of_records(tenant, documents=documents)
             )
         ]
-        return tuple(sorted(stored, key=_listed))
+        return tuple(sorted(stored, key=_record_key))
 
     async def documents_from(
         self, collection: str, tenant: str | None, source: str, /
     ) -> AsyncIterator[DocumentRecord]:
-        known = await self._collections.look(collection)
-        if known is not None:
-            async for stored in self._reading(known).document_records(
+        info = await self._collections.look(collection)
+        if info is not None:
+            async for stored in self._reader(info).document_records(
                 of_records(tenant, source=source)
             ):
                 if not source or stored.source == source or stored.source.startswith(f"{source}/"):
@@ -297,18 +306,18 @@ class ServerStore:
     async def relocate(
         self, collection: str, tenant: str, places: Mapping[str, tuple[str, str]], /
     ) -> None:
-        known = await self._collections.look(collection)
-        if known is None:
+        info = await self._collections.look(collection)
+        if info is None:
             return
         moves = [
             models.SetPayload(
-                payload=placed(url, source), filter=of_record(record_id(tenant, document))
+                payload=source_payload(url, source), filter=of_record(record_id(tenant, document))
             )
             for document, (url, source) in places.items()
         ]
         for start in range(0, len(moves), _PAGE):
             await self._batch(
-                known.name,
+                info.name,
                 [
                     models.SetPayloadOperation(set_payload=one)
                     for one in moves[start : start + _PAGE]
@@ -318,23 +327,27 @@ class ServerStore:
     async def remove(
         self, collection: str, tenant: str | None, documents: Sequence[str] | None, /
     ) -> list[str]:
-        known = await self._collections.look(collection)
-        if known is None:
+        info = await self._collections.look(collection)
+        if info is None:
             return []
         wanted = of_records(tenant, documents=documents)
         gone = sorted(
-            [stored async for stored in self._reading(known).document_records(wanted)], key=_listed
+            [stored async for stored in self._reader(info).document_records(wanted)],
+            key=_record_key,
         )
-        if len(gone) == await self._reading(known).count(of_records(None)):
+        if len(gone) == await self._reader(info).count(of_records(None)):
             await self._collections.discard(collection)
         else:
             for start in range(0, len(gone), _PAGE):
-                await self._take_out(known.name, gone[start : start + _PAGE])
+                await self._remove_documents(info.name, gone[start : start + _PAGE])
             self._collections.forget(collection)
         return [stored.document for stored in gone]
 
     async def swap(self, building: str, collection: str, /) -> bool:
-        new, old = await self._held(building), await self._held(collection)
+        new, old = (
+            await self._document_versions(building),
+            await self._document_versions(collection),
+        )
         if new is None:
             raise StorageError(f"collection {collection!r} has no rebuilt version to replace it")
         if new != old:
@@ -344,10 +357,10 @@ class ServerStore:
 
     # ---- points
 
-    def _reading(self, known: Known) -> Reading:
-        return Reading(self._link, known)
+    def _reader(self, info: CollectionInfo) -> CollectionReader:
+        return CollectionReader(self._connection, info)
 
-    async def _take_out(self, name: str, gone: Sequence[DocumentRecord]) -> None:
+    async def _remove_documents(self, name: str, gone: Sequence[DocumentRecord]) -> None:
         """Remove documents, their records first, so that no search shows them any more."""
         records: list[Any] = [record_id(stored.tenant, stored.document) for stored in gone]
         await self._delete(name, models.PointIdsList(points=records))
@@ -355,25 +368,27 @@ class ServerStore:
             documents = [stored.document for stored in gone if stored.tenant == tenant]
             await self._delete(name, models.FilterSelector(filter=of_documents(tenant, documents)))
 
-    async def _held(self, collection: str) -> set[tuple[str, str, str]] | None:
-        known = await self._collections.look(collection)
-        if known is None:
+    async def _document_versions(self, collection: str) -> set[tuple[str, str, str]] | None:
+        info = await self._collections.look(collection)
+        if info is None:
             return None
         return {
             (stored.tenant, stored.document, stored.fingerprint)
-            async for stored in self._reading(known).document_records(of_records(None))
+            async for stored in self._reader(info).document_records(of_records(None))
         }
 
     async def _batch(self, name: str, operations: Sequence[models.UpdateOperation]) -> None:
-        await self._link.write(lambda client: client.batch_update_points(name, list(operations)))
+        await self._connection.write(
+            lambda client: client.batch_update_points(name, list(operations))
+        )
 
     async def _delete(self, name: str, selector: Any) -> None:
-        await self._link.write(lambda client: client.delete(name, selector))
+        await self._connection.write(lambda client: client.delete(name, selector))
 
 
 def _report(progress: StoreProgress, before: int, total: int, done: int) -> None:
     progress(before + done, total)
 
 
-def _listed(stored: DocumentRecord) -> tuple[str, str]:
+def _record_key(stored: DocumentRecord) -> tuple[str, str]:
     return stored.tenant, stored.document

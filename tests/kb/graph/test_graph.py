@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from groundhook.handlers.kb.base import KnowledgeBase
 from groundhook.handlers.kb.graph.base import GraphedStore, Graphs
 from groundhook.handlers.kb.graph.extract import Extraction
-from groundhook.handlers.kb.messages import packed
+from groundhook.handlers.kb.messages import pack_vector
 from groundhook.handlers.kb.store import (
     Answer,
     CollectionSettings,
@@ -302,7 +302,9 @@ COLLECTION = CollectionSpec(id="docs", graph=True, tenant_field="tenant")
 
 
 def document(tenant: str, id: str, text: str, version: str = "1") -> FullDocument:
-    passage = Passage(passage=f"{id}-{version}", content=text, text=text, vector=packed([1.0, 0.0]))
+    passage = Passage(
+        passage=f"{id}-{version}", content=text, text=text, vector=pack_vector([1.0, 0.0])
+    )
     return FullDocument(
         document=id, title=id, fingerprint=f"{id}{version}", passages=(passage,), tenant=tenant
     )
@@ -359,12 +361,19 @@ def test_no_hop_leads_to_another_tenant_whatever_was_added_and_removed(
             mine[tenant] |= {id, *stored.passages[0].content.replace(" is here.", "").split("son ")}
         for tenant in mine:
             question = Question(
-                vector=packed([1.0, 0.0]),
+                vector=pack_vector([1.0, 0.0]),
                 text=f"{requested} Acmeson Globexson",
                 limit=10,
                 tenant=tenant,
             )
-            found = await graphs.reach(shelf, COLLECTION, MADE, question, Answer(), least_cosine=-1)  # type: ignore[arg-type]
+            found = await graphs.extend_answer(
+                shelf,  # type: ignore[arg-type]
+                COLLECTION,
+                MADE,
+                question,
+                Answer(),
+                least_cosine=-1,
+            )
             assert {hit.document for hit in found.answer.hits} <= {
                 id for t, id in shelf.documents if t == tenant
             }
@@ -379,8 +388,15 @@ def test_no_hop_leads_to_another_tenant_whatever_was_added_and_removed(
 
 
 async def question_of(graphs: Graphs, shelf: Shelf, text: str) -> tuple[set[str], set[str]]:
-    requested = Question(vector=packed([1.0, 0.0]), text=text, limit=10, tenant="acme")
-    found = await graphs.reach(shelf, COLLECTION, MADE, requested, Answer(), least_cosine=-1)  # type: ignore[arg-type]
+    requested = Question(vector=pack_vector([1.0, 0.0]), text=text, limit=10, tenant="acme")
+    found = await graphs.extend_answer(
+        shelf,  # type: ignore[arg-type]
+        COLLECTION,
+        MADE,
+        requested,
+        Answer(),
+        least_cosine=-1,
+    )
     return {node.name for node in found.nodes}, {hit.passage for hit in found.answer.hits}
 
 
@@ -481,9 +497,16 @@ async def test_an_assistant_names_entities_and_the_rules_step_in_where_it_fails(
     assert "workers.names" in warning
     assert "built-in" in warning
     requested = Question(
-        vector=packed([1.0, 0.0]), text="what is birch near?", limit=10, tenant="acme"
+        vector=pack_vector([1.0, 0.0]), text="what is birch near?", limit=10, tenant="acme"
     )
-    found = await graphs.reach(shelf, COLLECTION, MADE, requested, Answer(), least_cosine=-1)  # type: ignore[arg-type]
+    found = await graphs.extend_answer(
+        shelf,  # type: ignore[arg-type]
+        COLLECTION,
+        MADE,
+        requested,
+        Answer(),
+        least_cosine=-1,
+    )
     nodes = {node.name: node for node in found.nodes}
     assert (nodes["alder"].type, nodes["alder"].description, nodes["alder"].relation) == (
         "tree",

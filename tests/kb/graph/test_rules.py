@@ -7,16 +7,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from groundhook.handlers.kb.graph.names import key_of, kind_of
-from groundhook.handlers.kb.graph.rules import Extracted, Known, Link, extract, names_in
+from groundhook.handlers.kb.graph.rules import (
+    KnownNames,
+    PassageEntities,
+    Relation,
+    extract,
+    names_in,
+)
 
-NOBODY = Known(names={})
+NOBODY = KnownNames(names={})
 
 
-def known(*names: str) -> Known:
-    return Known(names={key_of(name): (name, "term") for name in names})
+def known(*names: str) -> KnownNames:
+    return KnownNames(names={key_of(name): (name, "term") for name in names})
 
 
-def kinds(extracted: Extracted) -> dict[str, str]:
+def kinds(extracted: PassageEntities) -> dict[str, str]:
     return {mention.name: mention.kind for mention in extracted.mentions}
 
 
@@ -92,7 +98,7 @@ def test_a_word_in_small_letters_is_a_name_only_where_nothing_surer_is_named(
     assert (
         names_in(
             question,
-            Known(names={key: (key, kind) for key, kind in named.items()}),
+            KnownNames(names={key: (key, kind) for key, kind in named.items()}),
             {"kiss and tell", "tea"},
         )
         == found
@@ -115,7 +121,9 @@ def test_scripts_without_capitals_have_what_the_writing_sets_apart(
 
 def test_neighbours_in_a_sentence_are_related_by_the_words_between_them() -> None:
     found = extract("Radiohead signed to Parlophone. Blur is elsewhere.", "", NOBODY)
-    assert found.links == (Link(source="radiohead", target="parlophone", words="signed to"),)
+    assert found.relations == (
+        Relation(source="radiohead", target="parlophone", words="signed to"),
+    )
 
 
 def test_a_last_name_alone_is_the_one_person_who_has_it() -> None:
@@ -158,7 +166,7 @@ def test_any_text_is_read_and_links_lead_between_its_entities(
     keys = [mention.key for mention in found.mentions]
     assert keys == sorted(set(keys))
     assert all(len(mention.name) <= 80 and mention.count > 0 for mention in found.mentions)
-    assert {key for link in found.links for key in (link.source, link.target)} <= set(keys)
+    assert {key for link in found.relations for key in (link.source, link.target)} <= set(keys)
     assert found.about in ("", *keys)
     assert extract(text, title, known(*names)) == found
 

@@ -1,4 +1,4 @@
-"""What a host remembers about a collection on a server."""
+"""What a host knows about a collection on a Qdrant server."""
 
 from __future__ import annotations
 
@@ -6,20 +6,19 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from groundhook.handlers.kb.balance import Sums, changed, read
+from groundhook.handlers.kb.balance import Sums, add_sums, parse_sums
 from groundhook.handlers.kb.store import CollectionSettings
 
 
 @dataclass
-class Known:
-    """What a host knows about a collection: its settings, statistics of its text, taken from a
-    sample of its documents, and whether a document may be `divided` into several passages."""
+class CollectionInfo:
+    """The settings of a collection, and statistics of its text from a sample of its documents."""
 
     name: str
     settings: CollectionSettings
     words: int = 0
     chunks: int = 0
-    divided: bool = False
+    divided: bool = False  # whether a document may have several passages
     sums: Sums | None = field(default_factory=dict)  # None: some documents' languages are not known
     until: float = 0.0  # when to look again, on the loop's clock
 
@@ -30,4 +29,4 @@ class Known:
         self.divided = self.divided or record["chunks"] > 1
         languages = record.get("languages")
         if self.sums is not None:
-            self.sums = changed(self.sums, read(languages)) if languages else None
+            self.sums = add_sums(self.sums, parse_sums(languages)) if languages else None

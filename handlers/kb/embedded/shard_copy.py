@@ -13,7 +13,7 @@ from groundhook.host.core.errors import StorageError
 
 
 @dataclass
-class Copy:
+class ShardCopy:
     """A copy of a collection's vectors, and what it holds."""
 
     source: Path

@@ -19,10 +19,10 @@ from qdrant_client import models
 
 from groundhook.handlers.kb import points
 from groundhook.handlers.kb.analyse import Analyser
+from groundhook.handlers.kb.server.collection_info import CollectionInfo
+from groundhook.handlers.kb.server.connection import ServerConnection
 from groundhook.handlers.kb.server.filter import of_documents, of_versions
-from groundhook.handlers.kb.server.known import Known
 from groundhook.handlers.kb.server.layout import passage_id, passage_points, record_point
-from groundhook.handlers.kb.server.link import ServerLink
 from groundhook.handlers.kb.store import FullDocument, Outcome
 from groundhook.host.core.errors import StorageError
 
@@ -66,25 +66,25 @@ def steps(documents: Sequence[FullDocument]) -> Iterator[list[FullDocument]]:
         yield list(step.values())
 
 
-class Writing:
+class CollectionWriter:
     """Writes to one Qdrant collection. Raises StorageError."""
 
-    def __init__(self, link: ServerLink, known: Known) -> None:
-        self._link = link
-        self._known = known
+    def __init__(self, connection: ServerConnection, info: CollectionInfo) -> None:
+        self._connection = connection
+        self._info = info
 
     async def put(
         self, documents: Sequence[FullDocument], written: Counted | None = None
     ) -> list[Outcome]:
         """Store the documents of a step."""
-        versions = [_Version.of(document, self._known.settings.language) for document in documents]
+        versions = [_Version.of(document, self._info.settings.language) for document in documents]
         naming = False
         try:
             await self._write_hidden(versions, written)
-            before = await self._named(versions)
-            await self._link.write(
+            before = await self._named_versions(versions)
+            await self._connection.write(
                 lambda client: client.set_payload(
-                    self._known.name, {"hidden": False}, of_versions([v.version for v in versions])
+                    self._info.name, {"hidden": False}, of_versions([v.version for v in versions])
                 )
             )
             naming = True
@@ -94,21 +94,21 @@ class Writing:
                 await self._abandon(versions, named=naming)
             raise
         for version in versions:
-            self._known.count(version.record.payload or {})
+            self._info.count(version.record.payload or {})
         await self._sweep(versions)
-        if lost := await self._lost(versions):
+        if lost := await self._find_lost(versions):
             await self.put([version.document for version in lost])
         return ["replaced" if version.record.id in before else "added" for version in versions]
 
     async def _write_hidden(self, versions: Sequence[_Version], written: Counted | None) -> None:
-        known = self._known
+        info = self._info
         words = sum((version.record.payload or {})["words"] for version in versions)
         total = sum(len(version.document.passages) for version in versions)
         analyser = Analyser(
-            known.settings.language, points.mean_length(known.words + words, known.chunks + total)
+            info.settings.language, points.mean_length(info.words + words, info.chunks + total)
         )
         new = chain.from_iterable(
-            passage_points(version.document, version.version, analyser, known.settings.language)
+            passage_points(version.document, version.version, analyser, info.settings.language)
             for version in versions
         )
         done = 0
@@ -123,14 +123,14 @@ class Writing:
         and those of hosts that stopped before the last step. Hidden versions stay, since another
         host may still be writing them."""
         shown = await self._find_shown(versions)
-        stale = shown.keys() - set((await self._named(versions)).values())
+        stale = shown.keys() - set((await self._named_versions(versions)).values())
         if stale:
             await self._delete(models.FilterSelector(filter=of_versions(sorted(stale))))
 
-    async def _lost(self, versions: Sequence[_Version]) -> list[_Version]:
+    async def _find_lost(self, versions: Sequence[_Version]) -> list[_Version]:
         """Return the versions that another host removed while it stored the same document: they
         were shown already, and no record named them yet."""
-        named = await self._named(versions)
+        named = await self._named_versions(versions)
         shown = await self._find_shown(versions)
         return [
             version
@@ -139,11 +139,11 @@ class Writing:
             and shown.get(version.version, 0) < len(version.document.passages)
         ]
 
-    async def _named(self, versions: Sequence[_Version]) -> Mapping[str, str]:
+    async def _named_versions(self, versions: Sequence[_Version]) -> Mapping[str, str]:
         """Return the versions in the records, by the records' ids."""
         ids = [version.record.id for version in versions]
-        found = await self._link.read(
-            lambda client: client.retrieve(self._known.name, ids, with_payload=["version"])
+        found = await self._connection.read(
+            lambda client: client.retrieve(self._info.name, ids, with_payload=["version"])
         )
         return {str(record.id): (record.payload or {})["version"] for record in found}
 
@@ -154,13 +154,13 @@ class Writing:
             documents[version.document.tenant].append(version.document.document)
         counts: dict[str, int] = {}
         for tenant, ids in documents.items():
-            counts |= await self._counted(of_documents(tenant, ids, shown=True))
+            counts |= await self._count_versions(of_documents(tenant, ids, shown=True))
         return counts
 
-    async def _counted(self, among: models.Filter) -> Mapping[str, int]:
-        counted = await self._link.read(
+    async def _count_versions(self, among: models.Filter) -> Mapping[str, int]:
+        counted = await self._connection.read(
             lambda client: client.facet(
-                self._known.name, "version", among, limit=_MOST_VERSIONS, exact=True
+                self._info.name, "version", among, limit=_MOST_VERSIONS, exact=True
             )
         )
         return {str(hit.value): hit.count for hit in counted.hits}
@@ -170,7 +170,7 @@ class Writing:
         hidden. `named`: the records may have been written, although the answer did not come: what
         they name counts."""
         try:
-            counting = set((await self._named(versions)).values()) if named else set()
+            counting = set((await self._named_versions(versions)).values()) if named else set()
             ids = [
                 id for version in versions if version.version not in counting for id in version.ids
             ]
@@ -180,7 +180,7 @@ class Writing:
             return
 
     async def _upsert(self, batch: Sequence[models.PointStruct]) -> None:
-        await self._link.write(lambda client: client.upsert(self._known.name, list(batch)))
+        await self._connection.write(lambda client: client.upsert(self._info.name, list(batch)))
 
     async def _delete(self, selector: models.FilterSelector | models.PointIdsList) -> None:
-        await self._link.write(lambda client: client.delete(self._known.name, selector))
+        await self._connection.write(lambda client: client.delete(self._info.name, selector))

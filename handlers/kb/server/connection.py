@@ -60,7 +60,7 @@ _GRPC_AS_HTTP = {
 }
 
 
-class Refused(StorageError):
+class RequestRefused(StorageError):
     """The server refused. `status` as in HTTP; 404: there is no such collection, 409: there is one
     already. `after_s`: seconds to wait before the next request."""
 
@@ -74,7 +74,7 @@ class Unreachable(StorageError):
     """No connection, or one that broke. Trying again may help."""
 
 
-class ServerLink:
+class ServerConnection:
     """The connection of this process to a Qdrant server. `read` and `write` run a call of the
     client. Raise StorageError."""
 
@@ -98,7 +98,7 @@ class ServerLink:
             except Unreachable:
                 if not left:
                     raise
-            except Refused as exc:
+            except RequestRefused as exc:
                 wait_s = exc.after_s
                 if not left or exc.status not in _AGAIN or wait_s > self._settings.timeout_s:
                     raise
@@ -197,7 +197,7 @@ class ServerLink:
     def _refused(self, status: int, message: str, *, after_s: float = 0.0) -> StorageError:
         place = f"the Qdrant server {self.url!r}"
         if status in (401, 403):
-            return Refused(
+            return RequestRefused(
                 status,
                 f"{place} refused the key ({status})",
                 hint="see qdrant.api_key in agent/agent.yml",
@@ -205,8 +205,8 @@ class ServerLink:
         if "already exists" in message:
             status = 409  # older servers call it 400
         if status == 503:
-            return Refused(status, f"{place} is not ready ({status}: {message})")
-        return Refused(status, f"{place} answered {status}: {message}", after_s=after_s)
+            return RequestRefused(status, f"{place} is not ready ({status}: {message})")
+        return RequestRefused(status, f"{place} answered {status}: {message}", after_s=after_s)
 
     def _failed(self, exc: Any) -> StorageError:
         """Return the error for a gRPC error."""

@@ -10,9 +10,9 @@ from typing import Any
 from qdrant_client import AsyncQdrantClient, models
 
 from groundhook.handlers.kb import points
-from groundhook.handlers.kb.server.known import Known
-from groundhook.handlers.kb.server.layout import passage_id, stored_of
-from groundhook.handlers.kb.server.link import ServerLink
+from groundhook.handlers.kb.server.collection_info import CollectionInfo
+from groundhook.handlers.kb.server.connection import ServerConnection
+from groundhook.handlers.kb.server.layout import parse_record, passage_id
 from groundhook.handlers.kb.store import DocumentRecord, PassageOrdinals
 from groundhook.host.core.errors import StorageError
 from groundhook.host.core.types.fields import Scalar
@@ -22,16 +22,16 @@ _MOST_VALUES = 10_000  # of one facet
 _ROUNDS = 8  # attempts of a read while documents are being replaced
 
 
-class Reading:
+class CollectionReader:
     """Reads from one Qdrant collection. Raises StorageError."""
 
-    def __init__(self, link: ServerLink, known: Known) -> None:
-        self._link = link
-        self._known = known
+    def __init__(self, connection: ServerConnection, info: CollectionInfo) -> None:
+        self._connection = connection
+        self._info = info
 
     async def count(self, among: models.Filter) -> int:
-        counted = await self._link.read(
-            lambda client: client.count(self._known.name, among, exact=True)
+        counted = await self._connection.read(
+            lambda client: client.count(self._info.name, among, exact=True)
         )
         return counted.count
 
@@ -60,25 +60,25 @@ class Reading:
         found: dict[str, models.Record] = {}
         for start in range(0, len(ids), _PAGE):
             page = ids[start : start + _PAGE]
-            call = partial(_retrieved, name=self._known.name, ids=page, with_vectors=wanted)
-            found |= {str(record.id): record for record in await self._link.read(call)}
+            call = partial(_retrieved, name=self._info.name, ids=page, with_vectors=wanted)
+            found |= {str(record.id): record for record in await self._connection.read(call)}
         return found
 
     async def facet(self, field: str, among: models.Filter) -> list[tuple[Scalar, int]]:
         # The server orders ties arbitrarily: all values are requested, and cut here.
-        counted = await self._link.read(
+        counted = await self._connection.read(
             lambda client: client.facet(
-                self._known.name, points.path_of(field), among, limit=_MOST_VALUES, exact=True
+                self._info.name, points.payload_path(field), among, limit=_MOST_VALUES, exact=True
             )
         )
         return [
-            (points.shown_value(hit.value, self._known.settings.fields[field]), hit.count)
+            (points.decode_value(hit.value, self._info.settings.fields[field]), hit.count)
             for hit in counted.hits
         ]
 
     async def document_records(self, wanted: models.Filter) -> AsyncIterator[DocumentRecord]:
         async for record in self.records(wanted):
-            yield stored_of(record)
+            yield parse_record(record)
 
     async def records(self, wanted: models.Filter) -> AsyncIterator[Mapping[str, Any]]:
         offset: Any = None
@@ -90,8 +90,8 @@ class Reading:
                 return
 
     async def _page(self, wanted: models.Filter, offset: Any) -> tuple[list[models.Record], Any]:
-        return await self._link.read(
-            lambda client: client.scroll(self._known.name, wanted, _PAGE, offset=offset)
+        return await self._connection.read(
+            lambda client: client.scroll(self._info.name, wanted, _PAGE, offset=offset)
         )
 
 
