@@ -25,7 +25,7 @@ import anyio
 from bench.figures import figure
 from bench.kb_adding import added
 from groundhook.handlers.kb.embedders.builtin import BuiltinEmbedder
-from groundhook.handlers.kb.embedders.e5.engine import Engine, loaded
+from groundhook.handlers.kb.embedders.e5.engine import Engine, load_engine
 from groundhook.handlers.kb.ingest.throttle import CORES
 
 ROOT = Path(__file__).parent.parent
@@ -49,9 +49,9 @@ def texts(tokens: int, count: Callable[[str], int]) -> Iterator[str]:
 
 def vectors() -> None:
     began = time.perf_counter()
-    fast = loaded().engine
+    fast = load_engine().engine
     figure("engine loaded", (time.perf_counter() - began) * 1000, "ms")
-    small = loaded(small=True).engine
+    small = load_engine(small=True).engine
     for tokens in (20, 110, 330):
         given = list(islice(texts(tokens, fast.token_count), TEXTS))
         rate = {engine: TEXTS / processor_s(engine, given) for engine in (fast, small)}

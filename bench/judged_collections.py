@@ -26,7 +26,7 @@ from typing import Any, Literal
 from zlib import crc32
 
 from groundhook.handlers.kb.embed import estimated_tokens
-from groundhook.handlers.kb.ingest.build import headed
+from groundhook.handlers.kb.ingest.build import text_with_headings
 from groundhook.handlers.kb.ingest.chunk import chunks
 from groundhook.handlers.kb.reading.files import read
 
@@ -111,7 +111,7 @@ def documentation() -> dict[str, tuple[str, str, str]]:
         for chunk in chunks(document, size=400, overlap=40, by="heading", count=estimated_tokens):
             found[f"{path.name}#{len(found)}"] = (
                 path.name,
-                headed(document.title, chunk),
+                text_with_headings(document.title, chunk),
                 chunk.content,
             )
     return found

@@ -146,7 +146,7 @@ async def calibrate(
     chance = random.Random(1)  # every run takes the same sample
     usage = await store.usage(collection, tenant)
     if not usage.documents:
-        raise _empty(collection, tenant)
+        raise _empty_error(collection, tenant)
     stored = [record.document for record in usage.documents]
     ids = _choose_documents(stored, questions, max_questions, chance)
     documents = await _read_documents(store, collection, tenant, ids)
@@ -160,7 +160,7 @@ async def calibrate(
     off_topic = given or OFF_TOPIC.get(usage.language, OFF_TOPIC["english"])
     passages = _sample_passages(documents, chance)
     report = _report_pairs(progress, pairs, total=len(pairs) + len(off_topic))
-    return _measured(
+    return _make_calibration(
         collection,
         embedder,
         np.array([await _related_cosine(embedder, pair) for pair in report]),
@@ -246,7 +246,7 @@ async def _nearest_cosine(embedder: Embedder, question: str, passages: Cosines) 
     return float((passages @ vector).max())
 
 
-def _empty(collection: str, tenant: str) -> UsageError:
+def _empty_error(collection: str, tenant: str) -> UsageError:
     whose, option = (f" for tenant {tenant!r}", f" --tenant {tenant}") if tenant else ("", "")
     hint = f"fill it with `groundhook kb add {collection} PATH…{option}`"
     return UsageError(
@@ -254,7 +254,7 @@ def _empty(collection: str, tenant: str) -> UsageError:
     )
 
 
-def _measured(
+def _make_calibration(
     collection: str,
     embedder: Embedder,
     related: Cosines,
@@ -300,7 +300,7 @@ def _cloze_pairs(
 ) -> list[_Pair]:
     """Take at most `most` questions from the documents, in turn, so that every document has about
     as many."""
-    queues = [list(_cloze_questions(id, whole, chance)) for id, whole in documents.items()]
+    queues = [list(_cloze_questions(id, full, chance)) for id, full in documents.items()]
     pairs: list[_Pair] = []
     while len(pairs) < most and any(queues):
         pairs += [queue.pop() for queue in queues if queue][: most - len(pairs)]

@@ -121,10 +121,10 @@ def test_what_was_put_is_on_the_disk_for_certain_once_nothing_more_is_put(folder
     [generation] = collection._manifest.generations
     collection.written_at = time.monotonic()
     collection.settle()
-    assert collection._manifest.synced < generation
+    assert collection._manifest.last_synced < generation
     collection.written_at -= 1  # a second ago
     collection.settle()
-    assert collection._manifest.synced == generation
+    assert collection._manifest.last_synced == generation
     collection.close()
 
 

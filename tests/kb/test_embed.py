@@ -19,7 +19,7 @@ from groundhook.handlers.kb.embed import (
     least_cosine,
 )
 from groundhook.handlers.kb.embedders.builtin import BuiltinEmbedder, builtin
-from groundhook.handlers.kb.embedders.e5.engine import Engine, loaded
+from groundhook.handlers.kb.embedders.e5.engine import Engine, load_engine
 from groundhook.handlers.kb.language import normalise
 from groundhook.host.core.errors import ConfigError
 from groundhook.host.core.ports import Embedder
@@ -38,7 +38,7 @@ def embedder(name: str) -> Embedder:
 
 def unbound() -> Engine:
     """The model without the bounds of `BuiltinEmbedder`."""
-    return loaded().engine
+    return load_engine().engine
 
 
 def cosine(one: list[float], other: list[float]) -> float:

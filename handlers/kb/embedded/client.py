@@ -107,7 +107,7 @@ class KBClient:
         found = await self._ask("search", body)
         if found is None:
             return [Answer(exists=False)] * len(sent)
-        return [_answer(raw) for raw in found]
+        return [_parse_answer(raw) for raw in found]
 
     async def passages(
         self, collection: str, tenant: str | None, wanted: PassageOrdinals, /
@@ -118,7 +118,7 @@ class KBClient:
         }
         body = {"collection": collection, "tenant": tenant, "wanted": sent}
         found = await self._ask("passages", body)
-        return {document: _hits(raw) for document, raw in found.items()}
+        return {document: _parse_hits(raw) for document, raw in found.items()}
 
     async def facets(
         self,
@@ -194,20 +194,20 @@ class KBClient:
     async def document_records(
         self, collection: str, tenant: str | None, documents: Sequence[str], /
     ) -> tuple[DocumentRecord, ...]:
-        return await self._listed(collection, tenant, documents=list(documents))
+        return await self._list_records(collection, tenant, documents=list(documents))
 
     async def documents_from(
         self, collection: str, tenant: str | None, source: str, /
     ) -> AsyncIterator[DocumentRecord]:
         after = ["", ""]
-        while page := await self._listed(
+        while page := await self._list_records(
             collection, tenant, source=source, after=after, limit=_PAGE
         ):
             for stored in page:
                 yield stored
             after = [page[-1].tenant, page[-1].document]
 
-    async def _listed(
+    async def _list_records(
         self, collection: str, tenant: str | None, **listing: Any
     ) -> tuple[DocumentRecord, ...]:
         found = await self._ask(
@@ -270,7 +270,7 @@ class KBClient:
             ),
         )
 
-    def _incoming(
+    def _receive(
         self, _connection: WorkerConnection, _id: int | None, operation: str, body: Any
     ) -> None:
         if operation == "stored" and (progress := self._progress.get(body["ticket"])) is not None:
@@ -323,7 +323,7 @@ class KBClient:
             # write no lock.
             if address.get("lock", own) != own:
                 return None
-            connection = WorkerConnection(_NAME, self._incoming)
+            connection = WorkerConnection(_NAME, self._receive)
             await asyncio.get_running_loop().create_unix_connection(
                 lambda: connection, address["socket"]
             )
@@ -367,10 +367,10 @@ class KBClient:
         return code
 
 
-def _answer(raw: Mapping[str, Any]) -> Answer:
+def _parse_answer(raw: Mapping[str, Any]) -> Answer:
     languages = {name: LanguageShare(*values) for name, values in raw["languages"].items()}
-    return Answer(**{**raw, "hits": _hits(raw["hits"]), "languages": languages})
+    return Answer(**{**raw, "hits": _parse_hits(raw["hits"]), "languages": languages})
 
 
-def _hits(raw: Sequence[Any]) -> tuple[Hit, ...]:
+def _parse_hits(raw: Sequence[Any]) -> tuple[Hit, ...]:
     return tuple(map(Hit._make, raw))

@@ -89,7 +89,7 @@ class Collection:
             return None
         folder.tidy(contents)
         opened = cls(id, folder, contents)
-        for generation, chunks in opened._manifest.unsynced().items():
+        for generation, chunks in opened._manifest.unsynced_versions().items():
             if opened._shard.count_generation(generation) != chunks:
                 # The power failed: the document counts as missing until it is added again.
                 opened._manifest.hide_lost(generation)
@@ -167,7 +167,7 @@ class Collection:
 
     def wants_optimising(self) -> bool:
         """Return whether enough was written since the last optimisation to do it again."""
-        unindexed, points = self._shard.unindexed
+        unindexed, points = self._shard.count_unindexed
         return unindexed >= max(_WORTH_POINTS, points * _WORTH_SHARE)
 
     def begin_copy(self) -> ShardCopy:
@@ -194,8 +194,8 @@ class Collection:
             shard.delete_generations([generation])
             yield
         for generation in sorted(here - copy.generations):
-            for batch in self._shard.generation(generation):
-                shard.take(batch)
+            for batch in self._shard.points_of(generation):
+                shard.store_points(batch)
                 yield
         shard.flush()
 
@@ -265,7 +265,7 @@ class Collection:
     def search(self, question: Question) -> Answer:
         refuse_without_tenant(self.id, self.settings, question.tenant)
         page, answer = self._search.page(question)
-        return replace(answer, hits=self._found(page, vectors=question.vectors))
+        return replace(answer, hits=self._hits_of(page, vectors=question.vectors))
 
     def facets(
         self, tenant: str | None, fields: Sequence[str], among: Filter | None, limit: int
@@ -292,7 +292,7 @@ class Collection:
         found = self._shard.matching_documents(
             tenant=tenant, hidden=self._manifest.hidden, among=among
         )
-        shown, types = self._manifest.shown, self.settings.fields
+        shown, types = self._manifest.document_info, self.settings.fields
         listed = [
             MatchingDocument(*shown(id >> ORDINALS), points.decode_fields(own, types))
             for id, own in found.items()
@@ -303,7 +303,7 @@ class Collection:
         """Look up passages of documents by id."""
         ids: dict[str, list[int]] = {}
         for document, ordinals in wanted.items():
-            found = self._manifest.generation(tenant, document)
+            found = self._manifest.find_live(tenant, document)
             if found is not None:
                 generation, chunks = found
                 there = range(chunks) if ordinals is None else ordinals
@@ -315,12 +315,12 @@ class Collection:
 
     def full_documents(self, documents: Sequence[tuple[str, str]]) -> list[FullDocument]:
         """Return documents, given as (tenant, document), as they were put."""
-        found = filter(None, starmap(self._manifest.generation, documents))
+        found = filter(None, starmap(self._manifest.find_live, documents))
         ids = {
             version: range(version << ORDINALS, (version << ORDINALS) + chunks)
             for version, chunks in found
         }
-        kept = self._shard.kept([*chain.from_iterable(ids.values())])
+        kept = self._shard.payloads_with_vectors([*chain.from_iterable(ids.values())])
         listed = self._manifest.document
         return [
             points.full_document(listed(one), [kept[id] for id in own], self.settings.fields)
@@ -373,7 +373,7 @@ class Collection:
                 },
             )
 
-    def _found(self, cosines: Mapping[int, float], *, vectors: bool) -> tuple[Hit, ...]:
+    def _hits_of(self, cosines: Mapping[int, float], *, vectors: bool) -> tuple[Hit, ...]:
         """Return the passages of these points, in this order."""
         ids = list(cosines)
         hits = zip(self._hits.of(ids), cosines.values(), strict=True)
@@ -391,7 +391,7 @@ class Collection:
         payloads = self._shard.payloads(ids)
         read = {}
         for id in ids:
-            document, title, url = self._manifest.shown(id >> ORDINALS)
+            document, title, url = self._manifest.document_info(id >> ORDINALS)
             read[id] = points.make_hit(
                 payloads[id],
                 self.settings.fields,

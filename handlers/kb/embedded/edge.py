@@ -2,7 +2,7 @@
 
 One `Shard` is one collection's points on disk. It is synchronous, and the engine holds the
 interpreter's lock in every call: only the knowledge base's worker process may use it. Point ids
-carry the generation of their document (`generation << 20 | ordinal`), so that a version of a
+carry the generation of their document (`points_of << 20 | ordinal`), so that a version of a
 document is one range of numbers.
 """
 
@@ -131,7 +131,7 @@ class Shard:
             self._handle.update(engine.UpdateOperation.delete_points_by_filter(wanted))
 
     @property
-    def unindexed(self) -> tuple[int, int]:
+    def count_unindexed(self) -> tuple[int, int]:
         """Return (points whose embedding is in no graph yet, points)."""
         with _engine_at(self._path):
             info = self._handle.info()
@@ -145,7 +145,7 @@ class Shard:
             self._handle.optimize()
             self._handle.flush()
 
-    def generation(self, generation: int) -> Iterator[list[engine.Point]]:
+    def points_of(self, generation: int) -> Iterator[list[engine.Point]]:
         """Yield the points of a version, in batches."""
         wanted, offset = engine.Filter(must=[equals("generation", generation)]), None
         while True:
@@ -163,7 +163,7 @@ class Shard:
             if offset is None:
                 return
 
-    def take(self, points: list[engine.Point]) -> None:
+    def store_points(self, points: list[engine.Point]) -> None:
         """Store points of another shard."""
         with _engine_at(self._path):
             self._handle.update(engine.UpdateOperation.upsert_points(points))
@@ -239,7 +239,7 @@ class Shard:
         with _engine_at(self._path):
             return self._handle.query_batch(engine.QueryBatchRequest(questions))
 
-    def rarest(
+    def best_for_tokens(
         self, indices: Sequence[int], *, tenant: str | None, hidden: Collection[int]
     ) -> list[dict[int, float]]:
         """Return for each token its two best passages, with their scores."""
@@ -337,7 +337,9 @@ class Shard:
         brought: dict[int, Any] = {int(record.id): record.vector for record in records}
         return {id: frozenset(vector[WORDS].indices) for id, vector in brought.items()}
 
-    def kept(self, ids: Sequence[int]) -> dict[int, tuple[Mapping[str, Any], bytes]]:
+    def payloads_with_vectors(
+        self, ids: Sequence[int]
+    ) -> dict[int, tuple[Mapping[str, Any], bytes]]:
         """Return each passage's payload, and its vector as the bytes of a message."""
         with _engine_at(self._path):
             records = self._handle.retrieve(list(ids), True, [DENSE])

@@ -146,7 +146,7 @@ class Manifest:
         return [old is not None for old in replaced.values()]
 
     @property
-    def synced(self) -> int:
+    def last_synced(self) -> int:
         """The newest version whose points are on the disk, and those of all before it."""
         with self._translate_errors():
             found: int = self._db.execute("pragma user_version").fetchone()[0]
@@ -157,12 +157,13 @@ class Manifest:
         with self._translate_errors():
             self._db.execute(f"pragma user_version = {max(self._shown, default=0)}")
 
-    def unsynced(self) -> dict[int, int]:
+    def unsynced_versions(self) -> dict[int, int]:
         """Return live versions whose points may not have reached the disk before a power failure,
         with their numbers of points."""
         with self._translate_errors():
             rows = self._db.execute(
-                "select id, chunks from generations where state = 'live' and id > ?", [self.synced]
+                "select id, chunks from generations where state = 'live' and id > ?",
+                [self.last_synced],
             )
             return dict(rows.fetchall())
 
@@ -220,11 +221,11 @@ class Manifest:
         for generation in generations:
             self._pending.pop(generation, None)
 
-    def shown(self, generation: int) -> tuple[str, str, str]:
+    def document_info(self, generation: int) -> tuple[str, str, str]:
         """Return (document, title, url) of a live version."""
         return self._shown[generation]
 
-    def generation(self, tenant: str, document: str) -> tuple[int, int] | None:
+    def find_live(self, tenant: str, document: str) -> tuple[int, int] | None:
         """Return (generation, chunks) of a live document."""
         with self._translate_errors():
             row = self._db.execute(

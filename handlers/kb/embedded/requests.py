@@ -49,12 +49,12 @@ class Requests:
         self._locks: defaultdict[str, anyio.Lock] = defaultdict(anyio.Lock)
         self.optimiser = Optimiser(self._open, self._locks)
 
-    def connected(self) -> WorkerConnection:
-        connection = WorkerConnection("a client of the knowledge base", self.incoming)
+    def accept(self) -> WorkerConnection:
+        connection = WorkerConnection("a client of the knowledge base", self.receive)
         self.links = {other for other in self.links if not other.closed.is_set()} | {connection}
         return connection
 
-    def incoming(
+    def receive(
         self, connection: WorkerConnection, id: int | None, operation: str, body: Any
     ) -> None:
         self.last_at = time.monotonic()
@@ -101,7 +101,7 @@ class Requests:
 
     async def _put(self, connection: WorkerConnection, body: Any) -> list[Outcome]:
         name, settings = body["collection"], CollectionSettings(**body["made"])
-        documents = [_incoming(raw) for raw in body["documents"]]
+        documents = [_parse_document(raw) for raw in body["documents"]]
         total = self._refuse_full_disk(documents, body["reserve_bytes"])
         collection = self._collection(name)
         if collection is None:
@@ -222,7 +222,7 @@ def _matching(collection: Collection, body: Any) -> Any:
 
 
 def _whole(collection: Collection, body: Any) -> Any:
-    return [_outgoing(document) for document in collection.full_documents(body["documents"])]
+    return [_dump_document(document) for document in collection.full_documents(body["documents"])]
 
 
 def _usage(collection: Collection, body: Any) -> Any:
@@ -256,11 +256,11 @@ _READS: Mapping[str, tuple[Callable[[Collection, Any], Any], Any]] = {
 }
 
 
-def _incoming(raw: Mapping[str, Any]) -> FullDocument:
+def _parse_document(raw: Mapping[str, Any]) -> FullDocument:
     return FullDocument(**{**raw, "passages": tuple(Passage(**one) for one in raw["passages"])})
 
 
-def _outgoing(document: FullDocument) -> dict[str, Any]:
+def _dump_document(document: FullDocument) -> dict[str, Any]:
     return {
         **as_mapping(document),
         "passages": [as_mapping(passage) for passage in document.passages],

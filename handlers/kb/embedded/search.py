@@ -147,7 +147,7 @@ class Search:
         """Return the rarity of each of a question's words."""
         missing = [index for index in words.indices if (tenant, index) not in self._rare]
         hidden = self._manifest.hidden
-        found = self._shard.rarest(missing, tenant=tenant, hidden=hidden)
+        found = self._shard.best_for_tokens(missing, tenant=tenant, hidden=hidden)
         new = {
             (tenant, index): fusion.rarity(scores, self._manifest.chunks)
             for index, scores in zip(missing, found, strict=True)

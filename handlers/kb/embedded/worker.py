@@ -46,7 +46,7 @@ async def serve(folder: Path, lock: IO[bytes], listener: socket.socket, idle_s: 
         loop = asyncio.get_running_loop()
         loop.add_signal_handler(signal.SIGTERM, requests.stopped.set)
         tasks.start_soon(requests.optimiser.run)
-        server = await loop.create_unix_server(requests.connected, sock=listener)
+        server = await loop.create_unix_server(requests.accept, sock=listener)
         while not requests.stopped.is_set():
             with anyio.move_on_after(min(_LOOK_S, idle_s / 2)):
                 await requests.stopped.wait()

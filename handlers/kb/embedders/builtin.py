@@ -10,8 +10,8 @@ from collections.abc import Callable, Sequence
 
 import anyio.to_thread
 
-from groundhook.handlers.kb.embedders.e5.engine import Loaded, loaded
-from groundhook.handlers.kb.embedders.on_cpu import OnCpu
+from groundhook.handlers.kb.embedders.e5.engine import LoadedEngine, load_engine
+from groundhook.handlers.kb.embedders.on_cpu import CpuEmbedder
 from groundhook.handlers.kb.language import normalise
 from groundhook.host.core.errors import ConfigError
 from groundhook.host.core.ports import Embedder
@@ -19,7 +19,7 @@ from groundhook.host.core.trace import span
 from groundhook.host.core.types.collection_spec import EmbeddingSpec
 
 
-class BuiltinEmbedder(OnCpu):
+class BuiltinEmbedder(CpuEmbedder):
     """multilingual-e5-small (384 dimensions, many languages), offline on the CPU.
 
     The cosines of this model are between 0.7 and 0.95, so `similarity` is a logistic curve through
@@ -65,32 +65,32 @@ class BuiltinEmbedder(OnCpu):
         return 1 / (1 + math.exp((self.MIDDLE - cosine) / self.SCALE))
 
     def count_tokens(self, text: str, /) -> int:
-        return int(self._loaded().engine.token_count(normalise(text))) - _FRAME
+        return int(self._engine().engine.token_count(normalise(text))) - _FRAME
 
     async def fallback(self) -> str:
         """Return why the small engine replaces the configured one, and at what cost; "" if it does
         not. Loads the model; raises ConfigError."""
-        return await anyio.to_thread.run_sync(lambda: self._loaded().fallback)
+        return await anyio.to_thread.run_sync(lambda: self._engine().fallback)
 
-    def _loaded(self) -> Loaded:
-        return loaded(small=self._small)
+    def _engine(self) -> LoadedEngine:
+        return load_engine(small=self._small)
 
     def _show_fallback(self) -> None:
         """Show the reason for the small engine once, in the trace of the first request."""
-        if not self._fallback_traced and (reason := self._loaded().fallback):
+        if not self._fallback_traced and (reason := self._engine().fallback):
             with span("embedding_engine", "small") as node:
                 node.fail(reason)
         self._fallback_traced = True
 
     def _query(self, text: str) -> list[float]:
-        model = self._loaded().engine
+        model = self._engine().engine
         vector: list[float] = model.query(
             _fit(text, model.token_count, most_bytes=4_000, windows=1)
         ).tolist()
         return vector
 
     def _passage(self, text: str) -> list[float]:
-        model = self._loaded().engine
+        model = self._engine().engine
         vector: list[float] = model.passage(
             _fit(text, model.token_count, most_bytes=8_000, windows=4)
         ).tolist()

@@ -185,10 +185,10 @@ class CachedEmbedder:
         return (await self.embed_queries([text]))[0]
 
     async def embed_queries(self, texts: Sequence[str], /) -> list[list[float]]:
-        return await self._embedded("query", texts, partial(embed_questions, self.inner))
+        return await self._embed("query", texts, partial(embed_questions, self.inner))
 
     async def embed_documents(self, texts: Sequence[str], /) -> list[list[float]]:
-        return await self._embedded("document", texts, self.inner.embed_documents)
+        return await self._embed("document", texts, self.inner.embed_documents)
 
     def similarity(self, cosine: float, /) -> float:
         return self.inner.similarity(cosine)
@@ -213,7 +213,7 @@ class CachedEmbedder:
         if isinstance(self.inner, Closeable):
             await self.inner.aclose()
 
-    async def _embedded(
+    async def _embed(
         self, kind: str, texts: Sequence[str], embed: Callable[[Sequence[str]], Any]
     ) -> list[list[float]]:
         around = "\0".join(texts) if self.in_context and kind == "document" else ""
@@ -228,10 +228,10 @@ class CachedEmbedder:
             # A vector depends on the neighbouring passages: embed all of them or none.
             missing = list(zip(keys, texts, strict=True))
         if missing:
-            known = {**known, **await self._made(missing, embed)}
+            known = {**known, **await self._embed_missing(missing, embed)}
         return [unpack_vector(known[key]) for key in keys]
 
-    async def _made(
+    async def _embed_missing(
         self, missing: Sequence[tuple[bytes, str]], embed: Callable[[Sequence[str]], Any]
     ) -> dict[bytes, bytes]:
         """Return the vectors of (key, text), by key. Tasks that want the same ones at the same

@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Any
 
 from groundhook.handlers.kb.embedders.service import (
     Access,
-    Failed,
     Kind,
+    RequestFailed,
     Vectors,
-    malformed,
+    malformed_error,
     one_line,
-    reading,
-    wait_of,
+    retry_after,
+    translate_malformed,
 )
 
 if TYPE_CHECKING:
@@ -65,16 +65,16 @@ class Endpoint:
                 timeout=timeout_s,
             )
         except (httpx2.HTTPError, httpx2.InvalidURL, httpx2.StreamError) as exc:
-            raise Failed(0, one_line(exc) or exc.__class__.__name__) from exc
+            raise RequestFailed(0, one_line(exc) or exc.__class__.__name__) from exc
         if response.status_code != 200:
-            raise Failed(
-                response.status_code, _error_text(response.content), wait_of(response.headers)
+            raise RequestFailed(
+                response.status_code, _error_text(response.content), retry_after(response.headers)
             )
         try:
             answer = json.loads(response.content)
         except ValueError as exc:
             kind_of = response.headers.get("content-type", "").partition(";")[0].strip() or "text"
-            raise malformed(self._access, f"{kind_of} that is not JSON") from exc
+            raise malformed_error(self._access, f"{kind_of} that is not JSON") from exc
         return vectors(answer, self._access)
 
     async def aclose(self) -> None:
@@ -95,7 +95,7 @@ class Endpoint:
 def vectors(answer: Any, access: Access) -> Vectors:
     """Return the vectors of an answer in the order of the texts, which the answer need not have.
     Raises SourceMalformed."""
-    with reading(access):
+    with translate_malformed(access):
         rows = answer["data"]
         if sorted(row["index"] for row in rows) != list(range(len(rows))):
             raise ValueError("the indexes are not those of the texts")

@@ -15,7 +15,7 @@ import anyio
 import anyio.to_thread
 
 
-class OnCpu(ABC):
+class CpuEmbedder(ABC):
     """An `Embedder` without its names."""
 
     @abstractmethod

@@ -15,7 +15,7 @@ from typing import Any
 import anyio.to_thread
 
 from groundhook.handlers.kb.embedders.curve import curve_of
-from groundhook.handlers.kb.embedders.on_cpu import OnCpu
+from groundhook.handlers.kb.embedders.on_cpu import CpuEmbedder
 from groundhook.host.core.errors import ConfigError
 from groundhook.host.core.onnx_folder import Computing, ModelFolder
 from groundhook.host.core.onnx_runtime import Unusable
@@ -44,7 +44,7 @@ def own_model(root: Path, spec: EmbeddingSpec) -> Embedder:
         raise _unusable(exc) from exc
 
 
-class OnnxEmbedder(OnCpu):
+class OnnxEmbedder(CpuEmbedder):
     """An `Embedder` with the model of a folder."""
 
     provider = "onnx"

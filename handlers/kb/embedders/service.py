@@ -2,8 +2,8 @@
 
 `ServiceEmbedder` divides texts into requests that the service accepts, sends a few of them
 concurrently, retries temporary failures, keeps a deadline for the whole, and turns every failure
-into one error that names the service. A `Service` makes one request and raises `Failed`; it does
-not retry.
+into one error that names the service. A `Service` makes one request and raises `RequestFailed`; it
+does not retry.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class Limits:
     text_bytes: int
 
 
-class Failed(Exception):
+class RequestFailed(Exception):
     """A request that failed: the status (0: no response), the reason of the service, and how long
     it asks to wait."""
 
@@ -122,13 +122,13 @@ class ServiceEmbedder:
         return (await self.embed_queries([text]))[0]
 
     async def embed_queries(self, texts: Sequence[str], /) -> Vectors:
-        return await self._embedded(texts, "query", self._access.query_s)
+        return await self._embed(texts, "query", self._access.query_s)
 
     async def embed_documents(self, texts: Sequence[str], /) -> Vectors:
-        return await self._embedded(texts, "document", self._access.batch_s)
+        return await self._embed(texts, "document", self._access.batch_s)
 
-    async def _embedded(self, texts: Sequence[str], kind: Kind, budget_s: float) -> Vectors:
-        batches = list(batched(texts, self._limits))
+    async def _embed(self, texts: Sequence[str], kind: Kind, budget_s: float) -> Vectors:
+        batches = list(make_batches(texts, self._limits))
         done: dict[int, Vectors] = {}
         waiting = iter(range(len(batches)))
 
@@ -154,9 +154,9 @@ class ServiceEmbedder:
     async def _request(self, texts: Sequence[str], kind: Kind, budget_s: float) -> Vectors:
         """Send a request; retry until it succeeds, fails permanently, or the time is up."""
         if self._access.needs_key and not self._access.key:
-            raise no_key(self._access)
-        sendable_texts = [sendable(text, self._limits.text_bytes) for text in texts]
-        last: Failed | None = None
+            raise missing_key_error(self._access)
+        sendable_texts = [shorten_text(text, self._limits.text_bytes) for text in texts]
+        last: RequestFailed | None = None
         try:
             with anyio.fail_after(budget_s) as scope:
                 for attempt in range(self._access.retries + 1):
@@ -165,7 +165,7 @@ class ServiceEmbedder:
                             await self._service.embed(sendable_texts, kind, budget_s),
                             len(sendable_texts),
                         )
-                    except Failed as exc:
+                    except RequestFailed as exc:
                         last = exc
                         wait_s = _wait(exc, attempt)
                         late = anyio.current_time() + wait_s >= scope.deadline
@@ -174,12 +174,12 @@ class ServiceEmbedder:
                             or late
                             or (exc.status and exc.status not in _MAY_RECOVER)
                         ):
-                            raise error_of(exc, self._access) from exc
+                            raise source_error(exc, self._access) from exc
                         await anyio.sleep(wait_s)
         except TimeoutError as exc:
             # The last failure is more helpful than a timeout.
             if last is not None:
-                raise error_of(last, self._access) from exc
+                raise source_error(last, self._access) from exc
             setting = "query_timeout_ms" if kind == "query" else "timeout_ms"
             raise SourceTimeout(
                 f"the embedding service {self._access.name!r} did not answer within {budget_s:g} s",
@@ -191,7 +191,7 @@ class ServiceEmbedder:
         """Check that there is a vector of the right dimensions for each text; return them with unit
         length. Raises SourceMalformed."""
         if len(vectors) != wanted:
-            raise malformed(self._access, f"{len(vectors)} vectors for {wanted} texts")
+            raise malformed_error(self._access, f"{len(vectors)} vectors for {wanted} texts")
         return [self._normalise(vector) for vector in vectors]
 
     def _normalise(self, vector: list[float]) -> list[float]:
@@ -207,14 +207,14 @@ class ServiceEmbedder:
             )
         length = math.sqrt(math.fsum(value * value for value in vector))
         if not math.isfinite(length) or length == 0.0:
-            raise malformed(self._access, "a vector that has no direction")
+            raise malformed_error(self._access, "a vector that has no direction")
         return [value / length for value in vector]
 
 
 # ----------------------------------------------------------------------------------------- requests
 
 
-def batched(texts: Sequence[str], limits: Limits) -> Iterator[Sequence[str]]:
+def make_batches(texts: Sequence[str], limits: Limits) -> Iterator[Sequence[str]]:
     """Yield the texts in order, in batches for one request each. A single text may exceed the limit
     of tokens."""
     start = tokens = 0
@@ -228,7 +228,7 @@ def batched(texts: Sequence[str], limits: Limits) -> Iterator[Sequence[str]]:
         yield texts[start:]
 
 
-def sendable(text: str, most_bytes: int) -> str:
+def shorten_text(text: str, most_bytes: int) -> str:
     """Return the text as a service accepts it: at most so many bytes, complete characters, not
     empty."""
     kept = text.encode(errors="replace")[:most_bytes].decode(errors="ignore")
@@ -238,7 +238,7 @@ def sendable(text: str, most_bytes: int) -> str:
 # ------------------------------------------------------------------------------------------- errors
 
 
-def no_key(access: Access) -> SourceNotConfigured:
+def missing_key_error(access: Access) -> SourceNotConfigured:
     return SourceNotConfigured(
         f"the embedding service {access.name!r} has no key",
         hint=(
@@ -249,45 +249,45 @@ def no_key(access: Access) -> SourceNotConfigured:
     )
 
 
-def malformed(access: Access, what: str) -> SourceMalformed:
+def malformed_error(access: Access, what: str) -> SourceMalformed:
     return SourceMalformed(
         f"the embedding service {access.name!r} answered with {what}",
         hint=f"{access.place}.host is the base URL of its API",
     )
 
 
-def error_of(failed: Failed, access: Access) -> SourceError:
+def source_error(failure: RequestFailed, access: Access) -> SourceError:
     """Return the error for a failed request."""
     who = f"the embedding service {access.name!r}"
-    reason = f": {failed.reason}" if failed.reason else ""
-    if failed.status == 0:
+    reason = f": {failure.reason}" if failure.reason else ""
+    if failure.status == 0:
         return SourceError(
             f"{who} cannot be reached at {access.host}{reason}",
             hint=f"{access.place}.host is its address",
         )
-    if failed.status in (401, 403):
+    if failure.status in (401, 403):
         hint = (
             f"check {access.variable or f'{access.place}.key'}"
             if access.key
             else f"no key is set; see {access.place}.key"
         )
-        return SourceRefused(f"{who} refused the key ({failed.status}){reason}", hint=hint)
-    if failed.status == 429:
-        wait = f"; it asks to wait {failed.wait_s:g} s" if failed.wait_s else ""
+        return SourceRefused(f"{who} refused the key ({failure.status}){reason}", hint=hint)
+    if failure.status == 429:
+        wait = f"; it asks to wait {failure.wait_s:g} s" if failure.wait_s else ""
         return SourceRateLimited(
             f"{who} has had too many requests (429){reason}{wait}", hint="try again later"
         )
-    if failed.status == 404:
+    if failure.status == 404:
         return SourceRefused(
             f"{who} found no such model or path (404){reason}",
             hint=f"check embedding.model and {access.place}.host",
         )
-    if 400 <= failed.status < 500:
-        return SourceRefused(f"{who} refused the request ({failed.status}){reason}")
-    return SourceError(f"{who} failed ({failed.status}){reason}")
+    if 400 <= failure.status < 500:
+        return SourceRefused(f"{who} refused the request ({failure.status}){reason}")
+    return SourceError(f"{who} failed ({failure.status}){reason}")
 
 
-def wait_of(headers: Mapping[str, str]) -> float | None:
+def retry_after(headers: Mapping[str, str]) -> float | None:
     """Return the seconds that the headers of a response ask to wait: `Retry-After` as seconds or as
     a date (RFC 9110, 10.2.3; relative to the `Date` of the response), or `retry-after-ms`. None
     without a valid header."""
@@ -309,9 +309,9 @@ def wait_of(headers: Mapping[str, str]) -> float | None:
     return None
 
 
-def _wait(failed: Failed, attempt: int) -> float:
-    if failed.wait_s is not None:
-        return failed.wait_s
+def _wait(failure: RequestFailed, attempt: int) -> float:
+    if failure.wait_s is not None:
+        return failure.wait_s
     longest: float = min(_LONGEST_WAIT, _FIRST_WAIT * 2.0**attempt)
     # Jitter: requests refused together must not return together.
     return longest * random.uniform(0.7, 1.0)
@@ -323,9 +323,9 @@ def one_line(text: object) -> str:
 
 
 @contextmanager
-def reading(access: Access) -> Iterator[None]:
+def translate_malformed(access: Access) -> Iterator[None]:
     """Raise SourceMalformed for errors while an answer is read."""
     try:
         yield
     except (KeyError, IndexError, TypeError, ValueError, AttributeError) as exc:
-        raise malformed(access, "something of another shape than documented") from exc
+        raise malformed_error(access, "something of another shape than documented") from exc

@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any
 
 from groundhook.handlers.kb.embedders.service import (
     Access,
-    Failed,
     Kind,
+    RequestFailed,
     Vectors,
     one_line,
-    reading,
-    wait_of,
+    retry_after,
+    translate_malformed,
 )
 from groundhook.host.core.extras import extra
 
@@ -84,18 +84,18 @@ def _translating_errors(access: Access) -> Iterator[None]:
     import voyageai.error as errors
 
     try:
-        with reading(access):
+        with translate_malformed(access):
             yield
     except (errors.APIConnectionError, errors.Timeout, aiohttp.ClientError) as exc:
         cause = exc.__cause__ or exc
-        raise Failed(0, one_line(cause) or cause.__class__.__name__) from exc
+        raise RequestFailed(0, one_line(cause) or cause.__class__.__name__) from exc
     except errors.VoyageError as exc:
         status = exc.http_status or 0
         if status == 200:
-            with reading(access):
+            with translate_malformed(access):
                 raise ValueError("not JSON") from exc
         headers = {str(name).lower(): str(value) for name, value in dict(exc.headers or {}).items()}
-        raise Failed(status, _error_text(exc), wait_of(headers)) from exc
+        raise RequestFailed(status, _error_text(exc), retry_after(headers)) from exc
 
 
 def _error_text(exc: Any) -> str:

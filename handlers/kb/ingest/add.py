@@ -21,9 +21,9 @@ from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStre
 
 from groundhook.handlers.kb.declaration import check_tenant
 from groundhook.handlers.kb.ingest.build import (
-    Cut,
+    ChunkedDocument,
     DocumentBuilder,
-    Loaded,
+    LoadedDocument,
     address,
     cut_all,
     load_all,
@@ -152,9 +152,9 @@ class _Add:
             while items := await self.supply.take():
                 self.meter.part(items[0], 0)
                 changed = await self._find_changed(items)
-                cuts: list[Cut] = []
+                cuts: list[ChunkedDocument] = []
                 for loaded, cut in zip(changed, await cut_all(self.builder, changed), strict=True):
-                    if isinstance(cut, Cut):
+                    if isinstance(cut, ChunkedDocument):
                         self.tally.undeclared(list(cut.undeclared))
                         self.tally.remark(loaded.item, cut.document.notes)
                         cuts.append(cut)
@@ -169,12 +169,12 @@ class _Add:
                         ]
                     )
 
-    async def _find_changed(self, items: Sequence[Item]) -> list[Loaded]:
+    async def _find_changed(self, items: Sequence[Item]) -> list[LoadedDocument]:
         """Return the items that are new or changed. Unreadable and unchanged ones are entered in
         the report."""
-        loaded: list[Loaded] = []
+        loaded: list[LoadedDocument] = []
         for item, result in zip(items, await load_all(self.builder, items), strict=True):
-            if isinstance(result, Loaded):
+            if isinstance(result, LoadedDocument):
                 self.seen.note(result.tenant, item.document)
                 loaded.append(result)
             else:
@@ -199,7 +199,9 @@ class _Add:
             await self.store.relocate(self.collection, tenant, places)
         return changed
 
-    async def _find_stored(self, loaded: Sequence[Loaded]) -> dict[tuple[str, str], DocumentRecord]:
+    async def _find_stored(
+        self, loaded: Sequence[LoadedDocument]
+    ) -> dict[tuple[str, str], DocumentRecord]:
         """Return what the store has of these documents, by tenant and id."""
         there: dict[tuple[str, str], DocumentRecord] = {}
         for tenant in dict.fromkeys(each.tenant for each in loaded):
@@ -215,7 +217,7 @@ class _Add:
                 for (item, document), outcome in zip(batch, outcomes, strict=True):
                     self.tally.note(item, outcome, chunks=len(document.passages))
 
-    def _report_share(self, cut: Cut, share: float, passages: int) -> None:
+    def _report_share(self, cut: ChunkedDocument, share: float, passages: int) -> None:
         self.meter.part(cut.loaded.item, share, passages)
 
     def _enter_failure(self, item: Item, error: IngestError) -> None:

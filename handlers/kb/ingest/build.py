@@ -52,7 +52,7 @@ _FRONT_MATTER = ("title", "url")  # keys that front matter may have beside decla
 
 
 @dataclass(frozen=True)
-class Loaded:
+class LoadedDocument:
     """A document whose source was read. `fingerprint` changes with the source and with every
     setting that affects the result."""
 
@@ -62,15 +62,15 @@ class Loaded:
     data: bytes = b""
 
 
-Given = TypeVar("Given", Item, Loaded)
+Given = TypeVar("Given", Item, LoadedDocument)
 
 
 @dataclass(frozen=True)
-class Cut:
+class ChunkedDocument:
     """A document cut into chunks. `undeclared` are fields of it that the collection does not
     declare."""
 
-    loaded: Loaded
+    loaded: LoadedDocument
     document: Document
     parts: Sequence[Chunk]
     fields: Fields
@@ -78,7 +78,7 @@ class Cut:
 
 
 @dataclass
-class _Part:
+class _BuiltPassage:
     """A passage that is being built. `owner` is the index of its document."""
 
     owner: int
@@ -116,14 +116,14 @@ class DocumentBuilder:
             *(scheme.encode() for scheme in spec.schemes),
         )
 
-    def load(self, item: Item) -> Loaded:
+    def load(self, item: Item) -> LoadedDocument:
         """Read the item's source and compute its fingerprint. Raises IngestError."""
         if item.error:
             raise IngestError(item.error)
         if item.row is not None:
             values = {name: each.value for name, each in item.row.document.fields.items()}
             content = json.dumps(values, sort_keys=True, default=str).encode()
-            return Loaded(
+            return LoadedDocument(
                 item, self._fingerprint(b"row", content), self._tenant_of(item, item.row.document)
             )
         try:
@@ -141,11 +141,11 @@ class DocumentBuilder:
             else self._tenant
         )
         kind = item.file.path.suffix.lower()
-        return Loaded(
+        return LoadedDocument(
             item, self._fingerprint(_READ_BY.get(kind, kind).encode(), data), tenant, data
         )
 
-    def cut(self, loaded: Loaded) -> Cut:
+    def cut(self, loaded: LoadedDocument) -> ChunkedDocument:
         """Parse the document and cut it into chunks. Raises IngestError."""
         item = loaded.item
         document = (
@@ -162,15 +162,17 @@ class DocumentBuilder:
             by=spec.chunk.by,
             count=self._count,
         )
-        return Cut(loaded, document, parts, fields, sorted(document.fields.keys() - used))
+        return ChunkedDocument(
+            loaded, document, parts, fields, sorted(document.fields.keys() - used)
+        )
 
     async def build(
-        self, cuts: Sequence[Cut], done: Callable[[Cut, float, int], None]
+        self, cuts: Sequence[ChunkedDocument], done: Callable[[ChunkedDocument, float, int], None]
     ) -> list[FullDocument]:
         """Embed the passages and return the documents for the store. `done` is called after every
         batch, for each document with passages in it: the document, the share of its text that is
         embedded (time is proportional to text), and the number of passages in the batch."""
-        parts = [part for owner, cut in enumerate(cuts) for part in _parts(owner, cut)]
+        parts = [part for owner, cut in enumerate(cuts) for part in _start_passages(owner, cut)]
         length, finished = [0] * len(cuts), [0] * len(cuts)
         for part in parts:
             length[part.owner] += len(part.text)
@@ -190,15 +192,15 @@ class DocumentBuilder:
         # end of each.
         await run_concurrently(*[work] * CORES)
         return [
-            _incoming(cut, [part for part in parts if part.owner == owner], self._spec.schemes)
+            _full_document(cut, [part for part in parts if part.owner == owner], self._spec.schemes)
             for owner, cut in enumerate(cuts)
         ]
 
-    def portions(self, cuts: Sequence[Cut]) -> Iterator[list[Cut]]:
+    def portions(self, cuts: Sequence[ChunkedDocument]) -> Iterator[list[ChunkedDocument]]:
         """Yield the documents in groups that are embedded and stored together, each of at least two
         batches of texts. An add that is stopped loses one group for each core, and of that only
         vectors that are not in the cache."""
-        portion: list[Cut] = []
+        portion: list[ChunkedDocument] = []
         for cut in cuts:
             portion.append(cut)
             if sum(len(each.parts) for each in portion) >= 2 * self._throttle.batch_size:
@@ -207,7 +209,7 @@ class DocumentBuilder:
         if portion:
             yield portion
 
-    def _batches(self, parts: Sequence[_Part]) -> Iterator[list[_Part]]:
+    def _batches(self, parts: Sequence[_BuiltPassage]) -> Iterator[list[_BuiltPassage]]:
         """Yield the parts of each call: all parts of one document for a model that embeds them in
         context, else parts of similar length."""
         if in_context(self._embedder):
@@ -240,12 +242,16 @@ class DocumentBuilder:
         return self._tenant or own
 
 
-async def load_all(builder: DocumentBuilder, items: Sequence[Item]) -> list[Loaded | IngestError]:
+async def load_all(
+    builder: DocumentBuilder, items: Sequence[Item]
+) -> list[LoadedDocument | IngestError]:
     """Load the items in a thread. An item that fails is its error."""
     return await anyio.to_thread.run_sync(lambda: [_catch(builder.load, item) for item in items])
 
 
-async def cut_all(builder: DocumentBuilder, loaded: Sequence[Loaded]) -> list[Cut | IngestError]:
+async def cut_all(
+    builder: DocumentBuilder, loaded: Sequence[LoadedDocument]
+) -> list[ChunkedDocument | IngestError]:
     """Cut the documents in a thread. A document that fails is its error."""
     return await anyio.to_thread.run_sync(lambda: [_catch(builder.cut, each) for each in loaded])
 
@@ -256,7 +262,7 @@ def address(item: Item) -> str:
 
 
 def _catch(step: Callable[[Given], Result], given: Given) -> Result | IngestError:
-    item = given.item if isinstance(given, Loaded) else given
+    item = given.item if isinstance(given, LoadedDocument) else given
     try:
         with failing_as(f"{_quoted_name(item)} was not added"):
             return step(given)
@@ -268,16 +274,18 @@ def _quoted_name(item: Item) -> str:
     return repr(item.document if item.row else str(item.file.path))
 
 
-def _parts(owner: int, cut: Cut) -> list[_Part]:
+def _start_passages(owner: int, cut: ChunkedDocument) -> list[_BuiltPassage]:
     made = []
     for chunk in cut.parts:
         heading = _heading(cut.document.title, chunk)
-        text = f"{headed(cut.document.title, chunk)}\n\n{chunk.content}"
-        made.append(_Part(owner, chunk, heading, text))
+        text = f"{text_with_headings(cut.document.title, chunk)}\n\n{chunk.content}"
+        made.append(_BuiltPassage(owner, chunk, heading, text))
     return made
 
 
-def _incoming(cut: Cut, parts: Sequence[_Part], schemes: Sequence[str]) -> FullDocument:
+def _full_document(
+    cut: ChunkedDocument, parts: Sequence[_BuiltPassage], schemes: Sequence[str]
+) -> FullDocument:
     seen: dict[str, int] = {}
     passages = tuple(
         Passage(
@@ -307,7 +315,7 @@ def _incoming(cut: Cut, parts: Sequence[_Part], schemes: Sequence[str]) -> FullD
     )
 
 
-def headed(title: str, chunk: Chunk) -> str:
+def text_with_headings(title: str, chunk: Chunk) -> str:
     """Return the title of a document and the headings above a chunk of it."""
     return HEADINGS.join(filter(None, [title, _heading(title, chunk)]))
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from groundhook.handlers.kb.reading.front_matter import front_matter
-from groundhook.handlers.kb.reading.text import decoded, paragraphs, stem
+from groundhook.handlers.kb.reading.text import decode, paragraphs, stem
 from groundhook.host.core.types.documents import Block, Document, Kind
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ _KINDS: Mapping[str, Kind] = {
 
 def markdown(data: bytes, name: str) -> Document:
     """Return the document in a Markdown file. Raises IngestError."""
-    text, notes = decoded(data, name)
+    text, notes = decode(data, name)
     document = from_markdown(text, name)
     return replace(document, notes=(*notes, *document.notes))
 

@@ -17,7 +17,7 @@ def encoding_of(beginning: bytes) -> str:
     return next((encoding for mark, encoding in _MARKS if beginning.startswith(mark)), "utf-8")
 
 
-def decoded(data: bytes, name: str) -> tuple[str, tuple[str, ...]]:
+def decode(data: bytes, name: str) -> tuple[str, tuple[str, ...]]:
     """Return the text with `\\n` line ends, and notes on what was omitted from it. Raises
     IngestError for data that is not text."""
     encoding = encoding_of(data)
@@ -54,7 +54,7 @@ def paragraphs(text: str, start: int = 0, end: int | None = None, page: int = 0)
 
 def plain(data: bytes, name: str) -> Document:
     """Return the document in a plain text file. Raises IngestError."""
-    text, notes = decoded(data, name)
+    text, notes = decode(data, name)
     return Document(stem(name), text, tuple(paragraphs(text)), notes=notes)
 
 

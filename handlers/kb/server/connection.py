@@ -124,11 +124,11 @@ class ServerConnection:
         by_grpc = self._grpc
         client = self._client(grpc=by_grpc)
         try:
-            with self._translated():
+            with self._translate():
                 # The client's own timeout is for one read of the connection; this one is for the
                 # whole answer.
                 with anyio.fail_after(self._settings.timeout_s):
-                    answer = await _called(client, call)
+                    answer = await _call_client(client, call)
         except Unreachable:
             if by_grpc:
                 # The next request probes the port again.
@@ -146,7 +146,7 @@ class ServerConnection:
         async with self._choosing:
             if self._grpc or time.monotonic() < self._probe_at:
                 return
-            self._without_grpc = await self._probed()
+            self._without_grpc = await self._probe()
             self._grpc = not self._without_grpc
             self._probe_at = time.monotonic() + _PROBED_S
             self._used_grpc |= self._grpc
@@ -154,12 +154,12 @@ class ServerConnection:
                 # Its channel would go on connecting; no request uses it yet.
                 await self._clients.pop(True).close()
 
-    async def _probed(self) -> str:
+    async def _probe(self) -> str:
         """Return why Qdrant does not answer on its gRPC port; "" if it does."""
         port = f"its gRPC port {self._settings.grpc_port}"
         try:
             with anyio.fail_after(min(_PROBE_S, self._settings.timeout_s)):
-                await _called(self._client(grpc=True), lambda client: client.info())
+                await _call_client(self._client(grpc=True), lambda client: client.info())
         except TimeoutError:
             return f"{port} does not answer"
         except grpc.RpcError as exc:
@@ -172,7 +172,7 @@ class ServerConnection:
         return self._clients[grpc]
 
     @contextmanager
-    def _translated(self) -> Iterator[None]:
+    def _translate(self) -> Iterator[None]:
         place = f"the Qdrant server {self.url!r}"
         try:
             yield
@@ -182,19 +182,19 @@ class ServerConnection:
                 hint="raise qdrant.timeout_s if it is only slow",
             ) from exc
         except UnexpectedResponse as exc:
-            raise self._refused(exc.status_code or 0, _reason(exc)) from exc
+            raise self._refused_error(exc.status_code or 0, _reason(exc)) from exc
         except ResourceExhaustedResponse as exc:
-            raise self._refused(429, exc.message, after_s=exc.retry_after_s) from exc
+            raise self._refused_error(429, exc.message, after_s=exc.retry_after_s) from exc
         except QdrantException as exc:  # a 429 whose Retry-After is a date
-            raise self._refused(429, str(exc)) from exc
+            raise self._refused_error(429, str(exc)) from exc
         except grpc.RpcError as exc:
-            raise self._failed(exc) from exc
+            raise self._failed_error(exc) from exc
         except ResponseHandlingException as exc:
-            raise self._unreachable(exc.source) from exc
+            raise self._unreachable_error(exc.source) from exc
         except (httpx.HTTPError, OSError, json.JSONDecodeError) as exc:
-            raise self._unreachable(exc) from exc
+            raise self._unreachable_error(exc) from exc
 
-    def _refused(self, status: int, message: str, *, after_s: float = 0.0) -> StorageError:
+    def _refused_error(self, status: int, message: str, *, after_s: float = 0.0) -> StorageError:
         place = f"the Qdrant server {self.url!r}"
         if status in (401, 403):
             return RequestRefused(
@@ -208,7 +208,7 @@ class ServerConnection:
             return RequestRefused(status, f"{place} is not ready ({status}: {message})")
         return RequestRefused(status, f"{place} answered {status}: {message}", after_s=after_s)
 
-    def _failed(self, exc: Any) -> StorageError:
+    def _failed_error(self, exc: Any) -> StorageError:
         """Return the error for a gRPC error."""
         if exc.code() == grpc.StatusCode.UNAVAILABLE:
             where = (
@@ -219,9 +219,9 @@ class ServerConnection:
                 f"{where}: {_detail(exc)}",
                 hint="see qdrant.url and qdrant.grpc_port in agent/agent.yml",
             )
-        return self._refused(_GRPC_AS_HTTP.get(exc.code(), 500), _detail(exc))
+        return self._refused_error(_GRPC_AS_HTTP.get(exc.code(), 500), _detail(exc))
 
-    def _unreachable(self, exc: Exception) -> StorageError:
+    def _unreachable_error(self, exc: Exception) -> StorageError:
         place = f"the Qdrant server {self.url!r}"
         if isinstance(exc, httpx.TimeoutException):
             return StorageError(
@@ -244,7 +244,7 @@ class ServerConnection:
         )
 
 
-async def _called(client: AsyncQdrantClient, call: Call[Answer]) -> Answer:
+async def _call_client(client: AsyncQdrantClient, call: Call[Answer]) -> Answer:
     try:
         return await call(client)
     except anyio.get_cancelled_exc_class():

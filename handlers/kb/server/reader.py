@@ -53,14 +53,14 @@ class CollectionReader:
             waiting = [id for id in ids if id not in found]  # replaced between the two requests
             if not waiting:
                 return {id: found[id] for id in wanted if id in found}
-        raise _too_fast(str(records[waiting[0]]["document"]))
+        raise _too_fast_error(str(records[waiting[0]]["document"]))
 
     async def _retrieve(self, ids: Sequence[str], *, vectors: bool) -> dict[str, models.Record]:
         wanted: Any = [points.DENSE] if vectors else False
         found: dict[str, models.Record] = {}
         for start in range(0, len(ids), _PAGE):
             page = ids[start : start + _PAGE]
-            call = partial(_retrieved, name=self._info.name, ids=page, with_vectors=wanted)
+            call = partial(_retrieve_points, name=self._info.name, ids=page, with_vectors=wanted)
             found |= {str(record.id): record for record in await self._connection.read(call)}
         return found
 
@@ -95,7 +95,7 @@ class CollectionReader:
         )
 
 
-def _retrieved(
+def _retrieve_points(
     client: AsyncQdrantClient, *, name: str, ids: Sequence[str], with_vectors: Any
 ) -> Awaitable[list[models.Record]]:
     return client.retrieve(name, ids, with_payload=True, with_vectors=with_vectors)
@@ -108,7 +108,7 @@ def _passage_ids(record: Mapping[str, Any], ordinals: Sequence[int] | None) -> l
     return [passage_id(record["version"], each) for each in there if 0 <= each < chunks]
 
 
-def _too_fast(document: str) -> StorageError:
+def _too_fast_error(document: str) -> StorageError:
     return StorageError(
         f"document {document!r} changes faster than it can be read", hint="try again"
     )

@@ -14,12 +14,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from groundhook.handlers.kb.embedders.e5.engine import Engine, loaded, weights_file
+from groundhook.handlers.kb.embedders.e5.engine import Engine, load_engine, weights_file
 from groundhook.handlers.kb.embedders.e5.file import (
     DamagedWeights,
     ModelFile,
     UnknownWeights,
-    opened,
+    open_model,
 )
 from groundhook.handlers.kb.embedders.e5.session import Session
 from groundhook.handlers.kb.embedders.e5.weights import Arithmetic
@@ -40,7 +40,7 @@ TEXTS = [
 
 @cache
 def file() -> ModelFile:
-    return opened(weights_file())
+    return open_model(weights_file())
 
 
 @cache
@@ -50,7 +50,7 @@ def session(arithmetic: Arithmetic) -> Session:
 
 @cache
 def small() -> Engine:
-    return loaded(small=True).engine
+    return load_engine(small=True).engine
 
 
 @pytest.mark.parametrize(("arithmetic", "least"), [("int8", 0.99), ("exact", 0.9998)])
@@ -94,7 +94,7 @@ def test_weights_that_are_cut_off_are_refused_with_their_file(tmp_path: Path, si
     with weights_file().open("rb") as whole:
         cut.write_bytes(whole.read(size))
     with pytest.raises(DamagedWeights, match=r"weights\.bin"):
-        opened(cut)
+        open_model(cut)
 
 
 def test_weights_of_another_version_are_distinguished_from_the_known_ones(tmp_path: Path) -> None:
@@ -103,14 +103,14 @@ def test_weights_of_another_version_are_distinguished_from_the_known_ones(tmp_pa
     data[-1] ^= 1
     other.write_bytes(data)
     with pytest.raises(UnknownWeights, match="another version"):
-        Session(opened(other))
+        Session(open_model(other))
 
 
 def test_a_file_that_is_something_else_is_refused(tmp_path: Path) -> None:
     other = tmp_path / "weights.bin"
     other.write_bytes(b"PK\x03\x04" + bytes(range(256)) * 64)
     with pytest.raises(DamagedWeights, match="E5S1"):
-        opened(other)
+        open_model(other)
 
 
 QUIET = """

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from groundhook.handlers.kb.embed import estimated_tokens
-from groundhook.handlers.kb.embedders.service import Limits, batched, sendable, wait_of
+from groundhook.handlers.kb.embedders.service import Limits, make_batches, retry_after, shorten_text
 from groundhook.host.core.errors import (
     ConfigError,
     HostError,
@@ -103,7 +103,7 @@ async def test_a_context_model_is_given_the_passages_of_a_document_together(
 def test_requests_hold_what_they_may_and_lose_nothing(
     texts: list[str], most: int, tokens: int
 ) -> None:
-    runs = list(batched(texts, Limits(texts=most, tokens=tokens, text_bytes=40)))
+    runs = list(make_batches(texts, Limits(texts=most, tokens=tokens, text_bytes=40)))
     assert [text for run in runs for text in run] == texts
     for run in runs:
         assert 0 < len(run) <= most
@@ -112,7 +112,7 @@ def test_requests_hold_what_they_may_and_lose_nothing(
 
 @given(st.text(), st.integers(4, 50))
 def test_a_text_is_cut_between_characters_and_never_sent_empty(text: str, most: int) -> None:
-    sent = sendable(text, most)
+    sent = shorten_text(text, most)
     assert sent.strip()
     assert len(sent.encode()) <= max(most, 4)
     assert text.encode(errors="replace").decode().startswith(sent) or sent == "-"
@@ -274,12 +274,12 @@ async def test_one_failed_request_ends_the_others(
 
 def test_a_wait_is_read_as_seconds_milliseconds_or_a_date() -> None:
     date = "Sun, 06 Nov 1994 08:49:37 GMT"
-    assert wait_of({"retry-after": "2.5"}) == 2.5
-    assert wait_of({"retry-after-ms": "250", "retry-after": "9"}) == 0.25
-    assert wait_of({"retry-after": "Sun, 06 Nov 1994 08:50:07 GMT", "date": date}) == 30
-    assert wait_of({"retry-after": "Sun, 06 Nov 1994 08:50:07 GMT"}) is None
-    assert wait_of({"retry-after": "soon", "date": date}) is None
-    assert wait_of({}) is None
+    assert retry_after({"retry-after": "2.5"}) == 2.5
+    assert retry_after({"retry-after-ms": "250", "retry-after": "9"}) == 0.25
+    assert retry_after({"retry-after": "Sun, 06 Nov 1994 08:50:07 GMT", "date": date}) == 30
+    assert retry_after({"retry-after": "Sun, 06 Nov 1994 08:50:07 GMT"}) is None
+    assert retry_after({"retry-after": "soon", "date": date}) is None
+    assert retry_after({}) is None
 
 
 # --------------------------------------------------------------------------------- what is declared

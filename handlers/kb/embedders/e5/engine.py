@@ -33,7 +33,7 @@ class Engine(Protocol):
 
 
 @dataclass(frozen=True)
-class Loaded:
+class LoadedEngine:
     """An engine. `fallback`: why it is the small one although the other was configured."""
 
     engine: Engine
@@ -43,7 +43,7 @@ class Loaded:
 _loading = threading.Lock()
 
 
-def loaded(*, small: bool = False) -> Loaded:
+def load_engine(*, small: bool = False) -> LoadedEngine:
     """Return the engine of the process, loading it at the first call; concurrent calls wait for it.
     Raises ConfigError."""
     with _loading:
@@ -51,20 +51,20 @@ def loaded(*, small: bool = False) -> Loaded:
 
 
 @cache
-def _load(small: bool) -> Loaded:
+def _load(small: bool) -> LoadedEngine:
     # Imported here: numpy takes a tenth of a second.
-    from groundhook.handlers.kb.embedders.e5.file import DamagedWeights, UnknownWeights, opened
+    from groundhook.handlers.kb.embedders.e5.file import DamagedWeights, UnknownWeights, open_model
     from groundhook.handlers.kb.embedders.e5.session import Session
 
     try:
         # also for the small engine, which does not detect a truncated file
-        file = opened(weights_file())
+        file = open_model(weights_file())
         if small:
-            return Loaded(_small())
+            return LoadedEngine(_small())
         try:
-            return Loaded(Session(file))
+            return LoadedEngine(Session(file))
         except (UnknownWeights, Unusable) as exc:
-            return Loaded(_small(), f"{exc}; {SLOWER}")
+            return LoadedEngine(_small(), f"{exc}; {SLOWER}")
     except (DamagedWeights, ImportError) as exc:
         raise ConfigError(
             f"the bundled embedding model cannot be used: {exc}",

@@ -80,7 +80,7 @@ class ModelFile:
         return self.raw[offset : offset + size].reshape(-1, columns // BLOCK, BLOCK_BYTES)
 
 
-def opened(path: Path) -> ModelFile:
+def open_model(path: Path) -> ModelFile:
     """Read the file. Raises DamagedWeights for one that cannot be read or is truncated."""
     try:
         raw: Bytes = np.memmap(path, np.uint8, "r")
@@ -162,7 +162,7 @@ class _Reader:
         return self._raw[self._at - length : self._at].tobytes()
 
 
-def dequantised(blocks: Bytes) -> Floats:
+def dequantise(blocks: Bytes) -> Floats:
     """Convert blocks [..., n, 18] to weights [..., 32 n]."""
     scale = np.ascontiguousarray(blocks[..., :2]).view(np.float16).astype(np.float32)
     packed = blocks[..., 2:]  # byte j has the weights j and j + 16

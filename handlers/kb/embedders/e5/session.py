@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from groundhook.handlers.kb.embedders.e5.file import Floats, ModelFile, dequantised
+from groundhook.handlers.kb.embedders.e5.file import Floats, ModelFile, dequantise
 from groundhook.handlers.kb.embedders.e5.tokens import Tokens
 from groundhook.handlers.kb.embedders.e5.weights import ARITHMETIC, Arithmetic, weights
 from groundhook.host.core.onnx_runtime import OnnxModel
@@ -38,15 +38,15 @@ class Session:
         self._places = places + file.floats("emb.type")[: file.hidden]
 
     def query(self, text: str) -> Floats:
-        return self._embedded("query: " + text)
+        return self._embed("query: " + text)
 
     def passage(self, text: str) -> Floats:
-        return self._embedded("passage: " + text)
+        return self._embed("passage: " + text)
 
     def token_count(self, text: str) -> int:
         return len(self._tokens.ids("passage: " + text)) + len(self._ends)
 
-    def _embedded(self, text: str) -> Floats:
+    def _embed(self, text: str) -> Floats:
         """Return the vector of a text: the mean of its windows, weighted by their tokens."""
         begin, end = self._ends
         ids = self._tokens.ids(text.partition("\0")[0])
@@ -54,7 +54,7 @@ class Session:
         for start in range(0, len(ids), _WINDOW):
             window = ids[start : start + _WINDOW]
             rows = self._words[np.array([begin, *window, end])]
-            embedded = dequantised(rows) + self._places[: len(rows)]
+            embedded = dequantise(rows) + self._places[: len(rows)]
             [mean] = self._model.run(["mean"], {"embeds": embedded[None]})
             total += mean[0] * len(window)
         total /= np.sqrt(max(float(total @ total), 1e-12))

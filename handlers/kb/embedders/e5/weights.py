@@ -13,7 +13,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from groundhook.handlers.kb.embedders.e5.file import Bytes, Floats, ModelFile, dequantised
+from groundhook.handlers.kb.embedders.e5.file import Bytes, Floats, ModelFile, dequantise
 
 Arithmetic = Literal["int8", "exact"]
 ARITHMETIC: Arithmetic = "int8"  # half the time of exact, with cosines ≥ .99 to it
@@ -54,7 +54,7 @@ def _in_4_bits(blocks: Bytes) -> tuple[Bytes, Floats]:
 
 def _in_7_bits(blocks: Bytes) -> tuple[NDArray[np.int8], Floats]:
     """Return weights [inputs, outputs], and the scale of each output."""
-    floats = dequantised(blocks)
+    floats = dequantise(blocks)
     scale = np.maximum(np.maximum(floats.max(1), -floats.min(1)), 1e-8) / _LARGEST
     floats /= scale[:, None]
     np.rint(floats, out=floats)
