@@ -30,6 +30,10 @@ from groundhook.host.core.settings import (
 from groundhook.host.core.source_settings import KBSettings, Sources, Switched
 
 _CAPITAL = re.compile(r"(?<=[a-z0-9])([A-Z])")
+# Settings of earlier versions, which are a warning, and why they are ignored.
+_GONE: Mapping[tuple[type[BaseModel], str], str] = {
+    (KBSettings, "company"): "passages are no longer compared with each other; remove the key",
+}
 
 
 @dataclass(frozen=True)
@@ -159,6 +163,8 @@ class _Walk:
 def _unknown(model: type[BaseModel], key: str, written: Path) -> Stray:
     """Return the stray for an unknown key, with a hint: the section where it is valid, or the
     nearest key that is valid here."""
+    if (model, key) in _GONE:
+        return Stray(written, "unknown key", _GONE[model, key], harmless=True)
     elsewhere = _elsewhere(model, key)
     hint = elsewhere or suggestion(key, sorted(model.model_fields))
     return Stray(written, "unknown key", hint, not elsewhere and not _is_near_miss(model, key))
@@ -178,8 +184,6 @@ def _elsewhere(model: type[BaseModel], key: str) -> str:
         key == "workers" and model is HookSettings
     ):
         return "it applies to the whole app: set it in agent/agent.yml"
-    if key == "company" and model is KBSettings:
-        return "it is ignored: passages are no longer compared with each other; leave it out"
     if key == "search" and model is SearchSettings:
         return "this file holds its keys directly: web, kb, db, …"
     return ""

@@ -60,6 +60,18 @@ def test_an_unknown_key_is_a_warning_that_names_the_nearest_one(make_app: MakeAp
     assert found[1].endswith("(did you mean 'provider'?)")
 
 
+def test_a_setting_that_has_gone_is_a_warning_that_says_so(make_app: MakeApp) -> None:
+    gone = '{"name": "A", "search": {"kb": {"company": false}}}'
+    root = make_app({"assistants/a/package.yao": gone})
+
+    assert load_app(root, {}).package("a").name == "A"
+    (found,) = (line for line in findings(root) if "company" in line)
+    assert found.startswith(
+        "assistants/a/package.yao:1:33: warning: unknown key 'search.kb.company'"
+    )
+    assert "passages are no longer compared with each other" in found
+
+
 @pytest.mark.parametrize(
     ("text", "key", "known"),
     [
