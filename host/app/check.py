@@ -111,13 +111,13 @@ class _Check:
     found: list[Problem] = field(default_factory=list)
 
     def run(self) -> None:
-        self._global()
-        for place in self._assistants():
-            self._package(place)
+        self._check_app()
+        for place in self._list_assistants():
+            self._check_package(place)
         for kind in tree.ENDINGS:
-            for owner, place in self._declared(kind):
-                self._declaration(kind, owner, place)
-        self.found.extend(unread_files(self.app.root, list(self._assistants())))
+            for owner, place in self._list_declared(kind):
+                self._check_declaration(kind, owner, place)
+        self.found.extend(unread_files(self.app.root, list(self._list_assistants())))
 
     def _attempt(self, read: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T | None:
         """Return the result of `read`; if it raises, report the error and return None."""
@@ -127,31 +127,31 @@ class _Check:
             self.found.extend(problems_of(exc))
             return None
 
-    def _global(self) -> None:
+    def _check_app(self) -> None:
         for name in ("agent_file", "search_file", "prompts"):
             value: Any = self._attempt(getattr, self.app, name)
             if isinstance(value, Checked):
                 self.found.extend(value.findings())
-                self._names(
+                self._check_names(
                     file_layer("global", value, under="search" if name == "search_file" else ""), ""
                 )
                 self.found.extend(wrong_for_all(value))
             if name == "agent_file" and isinstance(value, Checked):
-                self._served(value)
+                self._check_server(value)
         self.found.extend(wrong_shared_variables(self.app))
 
-    def _served(self, file: Checked) -> None:
+    def _check_server(self, file: Checked) -> None:
         if file.data.get("server"):
             # Imported here because most apps have no settings of a server.
             from groundhook.host.app.server_checks import server_problems
 
             self.found.extend(server_problems(self.app, file))
 
-    def _package(self, place: tree.Found) -> None:
+    def _check_package(self, place: tree.Found) -> None:
         package = self._attempt(self.app.packages.named, place.id)
         if package is None:
             with suppress(ConfigError):  # `_read` has reported it
-                self._names(
+                self._check_names(
                     file_layer("assistant", check_package(place, self.app.environment)), place.id
                 )
             return
@@ -165,17 +165,17 @@ class _Check:
         self.found.extend(package.warnings)
         if package.layer.checked is not None:
             self.found.extend(package.layer.checked.findings())
-        self._names(package.layer, package.id)
+        self._check_names(package.layer, package.id)
         self.found.extend(unread_hook(package, self.app.root))
-        self._texts(package)
+        self._check_texts(package)
         with suppress(ConfigError):  # the broken layer is reported by itself
             resolved = self.app.settings_for(package)
             self.found.extend(wrong_together(package, resolved))
-            self._web(resolved)
+            self._check_web(resolved)
             if self.toolkits is not None:
                 self.found.extend(list_problems(self.app, package, self.toolkits))
 
-    def _web(self, resolved: Resolved) -> None:
+    def _check_web(self, resolved: Resolved) -> None:
         """Warn of a web search that no provider would answer; its key may be set where the app
         runs."""
         settings = resolved.settings
@@ -193,20 +193,20 @@ class _Check:
             )
         )
 
-    def _texts(self, package: Package) -> None:
+    def _check_texts(self, package: Package) -> None:
         for name in package.presets:
             self._attempt(package.presets.named, name)
         for name in package.locales:
             self._attempt(package.locales.named, name)
         self.found.extend(wrong_variables(package, self.app.root))
 
-    def _names(self, layer: Layer, owner: str) -> None:
+    def _check_names(self, layer: Layer, owner: str) -> None:
         self.found.extend(
             References(self.app, layer, owner, self.providers, self.rerankers).problems()
         )
         self.found.extend(wrong_values(layer))
 
-    def _declaration(self, kind: str, owner: str, place: tree.Found) -> None:
+    def _check_declaration(self, kind: str, owner: str, place: tree.Found) -> None:
         if kind == "toolkits":
             if self.toolkits is not None:
                 self.found.extend(toolkit_problems(self.app, place, self.toolkits))
@@ -219,21 +219,21 @@ class _Check:
         )
         self.found.extend(checked.findings())
         if kind == "models":
-            self.found.extend(_schema_problems(checked))
+            self.found.extend(_find_schema_problems(checked))
         if kind == "connectors" and not checked.errors:
-            self._connector(place, checked)
+            self._check_connector(place, checked)
         if checked.errors or unset_in(checked.data):
             return
         if kind == "models":
             model = self._attempt(self.app.models.named, place.id)
             if model is not None:
-                self._model(owner, model, checked)
+                self._check_model(owner, model, checked)
         if kind == "mcps":
-            self._server(place, checked)
+            self._check_program(place, checked)
         if kind == "kb":
-            self._collection(place, checked)
+            self._check_collection(place, checked)
 
-    def _collection(self, place: tree.Found, checked: Checked) -> None:
+    def _check_collection(self, place: tree.Found, checked: Checked) -> None:
         """Check the collection's embedder and the delegate that names its entities. The delegate is
         called outside of any assistant, so it needs its full name."""
         spec = self._attempt(self.app.collections.named, place.id)
@@ -268,7 +268,7 @@ class _Check:
                     replace(problem, hint=f"did you mean {near[0]!r}?") if near else problem
                 )
 
-    def _connector(self, place: tree.Found, checked: Checked) -> None:
+    def _check_connector(self, place: tree.Found, checked: Checked) -> None:
         """Report mistakes that would make every call of a connector fail. Values of unset variables
         are unknown and are skipped."""
         options = checked.data.get("options", {})
@@ -284,16 +284,16 @@ class _Check:
         kind = checked.data.get("type")
         if kind not in ("openai", "anthropic"):
             return
-        self._extra(kind, checked.place(("type",)))
+        self._check_extra(kind, checked.place(("type",)))
         if options.get("model", "") == "":
             self.found.append(
                 Problem("error", "names no model", checked.place(("options",)), "set options.model")
             )
 
-    def _server(self, place: tree.Found, checked: Checked) -> None:
+    def _check_program(self, place: tree.Found, checked: Checked) -> None:
         """Warn if a server's program is not installed here; it may be installed where the app
         runs."""
-        self._extra("mcp", checked.place(()))
+        self._check_extra("mcp", checked.place(()))
         spec = self._attempt(self.app.servers.named, place.id)
         if spec is not None and (
             missing := missing_command(spec, self.app.environment, self.app.root)
@@ -305,17 +305,17 @@ class _Check:
                 )
             )
 
-    def _extra(self, name: Extra, place: Place) -> None:
+    def _check_extra(self, name: Extra, place: Place) -> None:
         """Warn if an extra is not installed here; it may be installed where the app runs."""
         if module := lacking(name):
             message = f"needs the extra {name!r}, which is not installed: no {module!r}"
             self.found.append(Problem("warning", message, place, install(name)))
 
-    def _model(self, owner: str, model: ModelSpec, checked: Checked) -> None:
-        columns = _columns(model)
+    def _check_model(self, owner: str, model: ModelSpec, checked: Checked) -> None:
+        columns = _list_columns(model)
         for number, row in enumerate(model.values):
             for key in sorted(row.keys() - columns):
-                self._no_column(
+                self._report_missing_column(
                     key, columns, checked.document.place(("values", number, key), of="key")
                 )
         if all(row.keys() <= columns for row in model.values):
@@ -325,23 +325,28 @@ class _Check:
             other = self._attempt(
                 self.app.resolve_model, owner, relation.model, place=checked.place((*at, "model"))
             )
-            if other is not None and relation.key not in _columns(other):
-                self._no_column(
-                    relation.key, _columns(other), checked.place((*at, "key")), f" of {other.id!r}"
+            if other is not None and relation.key not in _list_columns(other):
+                self._report_missing_column(
+                    relation.key,
+                    _list_columns(other),
+                    checked.place((*at, "key")),
+                    f" of {other.id!r}",
                 )
 
-    def _no_column(self, name: str, known: Collection[str], place: Place, of: str = "") -> None:
+    def _report_missing_column(
+        self, name: str, known: Collection[str], place: Place, of: str = ""
+    ) -> None:
         error = UnknownName("column", name, known, place=place)
         self.found.append(Problem("error", error.message + of, place, error.hint, error.code))
 
-    def _assistants(self) -> Iterator[tree.Found]:
+    def _list_assistants(self) -> Iterator[tree.Found]:
         return (place for place in tree.assistants(self.app.root) if self.only in ("", place.id))
 
-    def _declared(self, kind: str) -> Iterator[tuple[str, tree.Found]]:
+    def _list_declared(self, kind: str) -> Iterator[tuple[str, tree.Found]]:
         """Return the files of a kind, each with the assistant to which it belongs."""
         root = self.app.root
         yield from (("", place) for place in tree.declared(root, root, kind=kind))
-        for owner in self._assistants():
+        for owner in self._list_assistants():
             prefix = f"agents.{owner.id}."
             yield from (
                 (owner.id, place)
@@ -349,7 +354,7 @@ class _Check:
             )
 
 
-def _schema_problems(checked: Checked) -> Iterator[Problem]:
+def _find_schema_problems(checked: Checked) -> Iterator[Problem]:
     """Return the places of a model that the published schema refuses and the reader accepts: an
     editor marks them."""
     reported = {error.place for error in checked.errors}
@@ -365,5 +370,5 @@ def _schema_problems(checked: Checked) -> Iterator[Problem]:
             )
 
 
-def _columns(model: ModelSpec) -> set[str]:
+def _list_columns(model: ModelSpec) -> set[str]:
     return {column.name for column in model.columns} | {*TIMESTAMPS, DELETED, *PERMISSION}

@@ -135,7 +135,7 @@ class Conversations:
     async def _end_lost(self, owner: Owner, turn: StoredTurn) -> None:
         blobs = await self.store.logs.read(owner, turn.id)
         lines = [text for _, body in blobs for text in body.splitlines()]
-        events = list(_readable(lines))
+        events = list(_read_until_unknown(lines))
         rest = ending(events, *LOST)
         at = milliseconds(self.runtime().now)
         ended = EndedTurn(
@@ -149,7 +149,7 @@ class Conversations:
         await self.store.conversations.end(owner, ended)
 
 
-def _readable(lines: Iterable[bytes]) -> Iterator[Event]:
+def _read_until_unknown(lines: Iterable[bytes]) -> Iterator[Event]:
     """Yield the events of a log up to the first that this version cannot read."""
     with suppress(ValidationError):
         for text in lines:
@@ -182,10 +182,10 @@ class OpenChat:
         block stops what is still running; the text so far is kept. Raises ChatBusy,
         UsageError and StorageError, and what `Host.stream` raises; then nothing was kept."""
         overrides = turn_options(search, connector, options)
-        question = self._question(message, "")
-        leaf = await self._kept_leaf()
+        question = self._find_question(message, "")
+        leaf = await self._keep_leaf()
         question = question.model_copy(update={"parent": leaf})
-        async with self._turn(question, overrides, first=not leaf) as events:
+        async with self._run_turn(question, overrides, first=not leaf) as events:
             yield events
 
     @asynccontextmanager
@@ -202,11 +202,11 @@ class OpenChat:
         which is shown from now on. `message` is the question or its id. Otherwise as `send`. Raises
         UsageError for an answer."""
         await self._end_lost_turn()
-        before = await self._message(message)
+        before = await self._find_message(message)
         if before.role != "user":
             raise UsageError("only a question can be edited", hint="regenerate an answer instead")
-        question = self._question(text, before.parent)
-        async with self._turn(question, turn_options(search, connector, options)) as events:
+        question = self._find_question(text, before.parent)
+        async with self._run_turn(question, turn_options(search, connector, options)) as events:
             yield events
 
     @asynccontextmanager
@@ -227,11 +227,11 @@ class OpenChat:
             if not path:
                 raise UsageError("the chat has no question yet")
             message = path[-1]
-        found = await self._message(message)
+        found = await self._find_message(message)
         id = found.id if found.role == "user" else found.parent
-        question = found if found.role == "user" else await self._message(id)
+        question = found if found.role == "user" else await self._find_message(id)
         overrides = turn_options(search, connector, options)
-        async with self._turn(question, overrides, again=True) as events:
+        async with self._run_turn(question, overrides, again=True) as events:
             yield events
 
     async def messages(self, leaf: str = "") -> Sequence[ChatMessage]:
@@ -264,7 +264,7 @@ class OpenChat:
         return Owner.of(self._identity)
 
     @asynccontextmanager
-    async def _turn(
+    async def _run_turn(
         self,
         question: ChatMessage,
         options: TurnOptions,
@@ -288,7 +288,7 @@ class OpenChat:
         keeper: Keeper | None = None
         try:
             async with AsyncExitStack() as stack:
-                request = await self._request(runtime, question, options, turn)
+                request = await self._make_request(runtime, question, options, turn)
                 events = await stack.enter_async_context(
                     open_turn(runtime, self._of.turns, request)
                 )
@@ -314,7 +314,7 @@ class OpenChat:
             else:
                 await self._undo(turn, first=first)
 
-    async def _request(
+    async def _make_request(
         self, runtime: Runtime, question: ChatMessage, options: TurnOptions, turn: StoredTurn
     ) -> Request:
         """Return the request of a turn: the question, after the part of the history that the
@@ -342,7 +342,7 @@ class OpenChat:
             turn_id=turn.id,
         )
 
-    async def _kept_leaf(self) -> str:
+    async def _keep_leaf(self) -> str:
         """Return the last message of the chat, and store the chat if it is new."""
         if self.is_kept:
             await self._end_lost_turn()
@@ -368,7 +368,7 @@ class OpenChat:
                 self.is_kept = False
                 await self._of.store.chats.delete(self._owner, self.id)
 
-    async def _message(self, message: ChatMessage | str) -> ChatMessage:
+    async def _find_message(self, message: ChatMessage | str) -> ChatMessage:
         """Return a message of this chat. Raises UnknownName."""
         id = message if isinstance(message, str) else message.id
         found = await self._of.store.conversations.message(self._owner, id)
@@ -376,7 +376,7 @@ class OpenChat:
             raise UnknownName("message", id, ())
         return found
 
-    def _question(self, message: Question, parent: str) -> ChatMessage:
+    def _find_question(self, message: Question, parent: str) -> ChatMessage:
         parts = not isinstance(message, (Message, Mapping))
         raw: Any = {"role": "user", "content": message} if parts else message
         (valid,) = conversation([raw])

@@ -109,8 +109,8 @@ class ExactTexts:
 def same_letters(one: str, other: str) -> bool:
     """Return whether two texts have the same letters: they may differ in blanks, punctuation and
     Unicode form."""
-    return one == other or _letters(one) == _letters(other)
+    return one == other or _keep_letters(one) == _keep_letters(other)
 
 
-def _letters(text: str) -> str:
+def _keep_letters(text: str) -> str:
     return _UNSAID.sub("", unicodedata.normalize("NFC", text))

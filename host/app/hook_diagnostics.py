@@ -50,11 +50,11 @@ def declarations(app: App, tools: Iterable[str] = ()) -> str:
     packages = list(app.packages)
     return typings(
         Names(
-            collections=_callable_as(app.collections, packages),
-            models=[*_callable_as(app.models, packages), *sorted(app.models.built_in)],
-            servers=_callable_as(app.servers, packages),
-            toolkits=_callable_as(app.toolkits, packages),
-            connectors=_callable_as(app.connectors, packages),
+            collections=_list_callable_names(app.collections, packages),
+            models=[*_list_callable_names(app.models, packages), *sorted(app.models.built_in)],
+            servers=_list_callable_names(app.servers, packages),
+            toolkits=_list_callable_names(app.toolkits, packages),
+            connectors=_list_callable_names(app.connectors, packages),
             assistants=packages,
             tools=list(tools),
         )
@@ -90,23 +90,23 @@ async def hook_problems(
             found += problems_of(exc)
         except ConfigError:
             continue  # reported by the check of the configuration
-    found += [problem for script in compiled for problem in _empty(script)]
+    found += [problem for script in compiled for problem in _check_not_empty(script)]
     for id in ids:
         with suppress(ConfigError):  # reported by the check of the configuration
             package = app.package(id)
             found += await script_problems(app, package, engine)
-            unknown += await _unknown_names(app, package, engine)
+            unknown += await _find_unknown_names(app, package, engine)
             compiled += [package.tools] if package.tools else []
-    compiled += [test for id in ids for test in _tests(app, id)]
+    compiled += [test for id in ids for test in _find_tests(app, id)]
     text = declarations(app, tools)
-    types = await _types(compiled, text)
+    types = await _check_types(compiled, text)
     wrong = {problem.place for problem in types}
     # A name that does not exist is a wrong type as well, where `ctx` has a type.
     found += [problem for problem in unknown if problem.place not in wrong]
-    return list(dict.fromkeys([*found, *types, *_stale(app.root, text)]))
+    return list(dict.fromkeys([*found, *types, *_find_stale(app.root, text)]))
 
 
-async def _unknown_names(app: App, package: Package, engine: HookEngine) -> list[Problem]:
+async def _find_unknown_names(app: App, package: Package, engine: HookEngine) -> list[Problem]:
     """Return a warning for each collection and model that the package's scripts name and that does
     not exist. What does not compile is reported by the check of that script."""
     found: list[Problem] = []
@@ -125,7 +125,7 @@ async def _unknown_names(app: App, package: Package, engine: HookEngine) -> list
     return found
 
 
-async def _types(scripts: Sequence[HookScript], text: str) -> list[Problem]:
+async def _check_types(scripts: Sequence[HookScript], text: str) -> list[Problem]:
     try:
         errors = await type_errors(scripts, text)
     except HookCrashed as exc:
@@ -133,7 +133,7 @@ async def _types(scripts: Sequence[HookScript], text: str) -> list[Problem]:
     return [problem for error in errors for problem in problems_of(error)]
 
 
-def _callable_as(ids: Iterable[str], packages: Sequence[str]) -> list[str]:
+def _list_callable_names(ids: Iterable[str], packages: Sequence[str]) -> list[str]:
     """Return every id, and the short name that its own assistant may use."""
     names = dict.fromkeys(ids)
     for id in list(names):
@@ -143,7 +143,7 @@ def _callable_as(ids: Iterable[str], packages: Sequence[str]) -> list[str]:
     return list(names)
 
 
-def _tests(app: App, id: str) -> list[HookScript]:
+def _find_tests(app: App, id: str) -> list[HookScript]:
     """Return the package's test files, whose types are checked as those of hooks."""
     try:
         package = app.package(id)
@@ -156,7 +156,7 @@ def _tests(app: App, id: str) -> list[HookScript]:
     return [replace(script, entry=path, next_entry=None) for path in paths]
 
 
-def _empty(script: HookScript) -> list[Problem]:
+def _check_not_empty(script: HookScript) -> list[Problem]:
     """Return a warning for a hook that defines nothing to run."""
     texts = [entry.read_text(encoding="utf-8-sig") for entry in script.entries]
     code = _NOT_CODE.sub("''", "\n".join(texts))
@@ -172,7 +172,7 @@ def _empty(script: HookScript) -> list[Problem]:
     ]
 
 
-def _stale(root: Path, text: str) -> list[Problem]:
+def _find_stale(root: Path, text: str) -> list[Problem]:
     path = root / DECLARATIONS
     if not path.is_file() or path.read_text(encoding="utf-8") == text:
         return []

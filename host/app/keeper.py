@@ -98,11 +98,11 @@ class Keeper:
             return self._left.popleft()
         if self._over:
             raise StopAsyncIteration
-        event = await self._read()
+        event = await self._read_event()
         if event is None:
-            await self._end("stopped", self._ending())
+            await self._keep_end("stopped", self._make_ending())
         elif isinstance(event, StreamEnd):
-            await self._end("failed" if self._state.answer.errors else "done", [event])
+            await self._keep_end("failed" if self._state.answer.errors else "done", [event])
         else:
             self._keep(event)
             return event
@@ -126,9 +126,9 @@ class Keeper:
         if self._over:
             return
         with anyio.move_on_after(CLOSING_S, shield=True):
-            await self._end("stopped", self._ending())
+            await self._keep_end("stopped", self._make_ending())
 
-    async def _read(self) -> Event | None:
+    async def _read_event(self) -> Event | None:
         """Return the next event; None when the turn is to stop."""
         event: Event | None = None
         with anyio.CancelScope() as self._waiting:
@@ -138,7 +138,7 @@ class Keeper:
         self._waiting = None
         return None if self._stopping else event
 
-    def _ending(self) -> Sequence[Event]:
+    def _make_ending(self) -> Sequence[Event]:
         ended = ending(kept.events_of(self._state.answer), *STOPPED)
         return [event.stamped(self.turn.id, self._at_ms) for event in ended]
 
@@ -152,7 +152,7 @@ class Keeper:
         if self._over or not (self._unflushed or due):
             return
         async with self._flushing:
-            first, taken = self._next, self._taken()
+            first, taken = self._next, self._take_unflushed()
             try:
                 until = lease_until(self._settings)
                 marks = await self._store.logs.append(
@@ -167,12 +167,12 @@ class Keeper:
         if marks.stop:
             self.stop()
 
-    def _taken(self) -> list[bytes]:
+    def _take_unflushed(self) -> list[bytes]:
         taken, self._unflushed = self._unflushed, []
         self._next += len(taken)
         return taken
 
-    async def _end(self, state: TurnState, events: Sequence[Event]) -> None:
+    async def _keep_end(self, state: TurnState, events: Sequence[Event]) -> None:
         """Keep the answer with its last events, and hand those to the reader."""
         for event in events:
             self._keep(event)
@@ -194,7 +194,7 @@ class Keeper:
     async def _end_in_store(self, state: TurnState) -> bool:
         # A flush may be under way, whose events come first in the log.
         async with self._flushing:
-            first, body = self._next, b"".join(self._taken())
+            first, body = self._next, b"".join(self._take_unflushed())
             at = milliseconds(self._now)
             answer = message_of(self.turn, self._state.answer, at)
             ended = EndedTurn(

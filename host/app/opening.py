@@ -99,7 +99,7 @@ async def open_host(
     PluginError.
     """
     registry = Plugins()
-    instances = (Owner("an argument of open_host", passed=True), _instances(sources or {}, tools))
+    instances = (Owner("an argument of open_host", passed=True), _plugin_from(sources or {}, tools))
     join(registry, [(HOST, BUILTIN), *installed(), *given(plugins), instances])
     app = _load(Path(path), environment, registry)
     settings = app.settings
@@ -112,7 +112,7 @@ async def open_host(
                 environment=child_environment(),
             )
         )
-        clock = _clock(now)
+        clock = _make_clock(now)
         memory = await stack.enter_async_context(
             open_memory(app.state / "memory.sqlite", clock, settings.memory, settings.store)
         )
@@ -125,8 +125,8 @@ async def open_host(
         def embedder(spec: EmbeddingSpec) -> Embedder:
             return opened.knowledge_base.embedder(spec)
 
-        context = _context(app, registry, clock, web_clients.of, embedder, closing)
-        opened = Sources(context, _exact_texts(app, closing))
+        context = _make_context(app, registry, clock, web_clients.of, embedder, closing)
+        opened = Sources(context, _open_exact_texts(app, closing))
         runtime = Runtime(
             app=app,
             plugins=SearchPlugins(
@@ -134,12 +134,12 @@ async def open_host(
             ),
             documents=opened,
             records=opened,
-            markdown=_markdown,
+            markdown=_convert_to_markdown,
             memory=memory,
             web_clients=web_clients,
             connectors=Connectors(app, context, connectors or {}),
             hooks=engine,
-            toolbox=_toolbox(registry.tools),
+            toolbox=_make_toolbox(registry.tools),
             toolkits=Toolkits(app, context),
             collections=partial(opened.collections, app),
             servers=servers,
@@ -147,7 +147,7 @@ async def open_host(
             now=clock,
             web_configured=opened.web_configured,
             fixed=Fixed(clock=now is not None, seed=seed),
-            export=await stack.enter_async_context(_trace_export(app)),
+            export=await stack.enter_async_context(_open_trace_export(app)),
         )
         chats = partial(_open_chats, stack.enter_context(ExitStack()), app)
         # After what turns use, so that they end before it.
@@ -194,7 +194,7 @@ def _open_chats(stack: ExitStack, app: App) -> ChatStore:
     return chat_store(stack.enter_context(opened))
 
 
-def _exact_texts(app: App, closing: AsyncExitStack) -> Callable[[], ExactTexts]:
+def _open_exact_texts(app: App, closing: AsyncExitStack) -> Callable[[], ExactTexts]:
     """Return what opens the exact texts of documents at their first use, until the app is
     closed."""
 
@@ -210,7 +210,7 @@ def _exact_texts(app: App, closing: AsyncExitStack) -> Callable[[], ExactTexts]:
 
 
 @asynccontextmanager
-async def _trace_export(app: App) -> AsyncIterator[Export | None]:
+async def _open_trace_export(app: App) -> AsyncIterator[Export | None]:
     """Open the export of traces that the app's settings name. Raises ConfigError."""
     settings = app.settings.trace.export
     if settings is None:
@@ -226,7 +226,7 @@ async def _trace_export(app: App) -> AsyncIterator[Export | None]:
             await anyio.to_thread.run_sync(export.close)
 
 
-def _context(
+def _make_context(
     app: App,
     plugins: Plugins,
     now: Clock,
@@ -247,12 +247,12 @@ def _context(
         client_of=client_of,
         embedder=embedder,
         now=now,
-        synced=_synced(app.state, now),
-        closing=lambda close: closing.push_async_callback(_bounded, close),
+        synced=_make_sync_reader(app.state, now),
+        closing=lambda close: closing.push_async_callback(_limit_closing, close),
     )
 
 
-def _synced(folder: Path, now: Clock) -> Callable[[str], Awaitable[SyncStatus]]:
+def _make_sync_reader(folder: Path, now: Clock) -> Callable[[str], Awaitable[SyncStatus]]:
     """Return the reader of the state of syncs; the engine is imported when a toolkit first needs
     it."""
 
@@ -277,14 +277,16 @@ def _rerankers(context: PluginContext) -> Registry[Reranker]:
     return Deferred("reranker", makers)
 
 
-def _toolbox(tools: Entries[Tool]) -> Toolbox:
+def _make_toolbox(tools: Entries[Tool]) -> Toolbox:
     return Toolbox.of(named_tool(tools.part(name), tool) for name, tool in tools.items())
 
 
-def _instances(sources: Mapping[SearchType, Handler], tools: Iterable[Tool]) -> Plugin:
-    """Register parts that a program has made itself, in place of the built-in ones. Raises
-    UnknownName."""
-    made = [Source(type=type, make=partial(_made, handler)) for type, handler in sources.items()]
+def _plugin_from(sources: Mapping[SearchType, Handler], tools: Iterable[Tool]) -> Plugin:
+    """Return a plug-in that registers parts which a program has made itself, in place of the
+    built-in ones. The plug-in raises UnknownName."""
+    made = [
+        Source(type=type, make=partial(_return_given, handler)) for type, handler in sources.items()
+    ]
 
     def register(plugins: Plugins) -> None:
         for source in made:
@@ -295,23 +297,23 @@ def _instances(sources: Mapping[SearchType, Handler], tools: Iterable[Tool]) -> 
     return Plugin(register, requires=PORT_VERSION)
 
 
-def _made(handler: Handler, _: PluginContext) -> Handler:
+def _return_given(handler: Handler, _: PluginContext) -> Handler:
     return handler
 
 
-def _markdown(html: str) -> str:
+def _convert_to_markdown(html: str) -> str:
     from groundhook.handlers.kb.reading.html import markdown_of
 
     return markdown_of(html)
 
 
-async def _bounded(close: Callable[[], Awaitable[None]]) -> None:
+async def _limit_closing(close: Callable[[], Awaitable[None]]) -> None:
     # Shielded: a host is often closed because its task was cancelled.
     with anyio.move_on_after(CLOSING_TIME, shield=True):
         await close()
 
 
-def _clock(now: datetime | Callable[[], datetime] | None) -> Callable[[], datetime]:
+def _make_clock(now: datetime | Callable[[], datetime] | None) -> Callable[[], datetime]:
     moment = None if now is None or callable(now) else now.astimezone()
     return now if callable(now) else lambda: moment or datetime.now().astimezone()
 

@@ -36,7 +36,7 @@ Method = Callable[..., Any]
 
 
 @contextmanager
-def _naming(part: str, *passed: type[Exception]) -> Iterator[None]:
+def _name_plugin_in_errors(part: str, *passed: type[Exception]) -> Iterator[None]:
     """Turn an exception that is a bug of a plug-in into a PluginError that names the part; those
     that are `passed` are no bugs."""
     no_bugs: tuple[type[Exception], ...] = (HostError, StopAsyncIteration, *passed)
@@ -48,25 +48,25 @@ def _naming(part: str, *passed: type[Exception]) -> Iterator[None]:
     except Exception as exc:  # third-party code, which may raise anything
         log.exception("a bug in %s", part)
         raise PluginError(
-            f"{part} raised {_reason(exc)}", hint="the log has the traceback"
+            f"{part} raised {_describe_reason(exc)}", hint="the log has the traceback"
         ) from exc
 
 
-def _plain(method: Method, part: str) -> Method:
+def _wrap_plain(method: Method, part: str) -> Method:
     def call(*arguments: Any, **options: Any) -> Any:
-        with _naming(part):
+        with _name_plugin_in_errors(part):
             return method(*arguments, **options)
 
     return call
 
 
-def _awaited(method: Method, part: str, returns: type = object) -> Method:
+def _wrap_awaited(method: Method, part: str, returns: type = object) -> Method:
     async def call(*arguments: Any, **options: Any) -> Any:
-        with _naming(part):
+        with _name_plugin_in_errors(part):
             answer = await method(*arguments, **options)
         if not isinstance(answer, returns):
             raise PluginError(
-                f"{part} returned {_kind(answer)} from `{method.__name__}`, not a"
+                f"{part} returned {_describe_kind(answer)} from `{method.__name__}`, not a"
                 f" {returns.__name__}"
             )
         return answer
@@ -74,22 +74,23 @@ def _awaited(method: Method, part: str, returns: type = object) -> Method:
     return call
 
 
-def _following(method: Method, part: str) -> Method:
+def _wrap_following(method: Method, part: str) -> Method:
     """Wrap the method with which a source makes itself again for other declarations."""
 
     def call(*arguments: Any) -> Any:
-        with _naming(part):
+        with _name_plugin_in_errors(part):
             one = method(*arguments)
-        return _named(one, part, SOURCE)
+        return _make_stand_in(one, part, SOURCE)
 
     return call
 
 
-def _streamed(method: Method, part: str) -> Method:
+def _wrap_streamed(method: Method, part: str) -> Method:
     @asynccontextmanager
     async def stream(call: ModelCall, /) -> AsyncIterator[AsyncIterator[Delta]]:
         async with AsyncExitStack() as stack:
-            with _naming(part):  # not around the block: what its body raises is not the plug-in's
+            # Not around the block: what its body raises is not the plug-in's error.
+            with _name_plugin_in_errors(part):
                 deltas = aiter(await stack.enter_async_context(method(call)))
             yield _Deltas(deltas, part)
 
@@ -107,13 +108,13 @@ class _Deltas:
         return self
 
     async def __anext__(self) -> Delta:
-        with _naming(self.part):
+        with _name_plugin_in_errors(self.part):
             return await anext(self.deltas)
 
 
-def _tools(method: Method, part: str) -> Method:
+def _wrap_tools(method: Method, part: str) -> Method:
     def call() -> Sequence[Tool]:
-        with _naming(part):
+        with _name_plugin_in_errors(part):
             return [named_tool(f"the tool {tool.name!r} of {part}", tool) for tool in method()]
 
     return call
@@ -133,28 +134,30 @@ class Port:
 SOURCE = Port(
     needs=("search",),
     methods={
-        "search": partial(_awaited, returns=Found),
-        "records": partial(_awaited, returns=list),
-        "fetch_document": partial(_awaited, returns=Found),
-        "fetch_page": _awaited,
-        "with_declarations": _following,
+        "search": partial(_wrap_awaited, returns=Found),
+        "records": partial(_wrap_awaited, returns=list),
+        "fetch_document": partial(_wrap_awaited, returns=Found),
+        "fetch_page": _wrap_awaited,
+        "with_declarations": _wrap_following,
     },
 )
-RERANKER = Port(needs=("rerank",), methods={"rerank": _awaited})
-CONNECTOR = Port(needs=("stream",), methods={"stream": _streamed, "learn_window": _awaited})
+RERANKER = Port(needs=("rerank",), methods={"rerank": _wrap_awaited})
+CONNECTOR = Port(
+    needs=("stream",), methods={"stream": _wrap_streamed, "learn_window": _wrap_awaited}
+)
 EMBEDDER = Port(
     needs=("provider", "model", "dimensions", "embed_query", "embed_documents", "similarity"),
     methods={
-        "similarity": _plain,
-        "embed_query": _awaited,
-        "embed_documents": _awaited,
-        "embed_queries": _awaited,
-        "count_tokens": _plain,
-        "fallback": _awaited,
+        "similarity": _wrap_plain,
+        "embed_query": _wrap_awaited,
+        "embed_documents": _wrap_awaited,
+        "embed_queries": _wrap_awaited,
+        "count_tokens": _wrap_plain,
+        "fallback": _wrap_awaited,
     },
 )
-TOOLKIT = Port(needs=("tools", "sync"), methods={"tools": _tools, "sync": _plain})
-_ENGINE = Port(needs=("search",), methods={"search": partial(_awaited, returns=list)})
+TOOLKIT = Port(needs=("tools", "sync"), methods={"tools": _wrap_tools, "sync": _wrap_plain})
+_ENGINE = Port(needs=("search",), methods={"search": partial(_wrap_awaited, returns=list)})
 
 
 # ------------------------------------------------------------------------------------- making parts
@@ -163,10 +166,10 @@ _ENGINE = Port(needs=("search",), methods={"search": partial(_awaited, returns=l
 def made(part: str, port: Port, make: Callable[[], T]) -> T:
     """Return the part that `make` makes. `part` names it and its plug-in in errors; "" for a
     built-in one. Raises PluginError if `make` fails, or if what it returns lacks a method."""
-    return _named(_made(part, make), part, port) if part else make()
+    return _make_stand_in(_check_made(part, make), part, port) if part else make()
 
 
-def _made(part: str, make: Callable[[], T]) -> T:
+def _check_made(part: str, make: Callable[[], T]) -> T:
     try:
         return make()
     except HostError:
@@ -176,7 +179,7 @@ def _made(part: str, make: Callable[[], T]) -> T:
 
 
 def cannot_be_made(part: str, exc: Exception) -> PluginError:
-    return PluginError(f"{part} cannot be made: {_reason(exc)}")
+    return PluginError(f"{part} cannot be made: {_describe_reason(exc)}")
 
 
 def made_provider(part: str, make: Callable[[], WebProvider]) -> WebProvider:
@@ -186,9 +189,9 @@ def made_provider(part: str, make: Callable[[], WebProvider]) -> WebProvider:
     # Imported here because a turn that searches no web does without.
     from groundhook.host.core.types.web_providers import WebProvider
 
-    one = _made(part, make)
+    one = _check_made(part, make)
     if not isinstance(one, WebProvider):
-        raise PluginError(f"{part} is not a WebProvider, but {_kind(one)}")
+        raise PluginError(f"{part} is not a WebProvider, but {_describe_kind(one)}")
 
     def make_engine(access: WebAccess) -> WebEngine:
         return made(part, _ENGINE, partial(one.make, access))
@@ -209,9 +212,9 @@ def named_reader(part: str, reader: Reader) -> Reader:
             raise
         except Exception as exc:  # parsers raise anything on untrusted input
             log.info("%s failed", part, exc_info=exc)
-            raise IngestError(f"{failure} raised {_reason(exc)}") from exc
+            raise IngestError(f"{failure} raised {_describe_reason(exc)}") from exc
         if not isinstance(document, Document):
-            raise IngestError(f"{failure} returned {_kind(document)}, not a Document")
+            raise IngestError(f"{failure} returned {_describe_kind(document)}, not a Document")
         return document
 
     return read
@@ -222,16 +225,16 @@ def named_tool(part: str, tool: Tool) -> Tool:
     the model."""
     if not part:
         return tool
-    naming = partial(_naming, part, ValueError, TimeoutError)
+    naming = partial(_name_plugin_in_errors, part, ValueError, TimeoutError)
     return replace(
         tool,
-        run=_run(tool.run, naming),
-        items=tool.items and _plain(tool.items, part),
-        text=tool.text and _plain(tool.text, part),
+        run=_wrap_run(tool.run, naming),
+        items=tool.items and _wrap_plain(tool.items, part),
+        text=tool.text and _wrap_plain(tool.text, part),
     )
 
 
-def _run(run: Method, naming: Callable[[], AbstractContextManager[None]]) -> Method:
+def _wrap_run(run: Method, naming: Callable[[], AbstractContextManager[None]]) -> Method:
     """Wrap the function of a tool, which keeps its signature and is async if it was."""
 
     async def awaited(answer: Awaitable[Any]) -> Any:
@@ -251,15 +254,15 @@ def _run(run: Method, naming: Callable[[], AbstractContextManager[None]]) -> Met
     return in_loop if iscoroutinefunction(run) else in_thread
 
 
-def _named(one: T, part: str, port: Port) -> T:
+def _make_stand_in(one: T, part: str, port: Port) -> T:
     """Return a stand-in for a part, of a class with the same names: `isinstance` finds the ports
     that a part follows by the names of its class. What the part raises names it. Raises PluginError
     for a part that lacks one of `port.needs`."""
     for name in port.needs:
         if not hasattr(one, name):
-            raise PluginError(f"{part} has no `{name}`: it is {_kind(one)}")
+            raise PluginError(f"{part} has no `{name}`: it is {_describe_kind(one)}")
     members: dict[str, Any] = {
-        name: _forwarded(one, name) for name in dir(one) if not name.startswith("__")
+        name: _forward(one, name) for name in dir(one) if not name.startswith("__")
     }
     for name, wrap in port.methods.items():
         if name in members:
@@ -267,13 +270,13 @@ def _named(one: T, part: str, port: Port) -> T:
     return cast("T", type(one.__class__.__name__, (), members)())
 
 
-def _forwarded(one: object, name: str) -> property:
+def _forward(one: object, name: str) -> property:
     return property(lambda _: getattr(one, name))
 
 
-def _reason(exc: Exception) -> str:
+def _describe_reason(exc: Exception) -> str:
     return f"{exc.__class__.__name__}: {exc}"
 
 
-def _kind(value: object) -> str:
+def _describe_kind(value: object) -> str:
     return "None" if value is None else f"a value of {value.__class__.__name__}"

@@ -111,7 +111,7 @@ class Entries(Generic[T]):
     def __init__(self, noun: str, misfit: Callable[[str, object], str] | None = None) -> None:
         """`misfit` returns what is wrong with a name or an item; "": nothing."""
         self.noun = noun
-        self._misfit = misfit or _not_callable
+        self._misfit = misfit or _check_callable
         self._items: dict[str, T] = {}
         self._replacing: set[str] = set()
         self._owners: dict[str, Owner] = {}
@@ -160,7 +160,7 @@ class Entries(Generic[T]):
             if taken is not None:
                 raise PluginError(
                     f"{owner} and {taken} both register the {self.noun} {name!r}",
-                    hint=_apart(owner, taken),
+                    hint=_advise_on_names(owner, taken),
                 )
             if before is not None:
                 self._replaced[name] = self._items[name]
@@ -186,25 +186,25 @@ class Entries(Generic[T]):
         return self._items[name]
 
 
-def _not_callable(_: str, item: object) -> str:
-    return "" if callable(item) else f"is not a function that makes it, but {_kind(item)}"
+def _check_callable(_: str, item: object) -> str:
+    return "" if callable(item) else f"is not a function that makes it, but {_describe_kind(item)}"
 
 
-def _no_source(_: str, item: object) -> str:
-    return "" if isinstance(item, Source) else f"is not a `Source(…)`, but {_kind(item)}"
+def _check_source(_: str, item: object) -> str:
+    return "" if isinstance(item, Source) else f"is not a `Source(…)`, but {_describe_kind(item)}"
 
 
-def _no_tool(_: str, item: object) -> str:
-    return "" if isinstance(item, Tool) else f"is not a `Tool(…)`, but {_kind(item)}"
+def _check_tool(_: str, item: object) -> str:
+    return "" if isinstance(item, Tool) else f"is not a `Tool(…)`, but {_describe_kind(item)}"
 
 
-def _no_reader(name: str, item: object) -> str:
+def _check_reader(name: str, item: object) -> str:
     if name == "." or not name.startswith(".") or name != name.lower():
         return "needs the ending of a file as its name, with its dot and in lower case, like '.log'"
-    return "" if callable(item) else f"is not a function, but {_kind(item)}"
+    return "" if callable(item) else f"is not a function, but {_describe_kind(item)}"
 
 
-def _entries(noun: str, misfit: Callable[[str, object], str] | None = None) -> Any:
+def _make_entries(noun: str, misfit: Callable[[str, object], str] | None = None) -> Any:
     return field(default_factory=lambda: Entries(noun, misfit))
 
 
@@ -219,18 +219,22 @@ class Plugins:
     `embedders` as `embedding.provider` of a collection; `readers` by the ending of a file, with its
     dot."""
 
-    sources: Entries[Source] = _entries("search source", _no_source)
-    web_providers: Entries[Callable[[PluginContext], WebProvider]] = _entries("web search provider")
-    rerankers: Entries[Callable[[PluginContext], Reranker]] = _entries("reranker")
-    connectors: Entries[Callable[[ConnectorSpec, PluginContext], Connector]] = _entries(
+    sources: Entries[Source] = _make_entries("search source", _check_source)
+    web_providers: Entries[Callable[[PluginContext], WebProvider]] = _make_entries(
+        "web search provider"
+    )
+    rerankers: Entries[Callable[[PluginContext], Reranker]] = _make_entries("reranker")
+    connectors: Entries[Callable[[ConnectorSpec, PluginContext], Connector]] = _make_entries(
         "connector type"
     )
-    embedders: Entries[Callable[[EmbeddingSpec, PluginContext], Embedder]] = _entries(
+    embedders: Entries[Callable[[EmbeddingSpec, PluginContext], Embedder]] = _make_entries(
         "embedding provider"
     )
-    readers: Entries[Reader] = _entries("document reader", _no_reader)
-    tools: Entries[Tool] = _entries("tool", _no_tool)
-    toolkits: Entries[Callable[[ToolkitSpec, PluginContext], Toolkit]] = _entries("toolkit type")
+    readers: Entries[Reader] = _make_entries("document reader", _check_reader)
+    tools: Entries[Tool] = _make_entries("tool", _check_tool)
+    toolkits: Entries[Callable[[ToolkitSpec, PluginContext], Toolkit]] = _make_entries(
+        "toolkit type"
+    )
 
 
 @dataclass(frozen=True)
@@ -259,7 +263,7 @@ def installed() -> Iterator[tuple[Owner, object]]:
     points = sorted(metadata.entry_points(group=GROUP), key=lambda point: point.name)
     owners: dict[str, Owner] = {}
     for point in points:
-        owner = _owner(point)
+        owner = _find_owner(point)
         if point.name in owners:
             raise PluginError(
                 f"two plug-ins have the name {point.name!r}: {owners[point.name]} and {owner}",
@@ -284,12 +288,12 @@ def given(plugins: Iterable[object]) -> Iterator[tuple[Owner, object]]:
         yield Owner(f"the plug-in {name or f'plugins[{index}]'!r}", passed=True), plugin
 
 
-def _owner(point: metadata.EntryPoint) -> Owner:
+def _find_owner(point: metadata.EntryPoint) -> Owner:
     whose = f" of {point.dist.name} {point.dist.version}" if point.dist is not None else ""
     return Owner(f"the plug-in {point.name!r}{whose}")
 
 
-def _apart(one: Owner, other: Owner) -> str:
+def _advise_on_names(one: Owner, other: Owner) -> str:
     """Return the advice for two plug-ins that register the same name."""
     if HOST in (one, other):
         return "register it with `replace`"
@@ -302,8 +306,8 @@ def _apart(one: Owner, other: Owner) -> str:
 def _register(owner: Owner, plugin: object, own: Plugins) -> None:
     if not isinstance(plugin, Plugin):
         raise PluginError(
-            f"{owner} is not a `groundhook.plugins.Plugin`, but {_kind(plugin)}: it may be written"
-            " for an older plug-in interface",
+            f"{owner} is not a `groundhook.plugins.Plugin`, but {_describe_kind(plugin)}: it may be"
+            " written for an older plug-in interface",
             hint=f"make it Plugin(register, requires={PORT_VERSION}), or update it",
         )
     if not isinstance(plugin.requires, int):
@@ -329,5 +333,5 @@ def _register(owner: Owner, plugin: object, own: Plugins) -> None:
         ) from exc
 
 
-def _kind(plugin: object) -> str:
+def _describe_kind(plugin: object) -> str:
     return "a function" if callable(plugin) else f"a value of {plugin.__class__.__name__}"

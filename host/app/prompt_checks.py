@@ -23,15 +23,15 @@ def wrong_variables(package: Package, root: Path) -> Iterator[Problem]:
     found += [(package.folder / tree.PROMPTS, f"{package.shown}/{tree.PROMPTS}")]
     found += [(each.path, each.shown) for each in tree.presets(package.folder, root)]
     for path, shown in found:
-        yield from _in_file(path, shown, package.folder, locales)
+        yield from _check_file(path, shown, package.folder, locales)
 
 
 def wrong_shared_variables(app: App) -> Iterator[Problem]:
     """Yield the same for the prompts of all assistants; texts of locales are each assistant's."""
-    yield from _in_file(app.root / PROMPTS_FILE, PROMPTS_FILE, app.root / "agent", None)
+    yield from _check_file(app.root / PROMPTS_FILE, PROMPTS_FILE, app.root / "agent", None)
 
 
-def _in_file(
+def _check_file(
     path: Path, shown: str, folder: Path, locales: Mapping[str, Texts] | None
 ) -> Iterator[Problem]:
     try:

@@ -46,33 +46,33 @@ class References:
 
     def problems(self) -> Iterator[Problem]:
         for path, noun in _LISTS.items():
-            entries = self._at(path)
+            entries = self._find_value(path)
             for number, entry in enumerate(entries if isinstance(entries, list) else ()):
-                for name in _names(entry, noun):
-                    yield from self._unknown((*path, number), noun, name)
+                for name in _list_names(entry, noun):
+                    yield from self._check_name((*path, number), noun, name)
         for path, noun in _SINGLE.items():
-            names = self._at(path)
+            names = self._find_value(path)
             if isinstance(names, list):
                 for number, name in enumerate(names):
-                    yield from self._unknown((*path, number), noun, name)
+                    yield from self._check_name((*path, number), noun, name)
             else:
-                yield from self._unknown(path, noun, names)
-        uses = self._at(("uses",))
+                yield from self._check_name(path, noun, names)
+        uses = self._find_value(("uses",))
         for step, value in uses.items() if isinstance(uses, Mapping) else ():
-            yield from self._uses(("uses", step), value)
-        yield from self._provider(("search", "web", "provider"))
-        if isinstance(server := self._at(("search", "rerank", "mcp")), str):
+            yield from self._check_uses(("uses", step), value)
+        yield from self._check_provider(("search", "web", "provider"))
+        if isinstance(server := self._find_value(("search", "rerank", "mcp")), str):
             yield from self.doer(
                 ("search", "rerank", "mcp"), "MCP server", f"mcp:{server.removeprefix('mcp:')}"
             )
 
-    def _at(self, path: Path) -> Any:
+    def _find_value(self, path: Path) -> Any:
         value: Any = self.layer.data
         for step in path:
             value = value.get(step) if isinstance(value, Mapping) else None
         return value
 
-    def _known(self, noun: str) -> Collection[str]:
+    def _list_known(self, noun: str) -> Collection[str]:
         app = self.app
         known: dict[str, Collection[str]] = {
             "collection": app.collections,
@@ -86,21 +86,21 @@ class References:
         }
         return known[noun]
 
-    def _unknown(self, path: Path, noun: str, name: Any) -> Iterator[Problem]:
+    def _check_name(self, path: Path, noun: str, name: Any) -> Iterator[Problem]:
         if not isinstance(name, str) or (not name and noun != "connector"):
             return  # no name, or an unset variable
-        known, own = self._known(noun), f"agents.{self.owner}."
+        known, own = self._list_known(noun), f"agents.{self.owner}."
         if name not in known and own + name not in known:
             short = [each.removeprefix(own) for each in known]
             yield from problems_of(UnknownName(noun, name, short, place=self.layer.place(path)))
 
-    def _uses(self, path: Path, value: Any) -> Iterator[Problem]:
+    def _check_uses(self, path: Path, value: Any) -> Iterator[Problem]:
         if not isinstance(value, str) or value in ("", "builtin"):
             return
         if value == DISABLED and path[-1] in ("search", "rewrite", *SEARCH_TYPES):
             return
         if path[-1] in ("rewrite", "title") and value.startswith(BY_CONNECTOR):
-            yield from self._unknown(path, "connector", value.removeprefix(BY_CONNECTOR))
+            yield from self._check_name(path, "connector", value.removeprefix(BY_CONNECTOR))
             return
         extra = UsesSettings.model_fields[str(path[-1])].json_schema_extra
         if isinstance(extra, dict) and extra.get("unread"):
@@ -111,18 +111,18 @@ class References:
                 code="unread",
             )
         elif path[-1] == "rerank" and not value.startswith("mcp:"):
-            yield from self._reranker(path, value)
+            yield from self._check_reranker(path, value)
         else:
             yield from self.doer(path, "assistant", value)
 
-    def _reranker(self, path: Path, name: str) -> Iterator[Problem]:
+    def _check_reranker(self, path: Path, name: str) -> Iterator[Problem]:
         if name in self.rerankers:
             return
-        for problem in self._unknown(path, "reranker or assistant", name):
+        for problem in self._check_name(path, "reranker or assistant", name):
             yield replace(problem, hint=reranker_hint(name, problem.hint))
 
-    def _provider(self, path: Path) -> Iterator[Problem]:
-        name = self._at(path)
+    def _check_provider(self, path: Path) -> Iterator[Problem]:
+        name = self._find_value(path)
         if self.providers and isinstance(name, str):
             yield from self.doer(path, "web search provider", name)
 
@@ -130,18 +130,20 @@ class References:
         """Return the problem with the name of a step's delegate: `noun` by name, or
         `mcp:<server>[.<tool>]`, either part of which may have dots."""
         if not name.startswith("mcp:"):
-            yield from self._unknown(path, noun, name)
+            yield from self._check_name(path, noun, name)
             return
         server = whole = name.removeprefix("mcp:")
         while "." in server and not self._is_server(server):
             server = server.rpartition(".")[0]
-        yield from self._unknown(path, "MCP server", server if self._is_server(server) else whole)
+        yield from self._check_name(
+            path, "MCP server", server if self._is_server(server) else whole
+        )
 
     def _is_server(self, name: str) -> bool:
         return name in self.app.servers or f"agents.{self.owner}.{name}" in self.app.servers
 
 
-def _names(entry: Any, noun: str) -> list[Any]:
+def _list_names(entry: Any, noun: str) -> list[Any]:
     """Return the ids in an entry of a list: the entry itself, or the ids in {id: [tools]},
     {server_id, tools} and {toolkit, tools}; none for an invalid entry."""
     if not isinstance(entry, Mapping):

@@ -60,7 +60,7 @@ class Reloads:
         try:
             read = load_app(old.root, old.environment, old.connector_types, old.toolkit_types)
         except ConfigError as exc:
-            return old, Swap(problems=tuple(problems_of(exc)), took_ms=_since(began))
+            return old, Swap(problems=tuple(problems_of(exc)), took_ms=_measure_since(began))
         touched = (
             None if paths is None else [path.relative_to(old.root).as_posix() for path in paths]
         )
@@ -76,8 +76,8 @@ class Reloads:
             declarations=reading.declarations and paths is not None,
             problems=tuple(dict.fromkeys(reading.problems)),
             repaired=repaired,
-            restart=_restart(old, app),
-            took_ms=_since(began),
+            restart=_find_restart_settings(old, app),
+            took_ms=_measure_since(began),
         )
 
 
@@ -101,25 +101,27 @@ class _Reading:
         self.swapped: list[str] = []
         self._old, self._hooks, self._read, self._revision = old, hooks, read, revision
         self._touched = touched
-        self.declarations = self._any(lambda path: any(f"{kind}/" in path for kind in tree.ENDINGS))
+        self.declarations = self._concerns_any(
+            lambda path: any(f"{kind}/" in path for kind in tree.ENDINGS)
+        )
 
     async def run(self) -> App:
         """Return the app with the valid new parts, and the last good version of all others."""
-        app = self._declared()
-        app = self._global(app)
+        app = self._read_declared()
+        app = self._read_global(app)
         packages: dict[str, Callable[[], Package]] = {}
         for id in app.packages:
-            packages[id] = await self._package(app, id)
-        return _keeping(replace(app, packages=Catalogue("assistant", packages)), app)
+            packages[id] = await self._read_package(app, id)
+        return _keep_global_files(replace(app, packages=Catalogue("assistant", packages)), app)
 
-    def _any(self, holds: Callable[[str], bool]) -> bool:
+    def _concerns_any(self, holds: Callable[[str], bool]) -> bool:
         return self._touched is None or any(map(holds, self._touched))
 
-    def _found(self, owner: str, error: HostError) -> None:
+    def _report_found(self, owner: str, error: HostError) -> None:
         self.problems += problems_of(error)
         self.broken.append(owner)
 
-    def _declared(self) -> App:
+    def _read_declared(self) -> App:
         """Read collections, models, connectors, servers and toolkits."""
         old, read = self._old, self._read
         if not self.declarations:
@@ -135,15 +137,15 @@ class _Reading:
         self.looked_at.add(DECLARATIONS)
         return replace(
             read,
-            collections=self._kept(read.collections, old.collections),
-            models=self._kept(read.models, old.models),
-            connectors=self._kept(read.connectors, old.connectors),
-            servers=self._kept(read.servers, old.servers),
-            apis=self._kept(read.apis, old.apis),
-            toolkits=self._kept(read.toolkits, old.toolkits),
+            collections=self._keep_last_good(read.collections, old.collections),
+            models=self._keep_last_good(read.models, old.models),
+            connectors=self._keep_last_good(read.connectors, old.connectors),
+            servers=self._keep_last_good(read.servers, old.servers),
+            apis=self._keep_last_good(read.apis, old.apis),
+            toolkits=self._keep_last_good(read.toolkits, old.toolkits),
         )
 
-    def _kept(self, new: Catalogue[T], old: Catalogue[T]) -> Catalogue[T]:
+    def _keep_last_good(self, new: Catalogue[T], old: Catalogue[T]) -> Catalogue[T]:
         """Return each declaration as it is now, or its last good version if it is broken now."""
         values: dict[str, Callable[[], T]] = {}
         for id in new:
@@ -151,7 +153,7 @@ class _Reading:
             try:
                 new[id]
             except HostError as exc:
-                if self._touched is None or _known(old, id) is None:
+                if self._touched is None or _find_known(old, id) is None:
                     continue  # the turn that uses it reports the error
                 values[id] = partial(old.__getitem__, id)
                 self.broken.append(DECLARATIONS)
@@ -159,34 +161,36 @@ class _Reading:
                     self.problems += problems_of(exc)
         return Catalogue(new.noun, values, {id: new[id] for id in new.built_in})
 
-    def _global(self, app: App) -> App:
+    def _read_global(self, app: App) -> App:
         """Read the app's own files."""
-        if not self._any(lambda path: path.startswith("agent/")):
-            return _keeping(app, self._old)
+        if not self._concerns_any(lambda path: path.startswith("agent/")):
+            return _keep_global_files(app, self._old)
         self.looked_at.add("the app")
         try:
             _ = app.layers, app.settings, app.prompts
         except HostError as exc:
-            self._found("the app", exc)
-            return _keeping(app, self._old)
+            self._report_found("the app", exc)
+            return _keep_global_files(app, self._old)
         return app
 
-    async def _package(self, app: App, id: str) -> Callable[[], Package]:
-        before = _known(self._old.packages, id)
+    async def _read_package(self, app: App, id: str) -> Callable[[], Package]:
+        before = _find_known(self._old.packages, id)
         last_good = partial(app.packages.__getitem__, id) if before is None else lambda: before
-        if id in self._old.packages and not self._any(lambda path: self._owner(path) == id):
+        if id in self._old.packages and not self._concerns_any(
+            lambda path: self._find_owner(path) == id
+        ):
             return last_good
         shown = f"assistants/{id.replace('.', '/')}"
         self.looked_at.add(shown)
         try:
-            package = await self._good(app, id)
+            package = await self._read_completely(app, id)
         except HostError as exc:
-            self._found(shown, exc)
+            self._report_found(shown, exc)
             return last_good
         self.swapped.append(id)
         return lambda: package
 
-    async def _good(self, app: App, id: str) -> Package:
+    async def _read_completely(self, app: App, id: str) -> Package:
         """Return the package, read completely, with its hook compiled and fixed. Raises
         ConfigError, HookError."""
         package = app.packages[id]
@@ -195,10 +199,10 @@ class _Reading:
             package.presets[name]
         for name in package.locales:
             package.locales[name]
-        hook, tools = await self._fixed(package.hook), await self._fixed(package.tools)
+        hook, tools = await self._fix_script(package.hook), await self._fix_script(package.tools)
         return replace(package, hook=hook, tools=tools)
 
-    async def _fixed(self, script: HookScript | None) -> HookScript | None:
+    async def _fix_script(self, script: HookScript | None) -> HookScript | None:
         """Return the script at this revision of its files. Raises HookError."""
         if script is None:
             return None
@@ -206,7 +210,7 @@ class _Reading:
         await self._hooks.check(fixed)
         return fixed
 
-    def _owner(self, path: str) -> str:
+    def _find_owner(self, path: str) -> str:
         """Return the assistant to which a file belongs, the innermost one; "" if it belongs to
         none."""
         steps = path.split("/")[1:-1] if path.startswith("assistants/") else []
@@ -216,7 +220,7 @@ class _Reading:
         return ""
 
 
-def _keeping(app: App, other: App) -> App:
+def _keep_global_files(app: App, other: App) -> App:
     """Return `app` with the global files of `other`."""
     for name in ("agent_file", "search_file", "prompts"):
         try:
@@ -227,7 +231,7 @@ def _keeping(app: App, other: App) -> App:
     return app
 
 
-def _known(catalogue: Mapping[str, T], id: str) -> T | None:
+def _find_known(catalogue: Mapping[str, T], id: str) -> T | None:
     """Return the value of an id; None if it is missing or broken."""
     try:
         return catalogue.get(id)
@@ -235,7 +239,7 @@ def _known(catalogue: Mapping[str, T], id: str) -> T | None:
         return None
 
 
-def _restart(old: App, new: App) -> tuple[str, ...]:
+def _find_restart_settings(old: App, new: App) -> tuple[str, ...]:
     try:
         before, after = (
             old.settings.model_dump(exclude=set(FIXED)),
@@ -246,18 +250,18 @@ def _restart(old: App, new: App) -> tuple[str, ...]:
     changed = [key for key in before if before[key] != after[key]]
     return (
         *changed,
-        *(["server"] if _server(old) != _server(new) else []),
-        *(["mcps"] if dict(_loaded(old.servers)) != dict(_loaded(new.servers)) else []),
+        *(["server"] if _read_server(old) != _read_server(new) else []),
+        *(["mcps"] if dict(_load_all(old.servers)) != dict(_load_all(new.servers)) else []),
     )
 
 
-def _server(app: App) -> object:
+def _read_server(app: App) -> object:
     return app.agent_file.data.get("server") if app.agent_file else None
 
 
-def _loaded(catalogue: Mapping[str, T]) -> Iterable[tuple[str, T | None]]:
-    return ((id, _known(catalogue, id)) for id in catalogue)
+def _load_all(catalogue: Mapping[str, T]) -> Iterable[tuple[str, T | None]]:
+    return ((id, _find_known(catalogue, id)) for id in catalogue)
 
 
-def _since(began: float) -> float:
+def _measure_since(began: float) -> float:
     return round((time.perf_counter() - began) * 1000, 3)

@@ -46,7 +46,7 @@ def conversation(
             hint="leave out the oldest, or raise turns.messages in agent/agent.yml",
         )
     try:
-        size = sum(map(_characters, every))
+        size = sum(map(_count_characters, every))
     except RecursionError:
         raise UsageError("the messages of the request are nested too deeply") from None
     if size > limits.characters:
@@ -59,19 +59,19 @@ def conversation(
     )
 
 
-def _characters(value: Any) -> int:
+def _count_characters(value: Any) -> int:
     """Return the characters of text in a message or a part of one, without those of images."""
     match value:
         case str():
             return len(value)
         case Message():
-            return _characters(dict(value))
+            return _count_characters(dict(value))
         case {"type": "image_url"}:
             return 0
         case Mapping():
-            return sum(map(_characters, value.values()))
+            return sum(map(_count_characters, value.values()))
         case list() | tuple():
-            return sum(map(_characters, value))
+            return sum(map(_count_characters, value))
     return 0
 
 

@@ -19,8 +19,8 @@ from groundhook.host.turn.package_tools import ProcessServer, is_tool
 async def script_problems(app: App, package: Package, engine: HookEngine) -> list[Problem]:
     """Return the problems of one package. Raises ConfigError for its settings."""
     resolved = app.settings_for(package)
-    servers = dict(_process_servers(app, package, resolved.settings))
-    named = {name for spec in servers.values() for name in _functions_of(spec)}
+    servers = dict(_list_process_servers(app, package, resolved.settings))
+    named = {name for spec in servers.values() for name in _list_functions(spec)}
     found: list[Problem] = []
     if package.tools is not None:
         try:
@@ -29,7 +29,7 @@ async def script_problems(app: App, package: Package, engine: HookEngine) -> lis
                     f"scripts.tools.{function.name}",
                     f"agents.{package.id}.tools.{function.name}",
                 )
-                found += _problems(function, is_named=not named.isdisjoint(own))
+                found += _check_function(function, is_named=not named.isdisjoint(own))
         except HostError as exc:
             found += problems_of(exc)
     for name, spec in servers.items():
@@ -49,7 +49,7 @@ async def script_problems(app: App, package: Package, engine: HookEngine) -> lis
     return found
 
 
-def _process_servers(
+def _list_process_servers(
     app: App, package: Package, settings: Settings
 ) -> Iterator[tuple[str, ServerSpec]]:
     """Yield the servers of the package's list whose tools are functions, by their names there."""
@@ -62,11 +62,11 @@ def _process_servers(
             yield listed.name, spec
 
 
-def _functions_of(spec: ServerSpec) -> Iterable[str]:
+def _list_functions(spec: ServerSpec) -> Iterable[str]:
     return spec.tools.values() if isinstance(spec.tools, Mapping) else ()
 
 
-def _problems(function: ScriptFunction, *, is_named: bool) -> Iterator[Problem]:
+def _check_function(function: ScriptFunction, *, is_named: bool) -> Iterator[Problem]:
     """Yield what is wrong with a function of `src/tools.ts`; `is_named`: by an MCP server, which
     describes it."""
     if not function.exported:

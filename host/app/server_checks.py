@@ -23,28 +23,28 @@ def server_problems(app: App, file: Checked) -> Iterator[Problem]:
     if not file.data.get("server") or file.errors:
         return
     settings = server_settings(file)
-    yield from _written_keys(settings, file)
-    yield from _unknown_assistants(app, settings, file)
-    yield from _addresses(settings, file)
-    yield from _several_processes(settings, file)
-    yield from _nobody(app, settings, file)
+    yield from _check_written_keys(settings, file)
+    yield from _check_assistants(app, settings, file)
+    yield from _check_addresses(settings, file)
+    yield from _check_processes(settings, file)
+    yield from _check_public_collections(app, settings, file)
 
 
-def _warning(message: str, file: Checked, path: Path, hint: str) -> Problem:
+def _make_warning(message: str, file: Checked, path: Path, hint: str) -> Problem:
     return Problem("warning", message, file.place(path), hint)
 
 
-def _written_keys(settings: ServerSettings, file: Checked) -> Iterator[Problem]:
+def _check_written_keys(settings: ServerSettings, file: Checked) -> Iterator[Problem]:
     for n, key in enumerate(settings.auth.keys):
         for name in ("key", "jwt_secret"):
             path = ("server", "auth", "keys", n, name)
             text = file.document.at(file.normal.written(path), "")
             if text and "$ENV." not in str(text):
                 message = f"the {name} of {key.name!r} is written in the file"
-                yield _warning(message, file, path, "name a variable: $ENV.NAME")
+                yield _make_warning(message, file, path, "name a variable: $ENV.NAME")
 
 
-def _unknown_assistants(app: App, settings: ServerSettings, file: Checked) -> Iterator[Problem]:
+def _check_assistants(app: App, settings: ServerSettings, file: Checked) -> Iterator[Problem]:
     listed: list[tuple[Path, tuple[str, ...]]] = [
         (("server", "assistants"), settings.assistants or ())
     ]
@@ -59,27 +59,29 @@ def _unknown_assistants(app: App, settings: ServerSettings, file: Checked) -> It
                 yield from problems_of(UnknownName("assistant", name, app.packages, place=place))
 
 
-def _addresses(settings: ServerSettings, file: Checked) -> Iterator[Problem]:
+def _check_addresses(settings: ServerSettings, file: Checked) -> Iterator[Problem]:
     url, path = settings.public_url, ("server", "public_url")
     if url.startswith("http:") and not url.startswith(LOOPBACK):
         message = "keys and cookies cross the network in plain text: 'server.public_url' is http"
-        yield _warning(message, file, path, "put a proxy with https in front")
+        yield _make_warning(message, file, path, "put a proxy with https in front")
     if url.startswith("https:") and not settings.proxies:
         message = "'server.public_url' is https, and 'server.proxies' lists no proxy"
         hint = (
             "list the proxy's address, or limits count all its clients as one; with `groundhook"
             " serve --certificate` there is none"
         )
-        yield _warning(message, file, path, hint)
+        yield _make_warning(message, file, path, hint)
 
 
-def _several_processes(settings: ServerSettings, file: Checked) -> Iterator[Problem]:
+def _check_processes(settings: ServerSettings, file: Checked) -> Iterator[Problem]:
     if settings.workers > 1 and settings.limits.storage == "memory":
         message = "each of the processes counts its limits alone: 'server.limits.storage' is memory"
-        yield _warning(message, file, ("server", "workers"), "redis://… counts together")
+        yield _make_warning(message, file, ("server", "workers"), "redis://… counts together")
 
 
-def _nobody(app: App, settings: ServerSettings, file: Checked) -> Iterator[Problem]:
+def _check_public_collections(
+    app: App, settings: ServerSettings, file: Checked
+) -> Iterator[Problem]:
     """Public assistants whose collections only people find something in."""
     if not settings.auth.anonymous:
         return
@@ -101,7 +103,7 @@ def _nobody(app: App, settings: ServerSettings, file: Checked) -> Iterator[Probl
                     f"{id!r} is public, and finds nothing in {collection.id!r} for who does not"
                     " sign in"
                 )
-                yield _warning(message, file, path, "its `permission` names who does")
+                yield _make_warning(message, file, path, "its `permission` names who does")
     if not public:
         message = "who does not sign in reaches no assistant: none has `public: true`"
-        yield _warning(message, file, path, "set `public: true` in its package.yao")
+        yield _make_warning(message, file, path, "set `public: true` in its package.yao")

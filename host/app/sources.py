@@ -54,7 +54,7 @@ class Sources:
         self._made: Made = {} if made is None else made  # over the declarations of their time
         self._current: Made = {}  # the same over this reading's declarations
         self.handlers = Deferred[Handler](
-            "search type", {type: partial(self._of_type, type) for type in SEARCH_TYPES}
+            "search type", {type: partial(self._join_type, type) for type in SEARCH_TYPES}
         )
 
     def following(self, app: App) -> Sources:
@@ -64,7 +64,7 @@ class Sources:
 
     async def imported(self, type: SearchType) -> None:
         """Import the modules of a type's sources, in a thread. Raises PluginError."""
-        for name in self._names(type):
+        for name in self._list_names(type):
             source = self._context.plugins.sources[name]
             if source not in self._made and source.module:
                 try:
@@ -76,12 +76,12 @@ class Sources:
     @property
     def knowledge_base(self) -> KnowledgeBase:
         """The built-in source of type kb, even if another one serves searches."""
-        return cast("KnowledgeBase", self._known("kb", built_in=True))
+        return cast("KnowledgeBase", self._make_source("kb", built_in=True))
 
     @property
     def database(self) -> Database:
         """The built-in source of type db, even if another one serves searches."""
-        return cast("Database", self._known("db", built_in=True))
+        return cast("Database", self._make_source("db", built_in=True))
 
     def collections(self, app: App, scope: Scope, assistant_id: str) -> Collections:
         """Return the collections that tools reach by the names of an assistant ("": the app's)."""
@@ -90,7 +90,7 @@ class Sources:
 
         return AppCollections(app, lambda: self.knowledge_base, self.texts, assistant_id, scope)
 
-    def _known(self, name: str, *, built_in: bool = False) -> Handler:
+    def _make_source(self, name: str, *, built_in: bool = False) -> Handler:
         """Return the source of a name, over this reading's declarations. Raises PluginError if it
         cannot be made."""
         sources = self._context.plugins.sources
@@ -112,14 +112,14 @@ class Sources:
             bool(configured(settings.search.web, settings.uses.web))
             if (configured := getattr(source, "configured", None)) is not None
             else True
-            for source in self._all("web")
+            for source in self._list_sources("web")
         )
 
     def web_problem(self, settings: Settings) -> HostError | None:
         """Return why a web search has no provider under these settings; None if it has one."""
         if self.web_configured(settings):
             return None
-        checks = [getattr(source, "problem", None) for source in self._all("web")]
+        checks = [getattr(source, "problem", None) for source in self._list_sources("web")]
         problems = [
             check(settings.search.web, settings.uses.web) for check in checks if check is not None
         ]
@@ -130,7 +130,9 @@ class Sources:
 
     async def fetch_document(self, collection: str, document_id: str, scope: Scope, /) -> Found:
         """Return the document from the first source that has it. Raises SourceError."""
-        able: list[Documents] = [one for one in self._all("kb") if isinstance(one, Documents)]
+        able: list[Documents] = [
+            one for one in self._list_sources("kb") if isinstance(one, Documents)
+        ]
         problem: SourceError | None = None
         for source in able or [self.knowledge_base]:
             try:
@@ -146,27 +148,27 @@ class Sources:
         """Return a page from the first source that reads pages. Raises SourceError,
         IngestError, NotPermitted."""
         await self.imported("web")
-        for source in self._all("web"):
+        for source in self._list_sources("web"):
             if isinstance(source, WebPages):
                 return await source.fetch_page(url, scope)
         raise SourceNotConfigured("no source reads pages of the web")
 
     async def records(self, query: RecordQuery, scope: Scope, /) -> list[dict[str, Any]]:
         """Raises SourceError."""
-        able = (source for source in self._all("db") if isinstance(source, Records))
+        able = (source for source in self._list_sources("db") if isinstance(source, Records))
         source = next(able, None) or self.database
         return await source.records(query, scope)
 
-    def _all(self, type: SearchType) -> Iterator[Handler]:
-        for name in self._names(type):
-            yield self._known(name)
+    def _list_sources(self, type: SearchType) -> Iterator[Handler]:
+        for name in self._list_names(type):
+            yield self._make_source(name)
 
-    def _of_type(self, type: SearchType) -> Handler:
-        names = self._names(type)
+    def _join_type(self, type: SearchType) -> Handler:
+        names = self._list_names(type)
         if len(names) == 1:
-            return self._known(names[0])
-        return Joined({name: self._known(name) for name in names})
+            return self._make_source(names[0])
+        return Joined({name: self._make_source(name) for name in names})
 
-    def _names(self, type: SearchType) -> list[str]:
+    def _list_names(self, type: SearchType) -> list[str]:
         sources = self._context.plugins.sources
         return [name for name, source in sources.items() if source.type == type]

@@ -29,7 +29,7 @@ class Syncs:
     def ids(self) -> list[str]:
         """Return the toolkits that are synced, by full id; those whose file is broken are left
         out."""
-        return [id for id, _ in self._with_source()]
+        return [id for id, _ in self._list_synced()]
 
     def id_of(self, name: str) -> str:
         """Return the full id of a toolkit, given it or its end. Raises UnknownName, UsageError."""
@@ -68,14 +68,14 @@ class Syncs:
         """Sync every toolkit whose file says how often, until it is cancelled. `failed` is called
         with the reason of a sync that fails; the next one is due as usual."""
         await keep_synced(
-            {id: source.settings.every_s for id, source in self._with_source()},
+            {id: source.settings.every_s for id, source in self._list_synced()},
             last=self.engine.status,
             sync=self.run,
             failed=failed,
             now=self.engine.now,
         )
 
-    def _with_source(self) -> Iterator[tuple[str, SyncSource]]:
+    def _list_synced(self) -> Iterator[tuple[str, SyncSource]]:
         for id in sorted(self.app.toolkits):
             try:
                 source = self.toolkits(id).sync()

@@ -43,10 +43,10 @@ async def write_title(
         ).settings
         by = settings.uses.title
         beginning = title_of(question.text)
-        if by in ("", "builtin") or not await _has(store, owner, question, beginning):
+        if by in ("", "builtin") or not await _has_title(store, owner, question, beginning):
             return
         ask = TitleAsk(question=question.text[:LONGEST])
-        answer = await _written(by, ask, runtime, request, settings)
+        answer = await _write(by, ask, runtime, request, settings)
         title = title_of(answer.title)
         if title:
             at, chat = milliseconds(runtime.now), question.chat_id
@@ -58,11 +58,11 @@ async def write_title(
         log.exception("uses.title by %r failed", by)
 
 
-async def _has(store: ChatStore, owner: Owner, question: ChatMessage, title: str) -> bool:
+async def _has_title(store: ChatStore, owner: Owner, question: ChatMessage, title: str) -> bool:
     return (await store.chats.chat(owner, question.chat_id)).title == title
 
 
-async def _written(
+async def _write(
     by: str, ask: TitleAsk, runtime: Runtime, request: Request, settings: Settings
 ) -> TitleAnswer:
     if by.startswith(BY_CONNECTOR):
@@ -76,9 +76,9 @@ async def _written(
             max_tokens=MOST_TOKENS,
         )
     context = RunContext(runtime=runtime, turn_id="")
-    scope = search_scope(context, request, settings, call_assistant, _unheard)
+    scope = search_scope(context, request, settings, call_assistant, _ignore_warning)
     return await scope.delegates.ask(TITLE, by, ask, timeout_ms=TIMEOUT_MS, tries=1)
 
 
-async def _unheard(code: str, message: str) -> None:
+async def _ignore_warning(code: str, message: str) -> None:
     """Drop a warning of the assistant that writes the title."""

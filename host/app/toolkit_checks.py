@@ -35,7 +35,7 @@ def toolkit_problems(app: App, place: tree.Found, toolkits: ToolkitOf) -> Iterat
         yield from problems_of(exc)
         tools = ()
     collections: list[CollectionSpec] = []
-    for path, name in _collections(document.data):
+    for path, name in _list_collections(document.data):
         try:
             collections.append(
                 app.resolve_collection(spec.assistant, name, place=document.place(path))
@@ -44,13 +44,13 @@ def toolkit_problems(app: App, place: tree.Found, toolkits: ToolkitOf) -> Iterat
             yield from problems_of(exc)
         except ConfigError:
             continue  # reported by the check of that file
-    for path, id in _connectors(document.data, ()):
+    for path, id in _list_connectors(document.data, ()):
         if app.connector_id(spec.assistant, id) not in app.connectors:
             at = document.place(path)
             yield from problems_of(UnknownName("connector", id, app.connectors, place=at))
     needing = [tool.name for tool in tools if "tenant" in tool.needs.parts]
     if needing and collections and not any(each.tenant_field for each in collections):
-        yield _without_tenants(spec, document, needing, collections)
+        yield _warn_of_tenants(spec, document, needing, collections)
 
 
 def list_problems(app: App, package: Package, toolkits: ToolkitOf) -> Iterator[Problem]:
@@ -73,7 +73,7 @@ def list_problems(app: App, package: Package, toolkits: ToolkitOf) -> Iterator[P
         )
 
 
-def _without_tenants(
+def _warn_of_tenants(
     spec: ToolkitSpec, document: Document, tools: list[str], collections: list[CollectionSpec]
 ) -> Problem:
     named = ", ".join(repr(each.id) for each in collections)
@@ -87,7 +87,7 @@ def _without_tenants(
     )
 
 
-def _collections(data: Mapping[str, Any]) -> Iterator[tuple[Path, str]]:
+def _list_collections(data: Mapping[str, Any]) -> Iterator[tuple[Path, str]]:
     """Yield the collections that a file names, under `collection` or `collections`."""
     one, several = data.get("collection"), data.get("collections")
     if isinstance(one, str):
@@ -101,13 +101,13 @@ def _collections(data: Mapping[str, Any]) -> Iterator[tuple[Path, str]]:
             yield ("collections", key), name
 
 
-def _connectors(value: Any, path: Path) -> Iterator[tuple[Path, str]]:
+def _list_connectors(value: Any, path: Path) -> Iterator[tuple[Path, str]]:
     """Yield the connectors that a file names anywhere, as `connector:<id>`."""
     if isinstance(value, str) and value.startswith(CONNECTOR):
         yield path, value.removeprefix(CONNECTOR)
     elif isinstance(value, Mapping):
         for key, inner in value.items():
-            yield from _connectors(inner, (*path, key))
+            yield from _list_connectors(inner, (*path, key))
     elif isinstance(value, list):
         for place, inner in enumerate(value):
-            yield from _connectors(inner, (*path, place))
+            yield from _list_connectors(inner, (*path, place))

@@ -32,10 +32,10 @@ class Toolkits:
         spec = self._app.toolkits.named(id)
         made = self._made.get(id)
         if made is None or made[0] != spec:
-            made = self._made[id] = (spec, self._make(spec))
+            made = self._made[id] = (spec, self._make_toolkit(spec))
         return made[1]
 
-    def _make(self, spec: ToolkitSpec) -> Toolkit:
+    def _make_toolkit(self, spec: ToolkitSpec) -> Toolkit:
         types = self._context.plugins.toolkits
         part = types.part(spec.common.type)
         make = partial(types[spec.common.type], spec, self._context)

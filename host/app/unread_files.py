@@ -26,16 +26,16 @@ def unread_files(root: Path, assistants: Sequence[tree.Found]) -> Iterator[Probl
         for kind, ending in tree.ENDINGS.items():
             schemes = tree.SCHEMES if kind == "mcps" else ""
             for shown in tree.unread(folder / kind, root, ending, schemes):
-                yield _unread(shown, f"names in {kind}/ end with {ending}")
+                yield _make_warning(shown, f"names in {kind}/ end with {ending}")
     for place in assistants:
         for kind in ("prompts", "locales"):
             for shown in tree.unread(place.path / kind, root, ".yml"):
-                yield _unread(shown, f"names in {kind}/ end with .yml")
+                yield _make_warning(shown, f"names in {kind}/ end with .yml")
     for shown, name in tree.lookalikes(root):
-        yield _unread(shown, f"what is read is {name}")
+        yield _make_warning(shown, f"what is read is {name}")
     names = (AGENT_FILE, SEARCH_FILE, PROMPTS_FILE)
     for shown in tree.unread(root / "agent", root, names):
-        yield _unread(shown, f"read are {', '.join(names)}")
+        yield _make_warning(shown, f"read are {', '.join(names)}")
     for shown, owner in tree.inside_package(root):
         yield Problem(
             "warning",
@@ -58,7 +58,7 @@ def unread_hook(package: Package, root: Path) -> Iterator[Problem]:
         hint = (
             "what is read is index.ts, src/index.ts, or the files that 'hooks' in package.yao names"
         )
-        yield _unread(tree.shown(near, root), hint)
+        yield _make_warning(tree.shown(near, root), hint)
 
 
 def _defines_a_hook(path: Path) -> bool:
@@ -68,5 +68,5 @@ def _defines_a_hook(path: Path) -> bool:
         return False
 
 
-def _unread(shown: str, hint: str) -> Problem:
+def _make_warning(shown: str, hint: str) -> Problem:
     return Problem("warning", "nothing reads this file", Place(shown), hint)

@@ -44,10 +44,10 @@ def wrong_values(layer: Layer) -> Iterator[Problem]:
     from groundhook.handlers.web.urls import bare
 
     for path in _TAGS:
-        tag = _at(layer, path)
+        tag = _place_of_key(layer, path)
         if isinstance(tag, str) and tag and not is_language_tag(tag):
             yield Problem("warning", f"{dotted(path)!r}: {no_language_tag(tag)}", layer.place(path))
-    for number, site in enumerate(_list(layer, path := ("search", "web", "exclude_sites"))):
+    for number, site in enumerate(_read_list(layer, path := ("search", "web", "exclude_sites"))):
         if isinstance(site, str) and not _SITE.fullmatch(bare(site).partition("/")[0]):
             message = f"'search.web.exclude_sites': {site!r} is not a site, so it excludes nothing"
             yield Problem(
@@ -56,8 +56,8 @@ def wrong_values(layer: Layer) -> Iterator[Problem]:
                 layer.place((*path, number)),
                 "write example.com, or example.com/docs",
             )
-    given = _at(layer, path := ("search", "query", "language"))
-    among = _list(layer, path) or (given,)
+    given = _place_of_key(layer, path := ("search", "query", "language"))
+    among = _read_list(layer, path) or (given,)
     for language in among:
         if not isinstance(language, str) or language in ("auto", *readable()):
             continue
@@ -68,7 +68,7 @@ def wrong_values(layer: Layer) -> Iterator[Problem]:
             layer.place(path),
             hint,
         )
-    language = _at(layer, path := ("search", "keyword", "language"))
+    language = _place_of_key(layer, path := ("search", "keyword", "language"))
     if isinstance(language, str) and language != "auto" and not code_of(language):
         hint = suggestion(language, ["auto", *understood().values()])
         message = (
@@ -82,7 +82,7 @@ def wrong_for_all(file: Checked) -> Iterator[Problem]:
     """Yield the problems with the settings of the whole app in `agent/agent.yml`."""
     from groundhook.handlers.db.engine import problem_of
 
-    url = _value_at(file.data, ("database", "url"))
+    url = _find_value(file.data, ("database", "url"))
     if isinstance(url, str) and url and (wrong := problem_of(url)) is not None:
         yield Problem(
             "error", f"'database.url': {wrong.message}", file.place(("database", "url")), wrong.hint
@@ -114,9 +114,9 @@ def wrong_rows(model: ModelSpec, checked: Checked) -> Iterator[Problem]:
 
 def wrong_together(package: Package, resolved: Resolved) -> Iterator[Problem]:
     """Yield the problems with the resolved settings of an assistant, from whichever layers."""
-    yield from _preset(package, resolved)
-    yield from _reranker(resolved)
-    yield from _delegates_to_itself(package, resolved)
+    yield from _check_preset(package, resolved)
+    yield from _check_reranker(resolved)
+    yield from _check_delegates(package, resolved)
     for source, (names, noun) in _SOURCES.items():
         section = getattr(resolved.settings.search, source)
         if section.enabled and not getattr(section, names):
@@ -127,7 +127,7 @@ def wrong_together(package: Package, resolved: Resolved) -> Iterator[Problem]:
             )
 
 
-def _preset(package: Package, resolved: Resolved) -> Iterator[Problem]:
+def _check_preset(package: Package, resolved: Resolved) -> Iterator[Problem]:
     name = resolved.settings.prompt_preset
     if name and name not in package.presets:
         yield from problems_of(
@@ -137,7 +137,7 @@ def _preset(package: Package, resolved: Resolved) -> Iterator[Problem]:
         )
 
 
-def _delegates_to_itself(package: Package, resolved: Resolved) -> Iterator[Problem]:
+def _check_delegates(package: Package, resolved: Resolved) -> Iterator[Problem]:
     targets: dict[Path, str | None] = {
         ("uses", step): target for step, target in resolved.settings.uses.model_dump().items()
     }
@@ -159,7 +159,7 @@ def _delegates_to_itself(package: Package, resolved: Resolved) -> Iterator[Probl
             )
 
 
-def _reranker(resolved: Resolved) -> Iterator[Problem]:
+def _check_reranker(resolved: Resolved) -> Iterator[Problem]:
     rerank = resolved.settings.search.rerank
     place = resolved.place("search", "rerank", "type") or resolved.place(
         "search", "rerank", "provider"
@@ -192,16 +192,16 @@ def _reranker(resolved: Resolved) -> Iterator[Problem]:
         )
 
 
-def _at(layer: Layer, path: Path) -> Any:
-    return _value_at(layer.data, path)
+def _place_of_key(layer: Layer, path: Path) -> Any:
+    return _find_value(layer.data, path)
 
 
-def _list(layer: Layer, path: Path) -> Sequence[Any]:
-    found = _at(layer, path)
+def _read_list(layer: Layer, path: Path) -> Sequence[Any]:
+    found = _place_of_key(layer, path)
     return found if isinstance(found, (list, tuple)) else ()
 
 
-def _value_at(data: Mapping[str, Any], path: Path) -> Any:
+def _find_value(data: Mapping[str, Any], path: Path) -> Any:
     value: Any = data
     for step in path:
         value = value.get(step) if isinstance(value, Mapping) else None

@@ -59,50 +59,57 @@ def yao_notes(root: Path, only: str = "") -> list[Problem]:
     """Return a warning for each such place in an app; with `only`, in one assistant."""
     found: list[Problem] = []
     if not only:
-        found += _folders(root, root)
+        found += _check_folders(root, root)
         for path in sorted((root / "scripts").rglob("*.[jt]s")):
             if "node_modules" not in path.parts:
-                found += _calls(path, tree.shown(path, root))
+                found += _check_calls(path, tree.shown(path, root))
     for package in tree.assistants(root):
         if only in ("", package.id):
-            found += _folders(package.path, root)
-            found += _keys(package)
+            found += _check_folders(package.path, root)
+            found += _check_keys(package)
             for path in sorted(package.path.rglob("*.[jt]s")):
                 inner = path.relative_to(package.path).parts
                 if not {"node_modules", "tests"}.intersection(inner):
-                    found += _calls(path, tree.shown(path, root), package.id)
+                    found += _check_calls(path, tree.shown(path, root), package.id)
     return found
 
 
-def _note(file: str, line: int, column: int, message: str, hint: str) -> Problem:
+def _make_note(file: str, line: int, column: int, message: str, hint: str) -> Problem:
     return Problem("warning", message, Place(file, line, column), hint, "yao")
 
 
-def _folders(folder: Path, root: Path) -> Iterator[Problem]:
+def _check_folders(folder: Path, root: Path) -> Iterator[Problem]:
     for name, hint in FOLDERS.items():
         if (folder / name).is_dir() and not any((folder / name).rglob("*.api.yao")):
             shown = tree.shown(folder / name, root)
-            yield _note(shown, 0, 0, "nothing reads this folder", hint)
+            yield _make_note(shown, 0, 0, "nothing reads this folder", hint)
 
 
-def _keys(package: tree.Found) -> Iterator[Problem]:
-    text = _text(package.path / tree.PACKAGE)
+def _check_keys(package: tree.Found) -> Iterator[Problem]:
+    text = _read_text(package.path / tree.PACKAGE)
     for key, hint in _KEYS.items():
         for place in re.finditer(rf'"{key}"\s*:', text):
             file = f"{package.shown}/{tree.PACKAGE}"
-            yield _note(file, *_at(text, place.start()), f"{key!r} is not built", hint)
+            yield _make_note(
+                file, *_find_position(text, place.start()), f"{key!r} is not built", hint
+            )
 
 
-def _calls(path: Path, shown: str, id: str = "") -> Iterator[Problem]:
-    text = _text(path)
+def _check_calls(path: Path, shown: str, id: str = "") -> Iterator[Problem]:
+    text = _read_text(path)
     for pattern, hint in _CALLS.items():
         for place in re.finditer(pattern, text):
             name = place[0].rstrip("(")
-            yield _note(shown, *_at(text, place.start()), f"{name} does not exist", hint)
+            yield _make_note(
+                shown, *_find_position(text, place.start()), f"{name} does not exist", hint
+            )
     for place in _KEPT_FOR.finditer(text):
         message = "the time to live is in milliseconds"
-        yield _note(
-            shown, *_at(text, place.start()), message, "in seconds it is 1000 times as much"
+        yield _make_note(
+            shown,
+            *_find_position(text, place.start()),
+            message,
+            "in seconds it is 1000 times as much",
         )
     for place in _PROCESS.finditer(text):
         name = place[1]
@@ -112,35 +119,38 @@ def _calls(path: Path, shown: str, id: str = "") -> Iterator[Problem]:
                 if name.startswith("models.")
                 else "docs/hooks.md lists the processes"
             )
-            yield _note(
-                shown, *_at(text, place.start()), f"the process {name!r} does not exist", hint
+            yield _make_note(
+                shown,
+                *_find_position(text, place.start()),
+                f"the process {name!r} does not exist",
+                hint,
             )
     for place in _CTX.finditer(text):
         whole, first = place[1], place[1].partition(".")[0]
         missing = next((name for name in (whole, first) if name in MISSING_ON_CTX), None)
         if missing is not None:
-            at = _at(text, place.start())
-            yield _note(shown, *at, f"ctx.{missing} does not exist", MISSING_ON_CTX[missing])
+            at = _find_position(text, place.start())
+            yield _make_note(shown, *at, f"ctx.{missing} does not exist", MISSING_ON_CTX[missing])
     if path.name in ("index.ts", "index.js"):
         for place in _CREATE_MESSAGES.finditer(text):
             if _DECIDED.search(text, place.start(), place.end() + _NEAR):
                 continue
             message = "a Create that returns messages ends the automatic search of the turn"
-            yield _note(
+            yield _make_note(
                 shown,
-                *_at(text, place.start()),
+                *_find_position(text, place.start()),
                 message,
                 "return search: true beside them to search nevertheless",
             )
 
 
-def _text(path: Path) -> str:
+def _read_text(path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8-sig", errors="replace")
     except OSError:  # the usual check reports it
         return ""
 
 
-def _at(text: str, offset: int) -> tuple[int, int]:
+def _find_position(text: str, offset: int) -> tuple[int, int]:
     before = text[:offset]
     return before.count("\n") + 1, offset - (before.rfind("\n") + 1) + 1

@@ -141,7 +141,7 @@ class Answer:
                 await self._warn(
                     f"after {rounds} rounds of tool calls the model has to answer without tools"
                 )
-            draft = await self._round(
+            draft = await self._run_round(
                 connector, replace(call, messages=tuple(messages), tools=() if last else call.tools)
             )
             if not draft.calls:
@@ -175,7 +175,7 @@ class Answer:
             tool_calls=tuple(self.calls),
         )
 
-    async def _round(self, connector: Connector, call: ModelCall) -> Draft:
+    async def _run_round(self, connector: Connector, call: ModelCall) -> Draft:
         draft = Draft()
         with span("model", "model", messages=len(call.messages)) as node:
             try:
@@ -188,10 +188,10 @@ class Answer:
                             await self._stream_text(delta.text, first=not draft.text)
                         draft = step(draft, delta)
             finally:
-                self._close_reading()
+                self._stream_held_text()
             if draft.finished is None:
                 raise ModelTruncated("the model's answer ended before it was complete")
-            self._count(draft.finished)
+            self._add_usage(draft.finished)
             if self.finish_reason == LENGTH:
                 await self.channel.send(Warned(**CUT_WARNING))
             node.data.update(
@@ -204,40 +204,40 @@ class Answer:
 
     async def _stream_text(self, text: str, *, first: bool) -> None:
         if first and self.content:  # the texts of two rounds are two paragraphs
-            self._add(Plain("\n\n"))
+            self._stream_piece(Plain("\n\n"))
         self._reading, pieces = reader.read(self._reading, text, self.citation_index.grammar)
         for piece in pieces:
-            self._add(piece)
+            self._stream_piece(piece)
         await self.channel.wait_for_reader()
 
-    def _close_reading(self) -> None:
+    def _stream_held_text(self) -> None:
         """Stream the text that was held back as the possible beginning of a marker: also when the
         model failed, since it has arrived."""
         _, pieces = reader.read(self._reading, "", self.citation_index.grammar, last=True)
         self._reading = Reading()
         for piece in pieces:
-            self._add(piece)
+            self._stream_piece(piece)
 
-    def _add(self, piece: reader.Piece) -> None:
+    def _stream_piece(self, piece: reader.Piece) -> None:
         """Stream a piece of the answer; a citation marker as an event of its own before it."""
         if self.first_text_ms is None:
             self.first_text_ms = self.channel.elapsed_ms()
             if self.follows_text:
-                self._emit("\n\n")
+                self._send_text("\n\n")
         if not isinstance(piece, Plain):
-            item, verdict = self._source_of(piece)
+            item, verdict = self._find_source(piece)
             self.channel.send_nowait(CitationSeen(marker=piece.text, verdict=verdict, item=item))
             self.cited.setdefault(piece.text, cited(piece.text, verdict, item))
         self.content += piece.text
-        self._emit(piece.text)
+        self._send_text(piece.text)
 
-    def _source_of(self, marker: Marker) -> tuple[Item | None, Verdict]:
+    def _find_source(self, marker: Marker) -> tuple[Item | None, Verdict]:
         if found := self.citation_index.find(marker.id):
             return found, "ok"
         earlier = self.citation_index.find_earlier(marker.text)
         return earlier, "earlier" if earlier else "unknown"
 
-    def _emit(self, text: str) -> None:
+    def _send_text(self, text: str) -> None:
         self.streamed += text
         if self.parts and self.parts[-1]["type"] == "text":
             self.parts[-1]["text"] += text
@@ -245,7 +245,7 @@ class Answer:
             self.parts.append({"type": "text", "text": text})
         self.channel.send_nowait(Text(delta=text))
 
-    def _count(self, finished: Finished) -> None:
+    def _add_usage(self, finished: Finished) -> None:
         self.finish_reason, self.model = finished.finish_reason, finished.model or self.model
         self.usage = Usage(
             prompt_tokens=self.usage.prompt_tokens + finished.usage.prompt_tokens,
@@ -305,7 +305,7 @@ class Answer:
             "toolkit": offer.toolkit_name if offer else "",
         }
         with span("tool", call.name, server=about["server"], toolkit=about["toolkit"]) as node:
-            await self.channel.send(ToolStart(**about, arguments=_arguments_of(call.arguments)))
+            await self.channel.send(ToolStart(**about, arguments=_parse_for_event(call.arguments)))
             outcome = await tools.toolbox.call(call.id, call.name, call.arguments, tools.scope_of)
             if outcome.error is not None:
                 node.fail(outcome.error)
@@ -334,7 +334,7 @@ class Answer:
         return outcome.model_copy(update={"text": ""}), result.text
 
 
-def _arguments_of(arguments: str) -> dict[str, object]:
+def _parse_for_event(arguments: str) -> dict[str, object]:
     """Return the arguments for an event: a JSON object as it is, anything else as the text of one
     key."""
     try:

@@ -54,9 +54,9 @@ async def read_api(
         try:
             answer = await client.request(spec.method, url, query=query, headers=headers, json=body)
         except NotPermitted as exc:
-            raise NotPermitted(exc.message, hint=_hint(spec, "hosts")) from exc
+            raise NotPermitted(exc.message, hint=_describe_source(spec, "hosts")) from exc
         except SourceTimeout as exc:
-            raise SourceTimeout(exc.message, hint=_hint(spec, "timeout_ms")) from exc
+            raise SourceTimeout(exc.message, hint=_describe_source(spec, "timeout_ms")) from exc
         node.data.update(status=answer.status, bytes=len(answer.body))
     host = repr(urlsplit(url).netloc)
     if not 200 <= answer.status < 300:
@@ -67,18 +67,18 @@ async def read_api(
     except (ValueError, RecursionError) as exc:
         kind = answer.headers.get("content-type", "").partition(";")[0] or "no content type"
         raise SourceMalformed(f"{host} did not answer with JSON ({kind})") from exc
-    entries = _entries(value, spec, host)
-    items = tuple(_items(entries[: spec.max_results], spec))
+    entries = _find_entries(value, spec, host)
+    items = tuple(_make_items(entries[: spec.max_results], spec))
     if entries and not items:
-        await warn("api_empty", f"no entry of {host} has a text at {_paths(spec)}")
+        await warn("api_empty", f"no entry of {host} has a text at {_join_paths(spec)}")
     return Found(items=items)
 
 
-def _hint(spec: ApiSpec, key: str) -> str:
+def _describe_source(spec: ApiSpec, key: str) -> str:
     return f"see {key!r} in the file of the API {spec.id!r}"
 
 
-def _entries(value: Any, spec: ApiSpec, host: str) -> list[Any]:
+def _find_entries(value: Any, spec: ApiSpec, host: str) -> list[Any]:
     """Return the entries of an answer. Raises SourceMalformed where there is no list of them; one
     object counts as a list with one entry."""
     found = at(value, spec.items)
@@ -89,39 +89,39 @@ def _entries(value: Any, spec: ApiSpec, host: str) -> list[Any]:
     what = "nothing" if found in (_ABSENT, None) else f"a {type(found).__name__}"
     place = f"at {spec.items!r}" if spec.items else "as its answer"
     raise SourceMalformed(
-        f"{host} has {what} {place}, not a list of entries", hint=_hint(spec, "items")
+        f"{host} has {what} {place}, not a list of entries", hint=_describe_source(spec, "items")
     )
 
 
-def _items(entries: list[Any], spec: ApiSpec) -> Iterator[Item]:
+def _make_items(entries: list[Any], spec: ApiSpec) -> Iterator[Item]:
     """Yield an item for each entry with a text. Scores fall from 1 to 0.5, in the API's order."""
     for place, entry in enumerate(entries):
         fields = spec.fields
-        content = _content(entry, fields.content)
-        title = _text(at(entry, fields.title)) if fields.title else ""
+        content = _format_content(entry, fields.content)
+        title = _format_value(at(entry, fields.title)) if fields.title else ""
         if not content and not title:
             continue
         yield Item(
             type="kb",
             title=title or spec.label or spec.id,
             content=content or title,
-            url=address(_text(at(entry, fields.url))) if fields.url else "",
+            url=address(_format_value(at(entry, fields.url))) if fields.url else "",
             score=1 - place / (2 * spec.max_results),
-            document_id=_text(at(entry, fields.id)) if fields.id else "",
+            document_id=_format_value(at(entry, fields.id)) if fields.id else "",
             collection=f"api:{spec.id}",
         )
 
 
-def _content(entry: Any, paths: tuple[str, ...]) -> str:
+def _format_content(entry: Any, paths: tuple[str, ...]) -> str:
     if paths:
-        return "\n".join(filter(None, (_text(at(entry, path)) for path in paths)))
+        return "\n".join(filter(None, (_format_value(at(entry, path)) for path in paths)))
     if not isinstance(entry, dict):
-        return _text(entry)
-    shown = ((key, _text(value)) for key, value in entry.items())
+        return _format_value(entry)
+    shown = ((key, _format_value(value)) for key, value in entry.items())
     return "\n".join(f"{key}: {text}" for key, text in shown if text)
 
 
-def _paths(spec: ApiSpec) -> str:
+def _join_paths(spec: ApiSpec) -> str:
     return ", ".join(map(repr, spec.fields.content)) or "any key"
 
 
@@ -138,7 +138,7 @@ def at(value: Any, path: str) -> Any:
     return value
 
 
-def _text(value: Any) -> str:
+def _format_value(value: Any) -> str:
     if value is _ABSENT or value is None:
         return ""
     if isinstance(value, str):

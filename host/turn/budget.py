@@ -96,7 +96,7 @@ def fit(
     found = fitted(items, conversation)
     if found.tokens <= most:
         return found
-    kept, omitted = _newest(conversation, found.tokens - most)
+    kept, omitted = _keep_newest(conversation, found.tokens - most)
     found = fitted(items, kept)
     length = 0
     for shorter in LENGTHS:
@@ -104,7 +104,7 @@ def fit(
             break
         if any(len(item.content) > shorter for item in items):
             length = shorter
-            items = [_shortened(item, length) for item in items]
+            items = [_shorten(item, length) for item in items]
             found = fitted(items, kept)
     sources = len(items)
     while found.tokens > most and items:
@@ -118,7 +118,7 @@ def fit(
     )
 
 
-def _newest(
+def _keep_newest(
     conversation: Sequence[Message], excess: int
 ) -> tuple[list[Message], tuple[Message, ...]]:
     """Return the conversation without its oldest exchanges, until `excess` tokens are saved, and
@@ -134,7 +134,7 @@ def _newest(
     return kept, tuple(each for each, stay in zip(conversation, stays, strict=True) if not stay)
 
 
-def _shortened(item: Item, length: int) -> Item:
+def _shorten(item: Item, length: int) -> Item:
     if len(item.content) <= length:
         return item
     return item.model_copy(update={"content": f"{item.content[:length]} […]"})

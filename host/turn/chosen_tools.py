@@ -35,7 +35,7 @@ class ChosenTools:
         named: dict[str, Mapping[str, Any]] = {}
         for index, entry in enumerate(returned):
             if isinstance(entry, Mapping) and entry.get("type") == "function":
-                function = _function(entry, f"tools[{index}]")
+                function = _parse_function(entry, f"tools[{index}]")
                 named[function["name"]] = function
             elif isinstance(entry, str) and not _is_toolkit(app, assistant_id, entry):
                 named[entry] = {}
@@ -52,7 +52,7 @@ class ChosenTools:
             if offer is None:
                 missing.append(name)
             else:
-                picked[offer.name] = _changed(offer, changed)
+                picked[offer.name] = _change_tool(offer, changed)
         return list(picked.values()), missing
 
     def unchecked(self) -> list[Warned]:
@@ -91,7 +91,7 @@ def _is_toolkit(app: App, assistant_id: str, name: str) -> bool:
     return True
 
 
-def _function(entry: Mapping[str, Any], path: str) -> Mapping[str, Any]:
+def _parse_function(entry: Mapping[str, Any], path: str) -> Mapping[str, Any]:
     function = entry.get("function")
     if not isinstance(function, Mapping):
         raise HookReturnInvalid(f"Create returned '{path}.function', which is not an object")
@@ -104,7 +104,7 @@ def _function(entry: Mapping[str, Any], path: str) -> Mapping[str, Any]:
     return {key: function[key] for key in _KEYS if key in function}
 
 
-def _changed(offer: Offer, changed: Mapping[str, Any]) -> Offer:
+def _change_tool(offer: Offer, changed: Mapping[str, Any]) -> Offer:
     """Return a tool with another description or schema for the model. Arguments are validated
     against both schemas."""
     if not changed:

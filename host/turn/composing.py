@@ -44,7 +44,7 @@ def tokens_for_messages(run: AssistantRun, tooling: Tooling) -> int | None:
     for id in run.connectors:
         with suppress(HostError):  # a wrong file is reported when the connector is used
             options = app.connector(app.connector_id(run.package.id, id)).options
-            if tokens := options.context_tokens or _learned(run.connector(id)):
+            if tokens := options.context_tokens or _get_learned_window(run.connector(id)):
                 known.append((tokens, options.max_completion_tokens or options.max_tokens))
     if not known:
         return None
@@ -54,7 +54,7 @@ def tokens_for_messages(run: AssistantRun, tooling: Tooling) -> int | None:
     return room(smallest, answer, tooling.toolbox.schemas())
 
 
-def _learned(connector: Connector) -> int:
+def _get_learned_window(connector: Connector) -> int:
     return (connector.window or 0) if isinstance(connector, LearnsWindow) else 0
 
 

@@ -69,10 +69,10 @@ def user_data(messages: Sequence[Message], question: str) -> UserData:
     documents: list[DocumentReference] = []
     resources: list[ResourceReference] = []
     apis: list[ApiReference] = []
-    sources, wrong = _sources(last) if last is not None else ([], [])
+    sources, wrong = _read_sources(last) if last is not None else ([], [])
     for source in sources:
         try:
-            reference = _reference(source, question)
+            reference = _parse_reference(source, question)
         except UsageError as exc:
             wrong.append(exc)
             continue
@@ -88,9 +88,9 @@ def user_data(messages: Sequence[Message], question: str) -> UserData:
     return UserData(tuple(searches), tuple(documents), tuple(resources), tuple(apis), tuple(wrong))
 
 
-def _sources(message: Message) -> tuple[list[DataSource], list[UsageError]]:
+def _read_sources(message: Message) -> tuple[list[DataSource], list[UsageError]]:
     """Return the valid sources of a message, and the problems with the others."""
-    listed, wrong = _entries(message)
+    listed, wrong = _list_entries(message)
     sources: list[DataSource] = []
     for index, raw in listed[:MOST_SOURCES]:
         try:
@@ -112,7 +112,7 @@ def _sources(message: Message) -> tuple[list[DataSource], list[UsageError]]:
     return sources, wrong
 
 
-def _entries(message: Message) -> tuple[list[tuple[int, object]], list[UsageError]]:
+def _list_entries(message: Message) -> tuple[list[tuple[int, object]], list[UsageError]]:
     """Return the entries of all data parts, each with its index in its part."""
     listed: list[tuple[int, object]] = []
     malformed = False
@@ -132,11 +132,11 @@ def _entries(message: Message) -> tuple[list[tuple[int, object]], list[UsageErro
     )
 
 
-def _reference(
+def _parse_reference(
     source: DataSource, question: str
 ) -> SearchRequest | DocumentReference | ResourceReference | ApiReference:
     if source.type == "mcp_resource":
-        return _resource(source.name)
+        return _parse_resource(source.name)
     if source.type == "kb_document":
         collection, slash, document = source.name.partition("/")
         if not slash or not document:
@@ -155,7 +155,7 @@ def _reference(
     return SearchRequest(type="kb", query=question, collections=(source.name,))
 
 
-def _resource(name: str) -> ResourceReference:
+def _parse_resource(name: str) -> ResourceReference:
     """Parse `orders/memo://today`, or `memo://today` where the assistant lists one server."""
     server, slash, uri = name.partition("/")
     if ":" in server or not slash:

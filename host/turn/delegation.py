@@ -115,10 +115,10 @@ class Delegates:
 
     def _send_to(self, use: Use[Any, Any], target: str) -> Send:
         if not target.startswith("mcp:"):
-            return partial(_by_assistant, self._targets, target, use.json_reply)
-        server, tool = self._server(target.removeprefix("mcp:"))
+            return partial(_ask_assistant, self._targets, target, use.json_reply)
+        server, tool = self._split_server(target.removeprefix("mcp:"))
         return partial(
-            _by_tool,
+            _call_tool,
             self._targets.servers,
             use,
             server,
@@ -126,7 +126,7 @@ class Delegates:
             partial(self._targets.permit, target, server),
         )
 
-    def _server(self, name: str) -> tuple[str, str]:
+    def _split_server(self, name: str) -> tuple[str, str]:
         """Split `<server>[.<tool>]` into the server's full id and the tool, which is empty when
         none is named. Both may contain dots: the longest known server wins."""
         server, tool = name, ""
@@ -188,7 +188,7 @@ def _drop_echo(raw: Any, sent: Mapping[str, Any]) -> Any:
     return raw if len(own) == len(raw) else own
 
 
-async def _by_assistant(
+async def _ask_assistant(
     targets: DelegateTargets, id: str, reply: JsonReply, wanted: dict[str, Any]
 ) -> RawReply:
     """Return the reply of an assistant: `data` of its Next hook when there is some, else the JSON
@@ -212,7 +212,7 @@ async def _by_assistant(
     return RawReply(value if found is None else found, by_model, cut)
 
 
-async def _by_tool(
+async def _call_tool(
     servers: ToolServers,
     use: Use[Any, Any],
     server: str,
@@ -233,10 +233,10 @@ async def _by_tool(
             use, f"{server}.{name}", offered[name].get("inputSchema") or {}, wanted
         )
         answer = await servers.ask(server, "tools/call", {"name": name, "arguments": arguments})
-        return RawReply(_value(node, server, name, answer))
+        return RawReply(_read_value(node, server, name, answer))
 
 
-def _value(node: Span, server: str, tool: str, answer: Mapping[str, Any]) -> Any:
+def _read_value(node: Span, server: str, tool: str, answer: Mapping[str, Any]) -> Any:
     if "error" in answer:
         node.fail(str(answer["error"]))
     value = value_of(server, tool, answer)

@@ -80,7 +80,7 @@ class Grants:
         if not self.assistant_id:
             return
         settings = self.app.settings_for(self.app.package(self.assistant_id)).settings
-        if target in _delegate_targets(settings):
+        if target in _list_delegate_targets(settings):
             return
         listed = Listing.of(self.app, self.assistant_id, settings.mcp.servers).servers.get(server)
         if listed is None or (listed.tools and tool not in listed.tools):
@@ -93,7 +93,7 @@ class Grants:
             )
 
 
-def _delegate_targets(settings: Settings) -> Iterator[str]:
+def _list_delegate_targets(settings: Settings) -> Iterator[str]:
     """Yield the targets of the delegated steps in the settings."""
     uses = settings.uses
     yield from (uses.rewrite, uses.title, uses.keyword, uses.query, uses.rerank, uses.web)

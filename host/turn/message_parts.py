@@ -41,7 +41,7 @@ def expanded(messages: Sequence[Message], limit: int) -> list[Message]:
     answered = {
         id
         for message in messages
-        for id in (message.tool_call_id, *map(_id_of, _parts(message, RESULT)))
+        for id in (message.tool_call_id, *map(_read_id, _list_parts(message, RESULT)))
         if id
     }
     made: list[Message] = []
@@ -49,7 +49,7 @@ def expanded(messages: Sequence[Message], limit: int) -> list[Message]:
         if not _has_parts(message):
             made.append(message)
         elif message.role == "tool":
-            made += [_tool_message(part, limit) for part in _parts(message, RESULT)]
+            made += [_make_tool_message(part, limit) for part in _list_parts(message, RESULT)]
         else:
             made += _split(message, answered, limit)
     return made
@@ -73,15 +73,15 @@ def _split(message: Message, answered: Collection[str], limit: int) -> Iterator[
         results.clear()
 
     for part in message.content if isinstance(message.content, list) else ():
-        kind, id = part.get("type"), _id_of(part)
+        kind, id = part.get("type"), _read_id(part)
         if kind == CALL:
             if results:
                 yield from flush()
             if id in answered:
-                calls[id] = _call(id, part)
+                calls[id] = _make_call(id, part)
         elif kind == RESULT:
-            calls.setdefault(id, _call(id, part))
-            results.append(_tool_message(part, limit))
+            calls.setdefault(id, _make_call(id, part))
+            results.append(_make_tool_message(part, limit))
         else:
             if calls:
                 yield from flush()
@@ -89,14 +89,14 @@ def _split(message: Message, answered: Collection[str], limit: int) -> Iterator[
     yield from flush()
 
 
-def _call(id: str, part: Mapping[str, Any]) -> dict[str, Any]:
+def _make_call(id: str, part: Mapping[str, Any]) -> dict[str, Any]:
     given = part.get("input", part.get("args", {}))
     arguments = given if isinstance(given, str) else json.dumps(given, ensure_ascii=False)
     name = str(part.get("toolName", ""))
     return {"id": id, "type": "function", "function": {"name": name, "arguments": arguments}}
 
 
-def _tool_message(part: Mapping[str, Any], limit: int) -> Message:
+def _make_tool_message(part: Mapping[str, Any], limit: int) -> Message:
     output = part.get("output", part.get("result"))
     if (
         isinstance(output, Mapping)
@@ -108,19 +108,19 @@ def _tool_message(part: Mapping[str, Any], limit: int) -> Message:
     text = text_of(output)
     if len(text) > limit:
         text = f"{text[:limit]}\n[cut here]"
-    return Message(role="tool", tool_call_id=_id_of(part), content=text)
+    return Message(role="tool", tool_call_id=_read_id(part), content=text)
 
 
-def _id_of(part: Mapping[str, Any]) -> str:
+def _read_id(part: Mapping[str, Any]) -> str:
     return str(part.get("toolCallId") or "")
 
 
-def _parts(message: Message, kind: str) -> list[dict[str, Any]]:
+def _list_parts(message: Message, kind: str) -> list[dict[str, Any]]:
     content = message.content if isinstance(message.content, list) else []
     return [part for part in content if part.get("type") == kind]
 
 
 def _has_parts(message: Message) -> bool:
     return message.role in ("assistant", "tool") and bool(
-        _parts(message, RESULT) or _parts(message, CALL)
+        _list_parts(message, RESULT) or _list_parts(message, CALL)
     )

@@ -28,7 +28,7 @@ class AssistantNames:
         """Return the full id of a collection. Raises UnknownName, NotPermitted."""
         id = self.app.resolve_collection(self.assistant_id, name).id
         listed = (*self.settings.kb.collections, *self.settings.search.kb.collections)
-        return self._permitted("collection", id, listed, "kb.collections")
+        return self._require_permitted("collection", id, listed, "kb.collections")
 
     def model(self, name: str, /) -> str:
         """Return the full id of a model, by its name or its table. Raises UnknownName,
@@ -38,7 +38,7 @@ class AssistantNames:
         else:
             id = self.app.resolve_model(self.assistant_id, name).id
         listed = (*self.settings.db.models, *self.settings.search.db.models)
-        return self._permitted("model", id, listed, "db.models")
+        return self._require_permitted("model", id, listed, "db.models")
 
     def api(self, name: str, /) -> ApiSpec:
         """Return an API of the assistant, or of the app. Raises UnknownName, NotPermitted, and
@@ -48,7 +48,7 @@ class AssistantNames:
             raise NotPermitted(f"the API {spec.id!r} belongs to another assistant")
         return spec
 
-    def _permitted(self, noun: str, id: str, listed: tuple[str, ...], key: str) -> str:
+    def _require_permitted(self, noun: str, id: str, listed: tuple[str, ...], key: str) -> str:
         own = self.app.owner_of(id) in ("", self.assistant_id)
         if own or not self.assistant_id or id in listed:
             return id

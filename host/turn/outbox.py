@@ -71,7 +71,7 @@ class Outbox:
     ) -> None:
         """Change or end a message. Ending it twice does nothing. Raises UsageError for a message
         that was not sent."""
-        self._check(id)
+        self._require_sent(id)
         if action != "end":
             await self._send_event(id, action, value, path=path)
         elif id in self._streaming:
@@ -84,7 +84,7 @@ class Outbox:
         if not id or id not in self._ids["block"]:
             raise UsageError(
                 f"no block {id!r}",
-                hint=_known_ids([known for known in self._ids["block"] if known]),
+                hint=_describe_known_ids([known for known in self._ids["block"] if known]),
             )
         for message in [
             message
@@ -104,14 +104,14 @@ class Outbox:
                 HookMessage(action="end", message_id=id, block_id=block_id, thread_id=thread_id)
             )
 
-    def _check(self, id: str) -> None:
+    def _require_sent(self, id: str) -> None:
         if id in self._sent:
             return
         if id in self._ids["message"]:
             raise UsageError(
                 f"nothing was sent under the id {id!r} yet", hint="Send takes it as `message_id`"
             )
-        raise UsageError(f"no message {id!r}", hint=_known_ids(self._sent))
+        raise UsageError(f"no message {id!r}", hint=_describe_known_ids(self._sent))
 
     async def _send_event(
         self, id: str, action: MessageAction, message: Any = None, **more: Any
@@ -128,7 +128,7 @@ class Outbox:
         await self._channel.send(event)
 
 
-def _known_ids(ids: Collection[str]) -> str:
+def _describe_known_ids(ids: Collection[str]) -> str:
     if not ids:
         return "no ids exist yet"
     shown = list(ids)[-SHOWN_IDS:]

@@ -63,12 +63,12 @@ class OutsideTools:
         listed = Listed.of(runtime.app, id, self.settings.tools, runtime.toolkits)
         offers = listed.offers(self.request.options.metadata, first)
         box = Toolbox.of([*first.values(), *offers], {**problems, **listed.problems})
-        return await self._with_servers(box, package, run) if self.settings.mcp.servers else box
+        return await self._add_servers(box, package, run) if self.settings.mcp.servers else box
 
     def _begin(self, channel: Channel) -> AssistantRun:
         return AssistantRun.begin(self.runtime, self.request, channel, call_assistant, call_script)
 
-    async def _with_servers(self, box: Toolbox, package: Package, run: RunOf) -> Toolbox:
+    async def _add_servers(self, box: Toolbox, package: Package, run: RunOf) -> Toolbox:
         """Return the toolbox with the tools of the listed MCP servers."""
         runtime, app = self.runtime, self.runtime.app
         listing = Listing.of(app, package.id, self.settings.mcp.servers)
@@ -99,7 +99,8 @@ class OutsideTools:
             for offer in toolbox.offers.values()
             if not offer.withheld
             and not (
-                allowed and offer.refusal(identity, {**_every(offer.needs.metadata), **metadata})
+                allowed
+                and offer.refusal(identity, {**_fill_metadata(offer.needs.metadata), **metadata})
             )
         ]
 
@@ -181,6 +182,6 @@ class OutsideTools:
         return outcome.model_copy(update={"items": items, "toolcall_id": ""})
 
 
-def _every(keys: Any) -> dict[str, Any]:
+def _fill_metadata(keys: Any) -> dict[str, Any]:
     """Return metadata that has all keys: it belongs to a call, not to the identity."""
     return dict.fromkeys(keys, True)

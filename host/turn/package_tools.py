@@ -90,21 +90,21 @@ class FunctionNames:
             shown = f"neither {self.package.shown} nor the app's folder scripts has {file!r}"
             places = places if self.shared else places[::-1]
         else:
-            package = self._package(name)
+            package = self._find_package(name)
             file, _, function = name.removeprefix(f"agents.{package.id}.").rpartition(".")
             places = [(package.script, package.id)]
             shown = f"{package.shown} has no script {file!r}"
         for script_of, owner in places:
             script = script_of(file)
             if script is not None:
-                return Named(script, await self._function(script, function), owner)
+                return Named(script, await self._find_function(script, function), owner)
         path = file.replace(".", "/")
         raise UsageError(
             f"Process: {name!r}: {shown}",
             hint=f"src/{path}.ts of the package, or scripts/{path}.ts of the app",
         )
 
-    def _package(self, name: str) -> Package:
+    def _find_package(self, name: str) -> Package:
         own = f"agents.{self.package.id}."
         owner = self.app.owner_of(name) if self.shared else ""
         if owner:
@@ -118,7 +118,7 @@ class FunctionNames:
             hint=f"scripts.<file>.<function>, {own}<file>.<function>; ctx.agent.Call calls others",
         )
 
-    async def _function(self, script: HookScript, name: str) -> ScriptFunction:
+    async def _find_function(self, script: HookScript, name: str) -> ScriptFunction:
         functions = {each.name: each for each in await self.engine.functions(script)}
         if name not in functions:
             raise UnknownName(f"function in {script.shown_entry}", name, functions)
@@ -174,7 +174,7 @@ class _Callable:
         """Return the value. Raises ValueError for wrong arguments, HookError, SourceError."""
         checked = await to_thread.run_sync(schema_check(self.parameters), dict(arguments))
         order = (self.schema or {}).get(MAPPING)
-        given = checked if order is None else list(_mapped(order, checked))
+        given = checked if order is None else list(_map_arguments(order, checked))
         if isinstance(self.of, RecordProcess):
             return await self.of.call(run, given)
         if self.schema is not None and order is None:
@@ -217,7 +217,7 @@ class ProcessServer:
         failed: dict[str, HostError] = {}
         for tool in self.spec.tools:
             try:
-                tools[tool] = await self._tool(tool)
+                tools[tool] = await self._make_tool(tool)
             except HostError as exc:
                 failed[tool] = exc
         return tools, failed
@@ -236,9 +236,9 @@ class ProcessServer:
             )
             for tool, found in tools.items()
         ]
-        return offers, self._missing(failed)
+        return offers, self._report_missing(failed)
 
-    def _missing(self, failed: Mapping[str, HostError]) -> HostError | None:
+    def _report_missing(self, failed: Mapping[str, HostError]) -> HostError | None:
         """Return one error for the tools that cannot be called, with the place of the first."""
         if not failed:
             return None
@@ -258,9 +258,9 @@ class ProcessServer:
         match method:
             case "tools/list":
                 tools, failed = await self.found()
-                if error := self._missing(failed):
+                if error := self._report_missing(failed):
                     await run.warn(error)
-                return {"tools": _listed(tools)}
+                return {"tools": _list_tools(tools)}
             case "tools/call":
                 return await self.call(run, str(params["name"]), params.get("arguments") or {})
             case "resources/list":
@@ -279,7 +279,7 @@ class ProcessServer:
         if tool not in self.spec.tools:
             known = [f"{self.name}.{each}" for each in self.spec.tools]
             raise UnknownName("MCP tool", f"{self.name}.{tool}", known)
-        found = await self._tool(tool)
+        found = await self._make_tool(tool)
         try:
             value = await found.call(run, arguments)
         except (HookError, NotPermitted, SourceError, ValueError) as exc:
@@ -288,11 +288,11 @@ class ProcessServer:
         answer: dict[str, Any] = {"content": [{"type": "text", "text": text_of(value)}]}
         return {**answer, "structuredContent": value} if isinstance(value, dict) else answer
 
-    async def _tool(self, tool: str) -> _Callable:
+    async def _make_tool(self, tool: str) -> _Callable:
         assert isinstance(self.spec.tools, Mapping)
         owner = self.app.owner_of(self.spec.id)
         package = self.app.package(owner) if owner not in ("", self.package.id) else self.package
-        schema, name = self._schema(tool, owner, package), self.spec.tools[tool]
+        schema, name = self._read_schema(tool, owner, package), self.spec.tools[tool]
         records = RecordProcess.of(name)
         if records is not None:
             self.app.resolve_model(package.id, records.model)
@@ -301,7 +301,7 @@ class ProcessServer:
         found = await names.find(name)
         return _Callable(found.function, found.script, schema, found.owner)
 
-    def _schema(self, tool: str, owner: str, package: Package) -> Mapping[str, Any] | None:
+    def _read_schema(self, tool: str, owner: str, package: Package) -> Mapping[str, Any] | None:
         """Return the schema in `mcps/mapping/<server>/schemes/<tool>.in.yao` beside the server's
         file, if there is one."""
         server = self.spec.id.removeprefix(f"agents.{owner}.").replace(".", "/")
@@ -315,7 +315,7 @@ class ProcessServer:
         return data
 
 
-def _listed(tools: Mapping[str, _Callable]) -> list[dict[str, Any]]:
+def _list_tools(tools: Mapping[str, _Callable]) -> list[dict[str, Any]]:
     """Return tools as MCP lists them."""
     return [
         {"name": name, "description": tool.description, "inputSchema": tool.parameters}
@@ -323,7 +323,7 @@ def _listed(tools: Mapping[str, _Callable]) -> list[dict[str, Any]]:
     ]
 
 
-def _mapped(order: Sequence[Any], arguments: Mapping[str, Any]) -> Iterator[Any]:
+def _map_arguments(order: Sequence[Any], arguments: Mapping[str, Any]) -> Iterator[Any]:
     """Yield the arguments in the order that a schema's `x-process-args` sets: `:arguments` is all
     of them, `$args.a.b` and `$a` one of them, anything else is a constant."""
     for entry in order:

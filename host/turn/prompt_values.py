@@ -21,7 +21,7 @@ def fill_prompts(run: AssistantRun, prompts: Sequence[Message]) -> list[Message]
     """Return the prompts with their variables replaced. Raises ConfigError."""
     if not any(_has_variable(message.text) for message in prompts):
         return list(prompts)
-    values = _values(run)
+    values = _make_values(run)
     return [
         message.model_copy(update={"content": values.fill(message.text)}) for message in prompts
     ]
@@ -31,7 +31,7 @@ def _has_variable(text: str) -> bool:
     return "$SYS." in text or "$CTX." in text or "{{" in text
 
 
-def _values(run: AssistantRun) -> Values:
+def _make_values(run: AssistantRun) -> Values:
     options, identity, package = run.request.options, run.request.identity, run.package
     texts = locale_texts(run)
     plain = Values(now=run.runtime.now(), context={}, texts=texts)

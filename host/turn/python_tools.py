@@ -22,7 +22,7 @@ def offer_of(tool: Tool, *, name: str = "", description: str = "", **more: Any) 
     """Return a tool of the host or of a toolkit as it is offered, under another `name` or with
     another description if they are given; `more` are fields of `Offer`."""
     closed = tool.arguments.model_config.get("extra") != "allow"
-    parameters = _parameters(tool.arguments)
+    parameters = _make_parameters(tool.arguments)
 
     def check(arguments: dict[str, Any]) -> BaseModel:
         try:
@@ -32,7 +32,8 @@ def offer_of(tool: Tool, *, name: str = "", description: str = "", **more: Any) 
             return value or tool.arguments.model_validate(arguments)
         except ValidationError as exc:
             raise wrong_arguments(
-                f"{dotted(path) or 'arguments'}: {_bounded(message, path, arguments, parameters)}"
+                f"{dotted(path) or 'arguments'}:"
+                f" {_with_bounds(message, path, arguments, parameters)}"
                 for path, message in validation_problems(exc)
             ) from exc
 
@@ -45,7 +46,7 @@ def offer_of(tool: Tool, *, name: str = "", description: str = "", **more: Any) 
             if isawaitable(answer):  # `run` is a callable object, or wraps an async function
                 answer = await answer
         return Answered(
-            result=_as_json(answer),
+            result=_convert_to_json(answer),
             items=tool.items(answer) if tool.items else (),
             text=tool.text(answer) if tool.text else "",
         )
@@ -58,7 +59,7 @@ def offer_of(tool: Tool, *, name: str = "", description: str = "", **more: Any) 
     fields: dict[str, Any] = {
         "needs": tool.needs,
         "reads_only": tool.reads_only,
-        "output": _output(tool.answers) if tool.answers else None,
+        "output": _make_output(tool.answers) if tool.answers else None,
         "deadline_ms": tool.deadline_ms,
         "cites": tool.items is not None,
     }
@@ -73,17 +74,17 @@ def offer_of(tool: Tool, *, name: str = "", description: str = "", **more: Any) 
 
 # Schemas are the same for every turn, and making one takes a millisecond.
 @lru_cache(maxsize=1024)
-def _parameters(model: type[BaseModel]) -> Mapping[str, Any]:
+def _make_parameters(model: type[BaseModel]) -> Mapping[str, Any]:
     """Return the schema of arguments. Its objects refuse unknown keys, unless the model allows
     them."""
     schema = model.model_json_schema()
     if model.model_config.get("extra") != "allow":
-        _close(schema)
+        _close_schema(schema)
     return schema
 
 
 @lru_cache(maxsize=1024)
-def _output(model: type[BaseModel]) -> Mapping[str, Any]:
+def _make_output(model: type[BaseModel]) -> Mapping[str, Any]:
     return model.model_json_schema(mode="serialization")
 
 
@@ -97,14 +98,14 @@ def _takes_scope(run: Callable[..., Any]) -> bool:
     return len(required) > 1 or any(one.name == "scope" for one in places[1:])
 
 
-def _as_json(answer: Any) -> Any:
+def _convert_to_json(answer: Any) -> Any:
     try:
         return to_jsonable_python(answer, bytes_mode="base64", inf_nan_mode="null")
     except ValueError as exc:  # a type without a JSON form, or a cycle
         raise ValueError(f"the result of the tool has no JSON form: {exc}") from exc
 
 
-def _bounded(
+def _with_bounds(
     message: str, path: Sequence[str | int], arguments: Any, parameters: Mapping[str, Any]
 ) -> str:
     """Return the message, for a number outside its bounds with both bounds and the number."""
@@ -117,13 +118,13 @@ def _bounded(
     return f"{message}, not {given}"
 
 
-def _close(schema: Any) -> None:
+def _close_schema(schema: Any) -> None:
     """Close a schema: its objects may only have the listed keys."""
     if isinstance(schema, dict):
         if "properties" in schema and schema.get("type") == "object":
             schema.setdefault("additionalProperties", False)
         for value in schema.values():
-            _close(value)
+            _close_schema(value)
     elif isinstance(schema, list):
         for value in schema:
-            _close(value)
+            _close_schema(value)

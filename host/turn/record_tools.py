@@ -72,7 +72,7 @@ class RecordProcess:
             ordered: Sequence[Any] = [given.get("id")] if self.verb == "find" else [given]
         else:
             ordered = given
-        query = self._query(ordered)
+        query = self._make_query(ordered)
         model = run.searcher.names.model(query.model)
         found = await run.runtime.records.records(
             query.model_copy(update={"model": model}), run.searcher.scope
@@ -81,7 +81,7 @@ class RecordProcess:
             return found
         return found[0] if found else None
 
-    def _query(self, given: Sequence[Any]) -> RecordQuery:
+    def _make_query(self, given: Sequence[Any]) -> RecordQuery:
         key, more = None, given[0] if given else None
         if self.verb == "find":
             key, more = more, given[1] if len(given) > 1 else None

@@ -47,7 +47,7 @@ async def read_resource(
     for content in contents:
         where = str(content.get("uri") or uri)
         try:
-            text = await anyio.to_thread.run_sync(_text, content, where, markdown)
+            text = await anyio.to_thread.run_sync(_convert_to_text, content, where, markdown)
         except HostError as exc:
             if len(contents) == 1:
                 raise
@@ -61,7 +61,8 @@ async def read_resource(
                 f" passages the first {MOST} are used",
             )
         items += [
-            _item(server, name, where, number, piece) for number, piece in enumerate(pieces[:MOST])
+            _make_item(server, name, where, number, piece)
+            for number, piece in enumerate(pieces[:MOST])
         ]
     return Found(items=tuple(items))
 
@@ -86,12 +87,12 @@ def passages(text: str) -> Iterator[str]:
         yield held
 
 
-def _text(content: Mapping[str, Any], uri: str, markdown: Callable[[str], str]) -> str:
+def _convert_to_text(content: Mapping[str, Any], uri: str, markdown: Callable[[str], str]) -> str:
     kind = str(content.get("mimeType") or "text/plain").partition(";")[0].strip().lower()
     if isinstance(content.get("text"), str):
         text: str = content["text"]
         return markdown(text) if kind in ("text/html", "application/xhtml+xml") else text
-    data = _bytes(content, uri)
+    data = _decode_bytes(content, uri)
     if kind == "application/pdf":
         return "\n\n".join(read_pdf(data).pages)
     if kind.startswith("text/") or kind in _TEXTS or kind.endswith(("+json", "+xml")):
@@ -103,17 +104,17 @@ def _text(content: Mapping[str, Any], uri: str, markdown: Callable[[str], str]) 
     )
 
 
-def _bytes(content: Mapping[str, Any], uri: str) -> bytes:
+def _decode_bytes(content: Mapping[str, Any], uri: str) -> bytes:
     try:
         return base64.b64decode(content.get("blob") or "", validate=True)
     except (binascii.Error, TypeError, ValueError) as exc:
         raise SourceMalformed(f"the resource {uri!r} holds neither text nor base64") from exc
 
 
-def _item(server: str, name: str, uri: str, number: int, text: str) -> Item:
+def _make_item(server: str, name: str, uri: str, number: int, text: str) -> Item:
     return Item(
         type="kb",
-        title=_title(uri),
+        title=_find_title(uri),
         content=text,
         url=uri if urlsplit(uri).scheme in ("http", "https") else "",
         score=1.0,
@@ -123,7 +124,7 @@ def _item(server: str, name: str, uri: str, number: int, text: str) -> Item:
     )
 
 
-def _title(uri: str) -> str:
+def _find_title(uri: str) -> str:
     parts = urlsplit(uri)
     return (
         (parts.path.rstrip("/").rpartition("/")[2] or parts.netloc or uri) if parts.scheme else uri

@@ -39,9 +39,9 @@ async def search_user_data(run: AssistantRun, data: UserData) -> None:
         await run.warn(problem)
     jobs: list[Job] = [
         *(partial(run.searcher.search, request, "user") for request in data.searches),
-        *(partial(_document, run, reference) for reference in data.documents),
-        *(partial(_resource, run, reference, "user") for reference in data.resources),
-        *(partial(_api, run, reference) for reference in data.apis),
+        *(partial(_read_document, run, reference) for reference in data.documents),
+        *(partial(_read_resource, run, reference, "user") for reference in data.resources),
+        *(partial(_request_api, run, reference) for reference in data.apis),
     ]
     if jobs:
         with span("user_data", sources=len(jobs)):
@@ -70,12 +70,14 @@ async def search_automatically(run: AssistantRun, created: CreateReturn | None) 
             for type in decided.types
         ]
     if not refused(requested, created):
-        jobs += [partial(_resource, run, reference, "auto") for reference in _listed_resources(run)]
+        jobs += [
+            partial(_read_resource, run, reference, "auto") for reference in _list_resources(run)
+        ]
     run.results += await run_all(jobs)
     return decided
 
 
-def _listed_resources(run: AssistantRun) -> list[ResourceReference]:
+def _list_resources(run: AssistantRun) -> list[ResourceReference]:
     """Return the resources that `mcp.servers` lists as sources for every turn."""
     entries = [listed for entry in run.settings.mcp.servers for listed in parse_listed(entry)]
     return [ResourceReference(listed.name, uri) for listed in entries for uri in listed.resources]
@@ -94,7 +96,7 @@ async def ranked_pool(run: AssistantRun) -> Pool:
     return pooled
 
 
-async def _document(run: AssistantRun, reference: DocumentReference) -> SearchResult:
+async def _read_document(run: AssistantRun, reference: DocumentReference) -> SearchResult:
     """Read a whole document of a collection."""
 
     async def read() -> Found:
@@ -104,10 +106,10 @@ async def _document(run: AssistantRun, reference: DocumentReference) -> SearchRe
         )
 
     name = f"{reference.collection}/{reference.document_id}"
-    return await _read(run, "document", name, "user", read)
+    return await _read_whole(run, "document", name, "user", read)
 
 
-async def _resource(
+async def _read_resource(
     run: AssistantRun, reference: ResourceReference, source: Source
 ) -> SearchResult:
     """Read a resource of an MCP server."""
@@ -125,10 +127,10 @@ async def _resource(
         )
 
     name = f"{reference.server}/{reference.uri}" if reference.server else reference.uri
-    return await _read(run, "resource", name, source, read)
+    return await _read_whole(run, "resource", name, source, read)
 
 
-async def _api(run: AssistantRun, reference: ApiReference) -> SearchResult:
+async def _request_api(run: AssistantRun, reference: ApiReference) -> SearchResult:
     """Request an API, which has a deadline of its own."""
     scope = run.searcher.scope
 
@@ -143,10 +145,10 @@ async def _api(run: AssistantRun, reference: ApiReference) -> SearchResult:
             scope.warn,
         )
 
-    return await _read(run, "API", reference.name, "user", read, own_deadline=True)
+    return await _read_whole(run, "API", reference.name, "user", read, own_deadline=True)
 
 
-async def _read(
+async def _read_whole(
     run: AssistantRun,
     noun: str,
     name: str,
@@ -167,7 +169,7 @@ async def _read(
         except anyio.get_cancelled_exc_class():
             channel.send_nowait(
                 SearchComplete(
-                    search_id=id, total=0, duration_ms=_milliseconds_since(began), error=STOPPED
+                    search_id=id, total=0, duration_ms=_measure_milliseconds(began), error=STOPPED
                 )
             )
             raise
@@ -183,7 +185,7 @@ async def _read(
             for item in found.items
         ),
         total=len(found.items),
-        duration_ms=_milliseconds_since(began),
+        duration_ms=_measure_milliseconds(began),
         error=None if error is None else str(error),
     )
     for item in result.items:
@@ -213,5 +215,5 @@ async def _attempt(
         return Found(), exc
 
 
-def _milliseconds_since(began: float) -> int:
+def _measure_milliseconds(began: float) -> int:
     return int((time.perf_counter() - began) * 1000)

@@ -31,7 +31,7 @@ _TASK = (
 async def rewrite_question(run: AssistantRun) -> None:
     """Set `run.question` to the self-contained question. A turn without an earlier question and
     a delegated step keep theirs."""
-    earlier = _earlier(run.request.messages)
+    earlier = _find_earlier_questions(run.request.messages)
     by = run.settings.uses.rewrite or "builtin"
     if not run.question or not earlier or by == DISABLED or run.request.reply is not None:
         return
@@ -39,45 +39,45 @@ async def rewrite_question(run: AssistantRun) -> None:
         found = None
         if by != "builtin":
             try:
-                found = await _rewritten_by(by, run, earlier)
+                found = await _rewrite_with(by, run, earlier)
             except HostError as exc:
                 node.fail(str(exc))
                 await run.searcher.scope.warn(exc.code, f"{exc}; the built-in rewriting was used")
         if found is None:
-            found = stand_alone(run.question, earlier, _cited_titles(run))
+            found = stand_alone(run.question, earlier, _find_cited_titles(run))
         node.data.update(searched=found.question, carried=list(found.carried))
         if found.reason:
             node.data.update(reason=found.reason)
     run.question = found.question
 
 
-def _earlier(messages: Sequence[Message]) -> list[str]:
+def _find_earlier_questions(messages: Sequence[Message]) -> list[str]:
     """Return the questions before the last one."""
     texts = [message.text.strip() for message in messages if message.role == "user"]
     return [text for text in texts[:-1] if text][-MOST_EARLIER:]
 
 
-def _last_answer(messages: Sequence[Message]) -> str:
+def _find_last_answer(messages: Sequence[Message]) -> str:
     texts = (each.text for each in reversed(messages) if each.role == "assistant")
     return next((text for text in texts if text.strip()), "")
 
 
-def _cited_titles(run: AssistantRun) -> list[str]:
+def _find_cited_titles(run: AssistantRun) -> list[str]:
     """Return the titles of the sources that the last answer cites, in a kept conversation."""
     if run.request.conversation is None:
         return []
-    answer = _last_answer(run.request.messages).lower()
+    answer = _find_last_answer(run.request.messages).lower()
     sources = run.request.conversation.sources
     return [item.title for marker, item in sources.items() if item.title and marker in answer]
 
 
-async def _rewritten_by(by: str, run: AssistantRun, earlier: Sequence[str]) -> StandAlone:
+async def _rewrite_with(by: str, run: AssistantRun, earlier: Sequence[str]) -> StandAlone:
     """Return the question as a language model, an assistant or an MCP tool writes it. Raises
     HostError."""
     ask = RewriteAsk(
         query=run.question,
         earlier=tuple(text[:LONGEST] for text in earlier),
-        answer=_last_answer(run.request.messages)[:LONGEST],
+        answer=_find_last_answer(run.request.messages)[:LONGEST],
     )
     if by.startswith(BY_CONNECTOR):
         answer = await step_by_model(

@@ -103,7 +103,7 @@ class AssistantRun:
         it; they are None for the first run. Raises UnknownName and ConfigError, and UsageError when
         assistants call each other in a circle or too deep.
         """
-        chain = _extended(context.chain if context else (), request.assistant_id)
+        chain = _extend_chain(context.chain if context else (), request.assistant_id)
         ids = context.ids if context else itertools.count(1)
         package = runtime.app.package(request.assistant_id)
         resolved = runtime.app.settings_for(package, options=request.options)
@@ -218,7 +218,7 @@ class AssistantRun:
         await self.channel.send(warning_event(finding))
 
 
-def _extended(chain: tuple[str, ...], id: str) -> tuple[str, ...]:
+def _extend_chain(chain: tuple[str, ...], id: str) -> tuple[str, ...]:
     """Return the chain with one more assistant. Raises UsageError if the chain has it already, and
     if the chain gets too long."""
     longer = (*chain, id)

@@ -20,10 +20,10 @@ async def server_tools(
     maps full ids to the tools to offer (empty: all), `called` to the servers' names for models and
     outcomes."""
     found = await toolset(servers, wanted, called)
-    return [_server_offer(servers, found, schema, called) for schema in found.schemas], found.failed
+    return [_make_offer(servers, found, schema, called) for schema in found.schemas], found.failed
 
 
-def _server_offer(
+def _make_offer(
     servers: ToolServers, found: Toolset, schema: Mapping[str, Any], called: Mapping[str, str]
 ) -> Offer:
     function = schema["function"]

@@ -97,16 +97,16 @@ async def run_steps(run: AssistantRun) -> Delegation | None:
         # Made before the search, so that an unknown connector ends the turn without one.
         connector = Fallback(run.connectors, run.connector, run.searcher.scope.warn)
         pooled = await _search_and_start_servers(run, created)
-        tooling = await _tooling(run)
-        compose, prompt = await _composed(run, created, pooled, tooling)
+        tooling = await _prepare_tools(run)
+        compose, prompt = await _compose_prompt(run, created, pooled, tooling)
         error: HostError | None = None
         if not _is_done_by_hook(run, created):
             stream = partial(_stream_answer, run, connector, pooled, tooling)
-            with _timed(run, "model"):
-                prompt, error = await _answer(run, compose, prompt, stream)
+            with _record_time(run, "model"):
+                prompt, error = await _answer_within_window(run, compose, prompt, stream)
         try:
-            with _timed(run, "next"):
-                run.returned = await _next(run, hooks, prompt.conversation, error)
+            with _record_time(run, "next"):
+                run.returned = await _run_next(run, hooks, prompt.conversation, error)
         except HookError:
             # Next failed too, so nothing stands in for the model's answer.
             await _report_model_error(run, error)
@@ -118,7 +118,7 @@ async def run_steps(run: AssistantRun) -> Delegation | None:
     return delegation
 
 
-async def _tooling(run: AssistantRun) -> Tooling:
+async def _prepare_tools(run: AssistantRun) -> Tooling:
     """Return the tools that the model may call, and the settings of their calls."""
     options, loop = run.settings.options, run.settings.mcp.options
     fence = run.runtime.fixed.token(8)
@@ -133,7 +133,7 @@ async def _tooling(run: AssistantRun) -> Tooling:
     )
 
 
-async def _composed(
+async def _compose_prompt(
     run: AssistantRun, created: CreateReturn | None, pooled: Pool, tooling: Tooling
 ) -> tuple[Compose, Prompt]:
     """Compose the prompt within the model's window. Returns the composer too, for a shorter one."""
@@ -160,7 +160,7 @@ async def _search_and_start_servers(run: AssistantRun, created: CreateReturn | N
         if run.settings.mcp.servers:
             # `run.toolboxes` keeps the tools, where `_tooling` finds them.
             (await stack.enter_async_context(anyio.create_task_group())).start_soon(tools_of, run)
-        with _timed(run, "search"):
+        with _record_time(run, "search"):
             await search_automatically(run, created)
             return await ranked_pool(run)
 
@@ -183,7 +183,7 @@ async def _create_and_user_data(run: AssistantRun, hooks: _Hooks | None) -> Crea
     created: CreateReturn | None = None
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(search_user_data, run, data)
-        with _timed(run, "create"):
+        with _record_time(run, "create"):
             hook = hooks.session.create(run.request.messages, hooks.services.options())
             created = await _apply_on_error(run, hooks.services.during("Create", hook))
     # After the group: adopting a citation format marks anew what the group's search has added.
@@ -240,7 +240,7 @@ def _is_done_by_hook(run: AssistantRun, created: CreateReturn | None) -> bool:
     return not own.get("connector") and not own.get("prompt_preset")
 
 
-async def _answer(
+async def _answer_within_window(
     run: AssistantRun,
     compose: Compose,
     prompt: Prompt,
@@ -292,7 +292,7 @@ async def _stream_answer(
     return None
 
 
-async def _next(
+async def _run_next(
     run: AssistantRun, hooks: _Hooks | None, messages: Sequence[Message], error: HostError | None
 ) -> NextReturn | None:
     """Run the Next hook with the completion or the error. Returns None without a hook."""
@@ -345,7 +345,7 @@ async def _open_hooks(run: AssistantRun) -> AsyncIterator[_Hooks | None]:
 
 
 @contextmanager
-def _timed(run: AssistantRun, step: str) -> Iterator[None]:
+def _record_time(run: AssistantRun, step: str) -> Iterator[None]:
     """Record the time of the block as that of a step, in milliseconds."""
     began = run.channel.elapsed_ms()
     try:

@@ -99,7 +99,7 @@ async def _run_turn(runs: TurnRuns, turns: OpenTurns) -> None:
                     if runs.model_failure:
                         turn_span.fail(runs.model_failure)
                 if deadline.cancelled_caught:
-                    channel.send_nowait(_timeout_event(limit_ms))
+                    channel.send_nowait(_make_timeout_event(limit_ms))
         if closing.cancelled_caught:
             channel.send_nowait(
                 Failed(
@@ -111,7 +111,7 @@ async def _run_turn(runs: TurnRuns, turns: OpenTurns) -> None:
         channel.close()
 
 
-def _timeout_event(limit_ms: int) -> Failed:
+def _make_timeout_event(limit_ms: int) -> Failed:
     return Failed(
         code="turn_timeout",
         message=f"the turn took longer than {limit_ms} ms",
@@ -150,7 +150,7 @@ async def _run_assistants(runs: TurnRuns) -> None:
         previous = runs.current
         run = AssistantRun.begin(
             previous.runtime,
-            await _delegated_request(previous, delegation),
+            await _make_delegated_request(previous, delegation),
             previous.channel,
             call_assistant,
             call_script,
@@ -162,7 +162,7 @@ async def _run_assistants(runs: TurnRuns) -> None:
         await run.channel.send(run.start_event())
 
 
-async def _delegated_request(run: AssistantRun, delegation: Delegation) -> Request:
+async def _make_delegated_request(run: AssistantRun, delegation: Delegation) -> Request:
     """Return the request for the assistant that a hook delegates the turn to: the request of this
     run, with the messages and options that the hook returned. Raises HookReturnInvalid."""
     merged = {**run.request.options.model_dump(exclude_unset=True), **delegation.options}

@@ -33,7 +33,7 @@ async def summarised(run: AssistantRun, omitted: Sequence[Message]) -> str:
     """Return a summary of the messages that the prompt omits and of those that the turn did not
     get; "" if there are none, and if no summary is configured or arrives."""
     kept = run.request.conversation
-    text = _text([*(kept.omitted if kept else ()), *omitted])
+    text = _join_texts([*(kept.omitted if kept else ()), *omitted])
     settings = run.settings.history
     if not settings.summarise or not text:
         return ""
@@ -70,7 +70,7 @@ def with_summary(conversation: Sequence[Message], summary: str) -> Sequence[Mess
     return [*conversation[:first], note, *conversation[first:]]
 
 
-def _text(messages: Sequence[Message]) -> str:
+def _join_texts(messages: Sequence[Message]) -> str:
     lines = [
         f"{message.role}: {message.text[:LONGEST_MESSAGE]}"
         for message in messages

@@ -35,7 +35,8 @@ class ModelText:
         """The cut, in words for the trace; "" if nothing was cut."""
         if self.size <= self.limit:
             return ""
-        return f"the model gets {_kb(self.limit)} of {_kb(self.size)} KB (options.tool_result_kb)"
+        limit, size = _to_kb(self.limit), _to_kb(self.size)
+        return f"the model gets {limit} of {size} KB (options.tool_result_kb)"
 
 
 def for_model(
@@ -44,14 +45,14 @@ def for_model(
     """Return the text of a result, of at most `limit` bytes and a note; its items have their
     markers. Without `fence` it is the bare result. `cite`: the model is instructed to cite."""
     if outcome.error is not None:
-        return _limited(defuse(text_of({"error": clean(outcome.error)}), grammar), limit)
+        return _limit(defuse(text_of({"error": clean(outcome.error)}), grammar), limit)
     own_text = isinstance(outcome.result, str) or outcome.text != text_of(outcome.result)
     marks = _Marks(outcome.items, grammar, fence)
     try:
         body = marks.plain(outcome.text) if own_text else marks.json(outcome.result)
     except RecursionError:
         body = text_of(outcome.result)
-    result = _limited(body, limit)
+    result = _limit(body, limit)
     listed = "\n".join(marks.left())
     if not fence:
         return result
@@ -80,38 +81,40 @@ class _Marks:
     _used: dict[int, None] = field(default_factory=dict)
 
     def plain(self, text: str) -> str:
-        return self._safe(text)
+        return self._make_safe(text)
 
     def json(self, value: Any) -> str:
-        text = defuse(json.dumps(self._marked(value), ensure_ascii=False), self.grammar)
+        text = defuse(json.dumps(self._add_markers(value), ensure_ascii=False), self.grammar)
         for place in self._used:
             marker = json.dumps(self.items[place].citation_id, ensure_ascii=False)[1:-1]
-            text = text.replace(self._placeholder(place), marker, 1)
+            text = text.replace(self._make_placeholder(place), marker, 1)
         return text
 
     def left(self) -> list[str]:
         """Return a line for each item without an entry that has its marker."""
         return [
-            f"{self._safe(_id(item) or item.title)} → {item.citation_id}"
+            f"{self._make_safe(_find_id(item) or item.title)} → {item.citation_id}"
             for place, item in enumerate(self.items)
             if place not in self._used
         ]
 
-    def _marked(self, value: Any) -> Any:
+    def _add_markers(self, value: Any) -> Any:
         if isinstance(value, str):
-            return self._safe(value)
+            return self._make_safe(value)
         if isinstance(value, Mapping):
-            entry = {self._safe(str(key)): self._marked(inner) for key, inner in value.items()}
-            place = self._place(value)
+            entry = {
+                self._make_safe(str(key)): self._add_markers(inner) for key, inner in value.items()
+            }
+            place = self._find_place(value)
             if place is not None:
                 self._used[place] = None
-                entry[CITATION] = self._placeholder(place)
+                entry[CITATION] = self._make_placeholder(place)
             return entry
         if isinstance(value, (list, tuple)):
-            return [self._marked(inner) for inner in value]
+            return [self._add_markers(inner) for inner in value]
         return value
 
-    def _place(self, entry: Mapping[str, Any]) -> int | None:
+    def _find_place(self, entry: Mapping[str, Any]) -> int | None:
         """Return the place of the item that an entry is; None if it is none."""
         id = next((str(entry[key]) for key in _IDS if entry.get(key) is not None), "")
         if not id or not self.items or CITATION in entry:
@@ -119,21 +122,21 @@ class _Marks:
         places = [
             place
             for place, item in enumerate(self.items)
-            if _id(item) == id and place not in self._used
+            if _find_id(item) == id and place not in self._used
         ]
         named = entry.get("collection")
         if isinstance(named, str):
             places = [place for place in places if _is_of(self.items[place], named)] or places
         return places[0] if places else None
 
-    def _placeholder(self, place: int) -> str:
+    def _make_placeholder(self, place: int) -> str:
         return f"<{self.fence}/{place}>"
 
-    def _safe(self, text: str) -> str:
+    def _make_safe(self, text: str) -> str:
         return defuse(clean(text), self.grammar)
 
 
-def _id(item: Item) -> str:
+def _find_id(item: Item) -> str:
     return item.document_id or ("" if item.record_id is None else str(item.record_id))
 
 
@@ -141,17 +144,18 @@ def _is_of(item: Item, collection: str) -> bool:
     return item.collection == collection or item.collection.endswith(f".{collection}")
 
 
-def _limited(text: str, limit: int) -> ModelText:
+def _limit(text: str, limit: int) -> ModelText:
     encoded = text.encode("utf-8", "replace")
     size = len(encoded)
     if size <= limit:
         return ModelText(text=text, size=size, limit=limit)
     kept = encoded[:limit].decode("utf-8", "ignore")
     note = (
-        f"[cut here: the result has {_kb(size)} KB, and only the first {_kb(limit)} KB are above]"
+        f"[cut here: the result has {_to_kb(size)} KB,"
+        f" and only the first {_to_kb(limit)} KB are above]"
     )
     return ModelText(text=f"{kept}\n{note}", size=size, limit=limit)
 
 
-def _kb(size: int) -> int:
+def _to_kb(size: int) -> int:
     return -(-size // 1024)

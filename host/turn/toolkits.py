@@ -90,7 +90,7 @@ class Listed:
 
     def offers(self, metadata: Mapping[str, Any], taken: Iterable[str] = ()) -> Iterator[Offer]:
         """Yield the tools as they are offered. `taken` are the names of all other tools."""
-        names = self._names(taken)
+        names = self._choose_names(taken)
         ids = {entry.spec.id: entry.spec.name for entry in self.entries}
         for entry, name in zip(self.entries, names, strict=True):
             spec, tool = entry.spec, entry.tool
@@ -113,7 +113,7 @@ class Listed:
                 **more,
             )
 
-    def _names(self, taken: Iterable[str]) -> list[str]:
+    def _choose_names(self, taken: Iterable[str]) -> list[str]:
         wanted = [
             entry.listed.names.get(entry.tool.name, entry.tool.name) for entry in self.entries
         ]

@@ -109,15 +109,19 @@ class Toolbox:
                 raise WrongArguments("the arguments are not a JSON object")
             changes["arguments"] = parsed = dict(parsed)
             if offer is None:
-                raise self._unknown(name)
+                raise self._make_unknown_error(name)
             with unwrap_exception_groups():
-                answered = await _run(offer, parsed, scope_of(offer, call_id, warnings))
+                answered = await _check_and_run(offer, parsed, scope_of(offer, call_id, warnings))
             text = answered.text or text_of(answered.result)
             changes |= {"result": answered.result, "text": text, "items": tuple(answered.items)}
         # Tools raise ValueError and TimeoutError for the model to read; anything else is a bug.
         except (HostError, ValueError, TimeoutError) as exc:
             message = str(exc) or "the tool did not answer in time"
-            changes |= {"error": message, "text": text_of({"error": message}), "code": _code(exc)}
+            changes |= {
+                "error": message,
+                "text": text_of({"error": message}),
+                "code": _find_code(exc),
+            }
         return ToolOutcome(
             toolcall_id=call_id,
             server=offer.server if offer else "",
@@ -129,7 +133,7 @@ class Toolbox:
             **changes,
         )
 
-    def _unknown(self, name: str) -> HostError:
+    def _make_unknown_error(self, name: str) -> HostError:
         owner = name.partition("__")[0] if "__" in name else name.rpartition(".")[0]
         for known, problem in self.problems.items():
             if owner and f".{known}".endswith(f".{owner}"):
@@ -147,7 +151,7 @@ class _NotOffered(UsageError):
     """The tool exists, and is not offered in this turn."""
 
 
-async def _run(offer: Offer, arguments: dict[str, Any], scope: ToolScope) -> Answered:
+async def _check_and_run(offer: Offer, arguments: dict[str, Any], scope: ToolScope) -> Answered:
     """Check and run a call. Raises NotPermitted first, then ValueError for the arguments,
     TimeoutError at the tool's deadline, and the tool's own errors."""
     if offer.withheld:
@@ -168,7 +172,7 @@ async def _run(offer: Offer, arguments: dict[str, Any], scope: ToolScope) -> Ans
     raise TimeoutError(f"{offer.tool} did not answer within {offer.deadline_ms} ms")
 
 
-def _code(error: Exception) -> ToolErrorCode:
+def _find_code(error: Exception) -> ToolErrorCode:
     match error:
         case NotPermitted():
             return "not_permitted"

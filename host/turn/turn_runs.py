@@ -63,12 +63,12 @@ class TurnRuns:
             data=last.returned.data if last.returned else None,
             metadata=metadata,
             finish_reason=last.answer.finish_reason,
-            grounded=self._grounded(citations.values()),
-            usage=_total([run.answer.usage for run in self.runs]),
+            grounded=self._is_grounded(citations.values()),
+            usage=_add_usages([run.answer.usage for run in self.runs]),
             timings=timings,
         )
 
-    def _grounded(self, citations: Iterable[Cited]) -> bool | None:
+    def _is_grounded(self, citations: Iterable[Cited]) -> bool | None:
         """Return whether the answer cites a source; None when the answer is not complete or the
         model had no sources."""
         finished = bool(self.current.answer.finish_reason)
@@ -79,7 +79,7 @@ class TurnRuns:
         return any(citation.verdict != "unknown" for citation in citations)
 
 
-def _total(usages: list[Usage]) -> Usage:
+def _add_usages(usages: list[Usage]) -> Usage:
     return Usage(
         prompt_tokens=sum(usage.prompt_tokens for usage in usages),
         completion_tokens=sum(usage.completion_tokens for usage in usages),

@@ -23,13 +23,13 @@ def new_assistant(root: Path, id: str) -> list[str]:
     """Write an assistant into the app at `root`, with the files of an app if there are none yet,
     and return the paths of the written files relative to `root`. Raises UsageError for an invalid
     id or an existing file, StorageError."""
-    folder = f"assistants/{'/'.join(_steps(root, id))}"
+    folder = f"assistants/{'/'.join(_split_id(root, id))}"
     if (root / folder / "package.yao").exists():
         raise UsageError(
             f"there is an assistant {id!r} already, in {folder!r}",
             hint="choose another id, or remove that folder",
         )
-    texts = {f"{folder}/{name}": text for name, text in _filled("assistant", id).items()}
+    texts = {f"{folder}/{name}": text for name, text in _fill_templates("assistant", id).items()}
     taken = [name for name in texts if (root / name).exists()]
     if taken:
         raise UsageError(
@@ -39,14 +39,14 @@ def new_assistant(root: Path, id: str) -> list[str]:
     own = (
         {}
         if (root / "agent").exists()
-        else {n: text for n, text in _filled("app", id).items() if not (root / n).exists()}
+        else {n: text for n, text in _fill_templates("app", id).items() if not (root / n).exists()}
     )
     for name, text in {**own, **texts}.items():
         _write(root, name, text)
     return [*own, *texts]
 
 
-def _steps(root: Path, id: str) -> list[str]:
+def _split_id(root: Path, id: str) -> list[str]:
     steps = id.split(".")
     for step in steps:
         if not _STEP.fullmatch(step):
@@ -64,16 +64,16 @@ def _steps(root: Path, id: str) -> list[str]:
     return steps
 
 
-def _filled(template: str, id: str) -> dict[str, str]:
+def _fill_templates(template: str, id: str) -> dict[str, str]:
     """Path → text."""
     values = {"id": id, "name": id.rpartition(".")[2]}
     return {
-        _put(name, values): _put(text, values)
+        _replace_placeholders(name, values): _replace_placeholders(text, values)
         for name, text in _walk(files("groundhook.host.app.scaffold") / template)
     }
 
 
-def _put(text: str, values: Mapping[str, str]) -> str:
+def _replace_placeholders(text: str, values: Mapping[str, str]) -> str:
     return re.sub(r"@@(\w+)@@", lambda found: values[found[1]], text)
 
 

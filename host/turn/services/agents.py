@@ -66,7 +66,8 @@ class OpenCall:
         """Return the answers when the hook stops them early: complete ones as they are, others with
         the text that has arrived."""
         answers = [
-            self.finished.get(index) or _partial_answer(ask, "".join(self.texts[index]), problem)
+            self.finished.get(index)
+            or _make_partial_answer(ask, "".join(self.texts[index]), problem)
             for index, ask in enumerate(self.asks)
         ]
         if self.mode == "all":
@@ -90,7 +91,7 @@ class Calls:
     async def ask(self, asks: Sequence[Ask], mode: Together, /) -> list[Answered]:
         async def discard(_text: str) -> None: ...
 
-        return await _run_together([partial(self._answer, ask, discard) for ask in asks], mode)
+        return await _run_together([partial(self._run_request, ask, discard) for ask in asks], mode)
 
     async def open(self, asks: Sequence[Ask], mode: Together, /) -> int:
         assert self.tasks is not None  # only a running hook can call this
@@ -134,7 +135,9 @@ class Calls:
 
     async def _run_call(self, call: OpenCall) -> None:
         async def answer(index: int, ask: Ask) -> Answered:
-            made = call.finished[index] = await self._answer(ask, partial(call.add_text, index))
+            made = call.finished[index] = await self._run_request(
+                ask, partial(call.add_text, index)
+            )
             return made
 
         try:
@@ -144,15 +147,17 @@ class Calls:
         finally:
             call.ended.set()
 
-    async def _answer(self, ask: Ask, sink: TextSink) -> Answered:
+    async def _run_request(self, ask: Ask, sink: TextSink) -> Answered:
         return await (
-            self._agent(ask, sink) if isinstance(ask, AgentAsk) else self._model(ask, sink)
+            self._run_agent(ask, sink) if isinstance(ask, AgentAsk) else self._run_model(ask, sink)
         )
 
     # ---- another assistant
 
-    async def _agent(self, ask: AgentAsk, sink: TextSink) -> AgentResult:
-        forward = _first_set(ask.options.forward or None, _inverted(ask.options.skip.output), False)
+    async def _run_agent(self, ask: AgentAsk, sink: TextSink) -> AgentResult:
+        forward = _find_first_set(
+            ask.options.forward or None, _invert(ask.options.skip.output), False
+        )
         outbox = self.run.outbox if forward else None
         message = _TextMessage(self.run.outbox)
 
@@ -167,7 +172,7 @@ class Calls:
         with span("agent", ask.agent) as node:
             try:
                 end, error = await self.run.call_assistant(
-                    self.run.context, self._request(ask), forward_event, outbox
+                    self.run.context, self._make_request(ask), forward_event, outbox
                 )
             except HostError as exc:
                 node.fail(str(exc))
@@ -188,13 +193,13 @@ class Calls:
             error=error or None,
         )
 
-    def _request(self, ask: AgentAsk) -> Request:
+    def _make_request(self, ask: AgentAsk) -> Request:
         own, options = self.run.request, ask.options
-        history = _first_set(options.history or None, _inverted(options.skip.history), False)
+        history = _find_first_set(options.history or None, _invert(options.skip.history), False)
         return own.for_assistant(
             ask.agent,
             (*own.messages, *ask.messages) if history else ask.messages,
-            search=_first_set(options.search, False if options.skip.search else None),
+            search=_find_first_set(options.search, False if options.skip.search else None),
             connector=options.connector,
             temperature=options.temperature,
             max_tokens=options.max_tokens,
@@ -204,7 +209,7 @@ class Calls:
 
     # ---- a model
 
-    async def _model(self, ask: ModelAsk, sink: TextSink) -> ModelResult:
+    async def _run_model(self, ask: ModelAsk, sink: TextSink) -> ModelResult:
         options = ask.options
         call = ModelCall(
             messages=ask.messages,
@@ -238,7 +243,7 @@ class Calls:
             update={
                 "model": draft.finished.model,
                 "finish_reason": draft.finished.finish_reason,
-                "tool_calls": tuple(_tool_call(call) for call in draft.calls),
+                "tool_calls": tuple(_make_tool_call(call) for call in draft.calls),
                 "usage": draft.finished.usage,
             }
         )
@@ -274,7 +279,7 @@ async def _run_together(
     )
 
 
-def _partial_answer(ask: Ask, content: str, problem: str) -> Answered:
+def _make_partial_answer(ask: Ask, content: str, problem: str) -> Answered:
     values: dict[str, Any] = {
         "content": content,
         "finish_reason": "" if problem else STOPPED,
@@ -285,7 +290,7 @@ def _partial_answer(ask: Ask, content: str, problem: str) -> Answered:
     return ModelResult(connector=ask.connector, **values)
 
 
-def _tool_call(call: ToolDelta) -> dict[str, Any]:
+def _make_tool_call(call: ToolDelta) -> dict[str, Any]:
     """Return a tool call for the hook: its arguments as an object when they are JSON, else as the
     model wrote them."""
     try:
@@ -295,9 +300,9 @@ def _tool_call(call: ToolDelta) -> dict[str, Any]:
     return {"id": call.id, "name": call.name, "arguments": arguments}
 
 
-def _first_set(*values: bool | None) -> bool | None:
+def _find_first_set(*values: bool | None) -> bool | None:
     return next((value for value in values if value is not None), None)
 
 
-def _inverted(value: bool | None) -> bool | None:
+def _invert(value: bool | None) -> bool | None:
     return None if value is None else not value

@@ -22,7 +22,7 @@ class TurnChat:
         came with the request."""
         conversation = self.request.conversation
         if conversation is not None:
-            return [_earlier(message) for message in await conversation.newest(limit)]
+            return [_make_earlier_message(message) for message in await conversation.newest(limit)]
         messages = self.request.messages
         last = max((n for n, one in enumerate(messages) if one.role == "user"), default=0)
         texts = [one for one in messages[:last] if one.role in ("user", "assistant") and one.text]
@@ -32,7 +32,7 @@ class TurnChat:
         ]
 
 
-def _earlier(message: ChatMessage) -> EarlierMessage:
+def _make_earlier_message(message: ChatMessage) -> EarlierMessage:
     citations = message.answer.citations if message.answer else ()
     return EarlierMessage(
         id=message.id,

@@ -43,7 +43,7 @@ class ServerCalls:
     async def ask(
         self, server: str, method: ServerMethod, params: Mapping[str, Any], /
     ) -> dict[str, Any]:
-        id = self._server_id(server)
+        id = self._find_server_id(server)
         listed = self.listing.servers[id]
         tool = str(params.get("name", "")) if method == "tools/call" else ""
         if tool and listed.tools and tool not in listed.tools:
@@ -110,7 +110,7 @@ class ServerCalls:
         except HostError as exc:
             return {**about, "error": str(exc)}
 
-    def _server_id(self, name: str) -> str:
+    def _find_server_id(self, name: str) -> str:
         """Return the full id of a listed server. Raises UsageError when it is not listed, and the
         problem with it when it is listed wrongly."""
         if name in self.listing.problems:

@@ -49,7 +49,7 @@ async def tools_of(run: AssistantRun, toolkits: Sequence[Any] | None = None) -> 
         for known, toolbox in run.toolboxes:
             if known == key:
                 return toolbox
-        made = await _fetch(run, listed, metadata, chosen)
+        made = await _fetch_tools(run, listed, metadata, chosen)
         run.toolboxes.append((key, made))
         return made
 
@@ -66,41 +66,41 @@ def scopes_of(run: AssistantRun) -> ToolScopes:
     )
 
 
-async def _fetch(
+async def _fetch_tools(
     run: AssistantRun,
     toolkits: Sequence[Any],
     metadata: Mapping[str, Any],
     chosen: ChosenTools | None,
 ) -> Toolbox:
-    first = await _of_host_and_package(run)
+    first = await _list_own_tools(run)
     missing: Sequence[str] = ()
     if chosen is not None:
-        every = await _with_toolkits(run, first, _own_toolkits(run), metadata)
+        every = await _add_toolkits(run, first, _list_toolkits(run), metadata)
         first, missing = chosen.pick(every)
         for warning in await to_thread.run_sync(chosen.unchecked):
             await run.channel.send(warning)
-    own = await _with_toolkits(run, first, toolkits, metadata)
-    made = own.joined(await _of_servers(run, own)) if run.settings.mcp.servers else own
+    own = await _add_toolkits(run, first, toolkits, metadata)
+    made = own.joined(await _fetch_server_tools(run, own)) if run.settings.mcp.servers else own
     unknown = [name for name in missing if name not in made]
     for name in unknown if len(unknown) <= MOST_NAMED else ():
-        await run.channel.send(_as_warning(missing_tool(name, list(every.names))))
+        await run.channel.send(_make_warning(missing_tool(name, list(every.names))))
     if len(unknown) > MOST_NAMED:
         first_names = ", ".join(repr(name[:64]) for name in unknown[:MOST_NAMED])
         message = (
             f"no tools {first_names} and {len(unknown) - MOST_NAMED} more that Create returned"
         )
-        await run.channel.send(_as_warning(UsageError(message)))
+        await run.channel.send(_make_warning(UsageError(message)))
     return made
 
 
-async def _of_host_and_package(run: AssistantRun) -> list[Offer]:
+async def _list_own_tools(run: AssistantRun) -> list[Offer]:
     """Return the tools of the host and those of the package's scripts."""
     runtime = run.runtime
     scripted: Sequence[Offer] = ()
     try:
         scripted = await package_offers(runtime.hooks, run.package, lambda: run)
     except HostError as exc:
-        await run.channel.send(_as_warning(exc))
+        await run.channel.send(_make_warning(exc))
     of_host = runtime.toolbox.offers
     for offer in scripted:
         if offer.name in of_host:
@@ -109,7 +109,7 @@ async def _of_host_and_package(run: AssistantRun) -> list[Offer]:
     return [*of_host.values(), *(offer for offer in scripted if offer.name not in of_host)]
 
 
-async def _with_toolkits(
+async def _add_toolkits(
     run: AssistantRun,
     first: Sequence[Offer],
     toolkits: Sequence[Any],
@@ -119,7 +119,7 @@ async def _with_toolkits(
     runtime = run.runtime
     listed = Listed.of(runtime.app, run.package.id, toolkits, runtime.toolkits)
     for problem in listed.problems.values():
-        await run.channel.send(_as_warning(problem))
+        await run.channel.send(_make_warning(problem))
     known = {(offer.toolkit, offer.tool) for offer in first if offer.toolkit}
     taken = [offer.name for offer in first]
     offers = [
@@ -130,7 +130,7 @@ async def _with_toolkits(
     return Toolbox.of([*first, *offers], listed.problems)
 
 
-def _own_toolkits(run: AssistantRun) -> Sequence[Any]:
+def _list_toolkits(run: AssistantRun) -> Sequence[Any]:
     """Return the toolkits that the assistant's files list, whatever Create returned."""
     return run.runtime.app.settings_for(run.package).settings.tools
 
@@ -162,7 +162,7 @@ def outside(app: App, listing: Listing) -> dict[str, ListedServer]:
     }
 
 
-async def _of_servers(run: AssistantRun, own: Toolbox) -> Sequence[Offer]:
+async def _fetch_server_tools(run: AssistantRun, own: Toolbox) -> Sequence[Offer]:
     app = run.runtime.app
     listing = Listing.of(app, run.package.id, run.settings.mcp.servers)
     for problem in listing.problems.values():
@@ -178,12 +178,12 @@ async def _of_servers(run: AssistantRun, own: Toolbox) -> Sequence[Offer]:
     )
     offers, failed = [*offers, *processes], {**failed, **wrong}
     for error in failed.values():
-        await run.channel.send(_as_warning(error))
+        await run.channel.send(_make_warning(error))
     await _warn_of_missing(run, listing, own, offers, failed)
     return offers
 
 
-def _as_warning(error: HostError) -> Warned:
+def _make_warning(error: HostError) -> Warned:
     return Warned(
         code=error.code,
         message=f"{error.message}; the turn continues without its tools",

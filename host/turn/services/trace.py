@@ -38,7 +38,7 @@ class HookNodes:
             self._close_open(None)
 
     async def add(self, parent: str, type: str, label: str, data: Mapping[str, Any], /) -> str:
-        node = open_span(type, label, parent=self._node(parent), data=dict(data))
+        node = open_span(type, label, parent=self._find_node(parent), data=dict(data))
         self._made += 1
         id = node.id or f"h{self._made}"  # without a recorder, nodes have no ids
         self._nodes[id] = node
@@ -46,11 +46,11 @@ class HookNodes:
         return id
 
     async def log(self, node: str, level: str, message: str, /) -> None:
-        open_span("log", message, parent=self._node(node), data={"level": level}).close()
+        open_span("log", message, parent=self._find_node(node), data={"level": level}).close()
         await self.channel.wait_for_reader()
 
     async def note(self, node: str, data: Mapping[str, Any], /) -> None:
-        found = self._node(node)
+        found = self._find_node(node)
         found.data.update(data)
         found.report()
         await self.channel.wait_for_reader()
@@ -58,7 +58,7 @@ class HookNodes:
     async def close(self, node: str, error: str | None, /) -> None:
         """Close a node, failed when there is an `error`. The hook's own node stays open until the
         hook ends, and keeps its failure until then."""
-        found = self._node(node)
+        found = self._find_node(node)
         if error is not None:
             found.fail(error)
         elif found.status == "failed":
@@ -69,9 +69,9 @@ class HookNodes:
         await self.channel.wait_for_reader()
 
     def is_complete(self, node: str, /) -> bool:
-        return self._node(node).status != "running"
+        return self._find_node(node).status != "running"
 
-    def _node(self, id: str) -> Span:
+    def _find_node(self, id: str) -> Span:
         if id not in self._nodes:
             raise UsageError(f"no trace node {id!r} in this turn")
         return self._nodes[id]
