@@ -233,6 +233,7 @@ class Terminal:
             self._held = after
             self._write(before)
             self._write(marker, citation)
+        # A citation comes before its text, in which the marker may arrive in pieces.
         held = _overlap(self._held, self._announced[0].marker) if self._announced else 0
         text, self._held = (
             self._held[: len(self._held) - held],
