@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from groundhook.host.core.types.chats import ChatMessage, Feedback
     from groundhook.host.core.types.events import Event, Warned
     from groundhook.host.core.types.search import SearchRequest, SearchResult
-    from groundhook.host.core.types.tools import ToolOutcome
+    from groundhook.host.core.types.tools import Tool, ToolOutcome
     from groundhook.host.core.types.turn import Identity, Message, TurnOptions
 
 __all__ = ["Chat", "Host", "open_host"]
@@ -105,7 +105,7 @@ class Host:
 
     def tool(
         self,
-        name: str,
+        name: str | Tool,
         arguments: Mapping[str, Any] | None = None,
         *,
         identity: Identity | Mapping[str, Any] | None = None,
@@ -113,7 +113,7 @@ class Host:
         metadata: Mapping[str, Any] | None = None,
         locale: str = "",
     ) -> ToolOutcome:
-        """Call a tool outside a turn: `catalogue.searchDatasets`. Every failure of the call is
+        """Call a tool outside a turn: `catalogue.searchDatasets`, or a `Tool`. Every failure is
         `error` of the outcome. Raises UnknownName for the assistant, UsageError."""
 
         async def call() -> ToolOutcome:
