@@ -263,7 +263,7 @@ def _make_sync_reader(folder: Path, now: Clock) -> Callable[[str], Awaitable[Syn
         return SyncEngine(folder, now)
 
     async def status(toolkit: str) -> SyncStatus:
-        return await engine().status(toolkit)
+        return await engine().past(toolkit)
 
     return status
 

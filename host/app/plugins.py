@@ -71,7 +71,7 @@ class PluginContext:
     """The app for which a plug-in makes its parts. `environment` has the variables of the app,
     `root` is its folder, `state` the folder for files, `collections` and `models` are the declared
     ones, by full id. `client_of` gives guarded web clients, `embedder` the embedding model of a
-    specification, `synced` the state of a toolkit's syncs, by full id. An async function passed
+    specification, `synced` the past syncs of a toolkit, by full id. An async function passed
     to `closing` is awaited when the host closes."""
 
     environment: Mapping[str, str]

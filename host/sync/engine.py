@@ -59,10 +59,14 @@ class SyncEngine:
 
     async def status(self, toolkit: str) -> SyncStatus:
         """Return the state of a toolkit's syncs. Raises StorageError."""
+        return replace(await self.past(toolkit), running=holder(self._folder, toolkit))
+
+    async def past(self, toolkit: str) -> SyncStatus:
+        """Return the state of a toolkit's syncs without the one that runs. Raises StorageError."""
         stamp = self._stamp()
         if toolkit not in self._read or self._read[toolkit][0] != stamp:
             self._read[toolkit] = stamp, await _in_thread(self._read_status, toolkit)
-        return replace(self._read[toolkit][1], running=holder(self._folder, toolkit))
+        return self._read[toolkit][1]
 
     def _read_status(self, toolkit: str) -> SyncStatus:
         with closing(self._state()) as state:
