@@ -39,7 +39,7 @@ _VERSION = 1
 _PASSAGES_READ = 64
 _LONGEST_LINE = 64 << 20  # characters
 _PASSAGE = tuple(field.name for field in fields(Passage) if field.name != "vector")
-_MADE = TypeAdapter(CollectionSettings)
+_SETTINGS = TypeAdapter(CollectionSettings)
 
 Counted = Annotated[int, Field(ge=0, le=LARGEST)]
 Scalar = str | int | FiniteFloat | bool
@@ -131,11 +131,12 @@ class ExportReader:
         self._last: int | HostError | None = None
 
     async def settings(self) -> CollectionSettings:
-        """Return what the collection was made with. Call this first."""
+        """Return the settings of the exported collection. Call this first."""
         first = await anyio.to_thread.run_sync(self._next)
         if first.get("groundhook") != "collection" or first.get("version") != _VERSION:
             raise UsageError(f"{self.name!r} is not a collection that `groundhook kb export` wrote")
         values = first.get("made")
+        # A later version may have written more settings.
         known = (
             {
                 field.name: values[field.name]
@@ -146,16 +147,16 @@ class ExportReader:
             else values
         )
         try:
-            return _MADE.validate_json(json.dumps(known), strict=True)
+            return _SETTINGS.validate_json(json.dumps(known), strict=True)
         except ValidationError as exc:
             raise self._not_exported(_first_problem(exc)) from exc
 
     async def next(
         self, settings: CollectionSettings, *, vectors: bool
     ) -> list[FullDocument] | int:
-        """Return the next documents, for a collection made so (`vectors`: with the vectors of the
-        file); at the end of the file, its number of documents. Documents before an invalid line are
-        returned before its error is raised."""
+        """Return the next documents, for a collection with these settings, with or without the
+        `vectors` of the file; at the end of the file, its number of documents. Documents before an
+        invalid line are returned before its error is raised."""
         return await anyio.to_thread.run_sync(partial(self._documents, settings, vectors=vectors))
 
     def _documents(

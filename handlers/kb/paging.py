@@ -26,8 +26,8 @@ DocumentOf = Callable[[P], Hashable]
 
 @dataclass(frozen=True)
 class Page(Generic[P]):
-    """Passages of one page, best first, with their similarities. `total` counts all matches, of
-    documents that are grouped only those that can be returned."""
+    """Passages of one page, best first, with their similarities. `total` counts all matches; with
+    `Question.groups`, only those that a page can return."""
 
     found: Mapping[P, float]
     total: int
@@ -81,9 +81,9 @@ def make_page(
     whole: bool = True,
     matching: int | None = None,
 ) -> Page[P]:
-    """Return the page of a question. `fused` are matches in their order; `nearest` are passages
-    beyond them, of which those that reach the threshold follow. `whole`: no match is in neither.
-    `matching`: the number of all matches, where it is known."""
+    """Return the page of a question. First come the `fused` matches in their order, then those of
+    the `nearest` passages that reach the threshold. `whole`: these are all matches. `matching`: the
+    number of all matches, if it is known."""
     least = question.least_cosine
     rest = {
         place: similarity

@@ -23,7 +23,7 @@ _NO_FIELDS: Fields = {}
 
 # The version of the messages between client and worker. Increased when a message changes, and when
 # modules move that a running worker may import later.
-PROTOCOL = "10"
+PROTOCOL = "11"
 
 StoreProgress = Callable[[int, int], None]  # passages stored, passages in all
 Outcome = Literal["added", "replaced"]

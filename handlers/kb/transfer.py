@@ -109,22 +109,22 @@ class Transfer:
         """Add the documents of an exported file to a collection; `embed`: with new vectors. Raises
         ConfigError if the vectors are of another embedding, UsageError for another kind of file,
         StorageError for a truncated one."""
-        lines = ExportReader(file)
-        stored = await lines.settings()
+        reader = ExportReader(file)
+        exported = await reader.settings()
         if settings.language == "auto":
-            settings = replace(settings, language=stored.language)
+            settings = replace(settings, language=exported.language)
         if not embed:
-            _refuse_other_vectors(id, stored, settings)
-        stored_before = {
+            _refuse_other_vectors(id, exported, settings)
+        stored = {
             (one.tenant, one.document): one
             for one in (await self._store.usage(id, None, settings=settings)).documents
         }
         writer = self._writer(id, settings, embedder if embed else None, progress)
         unchanged, passages = 0, 0
         try:
-            while not isinstance(read := await lines.next(settings, vectors=not embed), int):
+            while not isinstance(read := await reader.next(settings, vectors=not embed), int):
                 for document in read:
-                    known = stored_before.get((document.tenant, document.document))
+                    known = stored.get((document.tenant, document.document))
                     if known is not None and known.fingerprint == document.fingerprint:
                         unchanged, passages = unchanged + 1, passages + known.chunks
                         writer.report(document.document)
@@ -133,7 +133,7 @@ class Transfer:
         finally:  # also store what was read of a truncated file
             await writer.flush()
         if read != writer.documents + unchanged:
-            raise StorageError(f"{lines.name!r} announces {read} documents and has another number")
+            raise StorageError(f"{reader.name!r} announces {read} documents and has another number")
         return TransferResult(
             collection=id,
             documents=writer.documents,

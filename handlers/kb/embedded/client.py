@@ -86,7 +86,7 @@ class KBClient:
         ]
         body = {
             "collection": collection,
-            "made": as_mapping(settings),
+            "settings": as_mapping(settings),
             "documents": sent,
             "reserve_bytes": reserve_bytes,
         }
@@ -103,7 +103,7 @@ class KBClient:
         self, collection: str, settings: CollectionSettings, questions: Sequence[Question], /
     ) -> list[Answer]:
         sent = [dump_question(question) for question in questions]
-        body = {"collection": collection, "made": as_mapping(settings), "questions": sent}
+        body = {"collection": collection, "settings": as_mapping(settings), "questions": sent}
         found = await self._ask("search", body)
         if found is None:
             return [Answer(exists=False)] * len(sent)
@@ -153,7 +153,7 @@ class KBClient:
     ) -> list[MatchingDocument]:
         among = None if filter is None else dumped(filter)
         body = {"collection": collection, "tenant": tenant, "filter": among}
-        return [MatchingDocument._make(raw) for raw in await self._ask("matching", body)]
+        return [MatchingDocument._make(raw) for raw in await self._ask("matching_documents", body)]
 
     async def settings(self, collection: str, /) -> CollectionSettings | None:
         """Read from the disk; starts no worker."""
@@ -168,7 +168,7 @@ class KBClient:
         body = {
             "collection": collection,
             "tenant": tenant,
-            "made": as_mapping(settings) if settings else None,
+            "settings": as_mapping(settings) if settings else None,
         }
         found = await self._ask("usage", body)
         if found is None:
@@ -181,7 +181,9 @@ class KBClient:
     async def full_documents(
         self, collection: str, documents: Sequence[tuple[str, str]], /
     ) -> list[FullDocument]:
-        found = await self._ask("whole", {"collection": collection, "documents": documents})
+        found = await self._ask(
+            "full_documents", {"collection": collection, "documents": documents}
+        )
         return [
             FullDocument(**{**raw, "passages": tuple(Passage(**one) for one in raw["passages"])})
             for raw in found
@@ -211,7 +213,7 @@ class KBClient:
         self, collection: str, tenant: str | None, **listing: Any
     ) -> tuple[DocumentRecord, ...]:
         found = await self._ask(
-            "stored", {"collection": collection, "tenant": tenant, "listing": listing}
+            "document_records", {"collection": collection, "tenant": tenant, "listing": listing}
         )
         return tuple(DocumentRecord(**raw) for raw in found)
 
@@ -273,7 +275,7 @@ class KBClient:
     def _receive(
         self, _connection: WorkerConnection, _id: int | None, operation: str, body: Any
     ) -> None:
-        if operation == "stored" and (progress := self._progress.get(body["ticket"])) is not None:
+        if operation == "progress" and (progress := self._progress.get(body["ticket"])) is not None:
             progress(body["done"], body["total"])
 
     async def _connected(self) -> WorkerConnection:

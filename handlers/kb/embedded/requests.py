@@ -41,7 +41,7 @@ class Requests:
         self.stopped = asyncio.Event()
         self.last_at = time.monotonic()
         self.busy = 0
-        self.links: set[WorkerConnection] = set()
+        self.connections: set[WorkerConnection] = set()
         self._folder = folder
         self._tasks = tasks
         self._open: dict[str, Collection] = {}
@@ -51,7 +51,9 @@ class Requests:
 
     def accept(self) -> WorkerConnection:
         connection = WorkerConnection("a client of the knowledge base", self.receive)
-        self.links = {other for other in self.links if not other.closed.is_set()} | {connection}
+        self.connections = {other for other in self.connections if not other.closed.is_set()} | {
+            connection
+        }
         return connection
 
     def receive(
@@ -100,7 +102,7 @@ class Requests:
             self.last_at = time.monotonic()
 
     async def _put(self, connection: WorkerConnection, body: Any) -> list[Outcome]:
-        name, settings = body["collection"], CollectionSettings(**body["made"])
+        name, settings = body["collection"], CollectionSettings(**body["settings"])
         documents = [_parse_document(raw) for raw in body["documents"]]
         total = self._refuse_full_disk(documents, body["reserve_bytes"])
         collection = self._collection(name)
@@ -108,7 +110,7 @@ class Requests:
             collection = self._open[name] = Collection.create(
                 self._path(name), name, settings, *documents
             )
-        collection.check(body["made"])
+        collection.check(body["settings"])
         collection.declare(settings.fields)
         try:
             writing = collection.put(*documents)
@@ -116,7 +118,7 @@ class Requests:
                 done = next(writing)
                 if "ticket" in body:
                     connection.post(
-                        "stored", {"ticket": body["ticket"], "done": done, "total": total}
+                        "progress", {"ticket": body["ticket"], "done": done, "total": total}
                     )
                 await anyio.lowlevel.checkpoint()
         except StopIteration as end:
@@ -198,7 +200,7 @@ class Requests:
 
 
 def _search(collection: Collection, body: Any) -> Any:
-    collection.check(body["made"])
+    collection.check(body["settings"])
     return [as_mapping(collection.search(load_question(raw))) for raw in body["questions"]]
 
 
@@ -216,18 +218,18 @@ def _count(collection: Collection, body: Any) -> Any:
     return collection.count(body["tenant"], among)
 
 
-def _matching(collection: Collection, body: Any) -> Any:
+def _matching_documents(collection: Collection, body: Any) -> Any:
     among = None if body["filter"] is None else loaded(body["filter"])
     return collection.matching_documents(body["tenant"], among)
 
 
-def _whole(collection: Collection, body: Any) -> Any:
+def _full_documents(collection: Collection, body: Any) -> Any:
     return [_dump_document(document) for document in collection.full_documents(body["documents"])]
 
 
 def _usage(collection: Collection, body: Any) -> Any:
-    if body["made"]:
-        collection.check(body["made"])
+    if body["settings"]:
+        collection.check(body["settings"])
     return asdict(collection.usage(body["tenant"]))
 
 
@@ -235,24 +237,24 @@ def _relocate(collection: Collection, body: Any) -> Any:
     collection.relocate(body["tenant"], body["places"])
 
 
-def _stored(collection: Collection, body: Any) -> Any:
+def _document_records(collection: Collection, body: Any) -> Any:
     return [
-        as_mapping(stored)
-        for stored in collection.document_records(body["tenant"], **body["listing"])
+        as_mapping(record)
+        for record in collection.document_records(body["tenant"], **body["listing"])
     ]
 
 
-# Requests that are answered at once → how, and the answer where there is no such collection.
+# request → the function that answers it at once, and the answer if the collection does not exist
 _READS: Mapping[str, tuple[Callable[[Collection, Any], Any], Any]] = {
     "search": (_search, None),
     "passages": (_passages, {}),
     "facets": (_facets, {}),
     "count": (_count, 0),
-    "matching": (_matching, []),
-    "whole": (_whole, []),
+    "matching_documents": (_matching_documents, []),
+    "full_documents": (_full_documents, []),
     "usage": (_usage, None),
     "relocate": (_relocate, None),
-    "stored": (_stored, []),
+    "document_records": (_document_records, []),
 }
 
 

@@ -64,8 +64,8 @@ async def serve(folder: Path, lock: IO[bytes], listener: socket.socket, idle_s: 
         # New clients no longer find this worker; connected ones try again with the next one.
         (folder / "worker.json").unlink(missing_ok=True)
         server.close()
-        for link in requests.links:
-            link.close()
+        for connection in requests.connections:
+            connection.close()
         requests.optimiser.stop()
     requests.close()
 
