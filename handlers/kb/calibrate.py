@@ -85,8 +85,8 @@ class _Pair:
 
 
 def balance(related: Cosines, unrelated: Cosines) -> float:
-    """The cosine that loses as large a share of the related as it lets pass of the unrelated, to
-    0.001."""
+    """Return the cosine, to 0.001, at which the share of related pairs below it equals the share
+    of unrelated pairs that reach it."""
     steps = np.arange(-0.2, 1.0, 0.001)
     uneven = np.array(
         [abs(float((related < step).mean() - (unrelated >= step).mean())) for step in steps]
@@ -95,8 +95,8 @@ def balance(related: Cosines, unrelated: Cosines) -> float:
 
 
 def curve_through(balanced: float, related: float) -> Curve | None:
-    """The curve with similarity AT_BALANCE at `balanced` and AT_RELATED at `related`; None where
-    `related` is not the greater."""
+    """Return the curve with similarity AT_BALANCE at `balanced` and AT_RELATED at `related`; None
+    if `related` is not the greater."""
     if related <= balanced:
         return None
     low, high = (math.log(share / (1 - share)) for share in (AT_BALANCE, AT_RELATED))

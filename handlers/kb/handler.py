@@ -315,7 +315,7 @@ class KBHandler:
             results.errors[id] = exc
 
     async def _search_document(self, request: SearchRequest, document: str, scope: Scope) -> Found:
-        """The document from the first of the collections that has it. Raises the errors of
+        """Return the document from the first collection that has it. Raises the errors of
         `fetch_document`."""
         problem: HostError | None = None
         for id in dict.fromkeys(request.collections or ()):

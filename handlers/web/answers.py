@@ -83,7 +83,7 @@ def text_of(entry: Mapping[str, Any], *keys: str) -> str:
 
 
 def timeout_error(provider: str, seconds: float) -> SourceTimeout:
-    """The error for a provider that did not answer in time."""
+    """Return the error for a provider that did not answer in time."""
     return SourceTimeout(
         f"{provider!r} did not answer within {seconds:g} s",
         hint="raise search.web.timeout_ms",
@@ -91,13 +91,13 @@ def timeout_error(provider: str, seconds: float) -> SourceTimeout:
 
 
 def unreachable_error(provider: str, host: str, exc: Exception) -> SourceError:
-    """The retryable error for a connection that failed."""
+    """Return the retryable error for a connection that failed."""
     reason = str(exc) or exc.__class__.__name__
     return _retryable(SourceError(f"{provider!r} cannot be reached at {host}: {reason}"))
 
 
 def too_large_error(provider: str, max_bytes: int) -> SourceError:
-    """The error for a body beyond `max_bytes`."""
+    """Return the error for a body beyond `max_bytes`."""
     return SourceError(
         f"{provider!r} answered with more than {max_bytes >> 20} MB", hint=_HOST_HINT
     )

@@ -87,7 +87,7 @@ class WebHandler:
 
     @property
     def providers(self) -> list[str]:
-        """The names that `search.web.provider` may have beside `auto`."""
+        """The names of providers that `search.web.provider` may have besides `auto`."""
         return self._providers.names()
 
     def configured(self, settings: WebSettings, uses: str = "builtin") -> bool:
@@ -96,7 +96,7 @@ class WebHandler:
 
     def problem(self, settings: WebSettings, uses: str = "builtin") -> HostError | None:
         """Return why a search has no provider under these settings and this `uses.web`; None if it
-        has one. A name that is no provider's is taken for a delegate's and not checked."""
+        has one. Any other name is that of a delegate, and is not checked."""
         if uses != "builtin" or (
             settings.provider != "auto" and settings.provider not in self._providers
         ):
@@ -141,7 +141,7 @@ class WebHandler:
         """Return the results as the provider or delegate lists them. If a delegate from `uses.web`
         fails, the built-in search replaces it with a warning."""
         settings = scope.settings.web
-        # A name in `search.web.provider` that is no provider's is a delegate's, too.
+        # `search.web.provider` may name a delegate, too.
         name = scope.uses.web if scope.uses.web != "builtin" else settings.provider
         if name == "auto" or name in self._providers:
             return await self._search_by_provider(query, request, scope)

@@ -70,7 +70,8 @@ def terms(text: str) -> list[str]:
 
 
 def _score(wanted: Sequence[str], counts: Counter[str], passages: Sequence[Counter[str]]) -> float:
-    """The score of a passage with the term counts `counts` among all passages of the page."""
+    """Return the score of a passage with the term counts `counts` among the `passages` of the
+    page."""
     value = 0.0
     for term in set(wanted):
         if counts[term]:

@@ -146,23 +146,23 @@ class Collection:
             return False
         self.close()
         building.close()
-        here, there = self._folder, building._folder
+        target, source = self._folder, building._folder
         taken = Contents(
             settings=building.settings,
-            shard=here.free_name("shard"),
-            manifest=here.free_name("manifest", ".sqlite"),
+            shard=target.free_name("shard"),
+            manifest=target.free_name("manifest", ".sqlite"),
         )
         try:
-            there.forget()
-            (there.path / building._contents.shard).rename(here.path / taken.shard)
-            (there.path / building._contents.manifest).rename(here.path / taken.manifest)
-            here.write(taken)
+            source.forget()
+            (source.path / building._contents.shard).rename(target.path / taken.shard)
+            (source.path / building._contents.manifest).rename(target.path / taken.manifest)
+            target.write(taken)
         except OSError as exc:
             raise StorageError(
                 f"collection {self.id!r} stays as it was: {exc.strerror or exc}"
             ) from exc
-        here.tidy(taken)
-        shutil.rmtree(there.path, ignore_errors=True)
+        target.tidy(taken)
+        shutil.rmtree(source.path, ignore_errors=True)
         return True
 
     def wants_optimising(self) -> bool:
@@ -306,9 +306,9 @@ class Collection:
             found = self._manifest.find_live(tenant, document)
             if found is not None:
                 generation, chunks = found
-                there = range(chunks) if ordinals is None else ordinals
+                chosen = range(chunks) if ordinals is None else ordinals
                 ids[document] = [
-                    generation << ORDINALS | each for each in there if 0 <= each < chunks
+                    generation << ORDINALS | each for each in chosen if 0 <= each < chunks
                 ]
         hits = self._read_hits([*chain.from_iterable(ids.values())])
         return {document: tuple(hits[id] for id in own) for document, own in ids.items()}

@@ -224,7 +224,7 @@ class Shard:
         among: Filter | None,
         languages: Sequence[str],
     ) -> list[list[engine.ScoredPoint]]:
-        """For each language in `least`, one of `languages`, return up to `limit` of the nearest
+        """Return for each language in `least`, one of `languages`, up to `limit` of the nearest
         passages with at least this cosine. Takes no payload from the disk. `scores` reads them,
         which takes as long as finding them: a count needs none."""
         questions = [

@@ -39,8 +39,8 @@ _ENTER = f"insert into generations (state, {_GIVEN}) values ('pending', {', '.jo
 
 
 class ManifestEntry:
-    """A document as it is entered, with what its text is like: `length` in characters, and what its
-    passages add to the means of their languages."""
+    """A document to enter, with statistics of its text: `length` in characters, and `languages`,
+    what its passages add to the sums of their languages."""
 
     def __init__(self, document: FullDocument, usual: str) -> None:
         texts = [passage.text for passage in document.passages]
@@ -55,7 +55,7 @@ class ManifestEntry:
         self._rest = (document.fingerprint, document.bytes, document.source)
 
     def values(self) -> tuple[str | int, ...]:
-        """In the order of `_GIVEN`."""
+        """Return the values of the row, in the order of `_GIVEN`."""
         return (
             self.tenant,
             self.document,
@@ -69,7 +69,8 @@ class ManifestEntry:
 
 
 class Manifest:
-    """Used by one thread of one process. Raises StorageError."""
+    """The list of one collection's documents. Used by one thread of one process. Raises
+    StorageError."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -85,9 +86,9 @@ class Manifest:
         # A power cut may take back the last commits, never a part of one; a killed process takes
         # back none.
         self._db.executescript(f"pragma journal_mode = wal; pragma synchronous = normal; {_SCHEMA}")
-        there = {row[1] for row in self._db.execute("pragma table_info(generations)")}
+        columns = {row[1] for row in self._db.execute("pragma table_info(generations)")}
         for column in ("source", "languages"):  # which earlier versions did not have
-            if column not in there:
+            if column not in columns:
                 self._db.execute(
                     f"alter table generations add column {column} text not null default ''"
                 )
@@ -97,7 +98,8 @@ class Manifest:
         live = self._db.execute(
             "select id, document, title, url, words, chunks from generations where state = 'live'"
         )
-        self.words = self.chunks = self.divided = 0  # `divided`: documents of several passages
+        self.words = self.chunks = 0
+        self.divided = 0  # documents of several passages
         self.languages = self._languages()
         self._pending: dict[int, ManifestEntry] = {}  # of those that this process has begun
         self._shown: dict[int, tuple[str, str, str]] = {}
@@ -109,8 +111,8 @@ class Manifest:
         self._db.close()
 
     def begin(self, documents: Sequence[ManifestEntry]) -> list[int]:
-        """Enter versions whose points are about to be written → their generations, which are hidden
-        until `commit`."""
+        """Enter versions whose points are about to be written. Returns their generations, which are
+        hidden until `commit`."""
         begun: dict[int, ManifestEntry] = {}
         with self._translate_errors(), self._db:
             self._db.execute("begin immediate")
@@ -147,7 +149,8 @@ class Manifest:
 
     @property
     def last_synced(self) -> int:
-        """The newest version whose points are on the disk, and those of all before it."""
+        """The newest version such that its points and those of all earlier ones are on the
+        disk."""
         with self._translate_errors():
             found: int = self._db.execute("pragma user_version").fetchone()[0]
         return found
@@ -252,9 +255,9 @@ class Manifest:
         after: Sequence[str] = ("", ""),
         limit: int = -1,
     ) -> list[DocumentRecord]:
-        """The live documents of a tenant, or of all (None), by tenant and id, after (tenant, id)
-        and at most `limit` (-1: all). Of these ids only when some are named, and of what comes from
-        that file or folder when a `source` is."""
+        """Return live documents, ordered by tenant and id: those of a tenant (None: of all), with
+        these ids (None: with any), whose source is a file or is in a folder ("": any), that come
+        `after` a (tenant, id), and at most `limit` (-1: all)."""
         values: list[Any] = [*after]
         where = ["state = 'live'", "(tenant, document) > (?, ?)"]
         if tenant is not None:
@@ -296,7 +299,8 @@ class Manifest:
         self.divided += (chunks > 1) - (chunks < -1)
 
     def _languages(self) -> Sums | None:
-        """None where live versions were entered before languages were kept."""
+        """Return the sums of all live versions; None if some were entered by an earlier version of
+        Groundhook, which did not store languages."""
         old = "select 1 from generations where state = 'live' and languages = '' limit 1"
         if self._db.execute(old).fetchone():
             return None

@@ -84,7 +84,7 @@ def _still_there(folder: Path, lock: IO[bytes]) -> bool:
 
 
 def _runtime_folder() -> Path:
-    """A folder for sockets that only this user can enter, with a short path."""
+    """Return a folder for sockets that only this user can enter, with a short path."""
     user = os.getuid()
     for base in (tempfile.gettempdir(), "/tmp"):
         folder = Path(base) / f"groundhook-{user}"

@@ -300,12 +300,12 @@ class GraphedStore:
         if extraction is None or not documents:
             return tuple(documents)
         file = self._graphs.file(collection)
-        there = await anyio.to_thread.run_sync(
+        current = await anyio.to_thread.run_sync(
             file.versions, tenant, [stored.document for stored in documents]
         )
         return tuple(
             one
-            if (one.tenant, one.document, _version(one.fingerprint, extraction)) in there
+            if (one.tenant, one.document, _version(one.fingerprint, extraction)) in current
             else replace(one, fingerprint="")
             for one in documents
         )

@@ -261,12 +261,12 @@ def not_installed(extractor: str) -> ConfigError | None:
             hint=f"pip install 'groundhook[spacy]', {otherwise}",
         )
     try:
-        there = (Path(name).is_absolute() and Path(name).is_dir()) or bool(
+        installed = (Path(name).is_absolute() and Path(name).is_dir()) or bool(
             metadata.distribution(name)
         )
     except (metadata.PackageNotFoundError, ValueError):
-        there = False
-    if there:
+        installed = False
+    if installed:
         return None
     folder = "a folder with one (from the collection's file or the app's folder)"
     hint = (
@@ -317,14 +317,14 @@ def _add_names(
         key = key_of(text)
         if label in _NO_NAMES or len(key) < 2 or len(text) > LONGEST:
             continue
-        there = mentions.get(key)
-        if there is None and not written and not words.isdisjoint(key.split()):
+        mention = mentions.get(key)
+        if mention is None and not written and not words.isdisjoint(key.split()):
             continue
-        if there is None or there.kind == "term":
+        if mention is None or mention.kind == "term":
             kind = kind_called(label)
             mentions[key] = (
-                replace(there, kind=kind)
-                if there
+                replace(mention, kind=kind)
+                if mention
                 else Mention(key=key, name=" ".join(text.split()), kind=kind)
             )
     return replace(ruled, mentions=tuple(mentions[key] for key in sorted(mentions)))

@@ -253,7 +253,7 @@ class GraphFile:
 
     @contextmanager
     def _transaction(self, tenant: str) -> Iterator[sqlite3.Connection]:
-        """A transaction that also increases the tenant's counter of changes."""
+        """Open a transaction that also increases the tenant's counter of changes."""
         with self._connection() as db, db:
             db.execute("begin immediate")
             yield db
@@ -265,7 +265,7 @@ class GraphFile:
 
     @contextmanager
     def _connection(self) -> Iterator[sqlite3.Connection]:
-        """The connection, for one thread at a time; errors become StorageError."""
+        """Lend the connection to one thread at a time; translate errors to StorageError."""
         with self._lock:
             try:
                 yield self._open()

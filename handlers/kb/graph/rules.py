@@ -67,8 +67,8 @@ class KnownNames:
         return self._by_key(key) if len(key) > 1 else None
 
     def _by_key(self, key: str) -> tuple[str, str, str] | None:
-        there = self.primary._by_key(key) if self.primary else None
-        return there or ((key, *self.names[key]) if key in self.names else None)
+        found = self.primary._by_key(key) if self.primary else None
+        return found or ((key, *self.names[key]) if key in self.names else None)
 
 
 @dataclass(frozen=True)

@@ -115,16 +115,16 @@ class Graph:
         if total <= 0:
             return start
         start /= total
-        here = start
+        scores = start
         for _ in range(MOST_STEPS):
-            there = DAMPING * self._steps.times(here)
+            following = DAMPING * self._steps.times(scores)
             # restarts, including those from nodes without edges
-            there += (1.0 - float(there.sum())) * start
-            moved = float(np.abs(there - here).sum())
-            here = there
+            following += (1.0 - float(following.sum())) * start
+            moved = float(np.abs(following - scores).sum())
+            scores = following
             if moved < TOLERANCE:
                 break
-        return here
+        return scores
 
     def best(self, values: Vector, most: int) -> list[PassagePosition]:
         """Return the passages with the highest values above 0; ties in file order."""

@@ -93,9 +93,9 @@ class Ingestion:
         that was made with another model or other fields, and StorageError."""
         if request.tenant:
             check_tenant(spec, request.tenant)
-        there = await self._store.settings(spec.id)
-        if there is not None:
-            refuse_other_settings(spec.id, there, settings)
+        stored = await self._store.settings(spec.id)
+        if stored is not None:
+            refuse_other_settings(spec.id, stored, settings)
         inputs = await anyio.to_thread.run_sync(
             lambda: find_inputs(request.paths, feed=request.feed is not None, readers=self._readers)
         )
@@ -180,11 +180,11 @@ class _Add:
             else:
                 self.seen.note(None, item.document)
                 self._enter_failure(item, result)
-        there = await self._find_stored(loaded)
+        stored = await self._find_stored(loaded)
         changed = []
         moved: dict[str, dict[str, tuple[str, str]]] = {}
         for each in loaded:
-            known = there.get((each.tenant, each.item.document))
+            known = stored.get((each.tenant, each.item.document))
             if known is None or known.fingerprint != each.fingerprint:
                 changed.append(each)
                 continue
@@ -203,12 +203,12 @@ class _Add:
         self, loaded: Sequence[LoadedDocument]
     ) -> dict[tuple[str, str], DocumentRecord]:
         """Return what the store has of these documents, by tenant and id."""
-        there: dict[tuple[str, str], DocumentRecord] = {}
+        found: dict[tuple[str, str], DocumentRecord] = {}
         for tenant in dict.fromkeys(each.tenant for each in loaded):
             ids = [each.item.document for each in loaded if each.tenant == tenant]
-            for stored in await self.store.document_records(self.collection, tenant, ids):
-                there[tenant, stored.document] = stored
-        return there
+            for record in await self.store.document_records(self.collection, tenant, ids):
+                found[tenant, record.document] = record
+        return found
 
     async def _write(self, ready: MemoryObjectReceiveStream[Ready]) -> None:
         async with ready:

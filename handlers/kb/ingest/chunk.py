@@ -224,8 +224,8 @@ class _Cutter:
                 yield from self._cut(part_start, part_end, rules[1:], most)
 
     def _split(self, start: int, end: int, rule: Rule | None) -> list[tuple[int, int]]:
-        """The range as parts that leave nothing out. Without a rule: parts of a quarter as many
-        characters as a chunk has tokens, at most half the range."""
+        """Divide a range into parts. Without a rule, a part has a quarter as many characters as a
+        chunk has tokens, at most half the range."""
         if rule is None:
             step = max(1, min(self._size // 4, (end - start + 1) // 2))
             ends = list(range(start + step, end, step))
@@ -234,8 +234,9 @@ class _Cutter:
         return list(zip([start, *ends], [*ends, end], strict=True))
 
     def _tokens(self, start: int, end: int) -> int:
-        """The tokens of a range; of one too long for any chunk its characters, as counting a text
-        of megabytes at every step of cutting it takes minutes."""
+        """Count the tokens of a range."""
+        # Only the characters of a range that is too long for any chunk: counting the tokens of
+        # megabytes at every step takes minutes.
         if end - start > _LONG * self._size:
             return end - start
         return self._count(self._text[start:end])

@@ -139,8 +139,9 @@ class Collections:
     async def _make(self, collection: str, settings: CollectionSettings) -> None:
         """Create a collection. It gets its name when it is complete."""
         stem = alias(self._prefix, collection) + "@"
-        there = (await self._connection.read(lambda client: client.get_collections())).collections
-        numbers = [one.name.removeprefix(stem) for one in there if one.name.startswith(stem)]
+        existing = await self._connection.read(lambda client: client.get_collections())
+        names = [each.name for each in existing.collections]
+        numbers = [name.removeprefix(stem) for name in names if name.startswith(stem)]
         physical = (
             f"{stem}{1 + max((int(number) for number in numbers if number.isdigit()), default=0)}"
         )

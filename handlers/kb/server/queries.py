@@ -89,8 +89,8 @@ def read_rankings(
 def _by_words(
     dense: models.QueryRequest, words: SparseVector, tenant: str | None
 ) -> list[models.QueryRequest]:
-    """The best by words; the same once more, with their cosines; and the very best one with its
-    words."""
+    """Return three queries: for the passages that match the words best, for the cosines of these
+    passages, and for the words of the first of them."""
     leg = _leg(words, dense.filter, dense.limit, tenant)
     return [
         models.QueryRequest(**leg, with_payload=PASSAGE_KEY),

@@ -104,8 +104,8 @@ def _retrieve_points(
 def _passage_ids(record: Mapping[str, Any], ordinals: Sequence[int] | None) -> list[str]:
     """Return the ids of a document's passages, all or some of them, by its record."""
     chunks = record["chunks"]
-    there = range(chunks) if ordinals is None else ordinals
-    return [passage_id(record["version"], each) for each in there if 0 <= each < chunks]
+    chosen = range(chunks) if ordinals is None else ordinals
+    return [passage_id(record["version"], each) for each in chosen if 0 <= each < chunks]
 
 
 def _too_fast_error(document: str) -> StorageError:
