@@ -59,6 +59,7 @@ SETS = {
     "workshop": "workshop",
     "marina kept aside": "marina_aside",
     "shelter kept aside": "shelter_aside",
+    "museum kept aside": "museum_aside",
 }
 NOW = datetime(2026, 11, 12, 10, tzinfo=UTC)
 MOST = 1000
