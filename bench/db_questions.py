@@ -7,6 +7,7 @@ Questions, answers and data are in `db_questions/`, whose README describes how t
 answer is right if a search returns exactly the rows of the reference, in its order if it has one,
 and reports no word as not understood. An unanswerable question is right if every reading of it
 reports the expected words, and wrong if it is answered as if everything had been understood. The
+same rows are counted too where a word is reported, since the search then uses the conditions. The
 baseline is full-text search (FTS5, BM25) over all rows of the domain, for any word of the question;
 its answer is as many of the first rows as the reference has. Standard error has the figures as a
 table. `--show` adds the wrong answers, except those of the questions kept aside.
@@ -113,6 +114,7 @@ class Outcome:
     baseline: bool
     milliseconds: list[float]
     note: str = ""
+    same: bool = False  # the rows of the reference, also where a word was reported
 
 
 @dataclass
@@ -224,6 +226,7 @@ async def outcome_of(domain: Domain, question: Question, lexicons: Lexicons) -> 
         bool(question.table) and base,
         times,
         note,
+        same,
     )
 
 
@@ -292,6 +295,8 @@ def report(name: str, tallies: Mapping[str, Tally]) -> None:
     share, least = 100 * right / len(every), 100 * base / len(every)
     figure(f"questions {name}: exact rows", share, "%", least, "full-text search over the rows")
     figure(f"questions {name}: exact rows of those that have an answer", _share(answers), "%")
+    same = sum(outcome.same for outcome in answers)
+    figure(f"questions {name}: exact rows, with words reported or not", same, f"of {len(answers)}")
     wrong = sum(outcome.wrong for outcome in answers)
     invented = sum(outcome.wrong for outcome in every) - wrong
     figure(
@@ -302,7 +307,7 @@ def report(name: str, tallies: Mapping[str, Tally]) -> None:
     figure(f"questions {name}: answered wrongly and nothing reported", wrong, f"of {len(answers)}")
     table.append(
         f"  {'all':20} {share:8.1f}% {least:9.1f}%   answered though without an answer: {invented},"
-        f" wrongly: {wrong}"
+        f" wrongly: {wrong}   the same rows: {same} of {len(answers)}"
     )
     print("\n".join(table), file=sys.stderr, flush=True)
 
