@@ -252,7 +252,7 @@ declare module "groundhook" {
     rerank?: RerankOptions | null;
   }
 
-  /** How to rerank: `type` chooses the reranker, the key of the same name its model, agent or server. */
+  /** The options of a reranking: `type` chooses the reranker, and the key of the same name its model, agent or server. */
   export interface RerankOptions {
     type?: "score" | "model" | "agent" | "mcp" | null;
     model?: string | null;

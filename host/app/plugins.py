@@ -210,7 +210,7 @@ def _make_entries(noun: str, misfit: Callable[[str, object], str] | None = None)
 
 @dataclass(frozen=True, kw_only=True)
 class Plugins:
-    """Everything that can be registered. Each entry is a function that makes the part when it is
+    """The registries of all kinds of parts. Each entry is a function that makes the part when it is
     first needed, but for readers and tools, which are called as they are.
 
     `sources` are named freely; `web_providers` as `search.web.provider` names them, `rerankers` as

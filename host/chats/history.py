@@ -1,4 +1,4 @@
-"""What a turn is given of the conversation before it. Pure.
+"""Selects the part of a conversation that a turn gets as its history. Pure.
 
 The newest messages within the limits, in order. The history never begins with an answer, and the
 tool calls of an answer come with their results or not at all. Markers in answers stay as written.

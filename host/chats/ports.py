@@ -42,7 +42,7 @@ def turn_id() -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class Page:
-    """Which chats to list: the last changed first, those after `after`, which is the `next` of the
+    """The chats to list: the last changed first, those after `after`, which is the `next` of the
     page before. `words`: only chats whose title contains them."""
 
     limit: int = 50
@@ -62,7 +62,7 @@ class Listing:
 
 @dataclass(frozen=True, kw_only=True)
 class ChatChange:
-    """What to change of a chat; None: not that. `leaf` is any of its messages: the branch that is
+    """The changes of a chat; None: no change. `leaf` is any of its messages: the branch that is
     shown ends there. `instead_of`: the title is changed only where it still is this one."""
 
     chat_id: str
@@ -221,7 +221,7 @@ class TurnLogs(Protocol):
 
 
 class Upkeep(Protocol):
-    """What the operator of the host does, across owners."""
+    """Operations of the host's operator on the chats of all owners."""
 
     async def every(self, page: Page, owner: Owner | None = None, /) -> Sequence[KeptChat]:
         """Return a page of all chats, or of those of an owner, the last changed first."""

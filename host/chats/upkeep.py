@@ -1,4 +1,4 @@
-"""What the operator of a host does with all chats, in rows."""
+"""Operations of a host's operator on all chats, in rows."""
 
 from __future__ import annotations
 

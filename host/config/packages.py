@@ -214,7 +214,7 @@ class App:
     def resolve_model(
         self, assistant_id: str, name: str, *, place: Place | None = None
     ) -> ModelSpec:
-        """As `resolve_collection`, for models."""
+        """Return a model by its name, as `resolve_collection` does for collections."""
         return _resolved(self.models, assistant_id, name, place)
 
     def resolve_table(self, assistant_id: str, table: str) -> ModelSpec:
@@ -246,19 +246,19 @@ class App:
     def resolve_server(
         self, assistant_id: str, name: str, *, place: Place | None = None
     ) -> ServerSpec:
-        """As `resolve_collection`, for MCP servers. ConfigError also for a variable that is not
-        set."""
+        """Return an MCP server by its name, as `resolve_collection` does for collections. Raises
+        ConfigError also for a variable that is not set."""
         return _resolved(self.servers, assistant_id, name, place)
 
     def resolve_api(self, assistant_id: str, name: str, *, place: Place | None = None) -> ApiSpec:
-        """As `resolve_server`, for APIs."""
+        """Return an API by its name, as `resolve_server` does for MCP servers."""
         return _resolved(self.apis, assistant_id, name, place)
 
     def resolve_toolkit(
         self, assistant_id: str, name: str, *, place: Place | None = None
     ) -> ToolkitSpec:
-        """As `resolve_collection`, for toolkits. ConfigError also for a type that does not
-        exist."""
+        """Return a toolkit by its name, as `resolve_collection` does for collections. Raises
+        ConfigError also for a type that does not exist."""
         return _resolved(self.toolkits, assistant_id, name, place)
 
     def connector_id(self, assistant_id: str, name: str) -> str:

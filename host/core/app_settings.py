@@ -82,7 +82,7 @@ class KBStorageSettings(Value):
 
 
 class CurveSettings(Value):
-    """How a model's cosine becomes a similarity; `groundhook kb calibrate` measures it."""
+    """The curve from a model's cosine to a similarity; `groundhook kb calibrate` measures it."""
 
     middle: float = Field(
         ge=-1,
@@ -155,7 +155,7 @@ class MemorySettings(Value):
 
 
 class StoreSettings(Value):
-    """Where conversations are kept."""
+    """The store of conversations."""
 
     url: str = Field(
         default="",
@@ -191,8 +191,8 @@ class StoreSettings(Value):
 
 
 class TurnsSettings(Value):
-    """How many turns an open app runs at the same time, and how large a request may be. Turns of
-    called assistants do not count."""
+    """The number of turns that an open app runs at the same time, and the size of a request. Turns
+    of called assistants do not count."""
 
     at_once: int = Field(default=200, ge=1, description="Turns that run; others wait")
     queue: int = Field(default=1000, ge=0, description="Turns that wait; others raise TooManyTurns")
@@ -205,7 +205,7 @@ class TurnsSettings(Value):
 
 
 class TraceExportSettings(Value):
-    """Where the traces of turns and tool calls are sent."""
+    """The service to which the traces of turns and tool calls are sent."""
 
     type: Literal["otlp", "langsmith"] = Field(
         description="An OTLP endpoint, or LangSmith by the variables LANGSMITH_API_KEY and _PROJECT"
@@ -225,7 +225,7 @@ class TraceExportSettings(Value):
 
 
 class TraceSettings(Value):
-    """Where traces are sent, beside the events of a turn."""
+    """The export of traces, in addition to the events of a turn."""
 
     export: TraceExportSettings | None = None
 

@@ -24,7 +24,7 @@ CUT = "…"
 
 
 def line_bytes(value: BaseModel | Mapping[str, Any]) -> bytes:
-    """As `line`, in UTF-8, without decoding what is ASCII."""
+    """Return the bytes of `line` in UTF-8, without decoding what is ASCII."""
     try:
         written = to_json(value, fallback=str, inf_nan_mode="null")
     except (PydanticSerializationError, RecursionError):

@@ -76,7 +76,7 @@ class ForwardedSettings(Value):
 
 
 class AuthSettings(Value):
-    """How clients sign in."""
+    """The ways in which clients sign in."""
 
     anonymous: bool = Field(
         default=False,
@@ -93,7 +93,7 @@ class AuthSettings(Value):
 
 
 class AllowSettings(Value):
-    """What requests may choose."""
+    """The options that requests may choose."""
 
     connectors: tuple[str, ...] = Field(
         default=(), description="Connectors that a request may name (none: no choice)"

@@ -79,7 +79,7 @@ class RewriteSettings(Value):
 
 
 class RerankSettings(RerankOptions):
-    """How results are reranked. `top_n` and `top_k` are one key. Keys that `RerankOptions` does not
+    """The reranking of results. `top_n` and `top_k` are one key. Keys that `RerankOptions` does not
     have can be set in files alone: a hook or a request must not choose addresses and API keys."""
 
     top_k: int = Field(
@@ -140,7 +140,7 @@ class WeightSettings(Value):
 
 
 class SearchOptions(Value):
-    """When automatic search runs."""
+    """The conditions under which automatic search runs."""
 
     skip_threshold: int = Field(
         default=5,
@@ -150,7 +150,7 @@ class SearchOptions(Value):
 
 
 class SearchSettings(Sources):
-    """Everything about search."""
+    """All settings of searches."""
 
     web: WebSettings = WebSettings()
     kb: KBSettings = KBSettings()
@@ -278,7 +278,8 @@ def _listable(entry: Any) -> Any:
 
 
 class ToolLoop(Value):
-    """How results of tools go back to the model, in the spelling of other packages."""
+    """The rounds in which the model gets the results of tools, in the spelling of other
+    packages."""
 
     tool_loop: bool = Field(
         default=True,

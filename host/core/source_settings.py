@@ -21,7 +21,7 @@ class Sources(Value):
 
 
 class PageSettings(Value):
-    """How the pages of a web search are read."""
+    """The reading of pages that a web search found."""
 
     timeout_ms: int = Field(
         default=4000, ge=1, description="One page, with its site's robots.txt and redirects"
@@ -55,7 +55,7 @@ class WebCacheSettings(Switched):
 
 
 class BreakerSettings(Value):
-    """When a provider that fails is skipped for a while (circuit breaker)."""
+    """The circuit breaker, which skips a failing provider for a while."""
 
     failures: int = Field(
         default=5,

@@ -1,4 +1,4 @@
-"""Where a source is shown: the address of an item for clients outside. Pure.
+"""Returns the address of an item for clients outside. Pure.
 
 Only http(s) addresses leave the server. A passage or record without one gets the address of the
 server's own page about it, which is read with the reader's identity.

@@ -74,8 +74,8 @@ class ScriptedTool(Value):
 
 
 class ScriptedFailure(Value):
-    """How the answer fails: `code` is one of `host.core.errors` with or without `model_`, `after`
-    the number of characters before the failure."""
+    """The failure of an answer: `code` is one of `host.core.errors` with or without `model_`,
+    `after` the number of characters before the failure."""
 
     code: str = "model"
     message: str = "the script says so"

@@ -51,7 +51,8 @@ log = logging.getLogger("groundhook.server")
 
 @dataclass(frozen=True, kw_only=True)
 class Opening:
-    """What the processes of a server are started with. `reload`: saved files are read again."""
+    """The arguments with which the processes of a server are started. `reload`: saved files are
+    read again."""
 
     folder: Path
     host: str

@@ -109,7 +109,7 @@ async def _admitted(call: Call) -> AsyncIterator[None]:
 
 
 async def metadata(call: Call) -> Response:
-    """Where clients of the MCP server sign in (RFC 9728)."""
+    """Return where clients of the MCP server sign in (RFC 9728)."""
     issuers = [entry.issuer for entry in call.serving.settings.auth.jwt]
     return JSONResponse(
         {

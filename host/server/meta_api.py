@@ -42,7 +42,7 @@ class SearchAsk(SearchRequest):
 
 
 class SignInRequest(Value):
-    """What a page signs in with."""
+    """The key with which a page signs in."""
 
     key: str = Field(min_length=1, max_length=300)
 
@@ -53,7 +53,7 @@ async def healthz(call: Call) -> Response:
 
 
 async def readyz(call: Call) -> Response:
-    """Whether new turns are taken, the app's files can be read, and chats kept."""
+    """Return whether new turns are accepted, the app's files are valid, and chats can be kept."""
     why = ""
     if call.serving.draining:
         why = "draining"
@@ -72,7 +72,7 @@ async def readyz(call: Call) -> Response:
 
 
 async def me(call: Call) -> Response:
-    """Who the server takes the caller for."""
+    """Return the identity and the scopes of the caller."""
     who = call.who
     limits = call.serving.limits
     left = {
@@ -197,7 +197,7 @@ async def metrics(call: Call) -> Response:
 
 
 async def problem(call: Call) -> Response:
-    """What the code of an error means."""
+    """Return the meaning of an error's code."""
     code = call.request.path_params["code"]
     if code not in KINDS:
         raise Refused("unknown_name", "there is no error with this code")

@@ -29,7 +29,8 @@ BACKLOG = 2048
 
 @dataclass(frozen=True, kw_only=True)
 class Address:
-    """Where the server is. `key` is the local one, which is printed; "" where others are used."""
+    """The address of the server. `key` is the local key, which is printed; "" if the server has
+    other ways to sign in."""
 
     host: str
     port: int

@@ -65,7 +65,7 @@ async def events(call: Call) -> ASGIApp:
 
 
 async def state(call: Call) -> Response:
-    """Whether a turn runs, and its answer so far."""
+    """Return whether a turn runs, and its answer so far."""
     running = await call.turn(call.request.path_params["turn"])
     log = await running.so_far()
     (piece,) = folded(Whole(), call.audience(), log)

@@ -68,7 +68,7 @@ class Who:
 
     @property
     def owner(self) -> str:
-        """What turns, limits and idempotency keys belong to."""
+        """The owner of the turns, limits and idempotency keys of this caller."""
         identity = self.identity
         if identity.user_id:
             return f"user:{identity.tenant_id}\0{identity.user_id}"

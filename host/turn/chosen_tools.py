@@ -1,4 +1,4 @@
-"""What a Create hook returns as `tools`: toolkits, and single tools by name.
+"""The tools that a Create hook returns as `tools`: toolkits, and single tools by name.
 
 The list replaces the turn's tools, except those of MCP servers, which `mcp_servers` lists.
 """

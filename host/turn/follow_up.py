@@ -170,7 +170,7 @@ def _stands_for(lower: Sequence[str], at: int, language: _Language) -> bool:
 
 
 def _english_stands_for(lower: Sequence[str], at: int, language: _Language) -> bool:
-    """Not `one thing`, and not `that` before a clause."""
+    """Return False for `one thing`, and for `that` before a clause."""
     if lower[at] in ("one", "ones"):
         return at > 0 and lower[at - 1] in ("which", "that", "this", "other", "first", "last")
     if lower[at] == "that":
@@ -179,14 +179,14 @@ def _english_stands_for(lower: Sequence[str], at: int, language: _Language) -> b
 
 
 def _german_stands_for(lower: Sequence[str], at: int, _: _Language) -> bool:
-    """Not `welche` before a noun, and not `sein` as the last verb."""
+    """Return False for `welche` before a noun, and for `sein` as the last verb."""
     if lower[at] == "welche":
         return at == 0 and lower[1:2] in (["davon"], ["von"])
     return lower[at] not in ("sein", "seine", "ihr") or at < len(lower) - 1
 
 
 def _spanish_stands_for(lower: Sequence[str], at: int, language: _Language) -> bool:
-    """Not an article, and not `este` before a noun."""
+    """Return False for an article, and for `este` before a noun."""
     if lower[at] in ("los", "las", "este", "esta"):
         return False
     if lower[at] in ("lo", "le", "les"):

@@ -50,7 +50,7 @@ class ShelvedMemory(WholeMemory):
 
 
 class MemoryNotFound(NotFound, ValueError):
-    """There is no memory of that id in the collection, or no such collection, for the identity."""
+    """The collection has no memory of that id that the identity may see, or does not exist."""
 
 
 class Memory:

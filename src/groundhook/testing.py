@@ -1,4 +1,4 @@
-"""For tests of assistants in Python: the runner of `groundhook test`, and a source that answers
+"""Tests of assistants in Python: the runner of `groundhook test`, and a source that answers
 from a table.
 
     from groundhook.testing import Result, open_runner

@@ -1,4 +1,4 @@
-"""How often a dataset should be updated, and whether it is overdue. Pure."""
+"""Computes how often a dataset should be updated, and whether it is overdue. Pure."""
 
 from __future__ import annotations
 

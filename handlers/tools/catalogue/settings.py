@@ -18,7 +18,7 @@ class CatalogueCollections(Value):
 
 
 class CatalogueSource(Value):
-    """Where the catalogue comes from: a portal, or a file with packages in CKAN's shape."""
+    """The source of the catalogue: a portal, or a file with packages in CKAN's shape."""
 
     ckan: WebAddress = Field(
         default="", description="Address of a CKAN portal, such as https://data.example.org"

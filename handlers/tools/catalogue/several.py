@@ -75,7 +75,7 @@ def _objects(package: Mapping[str, Any], name: str) -> list[Mapping[str, Any]]:
 
 @dataclass
 class _Seen:
-    """What was listed so far. `keys` are those of datasets by tenant with the source whose they
+    """The entries listed so far. `keys` are those of datasets by tenant with the source whose they
     are, `totals` the count of each source, `folded` the datasets by source. `records` are ids with
     the tenant whose they are, `resources` ids by tenant with the dataset whose they are, and
     `renamed` the files with another id than their own."""

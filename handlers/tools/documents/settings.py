@@ -30,7 +30,7 @@ class DocumentsSource(Value):
 
 
 class RankerSettings(Value):
-    """Who ranks the summaries of a page, and what is kept of them."""
+    """The model that ranks the summaries of a page, and how many of them are kept."""
 
     by: str = Field(
         default="builtin",
@@ -65,7 +65,7 @@ class RankerSettings(Value):
 
 
 class DocumentsIdentity(Value):
-    """Which parts of the identity the API gets."""
+    """The parts of the identity that the API gets."""
 
     member: IdentityField = "user_id"
     partner: IdentityField = "tenant_id"

@@ -12,7 +12,7 @@ from groundhook.host.core.types.toolkit_spec import ToolkitSettings
 
 
 class LearningSource(Value):
-    """Where `groundhook tools sync` reads sections."""
+    """The source from which `groundhook tools sync` reads sections."""
 
     file: str = Field(
         min_length=1,
@@ -21,7 +21,7 @@ class LearningSource(Value):
 
 
 class QueriesSettings(Value):
-    """How search queries are made of an intent and a course."""
+    """The making of search queries from an intent and a course."""
 
     by: str = Field(
         default="builtin",
@@ -59,7 +59,7 @@ class RerankSettings(Value):
 
 
 class FieldNames(Value):
-    """Which fields of a section have what a result shows."""
+    """The fields of a section that hold what a result shows."""
 
     book_title: str = Field(default="bookTitle", alias="bookTitle")
     summary: str = "summary"

@@ -49,7 +49,7 @@ _TRIES = 5  # of finding an id that is free
 
 
 class MemoryNotFound(NotFound, ValueError):
-    """There is no memory of that id in the collection, or no such collection, for this identity."""
+    """The collection has no memory of that id that this identity may see, or does not exist."""
 
 
 class MemoryEngine:

@@ -1,4 +1,4 @@
-"""What is said beside the results of a search."""
+"""The notices beside the results of a search."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ FIELDS: Mapping[str, FieldType] = {
 
 
 class MemorySource(Value):
-    """Where `groundhook tools sync` reads memories."""
+    """The source from which `groundhook tools sync` reads memories."""
 
     file: str = Field(
         min_length=1,

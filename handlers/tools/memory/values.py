@@ -156,8 +156,8 @@ class Remembered(BaseModel):
 
 
 class Left(BaseModel):
-    """How often a removed memory is still there: by its id, in a listing of the collection, and
-    among what a search compares."""
+    """The number of times that a removed memory is still found: by its id, in a listing of the
+    collection, and among the candidates of a search."""
 
     by_id: int
     by_listing: int

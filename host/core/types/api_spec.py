@@ -36,7 +36,7 @@ def _template(value: Any) -> Any:
 
 
 class ApiFields(Value):
-    """Where the parts of an item are in an entry of the answer, as paths such as `links.0.href`."""
+    """The paths of an item's parts in an entry of the answer, such as `links.0.href`."""
 
     id: str = Field(default="", description="What names the entry, so that its citation id stays")
     title: str = ""

@@ -31,7 +31,7 @@ class EmbeddingSpec(Value):
 
 
 class ChunkSpec(Value):
-    """How documents are cut into chunks."""
+    """The cutting of documents into chunks."""
 
     size: int = Field(default=400, ge=32, le=2000, description="Most tokens in a chunk")
     overlap: int = Field(
@@ -57,7 +57,7 @@ class ChunkSpec(Value):
 
 
 class AnalyserSpec(Value):
-    """How text is analysed for BM25."""
+    """The analysis of text for BM25."""
 
     language: str = Field(
         default="auto", description="Language of stemming and stop words for BM25"

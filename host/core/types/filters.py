@@ -67,7 +67,7 @@ class Not:
 
 @dataclass(frozen=True)
 class Both:
-    """All of the conditions hold (`and`), or at least one (`or`); never empty."""
+    """Conditions of which all must hold (`and`), or at least one (`or`); never empty."""
 
     kind: Literal["and", "or"]
     parts: tuple[Filter, ...]

@@ -20,7 +20,7 @@ def _format(value: Any) -> Any:
 
 
 class Sampling(Value):
-    """How an answer is sampled and formatted. None or empty: the model's own."""
+    """The sampling and the format of an answer. None or empty: the model's own."""
 
     top_p: float | None = Field(default=None, ge=0, le=1)
     presence_penalty: float | None = Field(default=None, ge=-2, le=2)

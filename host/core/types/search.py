@@ -27,8 +27,8 @@ RerankProvider = Literal["cohere", "voyage", "endpoint", "tei", "onnx"]  # of `t
 
 
 class RerankOptions(Value):
-    """How to rerank: `type` chooses the reranker, the key of the same name its model, agent or
-    server."""
+    """The options of a reranking: `type` chooses the reranker, and the key of the same name its
+    model, agent or server."""
 
     type: RerankType | None = None
     model: str | None = None

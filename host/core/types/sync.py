@@ -18,7 +18,7 @@ _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 
 
 class SyncSettings(Value):
-    """How a toolkit is synchronised with its source."""
+    """The synchronisation of a toolkit with its source."""
 
     page: int = Field(default=100, ge=1, le=1000, description="Records requested at a time")
     every: str = Field(
