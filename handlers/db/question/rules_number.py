@@ -263,10 +263,10 @@ def _of_verb(cursor: Cursor, draft: Draft, i: int, field: Field, negated: bool) 
     amount = cursor.amount(i)
     if found := compare(cursor, draft, i, negated, field):
         return found
-    if negated:
-        return None
     if amount is None:
-        return between(cursor, draft, i, field)
+        return None if negated else between(cursor, draft, i, field)
+    if negated:
+        return constraint(amount.end, field.name, "!=", amount.value)
     more = postfixed(cursor, amount.end)
     if more is not None:
         return constraint(more[1], field.name, more[0], amount.value)

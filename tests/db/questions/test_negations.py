@@ -36,6 +36,13 @@ NO_FRENCH = "languages match none ['French']"
             "(hired_on < 2024-01-01 or hired_on >= 2025-01-01)",
         ),
         ("parcel", "parcels that did not arrive in Rome", "destination != Rome"),
+        ("parcel", "parcels not insured from Oslo", "(insured = False or origin != Oslo)"),
+        (
+            "doctor",
+            "doctors in Nice but not Mountain View",
+            "city = Nice and city != Mountain View",
+        ),
+        ("book", "books that do not cost 5", "price != 5"),
         ("parcel", "parcels that were not shipped from Oslo", "origin != Oslo"),
         ("doctor", "doctors who do not include Haifa", "city != Haifa"),
         ("book", "signed books with no pages", "signed = True and pages = 0"),

@@ -44,12 +44,27 @@ DRIVER = {
     ],
     "relations": {"car": {"type": "hasOne", "model": "car", "key": "id", "foreign": "car_id"}},
 }
+HORSE = {
+    "id": "horse",
+    "table": {"name": "horse"},
+    "columns": [
+        {"name": "id", "type": "ID"},
+        {"name": "name", "type": "string", "label": "Name"},
+        {"name": "stable", "type": "string", "label": "Stable"},
+        {"name": "age", "type": "integer", "label": "Age"},
+        {"name": "amount", "type": "decimal", "label": "Amount"},
+    ],
+}
 SAMPLES: dict[str, dict[str, tuple[str, ...]]] = {
     "car": {"make": ("Toyota", "Volvo"), "city": ("Rome",)},
     "driver": {"name": ("Anna Berg",)},
+    "horse": {"name": ("Amie",)},
 }
 NOW = datetime(2026, 3, 15, 12, tzinfo=UTC)
-MODELS = {name: ModelSpec.model_validate(raw) for name, raw in (("car", CAR), ("driver", DRIVER))}
+MODELS = {
+    name: ModelSpec.model_validate(raw)
+    for name, raw in (("car", CAR), ("driver", DRIVER), ("horse", HORSE))
+}
 
 
 def cursor_on(words: str, model: str = "car") -> Cursor:
@@ -108,6 +123,8 @@ CASES = [
     ("seats at least 4", "field_led", "seats >= 4"),
     ("seats not over 4", "field_led", "seats <= 4"),
     ("make is Acme", "field_led", "make = Acme"),
+    ("price descending", "field_led", "by price desc"),
+    ("make containing Acm", "field_led", "make like Acm"),
     ("with seats", "having", "seats > 0"),
     ("Toyota or Volvo", "values_rule", "make in ['Toyota', 'Volvo']"),
     ("cost nothing", "condition", "price = 0"),
@@ -136,7 +153,18 @@ OF_DRIVERS = [
         " seen_at >= 2026-03-14 21:00:00, seen_at < 2026-03-14 21:01:00",
     ),
 ]
-EVERY = [("car", *case) for case in CASES] + [("driver", *case) for case in OF_DRIVERS]
+OF_HORSES = [
+    ("aged 3", "of_age", "age = 3"),
+    ("aged 3 or more", "of_age", "age >= 3"),
+    ("amount of", "figure", "sum amount"),
+    ("amount of 20", "figure", "amount = 20"),
+    ("top stables by amount", "ranked", "sum amount, per stable, by sum_amount desc"),
+]
+EVERY = [
+    (model, *case)
+    for model, cases in (("car", CASES), ("driver", OF_DRIVERS), ("horse", OF_HORSES))
+    for case in cases
+]
 
 
 @pytest.mark.parametrize(("model", "words", "rule", "made"), EVERY)
@@ -149,6 +177,12 @@ def test_a_negated_comparison_is_the_opposite() -> None:
     cursor = cursor_on("under 9000 dollars")
     found = BY_NAME["compare"](cursor, Draft(), 0, negated=True)
     assert shown(found, cursor) == "price >= 9000"
+
+
+def test_a_field_that_was_mentioned_is_summed_for_each_group() -> None:
+    cursor = cursor_on("amount per stable", "horse")
+    draft = Draft(mention=cursor.lexicon.fields["amount"])
+    assert shown(BY_NAME["grouped"](cursor, draft, 1), cursor) == "sum amount, per stable"
 
 
 def test_an_exception_follows_a_request_for_everything() -> None:

@@ -199,3 +199,12 @@ def test_a_count_of_records_is_a_figure() -> None:
     (reading,) = readings("how many rivers does Colorado have?", "state", "river", "lake")
     assert (reading.dsl.model, conditions(reading)) == ("river", "state = Colorado")
     assert [one.called for one in reading.dsl.aggregates] == ["count"]
+
+
+def test_a_piece_of_a_list_is_not_found_within_another() -> None:
+    skills = ("Java, JavaScript", "Java, Python", "Python, JavaScript", "Java", "JavaScript")
+    (offer,) = offers({"doctor": {"languages": skills}}, "doctor")
+    (reading,) = read_question("Java doctors", [offer], vocabulary("en"), NOW)
+    alone = "languages = Java or languages like Java,% or languages like %,Java"
+    among = "languages like %, Java or languages like %,Java,% or languages like %, Java,%"
+    assert conditions(reading) == f"({alone} or {among})"
