@@ -1,7 +1,10 @@
 """The rules of the grammar, in the order in which they are tried at each position of a question.
 
 A rule returns what it made of the words at a position, or None, and changes nothing; the reading
-adds the result to the draft (`Draft.take`)."""
+adds the result to the draft (`Draft.take`). A rule is a list of alternatives: readers of a few
+words, each of which returns what it read with the position after it, or None. In all of them `i` is
+the position of the first word, `end` the one after the last, `of` the field that was named before,
+and `negated` is true behind a "not". The examples in a docstring are such words."""
 
 from __future__ import annotations
 

@@ -128,6 +128,7 @@ CASES = [
     ("with seats", "having", "seats > 0"),
     ("Toyota or Volvo", "values_rule", "make in ['Toyota', 'Volvo']"),
     ("cost nothing", "condition", "price = 0"),
+    ("highest price per city", "extreme_of_each", "max price, per city"),
     ("cheapest", "order_words", "by price asc"),
     ("highest price", "order_words", "by price desc"),
     ("sorted by city, price descending", "order_words", "by city asc, by price desc"),
