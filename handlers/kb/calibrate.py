@@ -33,9 +33,9 @@ Progress = Callable[[int, int, str], None]  # questions done, of how many, the d
 # Similarities that a curve gives to the balanced threshold and to the median of the related pairs.
 AT_BALANCE, AT_RELATED = 0.27, 0.87
 PERCENTILES = (1, 5, 50, 95, 99)
-_LEAST = 10  # questions needed
+_LEAST = 10  # pairs needed
 _PASSAGES = 200  # passages that off-topic questions are compared with
-_A_QUESTION = '{"question": "…", "document": "guide.md"}, or "documents" with a list of them'
+_EXAMPLE = '{"question": "…", "document": "guide.md"}, or "documents" with a list of them'
 _SENTENCE = range(20, 301)  # characters of a sentence that may be a question
 _REST = 80  # least characters of the rest of its passage
 
@@ -50,28 +50,28 @@ class CalibrationQuestion:
 
 @dataclass(frozen=True, kw_only=True)
 class Calibration:
-    """The result of `calibrate`. `related` and `unrelated` are cosines at PERCENTILES: of questions
-    with their passages, and of off-topic questions with the nearest passage. A threshold at the
-    cosine `balanced` loses the share `lost` of the related and lets pass the share `passed` of the
-    unrelated, which are about equal (0-1). `in_use` is the embedder's similarity at `balanced` and
-    at the median of the related; it should be AT_BALANCE and AT_RELATED. `curve` has these values;
-    None where the two kinds overlap too much. `questions` and `off_topic` count the questions;
-    `made` and `off_topic_built_in` are true where the caller supplied none."""
+    """The result of `calibrate`."""
 
     collection: str
-    provider: str
+    provider: str  # of the embedding model
     model: str
-    questions: int
-    made: bool
-    off_topic: int
-    off_topic_built_in: bool
+    questions: int  # how many have an answer in the collection
+    made: bool  # whether they were taken from the documents, since the caller gave none
+    off_topic: int  # how many have none
+    off_topic_built_in: bool  # whether the caller gave none of these
+    # Cosines at PERCENTILES: of questions with their passages, and of off-topic questions with the
+    # nearest passage.
     related: tuple[float, ...]
     unrelated: tuple[float, ...]
+    # A threshold at the cosine `balanced` loses the share `lost` of the related pairs and lets the
+    # share `passed` of the unrelated pairs pass, 0-1; the two are about equal.
     balanced: float
     lost: float
     passed: float
+    # The embedder's similarities at `balanced` and at the median of the related pairs. With the
+    # right curve they are AT_BALANCE and AT_RELATED.
     in_use: tuple[float, float]
-    curve: Curve | None
+    curve: Curve | None  # the right curve; None: the two kinds overlap too much for one
 
 
 @dataclass(frozen=True)
@@ -108,7 +108,7 @@ def read_questions(lines: Iterable[str], name: str) -> list[CalibrationQuestion]
     """Parse JSON lines {question, document} or {question, documents: […]}, or {question} alone for
     an off-topic one; other keys are ignored. Raises UsageError, also where there is no line."""
     questions = []
-    hint = f"such as {_A_QUESTION}"
+    hint = f"such as {_EXAMPLE}"
     for number, line in enumerate(lines, 1):
         if not line.strip():
             continue
@@ -184,7 +184,7 @@ def _choose_documents(
         raise UsageError(
             f"all {len(questions)} questions are off-topic, and {_LEAST} that name a document which"
             " answers them are needed",
-            hint=f"such as {_A_QUESTION}; without --questions they are made from the documents",
+            hint=f"such as {_EXAMPLE}; without --questions they are made from the documents",
         )
     for id in named:
         if id not in stored:
@@ -308,6 +308,8 @@ def _cloze_pairs(
 
 
 def _cloze_questions(id: str, document: FullDocument, chance: random.Random) -> Iterator[_Pair]:
+    """Yield a question for each passage that has a suitable sentence, in random order. Its headings
+    and the sentence are the question, the rest of the passage is the answer."""
     passages = list(document.passages)
     chance.shuffle(passages)
     for passage in passages:
@@ -317,14 +319,14 @@ def _cloze_questions(id: str, document: FullDocument, chance: random.Random) -> 
             for unit in units(content)
             if unit.kind == "text" and unit.end - unit.body in _SENTENCE
         ]
-        asking = [
+        splits = [
             (content[one.body : one.end].strip(), content[: one.body] + content[one.end :].lstrip())
             for one in sentences
         ]
         # The sentence with most words in common with the rest is least likely to be about
         # something else.
-        if asking:
-            sentence, rest = max(asking, key=lambda pair: len(_words(pair[0]) & _words(pair[1])))
+        if splits:
+            sentence, rest = max(splits, key=lambda pair: len(_words(pair[0]) & _words(pair[1])))
             if len(rest) >= _REST:
                 yield _Pair(
                     f"{headings_before(passage).strip()}: {sentence}".removeprefix(": "),
