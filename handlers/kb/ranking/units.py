@@ -120,32 +120,37 @@ def _blocks(content: str) -> Iterator[tuple[Kind, int, int]]:
     """Return headings, paragraphs, lists, tables and blocks of code, recognised by how their lines
     begin."""
     block: tuple[Kind, int, int] | None = None
-    fence, parted = "", False
-    for low, high in _every_line(content, 0, len(content)):
-        line = content[low:high]
-        if not fence and not line.strip():
-            parted = True
-            continue
-        opened = None if fence else _FENCE.match(line)
-        kind: Kind = (
-            "code" if fence or opened else _kind(line, block[0] if block else None, parted=parted)
-        )
-        goes_on = fence or (
-            kind not in ("heading", opened and "code") and (not parted or kind in ("entry", "code"))
-        )
-        if block and goes_on and kind == block[0]:
+    for kind, low, high, begins in _kinds_of_lines(content):
+        if block and kind == block[0] and not begins:
             block = (kind, block[1], high)
         else:
             if block:
                 yield block
             block = (kind, low, high)
-        if opened:
-            fence = opened[1]
-        elif fence and line.strip().startswith(fence) and not line.strip(f" \t{fence[0]}"):
-            fence = ""
-        parted = False
     if block:
         yield block
+
+
+def _kinds_of_lines(content: str) -> Iterator[tuple[Kind, int, int, bool]]:
+    """Yield the kind, the start and the end of each line, and whether it begins a block even after
+    a line of its kind. Empty lines outside fenced code are omitted."""
+    fence, parted = "", False
+    before: Kind | None = None
+    for low, high in _every_line(content, 0, len(content)):
+        line = content[low:high]
+        if fence:
+            yield "code", low, high, False
+            if line.strip().startswith(fence) and not line.strip(f" \t{fence[0]}"):
+                fence = ""
+        elif not line.strip():
+            parted = True
+        else:
+            opened = _FENCE.match(line)
+            fence = opened[1] if opened else ""
+            before = "code" if opened else _kind(line, before, parted=parted)
+            apart = parted and before not in ("entry", "code")
+            yield before, low, high, bool(opened) or before == "heading" or apart
+            parted = False
 
 
 def _kind(line: str, before: Kind | None, *, parted: bool) -> Kind:
