@@ -24,7 +24,7 @@ import anyio
 from bench.graph import HERE, ask_items, questions, write
 from bench.local_embedders import local_embedders
 from groundhook.handlers.kb.opening import open_kb
-from groundhook.handlers.kb.ranking.cross_collection import merged
+from groundhook.handlers.kb.ranking.cross_collection import merge
 from groundhook.host.core.app_settings import KBStorageSettings
 from groundhook.host.core.types.collection_spec import (
     CollectionSpec,
@@ -46,7 +46,7 @@ def by_similarity(found: Found) -> list[Item]:
 
 
 def by_rank(found: Found) -> list[Item]:
-    return list(merged(found.items()))
+    return list(merge(found.items()))
 
 
 def by_weighted_rank(found: Found) -> list[Item]:

@@ -33,11 +33,11 @@ _EXTENT_SET = {"start", "end"}
 def answer_items(
     spec: CollectionSpec, answer: Answer, embedder: Embedder, *, descending: bool = True
 ) -> tuple[Item, ...]:
-    """Return the items of an answer. Their scores are their similarities, or, if `descending`, are
-    adjusted so that no score is above the one before it."""
+    """Return the items of an answer. Their scores are their similarities; if `descending`, scores
+    are raised so that none is below the one after it."""
     scores = [embedder.similarity(hit.cosine) for hit in answer.hits]
     if descending:
-        scores = fusion.descending(scores)
+        scores = fusion.descending_scores(scores)
     return tuple(
         [passage_item(spec, hit, score) for hit, score in zip(answer.hits, scores, strict=True)]
     )

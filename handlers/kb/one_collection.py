@@ -202,8 +202,8 @@ class CollectionSearch:
         for question, answer in zip(
             questions, await self._ask_store(collection, wider), strict=True
         ):
-            scores = fusion.descending([similarity(hit.cosine) for hit in answer.hits])
-            hits = selection.diverse(
+            scores = fusion.descending_scores([similarity(hit.cosine) for hit in answer.hits])
+            hits = selection.select_diverse(
                 answer.hits, scores, question.limit, options.diversity, similarity
             )
             chosen.append(replace(answer, hits=tuple(hits)))
@@ -266,7 +266,7 @@ class CollectionSearch:
             }
         if not question.groups:
             return walked.answer, walked.nodes
-        hits = tuple(selection.grouped(walked.answer.hits, question.groups))
+        hits = tuple(selection.limit_per_document(walked.answer.hits, question.groups))
         return replace(walked.answer, hits=hits), walked.nodes
 
     async def _with_neighbours(
@@ -292,7 +292,7 @@ class CollectionSearch:
             used[hit.document].update(passage.ordinal for passage in run)
             extent = Extent(start=run[0].start, end=run[-1].end)
             longer.append(
-                item.model_copy(update={"content": selection.joined(run), "extent": extent})
+                item.model_copy(update={"content": selection.join_passages(run), "extent": extent})
             )
         return tuple(longer)
 

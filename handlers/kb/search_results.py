@@ -72,7 +72,7 @@ def merge_results(
     items = (
         cross_collection.page(lists, offset, limit)
         if offset and several
-        else cross_collection.merged(lists)
+        else cross_collection.merge(lists)
     )
     total = sum(one.total for _, one in results)
     exact = total <= COUNTED and all(one.total_is == "exact" for _, one in results)

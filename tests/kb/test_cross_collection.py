@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from groundhook.handlers.kb.ranking.cross_collection import merged
+from groundhook.handlers.kb.ranking.cross_collection import merge
 from groundhook.host.core.types.collection_spec import (
     ChunkSpec,
     EmbeddingSpec,
@@ -28,7 +28,7 @@ def test_nothing_is_lost_and_scores_fall(given_lists: list[tuple[str, list[float
     found = [
         (model, items(f"{number}-", scores)) for number, (model, scores) in enumerate(given_lists)
     ]
-    joined = merged(found)
+    joined = merge(found)
     assert sorted(item.key for item in joined) == sorted(
         item.key for _, one in found for item in one
     )
@@ -45,7 +45,7 @@ def test_collections_embedded_alike_are_ordered_by_similarity_as_it_is(
 ) -> None:
     found = [("e5", items(f"{number}-", scores)) for number, scores in enumerate(given_lists)]
     every = [item.score for _, one in found for item in one]
-    assert [item.score for item in merged(found)] == sorted(every, reverse=True)
+    assert [item.score for item in merge(found)] == sorted(every, reverse=True)
 
 
 @given(lists)
@@ -59,7 +59,7 @@ def test_the_best_of_every_model_stand_first(given_lists: list[tuple[str, list[f
     }
     models = [model for model, score in best.items() if score is not None]
     of = {item.key: model for model, one in found for item in one}
-    assert {of[item.key] for item in merged(found)[: len(models)]} == set(models)
+    assert {of[item.key] for item in merge(found)[: len(models)]} == set(models)
 
 
 async def test_two_real_models_answer_one_search_and_neither_drowns_the_other(

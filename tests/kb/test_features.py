@@ -276,11 +276,11 @@ def test_neighbours_that_were_stored_without_the_blanks_before_them_keep_their_p
         return Hit("a.md", "", "", content, content, "", 0, 0, start, start + len(content))
 
     assert (
-        selection.joined([hit("if ripe:", 0), hit("pick()", 13), hit("eat()", 20)])
+        selection.join_passages([hit("if ripe:", 0), hit("pick()", 13), hit("eat()", 20)])
         == "if ripe:\n    pick()\neat()"
     )
     assert (
-        selection.joined([hit("One.", 0), hit("Two.", 6), hit("o. Three.", 8)])
+        selection.join_passages([hit("One.", 0), hit("Two.", 6), hit("o. Three.", 8)])
         == "One.\n\nTwo. Three."
     )
 
@@ -323,7 +323,8 @@ def test_without_diversity_the_order_stays(vectors: list[list[float]], limit: in
     hits = [hit(str(n), vector) for n, vector in enumerate(vectors)]
     scores = [1 - n / 10 for n in range(len(hits))]
     assert (
-        selection.diverse(hits, scores, limit, 0.0, lambda cosine: max(0.0, cosine)) == hits[:limit]
+        selection.select_diverse(hits, scores, limit, 0.0, lambda cosine: max(0.0, cosine))
+        == hits[:limit]
     )
 
 
@@ -332,7 +333,7 @@ def test_diversity_loses_nothing_and_begins_with_the_best(
     vectors: list[list[float]], diversity: float
 ) -> None:
     hits = [hit(str(n), vector) for n, vector in enumerate(vectors)]
-    chosen = selection.diverse(
+    chosen = selection.select_diverse(
         hits,
         [1 - n / 10 for n in range(len(hits))],
         100,

@@ -12,9 +12,9 @@ from groundhook.handlers.kb.analyse import Analyser, SparseVector
 from groundhook.handlers.kb.ranking.fusion import (
     Group,
     Rarity,
-    descending,
-    found_alone,
-    fused,
+    descending_scores,
+    found_by_one_word,
+    fuse,
     rarity,
     weight_of_words,
 )
@@ -27,7 +27,7 @@ def order(
     dense: dict[int, float], words: dict[int, float], weight: float = 1.0, limit: int = 100
 ) -> list[int]:
     cosines = {**dict.fromkeys(words, 0.05), **dense}
-    return fused([Group(dense, words, weight)], cosines, limit)
+    return fuse([Group(dense, words, weight)], cosines, limit)
 
 
 def weight(question: SparseVector, passage: str, rare: dict[int, Rarity] | None = None) -> float:
@@ -81,8 +81,8 @@ def test_passages_of_another_language_are_not_worth_less_because_they_cannot_hav
     own = Group({1: 0.80, 2: 0.79, 3: 0.78}, {2: 3.0, 3: 2.0}, 1.0)
     other = Group({11: 0.82, 12: 0.77}, {}, 0.0)
     cosines = {**own.dense, **other.dense}
-    fair = fused([own, other], cosines, 100)
-    alike = fused([own, Group(other.dense, {}, 1.0)], cosines, 100)
+    fair = fuse([own, other], cosines, 100)
+    alike = fuse([own, Group(other.dense, {}, 1.0)], cosines, 100)
     assert fair.index(11) < alike.index(11)
 
 
@@ -117,14 +117,14 @@ def test_only_the_passage_of_a_rare_word_is_found_however_near_and_only_where_wo
     question = ANALYSER.question("granite")
     [granite] = question.indices
     rare = {granite: Rarity(6.0, only=4)}
-    assert found_alone(question, rare, [Group({}, {4: 6.0, 5: 1.0}, 1.0)]) == {4}
-    assert not found_alone(question, rare, [Group({}, {4: 6.0}, 0.5)])
-    assert not found_alone(question, {granite: COMMON}, [Group({}, {4: 6.0}, 1.0)])
+    assert found_by_one_word(question, rare, [Group({}, {4: 6.0, 5: 1.0}, 1.0)]) == {4}
+    assert not found_by_one_word(question, rare, [Group({}, {4: 6.0}, 0.5)])
+    assert not found_by_one_word(question, {granite: COMMON}, [Group({}, {4: 6.0}, 1.0)])
 
 
 @given(st.lists(st.floats(0, 1), max_size=20))
 def test_scores_fall_strictly_and_never_below_the_similarity(similarities: list[float]) -> None:
-    scores = descending(similarities)
+    scores = descending_scores(similarities)
     for similarity, score in zip(similarities, scores, strict=True):
         assert score >= round(similarity, 6) - 1e-9 or score == 1.0
     if all(score < 1.0 for score in scores):

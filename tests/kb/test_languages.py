@@ -46,14 +46,14 @@ def test_passages_in_another_language_are_lifted_and_the_nearest_language_stays(
 
 def test_in_a_collection_of_one_language_nothing_changes() -> None:
     scale = Scale.of(QUESTION, Balance(sum_vectors([("english", one) for one in ENGLISH])))
-    assert [scale.similar(0, value) for value in (0.3, 0.9)] == [0.3, 0.9]
+    assert [scale.similarity(0, value) for value in (0.3, 0.9)] == [0.3, 0.9]
 
 
 def test_a_freed_question_ranks_anew_and_similarities_stay_where_they_were() -> None:
     whole, freed = [1.0, 0.5, 0.1], [0.6, 0.5, 0.0]
     question = replace(QUESTION, neutral_vector=pack_vector(freed))
     scale = Scale.of(question, Balance(sum_vectors([("english", one) for one in ENGLISH])))
-    similar = [scale.similar(0, cosine(freed, one)) for one in ENGLISH]
+    similar = [scale.similarity(0, cosine(freed, one)) for one in ENGLISH]
     assert math.fsum(similar) == pytest.approx(
         math.fsum(cosine(whole, one) for one in ENGLISH), abs=1e-5
     )
@@ -62,4 +62,4 @@ def test_a_freed_question_ranks_anew_and_similarities_stay_where_they_were() -> 
 def test_languages_that_are_not_known_change_nothing() -> None:
     scale = Scale.of(replace(QUESTION, neutral_vector=pack_vector([0.6, 0.5, 0.0])), None)
     assert list(scale.vector) == pytest.approx([1.0, 0.5, 0.1])
-    assert scale.similar(0, 0.4) == 0.4
+    assert scale.similarity(0, 0.4) == 0.4

@@ -63,8 +63,8 @@ class Search:
         rarity = self._rarity(words, question.tenant) if any(one.words for one in ranked) else {}
         groups = self._groups(ranked, scale, words, rarity)
         cosines = self._cosines(groups, scale)
-        order = fusion.fused(groups, cosines, pool)
-        alone = fusion.found_alone(words, rarity, groups)
+        order = fusion.fuse(groups, cosines, pool)
+        alone = fusion.found_by_one_word(words, rarity, groups)
         enough = [id for id in order if cosines[id] >= question.least_cosine or id in alone]
         fused_matches = {id: cosines[id] for id in enough}
         page = self._page(question, scale, groups, languages, fused_matches)
@@ -74,7 +74,7 @@ class Search:
             total=page.total,
             total_is=page.total_is,
             lexical="used" if any(group.weight for group in groups) else "no match",
-            languages=scale.spoken(balance, groups),
+            languages=scale.language_shares(balance, groups),
             language=self._language,
         )
 
@@ -194,7 +194,7 @@ class Search:
             if group.weight:
                 places |= dict.fromkeys(group.words.keys() - group.dense.keys(), at)
         measured = self._shard.cosines(scale.vector, places.keys())
-        return cosines | {id: scale.similar(places[id], one) for id, one in measured.items()}
+        return cosines | {id: scale.similarity(places[id], one) for id, one in measured.items()}
 
 
 def _nearest(groups: Sequence[fusion.Group]) -> dict[int, float]:

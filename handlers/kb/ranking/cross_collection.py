@@ -19,7 +19,7 @@ from groundhook.handlers.kb.ranking import fusion
 from groundhook.host.core.types.search import Item
 
 
-def merged(found: Iterable[tuple[Hashable, Sequence[Item]]]) -> tuple[Item, ...]:
+def merge(found: Iterable[tuple[Hashable, Sequence[Item]]]) -> tuple[Item, ...]:
     """Return the items of all lists, best first, with descending scores. Each list comes with a key
     that is equal for lists of one embedding model, and is sorted by descending score."""
     given = list(found)
@@ -38,7 +38,7 @@ def merged(found: Iterable[tuple[Hashable, Sequence[Item]]]) -> tuple[Item, ...]
             (items[rank] for items in lists if rank < len(items)), key=lambda item: -item.score
         )
     ]
-    scores = fusion.descending([item.score for item in order])
+    scores = fusion.descending_scores([item.score for item in order])
     return tuple(
         item.model_copy(update={"score": score}) for item, score in zip(order, scores, strict=True)
     )
@@ -51,8 +51,10 @@ def page(
     what the pages before it left, so that pages of one `limit` never overlap."""
     left = {items[0].collection: (settings_of, list(items)) for settings_of, items in found}
     while True:
-        windows = [(settings_of, _falling(items[:limit])) for settings_of, items in left.values()]
-        best = merged(windows)
+        windows = [
+            (settings_of, _without_increase(items[:limit])) for settings_of, items in left.values()
+        ]
+        best = merge(windows)
         skipped = min(limit, offset)
         if not skipped or not best:
             return best[:limit]
@@ -61,8 +63,8 @@ def page(
         offset -= skipped
 
 
-def _falling(items: Sequence[Item]) -> list[Item]:
-    scores = fusion.descending([item.score for item in items])
+def _without_increase(items: Sequence[Item]) -> list[Item]:
+    scores = fusion.descending_scores([item.score for item in items])
     return [
         item.model_copy(update={"score": score}) for item, score in zip(items, scores, strict=True)
     ]

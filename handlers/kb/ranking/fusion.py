@@ -39,8 +39,8 @@ class Group:
     weight: float = 0.0
 
 
-def first(scores: Iterable[Mapping[int, float]], limit: int) -> dict[int, float]:
-    """The best `limit` of several rankings, best first; equal ones by id."""
+def best_of(scores: Iterable[Mapping[int, float]], limit: int) -> dict[int, float]:
+    """Return the best `limit` of several rankings, best first; equal ones by id."""
     together = dict(chain.from_iterable(ranking.items() for ranking in scores))
     return {id: together[id] for id in _best_first(together)[:limit]}
 
@@ -53,15 +53,15 @@ def _best_first(scores: Mapping[int, float]) -> list[int]:
     return sorted(sorted(scores), key=scores.__getitem__, reverse=True)
 
 
-def fused(groups: Sequence[Group], cosines: Mapping[int, float], limit: int) -> list[int]:
+def fuse(groups: Sequence[Group], cosines: Mapping[int, float], limit: int) -> list[int]:
     """Return passages, best first; equal ones by id. `cosines` has those of all passages in any
     ranking, and the first `limit` of each ranking are fused. Where words weigh nothing, the order
     is that of the cosines."""
-    dense = first([group.dense for group in groups], limit)
+    dense = best_of([group.dense for group in groups], limit)
     most = max((group.weight for group in groups), default=0.0)
     if not most:
         return [*dense]
-    words = first([group.words for group in groups if group.weight], limit)
+    words = best_of([group.words for group in groups if group.weight], limit)
     # A ranking that was cut may have omitted passages with the same score as its last ones, so
     # these are treated as missing.
     least = min(words.values()) if len(words) >= limit else 0.0
@@ -123,19 +123,20 @@ def weight_of_words(
     return min(1.0, max(0.0, share - _NAMES) / (_ENOUGH - _NAMES))
 
 
-def found_alone(
+def found_by_one_word(
     question: SparseVector, rarity: Mapping[int, Rarity], groups: Iterable[Group]
 ) -> frozenset[int]:
-    """Passages that alone have one of the question's words; they are returned whatever their
-    cosine. Only where words weigh 1, since off-topic questions have rare words too."""
+    """Return the passages that are the only ones with one of the question's words. They match
+    whatever their cosine, but only if words weigh 1, since off-topic questions have rare words
+    too."""
     sure = frozenset(chain.from_iterable(group.words for group in groups if group.weight == 1.0))
     words = [index for index, weight in zip(*question, strict=True) if weight >= 1.0]
     return sure & {rarity[index].only for index in words if index in rarity}
 
 
-def descending(similarities: Sequence[float]) -> list[float]:
-    """Scores of 0-1 for passages in fused order: their similarities, raised where a passage comes
-    before a more similar one, so that sorting by score keeps the fused order."""
+def descending_scores(similarities: Sequence[float]) -> list[float]:
+    """Return scores of 0-1 for passages in fused order: their similarities, raised if a passage
+    comes before a more similar one, so that sorting by score keeps the fused order."""
     scores: list[float] = []
     floor = -_STEP
     for similarity in reversed(similarities):

@@ -41,7 +41,7 @@ class Scale:
         ranked = [value / length for value in freed]
         return cls(freed, math.hypot(*ranked), balance.shifts(unit, ranked))
 
-    def similar(self, language: int, cosine: float) -> float:
+    def similarity(self, language: int, cosine: float) -> float:
         """The similarity, on the scale of cosines, of a passage in the language of this number."""
         return self.factor * cosine + self.shifts[language]
 
@@ -54,7 +54,7 @@ class Scale:
         """Return the cosine that has this similarity in one of the languages, rounded down."""
         return (similarity - self.shifts[language]) / (self.factor or 1.0) - _ROUNDING
 
-    def spoken(
+    def language_shares(
         self, balance: Balance | None, groups: Sequence[Group]
     ) -> Mapping[str, LanguageShare]:
         """Each language's share, shift and weight of words, for the trace."""

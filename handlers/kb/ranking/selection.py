@@ -10,7 +10,7 @@ from itertools import pairwise
 from groundhook.handlers.kb.store import Hit
 
 
-def grouped(hits: Sequence[Hit], most: int) -> list[Hit]:
+def limit_per_document(hits: Sequence[Hit], most: int) -> list[Hit]:
     """The hits in their order, at most `most` of each document."""
     seen = Counter[str]()
     kept = []
@@ -21,7 +21,7 @@ def grouped(hits: Sequence[Hit], most: int) -> list[Hit]:
     return kept
 
 
-def diverse(
+def select_diverse(
     hits: Sequence[Hit],
     scores: Sequence[float],
     limit: int,
@@ -67,7 +67,7 @@ def run_around(hit: Hit, there: Mapping[int, Hit], taken: Collection[int], reach
     return run
 
 
-def joined(passages: Sequence[Hit]) -> str:
+def join_passages(passages: Sequence[Hit]) -> str:
     """Join consecutive passages of one document to its text from the first's start to the last's
     end, after the repeated table header that the first may begin with. Exact where passages have
     the blanks before them; for others only the number is known, and they become line feeds, or one

@@ -21,7 +21,7 @@ from groundhook.handlers.kb.analyse import Analyser, SparseVector
 from groundhook.handlers.kb.balance import Balance
 from groundhook.handlers.kb.ranking import fusion
 from groundhook.handlers.kb.ranking.scale import Scale
-from groundhook.handlers.kb.ranking.selection import grouped
+from groundhook.handlers.kb.ranking.selection import limit_per_document
 from groundhook.handlers.kb.server.collection_info import CollectionInfo
 from groundhook.handlers.kb.server.connection import ServerConnection
 from groundhook.handlers.kb.server.layout import (
@@ -84,7 +84,10 @@ async def search(
     hits = [_make_hits(info, one.page, payloads, vectors) for one in found]
     # Another host may have added a document of several passages since `info` was read.
     return [
-        replace(one.answer, hits=tuple(grouped(own, question.groups)) if question.groups else own)
+        replace(
+            one.answer,
+            hits=tuple(limit_per_document(own, question.groups)) if question.groups else own,
+        )
         for question, one, own in zip(questions, found, hits, strict=True)
     ]
 
@@ -143,7 +146,7 @@ def _search_page(
             total=page.total,
             total_is=page.total_is,
             lexical="used" if any(group.weight for group in found.groups) else "no match",
-            languages=scale.spoken(balance, found.groups),
+            languages=scale.language_shares(balance, found.groups),
             language=info.settings.language,
         ),
     )
@@ -261,19 +264,19 @@ def _fuse(
     }
     groups = [
         fusion.Group(
-            dense={number[at]: scale.similar(n, one) for at, one in found.dense.items()},
+            dense={number[at]: scale.similarity(n, one) for at, one in found.dense.items()},
             words={number[at]: score for at, score in found.words.items()},
             weight=fusion.weight_of_words(words, rarity, found.tokens),
         )
         for n, found in enumerate(ranked)
     ]
     cosines = {
-        number[at]: scale.similar(n, one)
+        number[at]: scale.similarity(n, one)
         for n, found in enumerate(ranked)
         for at, one in found.cosines.items()
     }
-    order = fusion.fused(groups, cosines, pool)
-    sure = fusion.found_alone(words, rarity, groups)
+    order = fusion.fuse(groups, cosines, pool)
+    sure = fusion.found_by_one_word(words, rarity, groups)
     return _FusedPassages(
         {numbered[id]: cosines[id] for id in order}, {numbered[id] for id in sure}, keys, groups
     )
