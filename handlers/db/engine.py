@@ -60,7 +60,7 @@ class Engine(Protocol):
 def engine_for(url: str, *, timeout_ms: int, connections: int, result_kb: int) -> Engine:
     """Return the engine for a URL; it connects when it is first used. Raises SourceNotConfigured
     for an unusable URL."""
-    parsed, timeout = _parsed(url), timeout_ms / 1000
+    parsed, timeout = _parse_url(url), timeout_ms / 1000
     if parsed.get_backend_name() == "sqlite":
         return SQLite(parsed, timeout, connections, result_kb * 1024)
     name: Extra = "postgresql" if parsed.get_backend_name() == "postgresql" else "mariadb"
@@ -73,7 +73,7 @@ def engine_for(url: str, *, timeout_ms: int, connections: int, result_kb: int) -
 def problem_of(url: str) -> SourceNotConfigured | None:
     """Return the problem of an unusable URL, without connecting; None if it is usable."""
     try:
-        _parsed(url)
+        _parse_url(url)
     except SourceNotConfigured as exc:
         return exc
     return None
@@ -95,7 +95,7 @@ def _dialect(name: str) -> Dialect:
     return sa.make_url(f"{DRIVERS[name]}://").get_dialect()()
 
 
-def _parsed(url: str) -> URL:
+def _parse_url(url: str) -> URL:
     kind = url.partition(":")[0]
     hint = "sqlite:///shop.db, postgresql://user@host/database or mariadb://user@host/database"
     if kind not in DRIVERS:

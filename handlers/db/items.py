@@ -125,7 +125,7 @@ def _score(title: str, dsl: QueryDSL) -> float:
 def _figures(row: Row, dsl: QueryDSL, schemas: Schemas, less: float) -> Item:
     """Return a row of figures as an item that can be cited by its query."""
     schema, count = schemas[dsl.model], int(row[ROWS])
-    data = {name: _rounded(to_json(value)) for name, value in row.items() if name != ROWS}
+    data = {name: _round(to_json(value)) for name, value in row.items() if name != ROWS}
     groups = {name: data[name] for name in dsl.groups}
     figures = [(_title(one, schema, schemas), data[one.called]) for one in dsl.aggregates]
     computed = [f"{title}: {_format_figure(value)}" for title, value in figures]
@@ -150,7 +150,7 @@ def _figures(row: Row, dsl: QueryDSL, schemas: Schemas, less: float) -> Item:
     )
 
 
-def _rounded(value: Any) -> Any:
+def _round(value: Any) -> Any:
     return round(value, DIGITS) if isinstance(value, float) else value
 
 
@@ -189,11 +189,11 @@ def _describe_condition(where: Where) -> str:
     name = "any text" if where.field == EVERY_TEXT else where.field
     if where.op in ("null", "not null"):
         return f"{name} is {where.op}"
-    return f"{name} {where.op} {_listed(where.value)}"
+    return f"{name} {where.op} {_join_list(where.value)}"
 
 
-def _listed(value: Any) -> str:
+def _join_list(value: Any) -> str:
     if not isinstance(value, (list, tuple)):
         return _format(to_json(value)).removesuffix(" 00:00:00")
     more = ", …" if len(value) > MAX_LISTED else ""
-    return f"({', '.join(_listed(one) for one in value[:MAX_LISTED])}{more})"
+    return f"({', '.join(_join_list(one) for one in value[:MAX_LISTED])}{more})"

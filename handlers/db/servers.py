@@ -70,7 +70,7 @@ class Server:
 
     async def read(self, work: Work, tables: Sequence[str]) -> Any:
         async with self._slots:
-            with self._translated():
+            with self._translate_errors():
                 if self._reading is None:
                     self._reading = self._engine(
                         READ_SESSION,
@@ -82,7 +82,7 @@ class Server:
             try:
                 return await self._run_cancellable(connection, work)
             finally:
-                with anyio.CancelScope(shield=True), self._translated():
+                with anyio.CancelScope(shield=True), self._translate_errors():
                     await connection.close()
 
     async def inspect(self, work: Work) -> Any:
@@ -90,7 +90,7 @@ class Server:
 
     async def write(self, work: Work) -> Any:
         engine = self._engine(WRITE_SESSION, poolclass=NullPool)
-        with self._translated():
+        with self._translate_errors():
             async with engine.begin() as connection:
                 return await connection.run_sync(work)
 
@@ -116,7 +116,7 @@ class Server:
             tasks.start_soon(stop_when_cancelled)
             with anyio.CancelScope(shield=True):
                 try:
-                    with self._translated():
+                    with self._translate_errors():
                         answer = await connection.run_sync(work)
                 except HostError as exc:
                     failed = exc  # raised outside: a task group would wrap it
@@ -139,7 +139,7 @@ class Server:
 
     def _engine(self, session: Mapping[str, Sequence[str]], **pool: Any) -> AsyncEngine:
         seconds = {"connect_timeout": max(1, round(min(CONNECT_TIMEOUT, max(self._timeout, 1))))}
-        with self._translated(), self._driver():
+        with self._translate_errors(), self._driver():
             engine = create_async_engine(
                 self._url,
                 connect_args=seconds,
@@ -164,7 +164,7 @@ class Server:
         sa.event.listen(engine.sync_engine, "connect", configure)
         return engine
 
-    def _translated(self) -> Any:
+    def _translate_errors(self) -> Any:
         return translated_errors(self.shown, self._timeout)
 
     def _driver(self) -> AbstractContextManager[None]:

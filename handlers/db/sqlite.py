@@ -68,7 +68,7 @@ class SQLite:
 
     def _read(self, work: Work, tables: frozenset[str], stop: Event) -> Any:
         deadline = time.monotonic() + self._timeout
-        with self._translated():
+        with self._translate_errors():
             if self._reading is None:
                 self._reading = self._reader()
             with (
@@ -78,7 +78,7 @@ class SQLite:
                 return work(open)
 
     def _inspect(self, work: Work) -> Any:
-        with self._translated():
+        with self._translate_errors():
             engine = self._reader()
             try:
                 with engine.connect() as connection:
@@ -87,7 +87,7 @@ class SQLite:
                 engine.dispose()
 
     def _write(self, work: Work) -> Any:
-        with self._translated():
+        with self._translate_errors():
             engine = self._writer()
             try:
                 with engine.begin() as connection:
@@ -134,7 +134,7 @@ class SQLite:
         )
         return engine
 
-    def _translated(self) -> Any:
+    def _translate_errors(self) -> Any:
         return translated_errors(self.shown, self._timeout)
 
 

@@ -189,15 +189,15 @@ class _SelectBuilder:
 
     def _rows(self, names: Sequence[str], limit: int) -> sa.Select[Any]:
         """Return the select of the records without conditions."""
-        columns = [self._named(name) for name in names]
+        columns = [self._label(name) for name in names]
         orders = [
-            *self._best(),
+            *self._rank_by_words(),
             *(part for order in self.dsl.orders for part in self._order(order)),
             self._key(),
         ]
         return sa.select(*columns).select_from(self.root.source()).order_by(*orders).limit(limit)
 
-    def _named(self, name: str) -> Any:
+    def _label(self, name: str) -> Any:
         """Return a column labelled with the query's name for it."""
         own = self.root.table.c
         return own[name] if name in own else self._column(name).label(name)
@@ -217,13 +217,13 @@ class _SelectBuilder:
         orders = [
             part
             for order in self.dsl.orders
-            for part in self._ordered(self.labels[order.field], order)
+            for part in self._sort_by(self.labels[order.field], order)
         ]
         rest = [
             part
             for name in groups
             if name not in ordered
-            for part in self._ordered(groups[name], Order(field=name, order="asc"))
+            for part in self._sort_by(groups[name], Order(field=name, order="asc"))
         ]
         return statement.order_by(*orders, *rest)
 
@@ -287,7 +287,7 @@ class _SelectBuilder:
         key = self.root.table.c[self.root.declared.schema.key]
         return key.desc() if self.dsl.orders and self.dsl.orders[-1].order == "desc" else key.asc()
 
-    def _best(self) -> list[Clause]:
+    def _rank_by_words(self) -> list[Clause]:
         """Sort records that match any of several words by the number of words, descending."""
         return [
             sum(
@@ -306,9 +306,9 @@ class _SelectBuilder:
         assert resolved.field is not None
         column = self.root.column(resolved.hops, resolved.field)
         by = self.texts.sorted(column) if resolved.field.kind == "text" else column
-        return self._ordered(by, order, empty=bool(resolved.hops) or resolved.field.nullable)
+        return self._sort_by(by, order, empty=bool(resolved.hops) or resolved.field.nullable)
 
-    def _ordered(self, by: Clause, order: Order, *, empty: bool = True) -> list[Clause]:
+    def _sort_by(self, by: Clause, order: Order, *, empty: bool = True) -> list[Clause]:
         """Sort rows without a value last; `empty` is whether there may be any. Omitted where it is
         the engine's default, so that an index can be used."""
         is_default = (self.dialect == "postgresql") == (order.order == "asc")

@@ -32,7 +32,7 @@ ONE_MEANING: Mapping[str, sense.Sense] = {
     "no": sense.Truth(False),
     "and_": sense.And(),
     "or_": sense.Or(),
-    "links": sense.Link(),
+    "links": sense.ValueLink(),
     "equals": sense.Equals(),
     "single": sense.Single(),
     "contains": sense.Contains(),

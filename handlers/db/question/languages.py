@@ -22,7 +22,7 @@ def language_of(question: str, among: tuple[str, ...] = ()) -> str:
             return one
     if len(without) < 2:
         return next(iter(without or among))
-    counts = {language: _known(question, vocabulary(language)) for language in without}
+    counts = {language: _count_known(question, vocabulary(language)) for language in without}
     return max(counts, key=lambda language: counts[language])
 
 
@@ -34,5 +34,5 @@ def words_for(language: str | tuple[str, ...], question: str) -> Vocabulary:
     return vocabulary(language if isinstance(language, str) else language_of(question, language))
 
 
-def _known(question: str, words: Vocabulary) -> int:
+def _count_known(question: str, words: Vocabulary) -> int:
     return sum(token.norm in words.spoken for token in tokens_of(question))

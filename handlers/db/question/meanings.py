@@ -75,7 +75,7 @@ class Meanings:
             when.Period,
             sense.Per,
             sense.Not,
-            sense.Link,
+            sense.ValueLink,
             sense.Filler,
         )
 

@@ -13,7 +13,7 @@ Rate = tuple[
 ]  # whether a field is such a rate, and the end of its words
 SAYS_MORE: tuple[type[sense.Sense], ...] = (
     sense.Compare,
-    sense.Link,
+    sense.ValueLink,
     sense.Between,
     sense.Superlative,
 )  # of the field before it

@@ -39,7 +39,7 @@ ABOUT_OTHERS: tuple[type[sense.Sense], ...] = (
         sense.Top,
         sense.First,
         sense.Not,
-        sense.Link,
+        sense.ValueLink,
     ),
     *(
         when.DateRelation,
@@ -178,7 +178,7 @@ def _find_object(cursor: Cursor, draft: Draft, at: int) -> Piece | None:
         return None
     near = all(
         (negated and i in draft.unplaced)
-        or cursor.is_(i, sense.Filler, sense.Link, sense.FieldRef, sense.RelationRef)
+        or cursor.is_(i, sense.Filler, sense.ValueLink, sense.FieldRef, sense.RelationRef)
         for i in range(start, piece[0])
     )
     return piece if near else None

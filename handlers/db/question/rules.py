@@ -75,7 +75,7 @@ def having(cursor: Cursor, draft: Draft, i: int) -> Parsed | None:
 
 def _goes_on(cursor: Cursor, draft: Draft, i: int, end: int) -> bool:
     """Return whether a condition on the field that is named from `i` to `end` follows."""
-    after = cursor.past(end, sense.Link, sense.Filler)
+    after = cursor.past(end, sense.ValueLink, sense.Filler)
     compared = cursor.is_(after, sense.Compare, sense.Postfix) or cursor.number(after)
     return bool(compared or field_led(cursor, Draft(pieces=draft.pieces), i))
 
@@ -200,7 +200,7 @@ def nothing(cursor: Cursor, draft: Draft, i: int) -> Parsed | None:
         person=cursor.is_(i, sense.Person),
         alternatives=(i,) if alternative else (),
     )
-    return found if cursor.is_(i, sense.Filler, sense.And, sense.Or, sense.Link) else None
+    return found if cursor.is_(i, sense.Filler, sense.And, sense.Or, sense.ValueLink) else None
 
 
 # Rules that may take a word without a meaning.

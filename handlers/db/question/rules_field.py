@@ -36,11 +36,11 @@ def field_led(cursor: Cursor, draft: Draft, i: int, negated: bool = False) -> Pa
 def _past_link(cursor: Cursor, i: int) -> tuple[bool, tuple[int, ...]]:
     """ "is", "is not": return whether there is a "not" between a field and its condition, and where
     the condition may begin."""
-    at = i if cursor.is_(i, sense.Contains) else cursor.past(i, sense.Link, sense.Filler)
+    at = i if cursor.is_(i, sense.Contains) else cursor.past(i, sense.ValueLink, sense.Filler)
     no = cursor.take(at, sense.Not)
     if no is None:
         # also behind "is" alone: of "is in May" all three words may be without a condition
-        return False, tuple(dict.fromkeys((i, cursor.past(i, sense.Link), at)))
+        return False, tuple(dict.fromkeys((i, cursor.past(i, sense.ValueLink), at)))
     if cursor.is_(no[1], sense.FieldRef, sense.RelationRef):
         return False, (i,)  # "on a scholarship with no siblings"
     return True, (no[1],)
@@ -87,7 +87,7 @@ def _on_time(cursor: Cursor, draft: Draft, field: Field, at: int) -> Parsed | No
     if related and (found := date_led(cursor, draft, at - 1, field)):
         return found
     if cursor.is_(at, when.Falls) and not cursor.is_(at, sense.FieldRef):
-        at = cursor.past(at, when.Falls, sense.Link, sense.Filler)
+        at = cursor.past(at, when.Falls, sense.ValueLink, sense.Filler)
     return (
         between(cursor, draft, at, field)
         or compared_date(cursor, draft, at, field)
@@ -98,7 +98,7 @@ def _on_time(cursor: Cursor, draft: Draft, field: Field, at: int) -> Parsed | No
 def _on_text(cursor: Cursor, field: Field, at: int, negated: bool) -> Parsed | None:
     return (
         values(cursor, at, negated, field)
-        or values(cursor, cursor.past(at, sense.Link, sense.Filler), negated, field)
+        or values(cursor, cursor.past(at, sense.ValueLink, sense.Filler), negated, field)
         or _option(cursor, field, at, negated)
         or _contains(cursor, field, at, negated)
     )
@@ -112,7 +112,7 @@ def _alone(cursor: Cursor, field: Field, i: int, at: int, negated: bool) -> Pars
     if direction and not cursor.many(field):
         return Parsed(direction[1], orders=(Order(field=field.name, order=direction[0].order),))
     if field.kind == "boolean":
-        truth = cursor.take(at, sense.Truth) if cursor.is_(after, sense.Link) else None
+        truth = cursor.take(at, sense.Truth) if cursor.is_(after, sense.ValueLink) else None
         value = truth[0].value if truth else True
         return constraint(truth[1] if truth else after, field.name, "=", value != negated)
     asked = cursor.is_(i - 1, sense.QuestionWord)  # "which state is Dallas in?"
@@ -129,10 +129,10 @@ def _new_value(cursor: Cursor, field: Field, i: int) -> tuple[str, int] | None:
 def _missing(cursor: Cursor, field: Field, i: int) -> Parsed | None:
     """ "without insurance", "die nicht bezahlt sind", "no renewals"; `i` is the position after the
     field."""
-    linked = cursor.is_(i, sense.Link, sense.Equals)
+    linked = cursor.is_(i, sense.ValueLink, sense.Equals)
     if not linked and (none := lacking(cursor, field)):
         return constraint(i, field.name, "=", none)
-    last = cursor.ended(cursor.past_one(i, sense.Link))
+    last = cursor.ended(cursor.past_one(i, sense.ValueLink))
     if field.nullable and (last or not linked):
         return constraint(i, field.name, "null")
     compared = linked or cursor.is_(i, sense.Compare, sense.Between)
@@ -161,7 +161,7 @@ def happened(cursor: Cursor, field: Field, i: int, end: int) -> bool:
 def _is_of_model(cursor: Cursor, i: int) -> bool:
     """Return whether the model's name is before a position, with fillers between at most."""
     at = i - 1
-    while cursor.is_(at, sense.Filler, sense.Link) and not cursor.is_(at, sense.ModelRef):
+    while cursor.is_(at, sense.Filler, sense.ValueLink) and not cursor.is_(at, sense.ModelRef):
         at -= 1
     return cursor.is_(at, sense.ModelRef)
 

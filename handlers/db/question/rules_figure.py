@@ -58,7 +58,7 @@ def _computed(cursor: Cursor, draft: Draft, i: int, own: Field | None) -> Parsed
 
 def _behind(cursor: Cursor, i: int, function: str) -> Field | None:
     """The "price" of "average price", which no number of its own follows."""
-    if cursor.number(cursor.past(cursor.after(i), sense.Link)) is not None:
+    if cursor.number(cursor.past(cursor.after(i), sense.ValueLink)) is not None:
         return None
     fields = (one.field for one in cursor.all(i, sense.FieldRef))
     return next((field for field in fields if _measured(cursor, field, function)), None)
@@ -70,7 +70,7 @@ def _towards(cursor: Cursor, at: int) -> tuple[int, int | None, Field | None]:
     of")."""
     model = None
     while cursor.is_(
-        at, sense.Filler, sense.Link, sense.FigureWord, sense.ModelRef
+        at, sense.Filler, sense.ValueLink, sense.FigureWord, sense.ModelRef
     ) and not cursor.is_(at, sense.FieldRef):
         if (named := _of_kind(cursor, at) or _called_so(cursor, at)) is not None:
             return at, model, named
@@ -215,7 +215,7 @@ def _each(cursor: Cursor, title: Field) -> list[str]:
 
 
 def _count(cursor: Cursor, i: int) -> Parsed | None:
-    at = cursor.past(i, sense.Filler, sense.Link, most=2)
+    at = cursor.past(i, sense.Filler, sense.ValueLink, most=2)
     if different := cursor.take(at, sense.Different):
         named = cursor.take(different[1], sense.FieldRef)
         if named is None or cursor.many(named[0].field):
@@ -313,7 +313,7 @@ def _called_so(cursor: Cursor, i: int) -> Field | None:
 def _of_records(cursor: Cursor, i: int, own: Field | None, model: int | None) -> Field | None:
     """ "total of paid invoices", "average payment": records that are sums of money themselves, in
     the place of a field. `model`: the position of their name, if it came before."""
-    while cursor.is_(i, sense.Filler, sense.Link, sense.ValueRef) and not cursor.is_(
+    while cursor.is_(i, sense.Filler, sense.ValueLink, sense.ValueRef) and not cursor.is_(
         i, sense.ModelRef
     ):
         i = cursor.after(i)
@@ -325,7 +325,9 @@ def _of_kind(cursor: Cursor, i: int) -> Field | None:
     """Return the field whose figure a word requests by itself; a field with that name comes
     first."""
     kind = next((word.kind for word in cursor.all(i, sense.FigureWord) if word.kind), "")
-    if not kind or _is_compared(cursor, cursor.past(cursor.after(i), sense.Link, sense.Filler)):
+    if not kind or _is_compared(
+        cursor, cursor.past(cursor.after(i), sense.ValueLink, sense.Filler)
+    ):
         return None  # "revenue over 500" is a condition
     called = [one.field for one in cursor.all(i, sense.FieldRef)]
     if not called:
@@ -339,7 +341,7 @@ def _of_kind(cursor: Cursor, i: int) -> Field | None:
 
 def _is_compared(cursor: Cursor, i: int) -> bool:
     """Return whether a comparison or a number is here, and not the year of "revenue in 2025"."""
-    in_year = cursor.is_(i - 1, when.BeforeYear) and not cursor.is_(i - 1, sense.Link)
+    in_year = cursor.is_(i - 1, when.BeforeYear) and not cursor.is_(i - 1, sense.ValueLink)
     number = cursor.number(i) is not None and not in_year
     return number or cursor.is_(i, sense.Compare, sense.Between)
 

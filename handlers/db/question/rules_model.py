@@ -14,7 +14,7 @@ AFTER_A_RECORD = (
     sense.Filler,
     sense.And,
     sense.Or,
-    sense.Link,
+    sense.ValueLink,
     sense.Compare,
     sense.Between,
     when.DateRelation,

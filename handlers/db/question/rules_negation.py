@@ -25,7 +25,7 @@ def negation(cursor: Cursor, draft: Draft, i: int) -> Parsed | None:
     if not (cursor.is_(i, sense.Not) or again):
         return None
     direct = cursor.after(i)
-    later = cursor.past(direct, sense.Filler, sense.Link, sense.Contains)
+    later = cursor.past(direct, sense.Filler, sense.ValueLink, sense.Contains)
     behind_verb = _behind_verb(cursor, i, later)
     for at in dict.fromkeys((direct, later, *behind_verb)):
         found = _passive(cursor, at) or _negated(cursor, draft, at)
@@ -119,7 +119,7 @@ def _of_some(cursor: Cursor, wheres: Sequence[Where]) -> bool:
 def _goes_on(cursor: Cursor, i: int) -> bool:
     """Return whether further conditions apply to the excluded related records: "without orders
     since March"."""
-    for at in dict.fromkeys((i, cursor.past(i, sense.Filler, sense.Link))):
+    for at in dict.fromkeys((i, cursor.past(i, sense.Filler, sense.ValueLink))):
         ends = [rule(cursor, Draft(), at) for rule in (date_led, compared_date)]
         compared = cursor.is_(at, sense.Compare, sense.Between) or any(
             end is not None for end in ends

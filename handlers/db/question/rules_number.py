@@ -60,7 +60,7 @@ def _named_within(cursor: Cursor, i: int) -> tuple[Field | None, int]:
     named = cursor.take(i, sense.FieldRef)
     if named is None or named[0].field.kind not in NUMBERS:
         return None, i
-    return named[0].field, cursor.past(named[1], sense.Link)
+    return named[0].field, cursor.past(named[1], sense.ValueLink)
 
 
 def _single_unit(cursor: Cursor, i: int) -> Amount | None:
@@ -123,7 +123,7 @@ def amount_led(cursor: Cursor, draft: Draft, i: int) -> Parsed | None:
 
 def _of_time(cursor: Cursor, amount: Amount) -> Parsed | None:
     """ "10 years experience", "2 hours"."""
-    after = cursor.past_one(cursor.after(amount.end), sense.Link)
+    after = cursor.past_one(cursor.after(amount.end), sense.ValueLink)
     if (named := cursor.number_named(after)) is not None:
         return constraint(cursor.after(after), named.name, "=", amount.value)
     hours = any(unit.unit == "hour" for unit in cursor.all(amount.end, when.DateUnit))
@@ -227,7 +227,7 @@ def _years_old(cursor: Cursor, i: int) -> Parsed | None:
         if upper is not None:
             return between_numbers(cursor, i, None)
         return aged(cursor, replace(amount, end=years[1]), sense.Compare("=", "age"), False)
-    alone = upper is None and cursor.is_(i - 1, sense.Link) and cursor.ended(amount.end)
+    alone = upper is None and cursor.is_(i - 1, sense.ValueLink) and cursor.ended(amount.end)
     return aged(cursor, amount, sense.Compare("="), False) if alone else None
 
 
@@ -235,7 +235,7 @@ def verb_led(cursor: Cursor, draft: Draft, i: int, negated: bool = False) -> Par
     """ "weighs more than 5", "earning over 90,000", "costs between 10 and 20", "earns the most"."""
     for verb in cursor.all(i, sense.NumberVerb):
         field = cursor.field_of_kind(verb.kind)
-        at = cursor.past(cursor.after(i), sense.Link, sense.Filler)
+        at = cursor.past(cursor.after(i), sense.ValueLink, sense.Filler)
         most = cursor.take(at, sense.Superlative)
         if field is not None and most and not negated:
             order = draft.sort(field.name, most[0].order)

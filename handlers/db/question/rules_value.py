@@ -217,7 +217,7 @@ def _next_value(cursor: Cursor, i: int, field: Field) -> tuple[str, int] | None:
     if words and field not in _selected(cursor, words):
         starts = {at}  # "to Rome or from Dublin" is no list
     else:
-        starts = {at, cursor.past(at, sense.Filler, sense.Link, most=2)}
+        starts = {at, cursor.past(at, sense.Filler, sense.ValueLink, most=2)}
     for start in sorted(starts) if at > i else ():
         for value in cursor.all(start, sense.ValueRef):
             if value.field == field:

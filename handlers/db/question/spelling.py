@@ -23,13 +23,13 @@ def nearest(word: str, words: Sequence[str]) -> str | None:
         return None
     most = 2 if len(word) >= TWO_ERRORS else 1
     found = process.extract(word, words, scorer=OSA.distance, score_cutoff=most, limit=5)
-    near = [(known, errors) for known, errors, _ in found if _meant(word, known, int(errors))]
+    near = [(known, errors) for known, errors, _ in found if _may_mean(word, known, int(errors))]
     if not near or (len(near) > 1 and near[0][1] == near[1][1]):
         return None
     return str(near[0][0])
 
 
-def _meant(word: str, known: str, errors: int) -> bool:
+def _may_mean(word: str, known: str, errors: int) -> bool:
     if errors > 1:
         return known[:ALIKE] == word[:ALIKE]
     if len(known) == len(word) and known[:-1] == word[:-1]:

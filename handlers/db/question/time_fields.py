@@ -73,13 +73,13 @@ def of_unknown_verb(cursor: Cursor, start: int, end: int) -> bool:
 def _verb_behind(cursor: Cursor, i: int) -> bool:
     """ "die 2019 befördert wurden"."""
     verb = cursor.lexicon.vocabulary.file.dates.verbs_behind and cursor.unknown(i)
-    last = cursor.past(i + 1, sense.Filler, sense.Link)
+    last = cursor.past(i + 1, sense.Filler, sense.ValueLink)
     return verb and _in_past(cursor, i) and cursor.ended(last)
 
 
 def _verb_before(cursor: Cursor, i: int) -> bool:
     at = i - 1
-    while at > 0 and cursor.is_(at, sense.Filler, sense.Link):
+    while at > 0 and cursor.is_(at, sense.Filler, sense.ValueLink):
         at -= 1
     known = cursor.is_(at, sense.FieldRef, sense.RelationRef, sense.ModelRef)
     aside = cursor.is_(at, sense.OtherModel) and not known

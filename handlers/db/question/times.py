@@ -35,7 +35,7 @@ def dated(cursor: Cursor, i: int, *, year: bool = False) -> tuple[str, Span, int
         unit = cursor.take(cursor.after(at), when.DateUnit)
         if unit and cursor.is_(at, when.Definite) and relation[0].relation in ENDS:
             return relation[0].relation, dates.current(cursor.now, unit[0].unit), unit[1]
-        if not cursor.is_(at, sense.Filler, sense.Link):
+        if not cursor.is_(at, sense.Filler, sense.ValueLink):
             return None
         at = cursor.after(at)
     return None
@@ -155,7 +155,7 @@ def _part_of_year(cursor: Cursor, i: int) -> tuple[Span, int] | None:
         number, months, end = found
     else:
         return None
-    year = _year_behind(cursor, end) or _year_behind(cursor, cursor.past_one(end, sense.Link))
+    year = _year_behind(cursor, end) or _year_behind(cursor, cursor.past_one(end, sense.ValueLink))
     if number * months > 12:
         return None
     span = dates.part_of_year(cursor.now, number, months, year[0] if year else None)
@@ -202,7 +202,9 @@ def _day_month(cursor: Cursor, i: int) -> tuple[Span, int] | None:
     """ "5 March", "5th of March 2024"."""
     day = cursor.whole(i, 31)
     month = (
-        cursor.take(cursor.past(_ordinal(cursor, day[1]), sense.Link), when.Month) if day else None
+        cursor.take(cursor.past(_ordinal(cursor, day[1]), sense.ValueLink), when.Month)
+        if day
+        else None
     )
     return _on(cursor, day[0], month[0].number, month[1]) if day and month else None
 
@@ -231,7 +233,7 @@ def _year_ahead(cursor: Cursor, i: int) -> int | None:
         )
         day = cursor.whole(at, 31)
         later = cursor.take(
-            cursor.past(_ordinal(cursor, day[1]), sense.Link) if day else at, when.Month
+            cursor.past(_ordinal(cursor, day[1]), sense.ValueLink) if day else at, when.Month
         )
         if later is None:
             return None
