@@ -109,7 +109,7 @@ class _Linking:
             path = paths[len(modules)]
             compiled = await self._load(path)
             if self._script.by_name:
-                compiled = await self._with_imported_types(path, compiled)
+                compiled = await self._add_imported_types(path, compiled)
             targets = self._targets(path, compiled)
             paths += dict.fromkeys(each for each in targets.values() if each not in paths)
             if len(paths) > MOST_FILES:
@@ -157,7 +157,7 @@ class _Linking:
             return CompiledFile(_json_module(source, self._display_path(path)))
         return await self._compiled(path, source)
 
-    async def _with_imported_types(self, path: Path, compiled: CompiledFile) -> CompiledFile:
+    async def _add_imported_types(self, path: Path, compiled: CompiledFile) -> CompiledFile:
         """Return a file with the schemas of those of its functions that name types of other
         files."""
         unread = [each for function in compiled.functions for each in function["unread"]]

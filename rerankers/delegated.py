@@ -113,18 +113,18 @@ def _positions(items: Sequence[Item]) -> Mapping[str, int]:
     often drop the characters around an id."""
     positions = {item.citation_id: index for index, item in enumerate(items)}
     for index, item in enumerate(items):
-        positions.setdefault(_bare_id(item.citation_id), index)
+        positions.setdefault(_strip_id(item.citation_id), index)
     return positions
 
 
 def _position(entry: RankedEntry, positions: Mapping[str, int], count: int) -> int | None:
     """Return the position of the item that an entry names by id or index; None if unknown."""
     if entry.citation_id:
-        return positions.get(entry.citation_id, positions.get(_bare_id(entry.citation_id)))
+        return positions.get(entry.citation_id, positions.get(_strip_id(entry.citation_id)))
     return entry.index if entry.index is not None and 0 <= entry.index < count else None
 
 
-def _bare_id(marker: str) -> str:
+def _strip_id(marker: str) -> str:
     """Return a citation id without its punctuation: `#ref:k3x9` → `k3x9`."""
     name = marker.rstrip("])}> ")
     cut = max(name.rfind(sign) for sign in ":[#({< ")

@@ -17,7 +17,7 @@ UNSPACED = {CHINESE: "chinese", JAPANESE: "japanese", THAI: "thai"}
 
 
 @cache
-def _text() -> str:
+def _read_words() -> str:
     return (files("groundhook.handlers.web") / "function_words.txt").read_text(encoding="utf-8")
 
 
@@ -25,7 +25,7 @@ def _text() -> str:
 def _sections() -> dict[str, tuple[str, frozenset[str]]]:
     """Return the script and the function words of each language, by its code."""
     sections: dict[str, tuple[str, frozenset[str]]] = {}
-    for section in re.split(r"^\[", _text(), flags=re.M)[1:]:
+    for section in re.split(r"^\[", _read_words(), flags=re.M)[1:]:
         head, _, words = section.partition("]")
         code, script, *_ = head.split()
         sections[code] = script, frozenset(word.casefold() for word in words.split())
@@ -75,7 +75,7 @@ def _languages_by_word() -> dict[str, tuple[str, ...]]:
 @cache
 def languages() -> dict[str, str]:
     """Return the supported languages of questions: English name in lower case → code."""
-    text = _text()
+    text = _read_words()
     heads = re.findall(r"^\[(\S+) \S+ (.+)\]$", text, flags=re.M)
     return {name.lower(): code for code, name in heads} | {
         name: code for code, name in UNSPACED.items()

@@ -110,17 +110,17 @@ def _split(url: str) -> tuple[SplitResult | None, str]:
 def _host(parts: SplitResult) -> str:
     """Return the host, with the port unless it is the scheme's default. Raises ValueError for an
     invalid port."""
-    host = _without_www(parts.hostname or "")
+    host = _strip_www(parts.hostname or "")
     if not host.isascii():
         with suppress(UnicodeError):  # a name that cannot be encoded is compared as it is
-            host = _without_www(host.encode("idna").decode("ascii").lower())
+            host = _strip_www(host.encode("idna").decode("ascii").lower())
     if ":" in host:
         host = f"[{host}]"
     port = parts.port
     return host if port in (None, PORTS[parts.scheme]) else f"{host}:{port}"
 
 
-def _without_www(host: str) -> str:
+def _strip_www(host: str) -> str:
     host = host.strip(".")
     return _WWW.sub("", host) if host.startswith("www.") else host
 

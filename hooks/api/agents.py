@@ -241,7 +241,7 @@ _WORDS = {
 }
 
 
-def _one(
+def _make_row(
     js: str,
     doc: str,
     target: str,
@@ -286,7 +286,7 @@ def _several(js: str, kind: Kind, mode: Together) -> HostCall:
 
 
 ROWS: tuple[HostCall, ...] = (
-    _one(
+    _make_row(
         "ctx.agent.Call",
         "Ask another assistant, which runs a turn of its own.",
         "id: AssistantName",
@@ -294,7 +294,7 @@ ROWS: tuple[HostCall, ...] = (
         AgentResult,
         _CHUNK,
     ),
-    _one(
+    _make_row(
         "ctx.llm.Stream",
         "Ask a language model.",
         "connector: ConnectorName",

@@ -45,7 +45,7 @@ async def _process(call: HostCall, services: HookServices, arguments: Sequence[A
         )
     known = next((text for text in TEXTS if text.lower() == name.lower()), None)
     if known is not None:
-        return json.dumps(await _text(known, services, given))
+        return json.dumps(await _run_text(known, services, given))
     parts = name.split(".")
     verb = next((verb for verb in (FIND, GET) if verb.lower() == parts[-1].lower()), None)
     if parts[0].lower() == "models" and len(parts) > 2:
@@ -59,7 +59,7 @@ async def _process(call: HostCall, services: HookServices, arguments: Sequence[A
     raise UsageError(f"{call.js}: {name!r} is not offered", hint=suggestion(name, tuple(PROCESSES)))
 
 
-async def _text(name: str, services: HookServices, given: Sequence[Any]) -> Any:
+async def _run_text(name: str, services: HookServices, given: Sequence[Any]) -> Any:
     (text,) = padded(given, 1)
     if not isinstance(text, str):
         raise UsageError(f"Process: {name}: the argument must be text, not {kind_of(text)}")

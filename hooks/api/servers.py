@@ -214,7 +214,7 @@ _TOGETHER: tuple[tuple[str, ServerCalling, str], ...] = (
 )
 
 
-def _one(
+def _make_row(
     name: str,
     doc: str,
     method: ServerMethod,
@@ -249,22 +249,22 @@ def _many(name: str, doc: str, calling: ServerCalling, *, of_one: bool) -> HostC
 
 
 ROWS: tuple[HostCall, ...] = (
-    _one("ListTools", "The tools of a server.", "tools/list", _none,
+    _make_row("ListTools", "The tools of a server.", "tools/list", _none,
          "(server: ServerName): { tools: ServerTool[] }", _TOOL),
-    _one("CallTool", "Call a tool of a server.", "tools/call", _named("tool"),
+    _make_row("CallTool", "Call a tool of a server.", "tools/call", _named("tool"),
          "(server: ServerName, tool: string, arguments?: Record<string, any>): ToolAnswer",
          _ANSWER, effect=True),
     _many("CallTools", "Several tools of a server, one after the other; every answer.",
           "in_order", of_one=True),
     _many("CallToolsParallel", "Several tools of a server at once; every answer, in order.",
           "all", of_one=True),
-    _one("ListResources", "The resources of a server.", "resources/list", _none,
+    _make_row("ListResources", "The resources of a server.", "resources/list", _none,
          "(server: ServerName): { resources: ServerResource[] }", _OTHERS),
-    _one("ReadResource", "Read a resource of a server.", "resources/read", _uri,
+    _make_row("ReadResource", "Read a resource of a server.", "resources/read", _uri,
          f"(server: ServerName, uri: string): {{ contents: {_READ} }}", _TYPES),
-    _one("ListPrompts", "The prompts of a server.", "prompts/list", _none,
+    _make_row("ListPrompts", "The prompts of a server.", "prompts/list", _none,
          "(server: ServerName): { prompts: ServerPrompt[] }", _PROMPTS),
-    _one("GetPrompt", "A prompt of a server, filled in.", "prompts/get", _named("prompt"),
+    _make_row("GetPrompt", "A prompt of a server, filled in.", "prompts/get", _named("prompt"),
          f"(server: ServerName, name: string, arguments?: Record<string, any>): {_GIVEN}", _TYPES),
     *(_many(name, doc, calling, of_one=False) for name, calling, doc in _TOGETHER),
 )  # fmt: skip

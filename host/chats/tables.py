@@ -142,7 +142,7 @@ def turn_in(row: Row) -> StoredTurn:
 def message_in(row: Row, siblings: tuple[str, ...]) -> ChatMessage:
     """Return a message. Raises StorageError for a body that cannot be read."""
     id, chat_id, parent, role, made_at, body, feedback = row
-    kept = _value(Body, body, id)
+    kept = _read_value(Body, body, id)
     return ChatMessage(
         id=id,
         chat_id=chat_id,
@@ -151,7 +151,7 @@ def message_in(row: Row, siblings: tuple[str, ...]) -> ChatMessage:
         content=kept.content,
         answer=kept.answer,
         made_at=made_at,
-        feedback=_value(Feedback, feedback, id) if feedback is not None else None,
+        feedback=_read_value(Feedback, feedback, id) if feedback is not None else None,
         siblings=siblings,
     )
 
@@ -161,7 +161,7 @@ def body_of(message: ChatMessage) -> bytes:
     return line(Body.model_construct(content=message.content, answer=message.answer)).encode()
 
 
-def _value(model: type[Any], body: bytes, id: str) -> Any:
+def _read_value(model: type[Any], body: bytes, id: str) -> Any:
     try:
         return model.model_validate_json(body)
     except ValidationError:

@@ -83,7 +83,7 @@ def _report_errors(errors: list[BaseException], report: Report, *, debug: bool) 
     for error in errors:
         if isinstance(error, HostError):
             for event in error_events(error):
-                report.failed(_with_option(event))
+                report.failed(_add_option(event))
         elif isinstance(error, OSError) and error.errno in UNWRITABLE and error.filename is None:
             _discard_output()  # the unwritten output would fail again at exit
             report.failed(
@@ -99,7 +99,7 @@ def _report_errors(errors: list[BaseException], report: Report, *, debug: bool) 
     return FAILED
 
 
-def _with_option(event: Failed) -> Failed:
+def _add_option(event: Failed) -> Failed:
     """Return the event with the option that mends the error, of which the host knows nothing."""
     if not event.message.startswith(NO_APP):
         return event

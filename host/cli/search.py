@@ -178,7 +178,7 @@ def command(
         if report.json:
             report.line(result)
         elif not result.error:
-            for text in found(_with_passages(result), request.get("offset", 0)):
+            for text in found(_add_passages(result), request.get("offset", 0)):
                 report.show(text)
         if result.error and not report.json:
             report.failed(Failed(code="source", message=result.error))
@@ -192,7 +192,7 @@ def _where(host: Host, type: str, named: Sequence[str], assistant: str | None) -
     enough), or the only one, unless settings name some. Raises UsageError if there are several or
     none, UnknownName."""
     key, noun, option = _PLACES[type]
-    known, configured = _known(host, type, assistant)
+    known, configured = _list_known(host, type, assistant)
     own = f"agents.{assistant}." if assistant else ""
     usable = {
         id for id in known if not id.startswith("agents.") or id.startswith(own) or id in configured
@@ -212,7 +212,7 @@ def _where(host: Host, type: str, named: Sequence[str], assistant: str | None) -
     )
 
 
-def _known(host: Host, type: str, assistant: str | None) -> tuple[set[str], set[str]]:
+def _list_known(host: Host, type: str, assistant: str | None) -> tuple[set[str], set[str]]:
     """Return the ids of all collections or models, and of those that settings name."""
     settings = host.settings(assistant)
     if type == "kb":
@@ -235,7 +235,7 @@ def _id(noun: str, name: str, own: str, known: Collection[str], usable: Collecti
     return by_end(noun, name, usable)
 
 
-def _with_passages(result: SearchResult) -> SearchResult:
+def _add_passages(result: SearchResult) -> SearchResult:
     """Return the result with the answering part of long contents: a terminal shows a few lines of
     each item."""
     if result.type != "kb":

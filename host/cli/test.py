@@ -81,7 +81,7 @@ class View:
             self._report.show(Text(f"      {visible(line)}", "dim"))
         if result.fault is not None:
             self._report.show(Text.assemble("    ", (visible(str(result.fault.place)), "cyan")))
-            self._report.show(_indented(_worded(result)))
+            self._report.show(_indented(_describe_failure(result)))
 
     def summary(self, seen: Counter[str], took_ms: float) -> None:
         if self._report.json:
@@ -111,7 +111,7 @@ class View:
             )
 
 
-def _worded(result: Result) -> str:
+def _describe_failure(result: Result) -> str:
     """Return the failure in words: expected and actual value on lines of their own if they do not
     fit on one."""
     fault = result.fault

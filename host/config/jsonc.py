@@ -66,17 +66,17 @@ def parse_json(text: str) -> Parsed:
 def blanked(text: str) -> str:
     """Return the text with comments and trailing commas replaced by spaces: the same length, the
     same line ends."""
-    return _COMMA.sub(_without_comma, _COMMENT.sub(_without_comment, text))
+    return _COMMA.sub(_remove_comma, _COMMENT.sub(_remove_comment, text))
 
 
-def _without_comment(match: re.Match[str]) -> str:
+def _remove_comment(match: re.Match[str]) -> str:
     found = match.group()
     if found == "/*":
         raise Unreadable("a comment without its closing */", match.start())
     return found if found[0] == '"' else _NOT_A_LINE_END.sub(" ", found)
 
 
-def _without_comma(match: re.Match[str]) -> str:
+def _remove_comma(match: re.Match[str]) -> str:
     return " " if match.group() == "," else match.group()
 
 

@@ -71,8 +71,8 @@ def hook_layer(returned: CreateReturn | None) -> Layer:
     if returned is None:
         return Layer(name="hook")
     settings = {
-        **_same(returned, "connector", "prompt_preset", "disable_global_prompts", "locale", "uses"),
-        "options": _same(returned, "temperature", "max_tokens", "max_completion_tokens"),
+        **_pick(returned, "connector", "prompt_preset", "disable_global_prompts", "locale", "uses"),
+        "options": _pick(returned, "temperature", "max_tokens", "max_completion_tokens"),
         "search": _search_choice(returned),
     }
     if returned.mcp_servers is not None:
@@ -86,8 +86,8 @@ def request_layer(options: TurnOptions | None) -> Layer:
     """Return the options of a request as a layer. Raises UsageError."""
     if options is None:
         return Layer(name="request")
-    settings: dict[str, Any] = _same(options, "connector")
-    if own := _same(options, "temperature", "max_tokens"):
+    settings: dict[str, Any] = _pick(options, "connector")
+    if own := _pick(options, "temperature", "max_tokens"):
         settings["options"] = own
     if options.locale:
         settings["locale"] = options.locale
@@ -96,10 +96,10 @@ def request_layer(options: TurnOptions | None) -> Layer:
     if options.rerank is None:
         return _layer("request", settings, UsageError, "the request says")
     settings["search"] = {"rerank": options.rerank}
-    return _without_file_keys(_layer("request", settings, UsageError, "the request says"))
+    return _drop_file_keys(_layer("request", settings, UsageError, "the request says"))
 
 
-def _without_file_keys(layer: Layer) -> Layer:
+def _drop_file_keys(layer: Layer) -> Layer:
     """Drop what a request may not set: it may choose the reranker, but addresses and names of keys
     come from files only."""
     rerank = layer.data["search"]["rerank"]
@@ -127,7 +127,7 @@ def _only_settings(model: type[BaseModel], data: Mapping[str, Any]) -> dict[str,
     return kept
 
 
-def _same(source: CreateReturn | TurnOptions, *names: str) -> dict[str, Any]:
+def _pick(source: CreateReturn | TurnOptions, *names: str) -> dict[str, Any]:
     return {name: value for name in names if (value := getattr(source, name)) is not None}
 
 

@@ -111,7 +111,7 @@ class _Walk:
         self.trail[path] = written
         if isinstance(raw, Unset):
             return raw
-        kind = _without_none(annotation)
+        kind = _drop_none(annotation)
         if isinstance(kind, type) and issubclass(kind, BaseModel):
             return self._model(kind, raw, path, written)
         origin, arguments = get_origin(kind), get_args(kind)
@@ -197,7 +197,7 @@ def _is_switched(kind: Any) -> bool:
     return _is_model(kind) and issubclass(kind, Switched)
 
 
-def _without_none(annotation: Any) -> Any:
+def _drop_none(annotation: Any) -> Any:
     if get_origin(annotation) in (Union, UnionType):
         kinds = [kind for kind in get_args(annotation) if kind is not NoneType]
         return kinds[0] if len(kinds) == 1 else annotation

@@ -31,7 +31,7 @@ def import_paths(folder: Path, shown: str) -> Paths:
     if paths is None:
         return ()
     if not isinstance(paths, dict):
-        raise _wrong(document, (), 'should be an object such as {"@lib/*": ["./src/lib/*"]}')
+        raise _make_error(document, (), 'should be an object such as {"@lib/*": ["./src/lib/*"]}')
     below = base if isinstance(base, str) else "."
     return tuple(
         (
@@ -48,17 +48,17 @@ def import_paths(folder: Path, shown: str) -> Paths:
 
 def _targets(document: Document, pattern: str, targets: Any) -> list[Any]:
     if pattern.count("*") > 1:
-        raise _wrong(document, (pattern,), f"{pattern!r} may have one star")
+        raise _make_error(document, (pattern,), f"{pattern!r} may have one star")
     if not isinstance(targets, list):
-        raise _wrong(document, (pattern,), "should be a list of places")
+        raise _make_error(document, (pattern,), "should be a list of places")
     return targets
 
 
 def _place(document: Document, base: str, pattern: str, index: int, target: Any) -> str:
     if not isinstance(target, str) or target.count("*") > 1:
-        raise _wrong(document, (pattern, index), "should be a path with at most one star")
+        raise _make_error(document, (pattern, index), "should be a path with at most one star")
     return (PurePosixPath(base) / target).as_posix()
 
 
-def _wrong(document: Document, path: tuple[str | int, ...], message: str) -> ConfigError:
+def _make_error(document: Document, path: tuple[str | int, ...], message: str) -> ConfigError:
     return ConfigError(message, place=document.place(("compilerOptions", "paths", *path)))

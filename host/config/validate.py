@@ -81,7 +81,9 @@ def check_document(
             for path, message in validation_problems(exc)
             if normal.written(path) not in unset
         ]
-        errors += [_wrong(document, normal, path, message, environment) for path, message in wrong]
+        errors += [
+            _error_at(document, normal, path, message, environment) for path, message in wrong
+        ]
     warnings = [
         problem
         for stray in ignored
@@ -116,7 +118,7 @@ def _stray(document: Document, stray: Stray, more: str = "") -> ConfigError:
     return ConfigError(message, place=document.place(stray.path, of="key"), hint=stray.hint)
 
 
-def _wrong(
+def _error_at(
     document: Document, normal: Normal, path: Path, message: str, environment: Environment
 ) -> ConfigError:
     # Steps that name the types of a value with several types are not keys of the file.

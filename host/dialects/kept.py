@@ -70,31 +70,31 @@ def step(state: Keeping, event: Event) -> Keeping:  # noqa: C901 - one case for 
         case StreamStart():
             if answer.assistant_id:  # a hook delegated the turn
                 return state
-            return _with(
+            return _change_answer(
                 state,
                 turn_id=event.turn_id,
                 assistant_id=event.assistant_id,
                 connector=event.connector,
             )
         case SearchStart() | SearchFound() | SearchComplete():
-            return _with(state, searches=_searches(answer.searches, event))
+            return _change_answer(state, searches=_searches(answer.searches, event))
         case Reasoning():
             return state
         case Text():
-            return _with_markers(_with(state, content=answer.content + event.delta))
+            return _place_citations(_change_answer(state, content=answer.content + event.delta))
         case CitationSeen():
             begins = state.searched if state.announced else len(answer.content)
             return replace(state, announced=(*state.announced, event), searched=begins)
         case HookMessage():
-            return _with_message(state, event)
+            return _add_message(state, event)
         case ToolStart() | ToolResult():
-            return _with(state, tools=_tools(answer.tools, event))
+            return _change_answer(state, tools=_tools(answer.tools, event))
         case Warned():
-            return _with(state, warnings=(*answer.warnings, event))
+            return _change_answer(state, warnings=(*answer.warnings, event))
         case Failed():
-            return _with(state, errors=(*answer.errors, event))
+            return _change_answer(state, errors=(*answer.errors, event))
         case StreamEnd():
-            return _with(
+            return _change_answer(
                 state,
                 data=event.data,
                 metadata=event.metadata,
@@ -120,7 +120,7 @@ def _events(answer: KeptAnswer) -> Iterator[Event]:
     for search in answer.searches:
         yield from _search_events(search)
     yield from _tool_events(answer.tools)
-    yield from _text_events(answer)
+    yield from _list_text_events(answer)
     yield from answer.warnings
     yield from answer.errors
     if answer.complete:
@@ -141,7 +141,7 @@ def _events(answer: KeptAnswer) -> Iterator[Event]:
 # ---- text and citations
 
 
-def _with_markers(state: Keeping) -> Keeping:
+def _place_citations(state: Keeping) -> Keeping:
     """Place the announced citations whose markers have come."""
     answer, announced, searched = state.answer, state.announced, state.searched
     if not announced:
@@ -159,10 +159,10 @@ def _with_markers(state: Keeping) -> Keeping:
         )
         citations[seen.marker] = before.model_copy(update={"places": (*before.places, at)})
     changed = replace(state, announced=announced, searched=searched)
-    return _with(changed, citations=tuple(citations.values()))
+    return _change_answer(changed, citations=tuple(citations.values()))
 
 
-def _text_events(answer: KeptAnswer) -> Iterator[Event]:
+def _list_text_events(answer: KeptAnswer) -> Iterator[Event]:
     """Yield the text in pieces: each citation before its marker, each message where it was sent."""
     marks: list[tuple[int, int, KeptMessage | KeptCitation]] = [
         *((message.at, 0, message) for message in answer.messages),
@@ -193,7 +193,7 @@ def _text_events(answer: KeptAnswer) -> Iterator[Event]:
 # ---- messages of hooks
 
 
-def _with_message(state: Keeping, event: HookMessage) -> Keeping:
+def _add_message(state: Keeping, event: HookMessage) -> Keeping:
     messages = hook_messages.step(state.messages, event)
     new = {id: len(state.answer.content) for id in messages.keys() - state.sent_at.keys()}
     sent_at = {**state.sent_at, **new} if new else state.sent_at
@@ -208,7 +208,7 @@ def _with_message(state: Keeping, event: HookMessage) -> Keeping:
         )
         for id, each in messages.items()
     )
-    return _with(replace(state, messages=messages, sent_at=sent_at), messages=shown)
+    return _change_answer(replace(state, messages=messages, sent_at=sent_at), messages=shown)
 
 
 # ---- searches and tools
@@ -232,7 +232,7 @@ def _searches(
 
 def _search(search: KeptSearch, event: SearchFound | SearchComplete) -> KeptSearch:
     if isinstance(event, SearchFound):
-        return search.model_copy(update={"items": (*search.items, _without_passage(event.item))})
+        return search.model_copy(update={"items": (*search.items, _drop_passage(event.item))})
     ended = {
         "total": event.total,
         "duration_ms": event.duration_ms,
@@ -243,7 +243,7 @@ def _search(search: KeptSearch, event: SearchFound | SearchComplete) -> KeptSear
     return search.model_copy(update=ended)
 
 
-def _without_passage(item: Item) -> Item:
+def _drop_passage(item: Item) -> Item:
     return item.model_copy(update={"content": "", "data": None, "query": None, "key": ""})
 
 
@@ -283,7 +283,7 @@ def _tools(tools: tuple[KeptTool, ...], event: ToolStart | ToolResult) -> tuple[
     ended = {
         "result": event.result,
         "error": event.error,
-        "items": tuple(_without_passage(item) for item in event.items),
+        "items": tuple(_drop_passage(item) for item in event.items),
         "duration_ms": event.duration_ms,
         "complete": True,
     }
@@ -325,5 +325,5 @@ def _tool_events(tools: tuple[KeptTool, ...]) -> Iterator[Event]:
                 )
 
 
-def _with(state: Keeping, **changes: object) -> Keeping:
+def _change_answer(state: Keeping, **changes: object) -> Keeping:
     return replace(state, answer=state.answer.model_copy(update=changes))

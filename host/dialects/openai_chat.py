@@ -270,7 +270,7 @@ def completion(pieces: Iterable[Piece]) -> dict[str, Any]:
         usage = piece.data.get("usage") or usage
         for choice in piece.data["choices"]:
             text.append(choice["delta"].get("content") or "")
-            annotations += [_bare(each) for each in choice["delta"].get("annotations", ())]
+            annotations += [_drop_index(each) for each in choice["delta"].get("annotations", ())]
             finish = choice["finish_reason"] or finish
     if error and not "".join(text):
         return dict(error)
@@ -281,7 +281,7 @@ def completion(pieces: Iterable[Piece]) -> dict[str, Any]:
     return {**base, "object": "chat.completion", "choices": [choice], "usage": usage}
 
 
-def _bare(annotation: dict[str, Any]) -> dict[str, Any]:
+def _drop_index(annotation: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in annotation.items() if key != "index"}
 
 

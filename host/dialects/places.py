@@ -45,21 +45,21 @@ def placed(event: Event, public_url: str) -> Event:
     """Return the event with the addresses of its items as clients see them."""
     match event:
         case SearchFound():
-            return _with(event, item=_at(event.item, public_url))
+            return _replace_item(event, item=_set_address(event.item, public_url))
         case CitationSeen() if event.item is not None:
-            return _with(event, item=_at(event.item, public_url))
+            return _replace_item(event, item=_set_address(event.item, public_url))
         case StreamEnd() if event.citations:
-            cited = tuple(_at(each, public_url) for each in event.citations)
+            cited = tuple(_set_address(each, public_url) for each in event.citations)
             return event.model_copy(update={"citations": cited})
         case _:
             return event
 
 
-def _with(event: SearchFound | CitationSeen, item: Item) -> SearchFound | CitationSeen:
+def _replace_item(event: SearchFound | CitationSeen, item: Item) -> SearchFound | CitationSeen:
     return event if item is event.item else event.model_copy(update={"item": item})
 
 
-def _at(found: _Addressed, public_url: str) -> _Addressed:
+def _set_address(found: _Addressed, public_url: str) -> _Addressed:
     url = address(found, public_url)
     return found if url == found.url else found.model_copy(update={"url": url})
 

@@ -34,12 +34,12 @@ def _push(found: list[Any], values: Any) -> Changed:
 def _add_to_set(found: list[Any], values: Any) -> Changed:
     made = list(found)
     for value in _values(values):
-        if not any(_same(value, other) for other in made):
+        if not any(_is_same(value, other) for other in made):
             made.append(value)
     return made, len(made)
 
 
-def _same(one: Any, other: Any) -> bool:
+def _is_same(one: Any, other: Any) -> bool:
     return type(one) is type(other) and one == other  # in Python, `True == 1`
 
 

@@ -60,7 +60,7 @@ def _use(use: Use[Any, Any]) -> Iterator[str]:
     yield f"The answer is {' '.join((use.answers.__doc__ or '').split())}\n"
     yield from _table("answer", use.answers)
     yield "<details><summary>JSON Schema of both</summary>\n"
-    schemas = _without_titles(
+    schemas = _drop_titles(
         {"request": use.asks.model_json_schema(), "answer": use.answers.model_json_schema()}
     )
     yield f"```json\n{json.dumps(schemas, indent=1, ensure_ascii=False)}\n```\n"
@@ -97,15 +97,15 @@ def _models_in(annotation: Any) -> Iterator[type[BaseModel]]:
         yield from _models_in(part)
 
 
-def _without_titles(schema: Any) -> Any:
+def _drop_titles(schema: Any) -> Any:
     """Return the schema without titles, which only repeat the names of keys."""
     if isinstance(schema, dict):
         return {
-            key: _without_titles(value)
+            key: _drop_titles(value)
             for key, value in schema.items()
             if not (key == "title" and isinstance(value, str))
         }
-    return [_without_titles(each) for each in schema] if isinstance(schema, list) else schema
+    return [_drop_titles(each) for each in schema] if isinstance(schema, list) else schema
 
 
 def _type(field: Mapping[str, Any]) -> str:

@@ -147,7 +147,7 @@ class TraceExport:
             if number:
                 span.set_attribute(f"groundhook.{name}", value)
             elif self._content:
-                span.set_attribute(f"groundhook.{name}", _text(value))
+                span.set_attribute(f"groundhook.{name}", _convert_to_text(value))
         if self._content and node.type in ("llm", "model") and "model" in node.data:
             span.set_attribute("gen_ai.response.model", str(node.data["model"]))
         if node.status == "failed":
@@ -180,5 +180,5 @@ def _is_own(node: TraceNode) -> bool:
     return node.type in _KINDS or node.type in _OTHERS
 
 
-def _text(value: Any) -> str:
+def _convert_to_text(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)

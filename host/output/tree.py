@@ -23,7 +23,7 @@ def trace_tree(nodes: Iterable[TraceNode], warnings: Iterable[Styled] = ()) -> T
     trees: dict[str, Tree] = {"": Tree(Styled("Trace", "bold"))}
     for node in nodes:
         tree = trees[node.id] = trees.get(node.parent, trees[""]).add(_node_line(node))
-        for line in (*_found_lines(node), *_item_lines(node)):
+        for line in (*_list_found(node), *_item_lines(node)):
             tree.add(line)
     for warning in warnings:
         trees[""].add(warning)
@@ -50,7 +50,7 @@ def _node_line(node: TraceNode) -> Styled:
     return line
 
 
-def _found_lines(node: TraceNode) -> Iterator[Styled]:
+def _list_found(node: TraceNode) -> Iterator[Styled]:
     """Yield the numbers of a search in a collection, and the statement that a database ran with its
     bound values."""
     data = node.data

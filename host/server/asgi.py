@@ -129,7 +129,7 @@ def make_app(opening: Opening) -> Starlette:
     return Starlette(
         routes=routes(ENDPOINTS),
         lifespan=lifespan,
-        middleware=_middleware(settings, opening, logs),
+        middleware=_make_middleware(settings, opening, logs),
         exception_handlers={HTTPException: _no_route},
     )
 
@@ -146,7 +146,7 @@ def settings_of(folder: Path) -> ServerSettings:
     return server_settings(read_agent_file(folder, process_environment()))
 
 
-def _middleware(settings: ServerSettings, opening: Opening, logs: Logs) -> list[Middleware]:
+def _make_middleware(settings: ServerSettings, opening: Opening, logs: Logs) -> list[Middleware]:
     made = [Middleware(Door, settings=settings, host=opening.host, logs=logs)]
     if settings.origins:
         made.append(
@@ -195,7 +195,7 @@ class _Handling:
         except ClientDisconnect:
             return
         except Exception as exc:  # noqa: BLE001 - the outermost edge of a request
-            answer = self._failed(request, exc)
+            answer = self._answer_error(request, exc)
         await answer(scope, receive, send)
 
     async def _answer(self, request: Request) -> Any:
@@ -219,7 +219,7 @@ class _Handling:
         )
         return await endpoint.handler(call)
 
-    def _failed(self, request: Request, exc: Exception) -> Response:
+    def _answer_error(self, request: Request, exc: Exception) -> Response:
         problem = problem_of(exc)
         request_id = request.scope["groundhook.request"]
         if self._endpoint.path == PATH and problem.status == 401:

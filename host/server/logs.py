@@ -62,11 +62,11 @@ class Logs:
         if self._json:
             log.log(level, "%s", json.dumps({"log": what, **fields}, ensure_ascii=False))
             return
-        shown = " ".join(f"{name}={_bare(value)}" for name, value in fields.items())
+        shown = " ".join(f"{name}={_quote(value)}" for name, value in fields.items())
         log.log(level, "%s %s", what, shown)
 
 
-def _bare(value: Any) -> str:
+def _quote(value: Any) -> str:
     text = str(value)
     plain = text and text.isprintable() and " " not in text and '"' not in text
     return text if plain else json.dumps(text, ensure_ascii=True)

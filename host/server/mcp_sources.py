@@ -75,7 +75,7 @@ class McpSources:
         passages, failed = await self._passages(
             query, caller, caller.collections(self.host), limit=MOST_RESULTS
         )
-        found: list[tuple[float, Result]] = [(one.score, _bare(one)) for one in passages]
+        found: list[tuple[float, Result]] = [(one.score, _drop_text(one)) for one in passages]
         if self.searches_web(caller):
             await caller.counted()
         with unwrap_exception_groups():
@@ -314,7 +314,7 @@ class McpSources:
         return found if found == item.url or self.public_url else ""
 
 
-def _bare(passage: Passage) -> Result:
+def _drop_text(passage: Passage) -> Result:
     return Result(id=passage.id, title=passage.title, url=passage.url)
 
 

@@ -165,7 +165,7 @@ class SignIn:
         """Return the person that a key which acts for others names in its request's body."""
         if not who.acts_for or not user:
             return who
-        return _for_user(who, _id(user, "user"), "")
+        return _for_user(who, _check_id(user, "user"), "")
 
 
 def of_key(key: Key) -> Who:
@@ -221,17 +221,17 @@ def _by_headers(forwarded: ForwardedSettings, request: Request) -> Who:
     if not within(sender, forwarded.addresses):
         raise Refused("unauthenticated", f"{forwarded.user} is accepted from the proxy alone")
     if forwarded.secret:
-        given = _one(request, "x-forwarded-secret")
+        given = _read_header(request, "x-forwarded-secret")
         if not hmac.compare_digest(given.encode(), forwarded.secret.encode()):
             raise Refused("unauthenticated", "the proxy's secret is missing or wrong")
-    user = _id(_one(request, forwarded.user), forwarded.user)
-    team = _one(request, forwarded.team) if forwarded.team else ""
-    tenant = _one(request, forwarded.tenant) if forwarded.tenant else ""
+    user = _check_id(_read_header(request, forwarded.user), forwarded.user)
+    team = _read_header(request, forwarded.team) if forwarded.team else ""
+    tenant = _read_header(request, forwarded.tenant) if forwarded.tenant else ""
     identity = Identity(user_id=user, team_id=team, tenant_id=tenant)
     return Who(identity=identity, name=f"forwarded:{user}", scopes=frozenset(READER_SCOPES))
 
 
-def _one(request: Request, header: str) -> str:
+def _read_header(request: Request, header: str) -> str:
     values = request.headers.getlist(header)
     if len(values) > 1:
         raise Refused("unauthenticated", f"the request has several {header} headers")
@@ -244,7 +244,7 @@ def _acting(who: Who, key: Key, request: Request) -> Who:
     if key.jwt_secret:
         plain = [name for name in request.headers if name.startswith("x-openwebui-user-")]
         plain = [name for name in plain if name != "x-openwebui-user-jwt"]
-        token = _one(request, "x-openwebui-user-jwt")
+        token = _read_header(request, "x-openwebui-user-jwt")
         if not token and plain:
             raise Refused(
                 "unauthenticated",
@@ -252,11 +252,11 @@ def _acting(who: Who, key: Key, request: Request) -> Who:
                 hint="set FORWARD_USER_INFO_HEADER_JWT_SECRET in Open WebUI",
             )
         return _for_user(who, signed_user(token, key.jwt_secret), "") if token else who
-    ours, team, openwebui = (_one(request, name) for name in ACTING_HEADERS)
+    ours, team, openwebui = (_read_header(request, name) for name in ACTING_HEADERS)
     user = ours or openwebui
     if not user:
         return who
-    return _for_user(who, _id(user, "the user's header"), team)
+    return _for_user(who, _check_id(user, "the user's header"), team)
 
 
 def _for_user(who: Who, user: str, team: str) -> Who:
@@ -266,7 +266,7 @@ def _for_user(who: Who, user: str, team: str) -> Who:
     return replace(who, identity=identity)
 
 
-def _id(text: str, where: str) -> str:
+def _check_id(text: str, where: str) -> str:
     if not _ID.fullmatch(text):
         raise Refused(
             "unauthenticated", f"{where} must be 1 to {LONGEST_ID} characters of one line"

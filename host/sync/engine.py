@@ -269,7 +269,7 @@ class _Sync:
         for collection, documents in _by_collection(made).items():
             report = await self.collections.put(collection, documents)
             reasons |= {(collection, id): why for id, why in report.failed.items()}
-        gone = {id: _without(before[id], now[id]) for id in before}
+        gone = {id: _subtract(before[id], now[id]) for id in before}
         await self._remove_documents(gone.values(), of=records, keep=now.values())
         return {
             id: Known(
@@ -380,7 +380,7 @@ def _joined(one: Places, other: Places) -> dict[Place, list[str]]:
     }
 
 
-def _without(one: Places, other: Places) -> dict[Place, list[str]]:
+def _subtract(one: Places, other: Places) -> dict[Place, list[str]]:
     return {
         place: [id for id in ids if id not in set(other.get(place, ()))]
         for place, ids in one.items()

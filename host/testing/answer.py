@@ -91,12 +91,12 @@ def _finding(event: Failed | Warned) -> dict[str, Any]:
 
 def _plain(value: Any, *without: str) -> dict[str, Any]:
     """Return a value as JSON, without measured values."""
-    raw = _without_measured(value.model_dump(mode="json", exclude=set(without)))
+    raw = _drop_measured(value.model_dump(mode="json", exclude=set(without)))
     if raw.get("type") == "trace":
-        node = _without_measured(raw["node"])
-        raw["node"] = {**node, "data": _without_measured(node["data"])}
+        node = _drop_measured(raw["node"])
+        raw["node"] = {**node, "data": _drop_measured(node["data"])}
     return raw
 
 
-def _without_measured(raw: Mapping[str, Any]) -> dict[str, Any]:
+def _drop_measured(raw: Mapping[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in raw.items() if key not in MEASURED}

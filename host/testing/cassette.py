@@ -129,7 +129,7 @@ class Cassette:
         """Write the recordings; return whether the file changed. Without recordings the file is
         removed."""
         before = self.path.read_text(encoding="utf-8") if self.path.is_file() else ""
-        after = self._text() if self._calls else ""
+        after = self._write_text() if self._calls else ""
         if before == after:
             return False
         if after:
@@ -144,12 +144,12 @@ class Cassette:
     def _neutral(self, text: str) -> str:
         return text.replace(f"{self.home}/", "/app/") if self.home else text
 
-    def _text(self) -> str:
+    def _write_text(self) -> str:
         calls = [
             {
                 "call": each.call,
                 "request": each.request,
-                "answers": list(_without_repetitions(each.answers)),
+                "answers": list(_drop_repetitions(each.answers)),
             }
             for _, each in sorted(self._calls.items())
         ]
@@ -199,7 +199,7 @@ def _in_lines(value: Any) -> Any:
             return value
 
 
-def _without_repetitions(answers: tuple[dict[str, Any], ...]) -> Iterator[dict[str, Any]]:
+def _drop_repetitions(answers: tuple[dict[str, Any], ...]) -> Iterator[dict[str, Any]]:
     """Yield the answers without repetitions at the end: the last one applies to all further
     calls."""
     last = len(answers)

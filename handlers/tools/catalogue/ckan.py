@@ -186,7 +186,7 @@ class Portal:
             query["sort"] = sort
         if changed:
             query["fq"] = f"metadata_modified:[{changed} TO *]"
-        return self._found(await self._json(f"{self.base}{_API}/package_search", query))
+        return self._read_found(await self._json(f"{self.base}{_API}/package_search", query))
 
     async def _json(self, url: str, query: Mapping[str, Any]) -> Any:
         """Return the JSON of an answer, after at most `TRIES` requests. Raises SourceError."""
@@ -258,7 +258,7 @@ class Portal:
             error.hint = f"it asks to wait {error.after:,.0f} seconds"
         return error
 
-    def _found(self, body: Any) -> _Found:
+    def _read_found(self, body: Any) -> _Found:
         if not isinstance(body, dict) or body.get("success") is not True:
             raise SourceRefused(f"{self.name} refused the request: {_why(body)}")
         result = body.get("result")

@@ -48,7 +48,7 @@ class CatalogueSource(Value):
     max_kb: int = Field(default=65_536, ge=1, description="Largest answer, after decompression")
 
     @model_validator(mode="after")
-    def _one(self) -> CatalogueSource:
+    def _check_one_source(self) -> CatalogueSource:
         if bool(self.ckan) == bool(self.file):
             raise ValueError("should name either a portal (`ckan`) or a file (`file`)")
         return self

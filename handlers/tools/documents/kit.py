@@ -93,7 +93,7 @@ class DocumentsToolkit:
                 answers=FoundDocuments,
                 run=self._run,
                 needs=Needs(identity=parts),
-                items=_items,
+                items=_list_items,
                 text=_text,
                 deadline_ms=DEADLINE_MS,
             )
@@ -161,7 +161,7 @@ def _answer(query: str, found: Outcome, key: str) -> FoundDocuments:
     return answer
 
 
-def _items(answer: FoundDocuments) -> list[Item]:
+def _list_items(answer: FoundDocuments) -> list[Item]:
     return answer._items
 
 

@@ -102,7 +102,7 @@ class _Search:
         async with anyio.create_task_group() as group:
             group.start_soon(self._arrived, 1, pages, first, chosen)
             for index in range(2, pages + 1):
-                group.start_soon(self._one, index, pages, limiter, chosen)
+                group.start_soon(self._rank_page, index, pages, limiter, chosen)
         if chosen:
             await self._rank_chosen()
         with span("merge", f"{len(self.ranked)} pages") as node:
@@ -122,7 +122,7 @@ class _Search:
         ranker = self.settings.ranker
         return ranker.by != "builtin" and 0 < ranker.most < records
 
-    async def _one(
+    async def _rank_page(
         self, index: int, pages: int, limiter: anyio.CapacityLimiter, chosen: bool
     ) -> None:
         async with limiter:

@@ -23,7 +23,7 @@ class DocumentsSource(Value):
     timeout_ms: int = Field(default=10_000, ge=1, description="Deadline of one request")
 
     @model_validator(mode="after")
-    def _one(self) -> DocumentsSource:
+    def _check_one_source(self) -> DocumentsSource:
         if bool(self.url) == bool(self.file):
             raise ValueError("give either url or file")
         return self

@@ -55,13 +55,13 @@ class LearningToolkit:
                 answers=Resources,
                 run=run,
                 needs=Needs(identity={"tenant": "institution"} if self._separated else {}),
-                items=_items,
+                items=_list_items,
                 text=_text,
             )
         ]
 
 
-def _items(answer: Resources) -> list[Item]:
+def _list_items(answer: Resources) -> list[Item]:
     return answer._items
 
 

@@ -127,7 +127,7 @@ def fill(value: Any, values: Mapping[str, str | int]) -> Any:
     match value:
         case str():
             alone = _PLACEHOLDER.fullmatch(value)
-            return _value(alone[1], values) if alone else _filled(value, values, str)
+            return _find_value(alone[1], values) if alone else _filled(value, values, str)
         case Mapping():
             return {key: fill(each, values) for key, each in value.items()}
         case list() | tuple():
@@ -146,10 +146,10 @@ def fill_address(url: str, values: Mapping[str, str | int]) -> str:
 
 
 def _filled(text: str, values: Mapping[str, str | int], encoded: Callable[[str], str]) -> str:
-    return _PLACEHOLDER.sub(lambda found: encoded(str(_value(found[1], values))), text)
+    return _PLACEHOLDER.sub(lambda found: encoded(str(_find_value(found[1], values))), text)
 
 
-def _value(name: str, values: Mapping[str, str | int]) -> str | int:
+def _find_value(name: str, values: Mapping[str, str | int]) -> str | int:
     value = values[name]
     if name in IDENTITY and not value:
         raise NotPermitted(f"the request has no {name}, which this API needs")

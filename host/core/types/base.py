@@ -23,7 +23,7 @@ DEEPEST = 60
 LONGEST_NAME = 80  # characters of a key in a report
 
 
-def _few(value: Any) -> Any:
+def _limit_entries(value: Any) -> Any:
     if isinstance(value, (list, tuple, dict)) and len(value) > MOST_ENTRIES:
         raise ValueError(f"should have at most {MOST_ENTRIES} entries, not {len(value)}")
     return value
@@ -38,7 +38,7 @@ class _First(FailFast):
 
 # For mappings and lists from scripts: a hundred thousand wrong entries would give as many errors,
 # and block the event loop for seconds.
-FEW = BeforeValidator(_few)
+FEW = BeforeValidator(_limit_entries)
 Few = Annotated[Listed, _First(), FEW]
 
 # For fields of values that programs make: any sequence is accepted, and kept as a tuple.

@@ -51,7 +51,7 @@ def scalar_value(value: Any, type: FieldType) -> Scalar | None:
     return made
 
 
-def _text(value: Any) -> str | None:
+def _convert_to_text(value: Any) -> str | None:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, (datetime, date)):
@@ -104,8 +104,8 @@ def _datetime(value: Any) -> str | None:
 
 
 _MAKERS: Mapping[str, Any] = {
-    "keyword": _text,
-    "text": _text,
+    "keyword": _convert_to_text,
+    "text": _convert_to_text,
     "integer": _integer,
     "float": _float,
     "boolean": _boolean,

@@ -215,7 +215,7 @@ class _Parser:
         elif isinstance(value, Mapping):
             yield from self._operators(field, value, path, depth)
         else:
-            yield self._one_of(field, value, path)
+            yield self._parse_one_of(field, value, path)
 
     def _operators(
         self, field: str, value: Mapping[str, Any], path: str, depth: int
@@ -233,9 +233,9 @@ class _Parser:
         for operator, operand in value.items():
             at = f"{path}.{operator}"
             if operator == "eq":
-                yield self._one_of(field, _single(operand, at), at)
+                yield self._parse_one_of(field, _single(operand, at), at)
             elif operator == "in":
-                yield self._one_of(
+                yield self._parse_one_of(
                     field, _expected(operand, (list, tuple), "a list of values", at), at
                 )
             elif operator == "exists":
@@ -251,7 +251,7 @@ class _Parser:
                     f"{path}: no operator {operator!r}", hint=suggestion(str(operator), OPERATORS)
                 )
 
-    def _one_of(self, field: str, value: Any, path: str) -> OneOf:
+    def _parse_one_of(self, field: str, value: Any, path: str) -> OneOf:
         values = tuple(value) if isinstance(value, (list, tuple)) else (value,)
         for index, each in enumerate(values):
             _single(each, f"{path}[{index}]" if isinstance(value, (list, tuple)) else path)

@@ -63,7 +63,7 @@ class Where(Value):
     )
 
     @model_validator(mode="after")
-    def _one_thing(self) -> Where:
+    def _check_one_kind(self) -> Where:
         kinds = [bool(self.field), self.any_of is not None, self.all_of is not None]
         if sum(kinds) != 1:
             raise ValueError(

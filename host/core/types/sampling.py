@@ -11,7 +11,7 @@ from groundhook.host.core.types.base import Value
 LONGEST_STOPS = 16
 
 
-def _one_or_more(value: Any) -> Any:
+def _make_tuple(value: Any) -> Any:
     return (value,) if isinstance(value, str) else value
 
 
@@ -25,7 +25,7 @@ class Sampling(Value):
     top_p: float | None = Field(default=None, ge=0, le=1)
     presence_penalty: float | None = Field(default=None, ge=-2, le=2)
     frequency_penalty: float | None = Field(default=None, ge=-2, le=2)
-    stop: Annotated[tuple[str, ...], BeforeValidator(_one_or_more)] = Field(
+    stop: Annotated[tuple[str, ...], BeforeValidator(_make_tuple)] = Field(
         default=(), max_length=LONGEST_STOPS, description="Texts that end the answer"
     )
     seed: int | None = None

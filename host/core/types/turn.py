@@ -69,7 +69,7 @@ class Message(Value):
         if isinstance(self.content, str):
             return self.content
         return "\n".join(
-            _text(part.get("text")) for part in self.content or () if part.get("type") == "text"
+            _to_text(part.get("text")) for part in self.content or () if part.get("type") == "text"
         )
 
     def wire(self) -> dict[str, Any]:
@@ -78,7 +78,7 @@ class Message(Value):
         return self.model_dump(mode="json", exclude_none=True)
 
 
-def _text(value: Any) -> str:
+def _to_text(value: Any) -> str:
     return "" if value is None else str(value)
 
 
