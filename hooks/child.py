@@ -135,7 +135,7 @@ class Worker:
             slot.release()
 
     def post(self, operation: str, body: Any) -> None:
-        self.child.link.post(operation, body)
+        self.child.connection.post(operation, body)
 
     def resident(self) -> int:
         """Return the bytes of memory that the process occupies."""
@@ -234,7 +234,7 @@ class Worker:
         return code != -signal.SIGKILL
 
     def _incoming(
-        self, _link: WorkerConnection, _id: int | None, operation: str, body: Any
+        self, _connection: WorkerConnection, _id: int | None, operation: str, body: Any
     ) -> None:
         if operation == "ready":
             self.ready = True

@@ -71,11 +71,13 @@ class Pool:
         for last in (False, True):
             async with self._starting:
                 worker = self._compiler
-                if worker is None or worker.child.link.closed.is_set():
+                if worker is None or worker.child.connection.closed.is_set():
                     worker = self._compiler = await self._start(alone=True)
             try:
                 with anyio.fail_after(COMPILING_SECONDS):
-                    answer: str = await worker.child.link.call("compile", [file, source, others])
+                    answer: str = await worker.child.connection.call(
+                        "compile", [file, source, others]
+                    )
             except TimeoutError as exc:
                 worker.child.kill()
                 raise HookCrashed(
@@ -146,7 +148,7 @@ class Pool:
         with anyio.CancelScope(shield=True):
             async with anyio.create_task_group() as watching:
                 watching.start_soon(worker.watch)
-                await worker.child.link.closed.wait()
+                await worker.child.connection.closed.wait()
                 watching.cancel_scope.cancel()
             worker.child.kill()
             code = await worker.child.process.wait()

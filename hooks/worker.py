@@ -36,8 +36,8 @@ from groundhook.host.core.workers import (
     POST,
     REFUSAL,
     describe,
-    link_of_child,
     pack,
+    socket_of_child,
     unpack,
 )
 
@@ -225,10 +225,10 @@ def main() -> None:
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     # Ctrl-C reaches the whole process group; the host decides what ends.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    link = link_of_child(sys.argv[1])
+    connection = socket_of_child(sys.argv[1])
     _silence_v8()
     engine.load()  # now, so that the first isolate does not wait for it
-    Worker(link).serve()
+    Worker(connection).serve()
     os._exit(0)  # a script that V8 cannot interrupt must not keep the process
 
 

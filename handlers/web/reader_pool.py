@@ -36,9 +36,9 @@ class ReaderPool:
             try:
                 if new:
                     with anyio.fail_after(MAX_START_S):
-                        await child.link.call("ready", {})
+                        await child.connection.call("ready", {})
                 with anyio.fail_after(MAX_READ_S):
-                    answer = await child.link.call(operation, dict(body))
+                    answer = await child.connection.call(operation, dict(body))
                 reusable = True
             except IngestError:
                 reusable = True

@@ -27,8 +27,8 @@ from groundhook.host.core.workers import (
     HEADER,
     REFUSAL,
     describe,
-    link_of_child,
     pack,
+    socket_of_child,
     unpack,
 )
 
@@ -73,5 +73,5 @@ def serve(channel: socket.socket) -> None:
 
 if __name__ == "__main__":
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
-    with link_of_child(sys.argv[1]) as link:
-        serve(link)
+    with socket_of_child(sys.argv[1]) as connection:
+        serve(connection)

@@ -147,10 +147,10 @@ class WorkerConnection(asyncio.Protocol):
 
 @dataclass
 class Child:
-    """A child process and the link to it."""
+    """A child process and the connection to it."""
 
     process: asyncio.subprocess.Process
-    link: WorkerConnection
+    connection: WorkerConnection
 
     @property
     def pid(self) -> int:
@@ -158,7 +158,7 @@ class Child:
         return self.process.pid
 
     def kill(self) -> None:
-        """Kill the process; calls on its link raise WorkerDied."""
+        """Kill the process; calls on its connection raise WorkerDied."""
         if self.process.returncode is None:
             # Not `process.kill()`: it may reap the child, and then the event loop never learns the
             # exit status.
@@ -166,9 +166,9 @@ class Child:
                 os.kill(self.process.pid, signal.SIGKILL)
 
     async def stop(self, patience: float = 2.0) -> None:
-        """Close the link, which ends the process; kill it if it still runs after `patience`
+        """Close the connection, which ends the process; kill it if it still runs after `patience`
         seconds."""
-        self.link.close()
+        self.connection.close()
         try:
             await asyncio.wait_for(self.process.wait(), patience)
         except TimeoutError:
@@ -204,30 +204,30 @@ async def start_child(
                 stdin=asyncio.subprocess.DEVNULL,
                 env=environment,
                 # A terminal's Ctrl-C reaches the whole process group; the children end in order
-                # when their links are closed.
+                # when their connections are closed.
                 start_new_session=True,
             )
-        link = WorkerConnection(name, incoming)
-        await asyncio.get_running_loop().create_connection(lambda: link, sock=ours)
+        connection = WorkerConnection(name, incoming)
+        await asyncio.get_running_loop().create_connection(lambda: connection, sock=ours)
     except BaseException:
         ours.close()
         raise
-    return Child(process, link)
+    return Child(process, connection)
 
 
-def link_of_child(descriptor: str) -> socket.socket:
+def socket_of_child(descriptor: str) -> socket.socket:
     """Return a child's end of the socket pair, given its argument FD, and close every other
     descriptor but the standard streams.
 
     uvloop starts processes without closing what they inherit, and servers make the sockets on which
     they listen inheritable.
     """
-    link = int(descriptor)
+    own = int(descriptor)
     for other in [int(file.name) for file in Path("/dev/fd").iterdir()]:
-        if other > 2 and other != link:
+        if other > 2 and other != own:
             with suppress(OSError):  # the descriptor by which the list was read
                 os.close(other)
-    return socket.socket(fileno=link)
+    return socket.socket(fileno=own)
 
 
 def describe(error: HostError) -> dict[str, Any]:
