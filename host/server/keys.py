@@ -67,19 +67,19 @@ def make_key() -> str:
 
 
 def hash_of(key: str) -> str:
-    """Return what is kept of a key."""
+    """Return the hash that is stored of a key."""
     return sha256(key.encode()).hexdigest()
 
 
 def id_of(key: str) -> str:
-    """Return the part of a key that names it; of a key in another form, a part of its hash."""
+    """Return the part of a key that names it; for a key in another form, a part of its hash."""
     if key.startswith("gh_") and key[11:12] == "_":
         return key[3:11]
     return hash_of(key)[:12]
 
 
 def configured(settings: Iterable[KeySettings]) -> list[Key]:
-    """Return the keys of the app's files. Raises ConfigError for one that is empty or short."""
+    """Return the keys of the app's files. Raises ConfigError for one that is empty or too short."""
     keys = []
     for each in settings:
         if not each.key:
@@ -100,7 +100,7 @@ def configured(settings: Iterable[KeySettings]) -> list[Key]:
 
 
 class KeyFile:
-    """The keys that `groundhook keys` keeps."""
+    """The file of the keys that `groundhook keys` creates."""
 
     def __init__(self, state: Path) -> None:
         self._path, self._uses = state / FILE, state / USES
@@ -193,7 +193,8 @@ class KeyFile:
 
 
 class Keyring:
-    """All keys that the server accepts: those of the app's files, the local one, and the kept."""
+    """All keys that the server accepts: those of the app's files, the local key, and those that
+    `groundhook keys` created."""
 
     def __init__(self, fixed: Iterable[Key], file: KeyFile) -> None:
         self._fixed, self._file = tuple(fixed), file
@@ -204,8 +205,8 @@ class Keyring:
         return not self._fixed and not self._file.all()
 
     def find(self, presented: str) -> Key | None:
-        """Return the key, or None for one that is unknown, revoked or ended. Takes the same time
-        whether the id is known or not."""
+        """Return the key, or None if it is unknown, revoked or ended. Takes the same time whether
+        the id is known or not."""
         id, hash = id_of(presented), hash_of(presented)
         kept = self._file.all()
         found = next((key for key in (*self._fixed, *kept) if key.id == id), None)
@@ -241,5 +242,5 @@ def _unreadable(path: Path, why: str) -> StorageError:
 
 
 def shown(key: Key) -> dict[str, Any]:
-    """Return a key without what is secret."""
+    """Return a key without its secret parts."""
     return key.model_dump(exclude={"hash", "jwt_secret"})

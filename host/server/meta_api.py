@@ -48,7 +48,7 @@ class SignInRequest(Value):
 
 
 async def healthz(call: Call) -> Response:
-    """The process answers."""
+    """Return that the process answers."""
     return JSONResponse({"ok": True})
 
 
@@ -92,13 +92,13 @@ async def me(call: Call) -> Response:
 
 
 async def assistants(call: Call) -> Response:
-    """The assistants that the caller may use."""
+    """Return the assistants that the caller may use."""
     listed = [_info(call, id) for id in call.serving.offered(call.who)]
     return Response(line({"assistants": listed}), media_type="application/json")
 
 
 async def assistant(call: Call) -> Response:
-    """One assistant."""
+    """Return one assistant."""
     id = call.request.path_params["assistant"]
     call.serving.package(call.who, id)
     return Response(line(_info(call, id)), media_type="application/json")
@@ -126,7 +126,7 @@ def _info(call: Call, id: str) -> AssistantInfo:
 
 
 async def search(call: Call) -> Response:
-    """One search, without a language model."""
+    """Run one search, without a language model."""
     wanted = asking.validate_strictly(SearchAsk, await call.json())
     if wanted.assistant is not None:
         call.serving.package(call.who, wanted.assistant)
@@ -140,7 +140,7 @@ async def search(call: Call) -> Response:
 
 
 async def explain(call: Call) -> Response:
-    """Every setting of an assistant, with the layer, file and line that set it."""
+    """Return every setting of an assistant, with the layer, file and line that set it."""
     id = call.request.path_params["assistant"]
     call.serving.package(call.who, id)
     settings = [
@@ -156,7 +156,8 @@ async def explain(call: Call) -> Response:
 
 
 async def check(call: Call) -> Response:
-    """Problems with the app's files; for a key that lists its assistants, with theirs."""
+    """Return the problems with the app's files; for a key that lists its assistants, those in their
+    folders."""
     found = await call.serving.host.check()
     if not call.who.reaches_all:
         offered = set(call.serving.offered(call.who))
@@ -182,7 +183,7 @@ def _assistant_of(problem: Problem, folders: Mapping[str, str]) -> str | None:
 
 
 async def metrics(call: Call) -> Response:
-    """Figures for Prometheus."""
+    """Return the figures for Prometheus."""
     serving, allowed = call.serving, call.serving.settings.metrics
     if allowed == "off":
         raise Refused("unknown_name", "there are no metrics here (server.metrics)")
@@ -220,7 +221,7 @@ async def sign_in(call: Call) -> Response:
 
 
 async def sign_out(call: Call) -> Response:
-    """Forget the cookie."""
+    """Remove the cookie."""
     answer = Response(status_code=204)
     cookie = call.serving.sessions.cookie
     answer.delete_cookie(cookie, secure=call.public_url.startswith("https:"))

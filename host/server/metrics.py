@@ -88,7 +88,7 @@ class Metrics:
         self._requests.labels(route, method, str(status)).inc()
 
     def turn(self, running: Running) -> None:
-        """Count a turn that is over."""
+        """Count a turn that has ended."""
         assistant, failed = running.ask.assistant_id, failure(running)
         self._turns.labels(assistant, failed.code if failed else "done").inc()
         self._turn_seconds.labels(assistant).observe(running.log[-1].event.at_ms / 1000)

@@ -67,13 +67,13 @@ class ChatRequest(Value):
 
 
 async def models(call: Call) -> Response:
-    """The assistants as models."""
+    """Return the assistants as models."""
     listed = [_model(id) for id in call.serving.offered(call.who)]
     return JSONResponse({"object": "list", "data": listed})
 
 
 async def model(call: Call) -> Response:
-    """One assistant as a model."""
+    """Return one assistant as a model."""
     id = call.request.path_params["model"]
     call.serving.package(call.who, id)
     return JSONResponse(_model(id))
@@ -84,7 +84,7 @@ def _model(id: str) -> dict[str, Any]:
 
 
 async def chat_completions(call: Call) -> ASGIApp:
-    """A turn in the shape of a chat completion."""
+    """Run a turn as a chat completion."""
     settings = call.serving.settings
     wanted, unknown = asking.validate_body(ChatRequest, await call.json())
     if (wanted.n or 1) > 1:

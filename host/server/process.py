@@ -78,7 +78,7 @@ def serve(
 
 
 def config_of(opening: Opening, settings: ServerSettings) -> uvicorn.Config:
-    """Return how uvicorn runs the app."""
+    """Return uvicorn's configuration for the app."""
     return uvicorn.Config(
         partial(make_app, opening),
         factory=True,
@@ -116,7 +116,7 @@ def _local_key(settings: ServerSettings, kept: KeyFile) -> str:
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """Return a socket that listens. Raises UsageError."""
+    """Return a socket that listens on the configured address. Raises UsageError."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     sock = socket.socket(family, socket.SOCK_STREAM)
     # A restart gets the address while connections of the last process are still closing.

@@ -1,5 +1,5 @@
-"""Endpoints of sources: what a citation points at, read with the reader's own identity, so a link
-gives no access. Programs get JSON, browsers a page without script."""
+"""Endpoints of sources, to which citations link. A source is read with the reader's own identity,
+so a link gives no access. Programs get JSON, browsers a page without script."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from groundhook.host.turn.names import AssistantNames
 
 
 async def document(call: Call) -> ASGIApp:
-    """The text of a document, as passages; those within the extent are marked."""
+    """Return the text of a document as passages; those within the extent are marked."""
     collection = call.request.path_params["collection"]
     id = call.request.path_params["document"]
     start, end = _place(call, "start"), _place(call, "end")
@@ -59,7 +59,7 @@ async def document(call: Call) -> ASGIApp:
 
 
 async def record(call: Call) -> ASGIApp:
-    """A record, as the caller may see it."""
+    """Return a record, as the caller may see it."""
     model = call.request.path_params["model"]
     id = call.request.path_params["record"]
     host = call.serving.host

@@ -1,7 +1,6 @@
-"""Streams of a turn as bytes: server-sent events and JSON lines, all that is ready in one write.
-
-The client's leaving is noticed at once, also in silence; a client that takes nothing is left.
-"""
+"""Streams of a turn as bytes: server-sent events and JSON lines, with all events that are ready in
+one write. A client that leaves is noticed at once, also while no event is sent; a client that reads
+nothing is disconnected."""
 
 from __future__ import annotations
 
@@ -30,7 +29,7 @@ STREAM_HEADERS = {"cache-control": "no-cache, no-transform", "x-accel-buffering"
 
 
 class Writer(Protocol):
-    """Bytes of a stream: those of some events, and the last ones."""
+    """Converts events to the bytes of a stream, and ends the stream."""
 
     def __call__(self, events: Sequence[Logged]) -> bytes: ...
 
@@ -39,7 +38,8 @@ class Writer(Protocol):
 
 @dataclass
 class NativeWriter:
-    """Events as they are; `sse` with ids and names, else a line each."""
+    """Writes events as they are: with `sse` as server-sent events with ids and names, otherwise as
+    JSON lines."""
 
     audience: Audience
     sse: bool
@@ -68,7 +68,7 @@ class NativeWriter:
 
 
 class FoldWriter:
-    """The pieces of a fold, each in a `data` line."""
+    """Writes the pieces of a fold, each as a `data` line."""
 
     def __init__(self, fold: Fold[State], audience: Audience) -> None:
         self._fold, self._audience = fold, audience
@@ -129,8 +129,8 @@ class StreamAnswer:
         self._sending = False
 
     async def _watch(self, receive: Receive, send: Send, scope: anyio.CancelScope) -> None:
-        """Cancel when the client leaves, or takes nothing for `slow_s`; send a comment in silence.
-        Beside the stream, so that an event costs no timer."""
+        """Cancel when the client leaves, or reads nothing for `slow_s`; send a comment while there
+        are no events. It runs beside the stream, so that an event needs no timer."""
         heartbeat_s, slow_s = self.settings.heartbeat_s, self.settings.slow_s
         while True:
             with anyio.move_on_after(min(heartbeat_s, slow_s) / 2):

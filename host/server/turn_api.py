@@ -24,7 +24,7 @@ TYPES = frozenset(kind.model_fields["type"].default for kind in get_args(get_arg
 
 
 async def create(call: Call) -> ASGIApp:
-    """A turn, as `Accept` wants it."""
+    """Run a turn, in the form that `Accept` names."""
     serving, settings = call.serving, call.serving.settings
     body = await asking.read_body(call.request, settings.limits)
     wanted = asking.validate_strictly(TurnRequest, asking.parse_json(body))
@@ -54,7 +54,7 @@ async def create(call: Call) -> ASGIApp:
 
 
 async def events(call: Call) -> ASGIApp:
-    """The stream of a turn, from its beginning or behind an event."""
+    """Return the stream of a turn, from its beginning or behind an event."""
     running = await call.turn(call.request.path_params["turn"])
     after = _after(call)
     _types(call)
@@ -82,7 +82,7 @@ async def state(call: Call) -> Response:
 
 
 async def stop(call: Call) -> Response:
-    """End a turn; its text so far is kept."""
+    """End a turn, keeping its text so far."""
     running = await call.turn(call.request.path_params["turn"])
     stopped = await running.ask_to_stop()
     return JSONResponse({"turn_id": running.turn_id, "stopped": stopped}, 202 if stopped else 200)

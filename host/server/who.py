@@ -1,7 +1,7 @@
-"""Who asks: the one place where a request becomes a `Who`.
+"""Identifies the caller of a request. This is the only module that makes a `Who`.
 
-The first way to sign in that a request uses decides; one that is used and wrong is 401, never
-passed over.
+The first way to sign in that a request uses decides. If its key, token or cookie is wrong, the
+answer is 401, and no other way is tried.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ class SignIn:
         self._open = local and settings.local == "open"
 
     async def who(self, request: Request, address: str) -> Who:
-        """Return who sent a request from an address. Raises Refused."""
+        """Return the caller of a request from an address. Raises Refused."""
         given = _credentials(request)
         if given is not None:
             if _JWT.fullmatch(given):
@@ -151,8 +151,8 @@ class SignIn:
             raise Refused("unauthenticated", f"{what} is one that a key with `acts_for` speaks for")
 
     def _by_cookie(self, request: Request) -> Who:
-        """A browser sends a cookie with requests of other sites too, so those that change
-        something must come from a page of this server."""
+        """Return the caller of a cookie. Browsers send cookies with requests of other sites too, so
+        a request that changes something must come from a page of this server."""
         id = self._sessions.key_of(request.cookies[self._sessions.cookie])
         key = self._keys.by_id(id) if id else None
         if key is None:
@@ -162,7 +162,7 @@ class SignIn:
         return of_key(key)
 
     def acting(self, who: Who, user: str) -> Who:
-        """Return the person that a key which acts for others names in its request's body."""
+        """Return the person named in the body of a request, whose key acts for others."""
         if not who.acts_for or not user:
             return who
         return _for_user(who, _check_id(user, "user"), "")
