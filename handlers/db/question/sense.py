@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from dataclasses import field as dataclass_field
-from typing import Any, Literal
+from typing import Any, Literal, dataclass_transform
 
 from groundhook.handlers.db.schema import Field
 
@@ -13,19 +13,21 @@ Phrase = tuple[str, ...]
 Sorting = Literal["asc", "desc"]
 
 
+@dataclass_transform(frozen_default=True, field_specifiers=(dataclass_field,))
 class Sense:
-    """The base of all meanings."""
+    """The base of all meanings, each of which is a frozen dataclass."""
+
+    def __init_subclass__(cls) -> None:
+        dataclass(frozen=True)(cls)
 
 
 # ---- of the model
 
 
-@dataclass(frozen=True)
 class FieldRef(Sense):
     field: Field
 
 
-@dataclass(frozen=True)
 class ValueRef(Sense):
     """A value of the field: an option, or one from the samples. `rows` is the number of sampled
     rows with the value, 0 if it is not known."""
@@ -35,12 +37,10 @@ class ValueRef(Sense):
     rows: int = dataclass_field(default=0, compare=False)
 
 
-@dataclass(frozen=True)
 class ModelRef(Sense):
     """The model itself."""
 
 
-@dataclass(frozen=True)
 class RelationRef(Sense):
     """A model with related records. `title` is its title field, as seen from this model."""
 
@@ -48,7 +48,6 @@ class RelationRef(Sense):
     title: Field | None
 
 
-@dataclass(frozen=True)
 class OtherModel(Sense):
     """Another model of the app."""
 
@@ -58,7 +57,6 @@ class OtherModel(Sense):
 # ---- of the language
 
 
-@dataclass(frozen=True)
 class FigureWord(Sense):
     """Requests a number over records: "how many", "average". `kind`: of the fields of that kind, as
     "revenue" does."""
@@ -67,32 +65,27 @@ class FigureWord(Sense):
     kind: str = ""
 
 
-@dataclass(frozen=True)
 class Preposition(Sense):
     """Selects the text field of the value after it: "from" the origin, "to" the destination."""
 
     kind: str
 
 
-@dataclass(frozen=True)
 class Compare(Sense):
     op: str
     kind: str = ""
 
 
-@dataclass(frozen=True)
 class Postfix(Sense):
     """A comparison after its number: "100 or more"."""
 
     op: str
 
 
-@dataclass(frozen=True)
 class Unit(Sense):
     kind: str
 
 
-@dataclass(frozen=True)
 class Measure(Sense):
     """A unit of a kind; `scale` is its size in the smallest unit."""
 
@@ -100,7 +93,6 @@ class Measure(Sense):
     scale: float
 
 
-@dataclass(frozen=True)
 class Adjective(Sense):
     """ "long", "tall", "good": after a number of that kind it selects the field; alone it means
     nothing."""
@@ -108,47 +100,39 @@ class Adjective(Sense):
     kind: str
 
 
-@dataclass(frozen=True)
 class HowMuch(Sense):
     """ "how long": requests a number of a kind."""
 
     kind: str
 
 
-@dataclass(frozen=True)
 class Superlative(Sense):
     order: Sorting
 
 
-@dataclass(frozen=True)
 class OrderWord(Sense):
     kinds: tuple[str, ...]
     order: Sorting
 
 
-@dataclass(frozen=True)
 class Direction(Sense):
     order: Sorting
 
 
-@dataclass(frozen=True)
 class Condition(Sense):
     kind: str
     op: str
     value: Any
 
 
-@dataclass(frozen=True)
 class Truth(Sense):
     value: bool
 
 
-@dataclass(frozen=True)
 class Numeral(Sense):
     number: float
 
 
-@dataclass(frozen=True)
 class Multiplier(Sense):
     factor: int
 
@@ -168,7 +152,6 @@ class Top(Sense): ...
 class First(Sense): ...
 
 
-@dataclass(frozen=True)
 class Not(Sense):
     """`of_verb`: a verb follows, as after "do not" and "never"."""
 
@@ -179,7 +162,6 @@ class But(Sense):
     """After a request for everything: begins the exceptions."""
 
 
-@dataclass(frozen=True)
 class Nor(Sense): ...
 
 
@@ -238,7 +220,6 @@ class LinkingVerb(Filler):
     """A verb without a condition before a value or a field: "that need full sun"."""
 
 
-@dataclass(frozen=True)
 class NumberVerb(LeadIn):
     """A verb that names the kind of the number after it: "weighs", "earning"."""
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
 
 from groundhook.handlers.db.question.sense import Sense
@@ -11,19 +10,16 @@ Relation = Literal["since", "after", "before", "until", "during"]
 DateUnitName = Literal["hour", "day", "week", "month", "quarter", "year"]
 
 
-@dataclass(frozen=True)
 class DatePostfix(Sense):
     """A comparison after its date: "2024 or newer"."""
 
     relation: str
 
 
-@dataclass(frozen=True)
 class DateRelation(Sense):
     relation: str
 
 
-@dataclass(frozen=True)
 class Period(Sense):
     """`previous` (last month), `rolling` (the last 30 days), `this`, `next` (next month, the next
     30 days), `counted` (rolling, where a number of units follows)."""
@@ -31,25 +27,21 @@ class Period(Sense):
     which: Literal["previous", "rolling", "counted", "this", "next"]
 
 
-@dataclass(frozen=True)
 class PeriodBehind(Sense):
     """A `Period` in a language that puts it after the time."""
 
     which: Literal["previous", "rolling", "this", "next"]
 
 
-@dataclass(frozen=True)
 class DateUnit(Sense):
     unit: DateUnitName
 
 
-@dataclass(frozen=True)
 class Month(Sense):
     number: int
     clear: bool
 
 
-@dataclass(frozen=True)
 class Length(Sense):
     """A length of time with a name of its own: "fortnight"."""
 
@@ -57,7 +49,6 @@ class Length(Sense):
     count: int
 
 
-@dataclass(frozen=True)
 class Ahead(Sense):
     """ "upcoming": from now on; "past": until now; "overdue": a date that lies ahead is over."""
 
@@ -65,24 +56,20 @@ class Ahead(Sense):
     due: bool = False
 
 
-@dataclass(frozen=True)
 class Weekday(Sense):
     number: int
 
 
-@dataclass(frozen=True)
 class DayWord(Sense):
     days: int
 
 
-@dataclass(frozen=True)
 class Season(Sense):
     """ "summer"; `first` is its first month, in the north."""
 
     first: int
 
 
-@dataclass(frozen=True)
 class Nth(Sense):
     """ "third", of the quarters or halves of a year."""
 
@@ -92,7 +79,6 @@ class Nth(Sense):
 class Half(Sense): ...
 
 
-@dataclass(frozen=True)
 class Clock(Sense):
     """ "noon"."""
 
@@ -102,7 +88,6 @@ class Clock(Sense):
 class Weekend(Sense): ...
 
 
-@dataclass(frozen=True)
 class Decade(Sense):
     year: int
 
