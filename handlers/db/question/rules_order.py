@@ -72,6 +72,8 @@ def _of_kinds(cursor: Cursor, draft: Draft, i: int) -> Parsed | None:
     end, ambiguous = cursor.after(i), cursor.is_(i, sense.Superlative)
     if _names_text(cursor, end):
         return None  # "the most popular genre" is not an order of records
+    if _names_related(cursor, end):
+        return None
     for word in cursor.all(i, sense.OrderWord):
         if ambiguous and "turnover" in word.kinds and not _beside_model(cursor, i):
             continue
@@ -158,6 +160,13 @@ def _names_text(cursor: Cursor, i: int) -> bool:
     return bool(texts) and not cursor.is_(i, sense.ModelRef, sense.ValueRef)
 
 
+def _names_related(cursor: Cursor, i: int) -> bool:
+    """Return whether the words here name related records: "repairs by the cheapest mechanic" are
+    not the cheapest repairs."""
+    own = cursor.is_(i, sense.ModelRef, sense.ValueRef)
+    return cursor.is_(i, sense.RelationRef) and not own
+
+
 def _one(cursor: Cursor, i: int) -> bool:
     """Return whether the words here name one record, with words before it that narrow the choice:
     "laptop", "flight"."""
@@ -181,7 +190,8 @@ def _one(cursor: Cursor, i: int) -> bool:
 def _sorted_by(cursor: Cursor, draft: Draft, i: int) -> Parsed | None:
     """ "price", "price descending", "number of seats", "city and name", after "sorted by"."""
     at = cursor.past(i, sense.Filler, sense.FigureWord, most=2)
-    if word := cursor.take(at, sense.OrderWord):
+    word = cursor.take(at, sense.OrderWord)
+    if word and not _names_related(cursor, word[1]):
         orders = _by_kind(cursor, draft, word[0].kinds, word[0].order)
         return Parsed(word[1], orders=orders) if orders else None
     field = cursor.take(at, sense.FieldRef)

@@ -112,3 +112,8 @@ def test_the_highest_number_of_each_group_is_a_figure(question: str) -> None:
     (figure,) = reading.dsl.aggregates
     assert (figure.function, figure.field, reading.dsl.groups) == ("max", "salary", ("office",))
     assert reading.unplaced == ()
+
+
+def test_a_german_weekend_is_the_next_one() -> None:
+    (reading,) = read_question("Books am Wochenende", OFFERS, vocabulary("de"), NOW, LEXICONS)
+    assert conditions(reading) == "published >= 2026-11-14 and published < 2026-11-16"

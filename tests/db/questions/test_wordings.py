@@ -189,7 +189,12 @@ def test_a_superlative_is_of_the_field_that_it_names(
 
 @pytest.mark.parametrize(
     "question",
-    ["horses with a price below average", "the fastest horse", "horses between 9 and 11 am"],
+    [
+        "horses with a price below average",
+        "the fastest horse",
+        "horses between 9 and 11 am",
+        "bookings by the newest hotel",
+    ],
 )
 def test_a_wording_that_no_field_is_for_is_reported_and_no_condition(question: str) -> None:
     (reading,) = read_question(question, OFFERS, vocabulary("en"), NOW, LEXICONS)
