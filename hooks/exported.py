@@ -41,7 +41,7 @@ def exported_functions(
 
 
 def require_schemas(functions: Iterable[ScriptFunction]) -> None:
-    """Raises ConfigError for a function whose entry in `schemas` is not an object."""
+    """Raise ConfigError for a function whose entry in `schemas` is not an object."""
     for function in functions:
         if not isinstance(function.parameters, Mapping):
             raise ConfigError(

@@ -22,8 +22,8 @@ class Connectors:
         return Connectors(app, self._context, self._given)
 
     def __call__(self, id: str) -> Connector:
-        """Raises UnknownName; ConfigError when its file is broken or needs a variable that is not
-        set, PluginError when its type cannot be made."""
+        """Return a connector by its id. Raises UnknownName; ConfigError when its file is broken or
+        needs a variable that is not set, PluginError when its type cannot be made."""
         if id not in self._made:
             spec = self._app.connector(id)
             types = self._context.plugins.connectors

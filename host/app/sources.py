@@ -154,7 +154,8 @@ class Sources:
         raise SourceNotConfigured("no source reads pages of the web")
 
     async def records(self, query: RecordQuery, scope: Scope, /) -> list[dict[str, Any]]:
-        """Raises SourceError."""
+        """Return the records of a query from the first source that reads records. Raises
+        SourceError."""
         able = (source for source in self._list_sources("db") if isinstance(source, Records))
         source = next(able, None) or self.database
         return await source.records(query, scope)

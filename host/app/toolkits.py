@@ -27,8 +27,8 @@ class Toolkits:
         return Toolkits(app, self._context, dict(self._made))
 
     def __call__(self, id: str) -> Toolkit:
-        """Raises UnknownName; ConfigError when its file is broken or needs a variable that is not
-        set, PluginError when its type cannot be made."""
+        """Return a toolkit by its full id. Raises UnknownName; ConfigError when its file is broken
+        or needs a variable that is not set, PluginError when its type cannot be made."""
         spec = self._app.toolkits.named(id)
         made = self._made.get(id)
         if made is None or made[0] != spec:

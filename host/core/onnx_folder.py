@@ -25,7 +25,7 @@ class ModelFolder:
     """The files of a model's folder; `Computing` loads the model."""
 
     def __init__(self, path: Path) -> None:
-        """Raises Unusable if a file is missing or cannot be read."""
+        """Find the files. Raises Unusable if a file is missing or cannot be read."""
         if not path.is_dir():
             raise Unusable(f"the folder {path.name!r} does not exist")
         graph = next((path / name for name in GRAPHS if (path / name).is_file()), None)

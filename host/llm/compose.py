@@ -14,8 +14,8 @@ from groundhook.host.llm.passages import Quote, near
 MOST_ROWS = 8
 
 NOTHING = (
-    "No language model is configured: answers quote sources, and there is none.\n\nFor an answer in"
-    ' free words, describe a language model in `connectors/<name>.conn.yao` (`"type":'
+    "No language model is configured: answers quote sources, and none was found.\n\nFor an answer"
+    ' in free words, describe a language model in `connectors/<name>.conn.yao` (`"type":'
     ' "openai"` for any OpenAI-compatible endpoint, with `model`, `host` and `key` under `options`)'
     " and name it as the assistant's `connector`."
 )

@@ -133,7 +133,8 @@ class McpSources:
         filter: Mapping[str, Any] | None = None,
         limit: int,
     ) -> tuple[list[Passage], list[str]]:
-        """Raises UsageError."""
+        """Return the best passages of collections, and a sentence for each search that failed.
+        Raises UsageError."""
         reached = self._reached(caller)
         failed: list[str] = []
 

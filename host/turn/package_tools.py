@@ -82,8 +82,8 @@ class FunctionNames:
     shared: bool = False
 
     async def find(self, name: str) -> Named:
-        """Raises UsageError for another package's function, UnknownName, HookSyntaxError and
-        ConfigError."""
+        """Return the function of a name. Raises UsageError for another package's function,
+        UnknownName, HookSyntaxError and ConfigError."""
         if name.startswith("scripts."):
             file, _, function = name.removeprefix("scripts.").rpartition(".")
             places = [(self.app.script, ""), (self.package.script, self.package.id)]

@@ -105,7 +105,7 @@ async def test_without_references_it_says_that_there_is_nothing_to_quote_and_how
     None
 ):
     text = await answer("What is the capital of Germany?", [])
-    assert "answers quote sources, and there is none" in text
+    assert "answers quote sources, and none was found" in text
     assert "connectors/" in text
     assert ".conn.yao" in text
 

@@ -204,7 +204,8 @@ class _Search:
 
 
 def _collection(metadata: Mapping[str, Any], key: str) -> str:
-    """Raises UsageError for a value that is no id."""
+    """Return the id of the collection that metadata names. Raises UsageError for a value that is
+    not an id."""
     value = metadata.get(key)
     if isinstance(value, bool) or not isinstance(value, int | str | None):
         raise UsageError(f"metadata.{key}: should be text or a whole number")
