@@ -32,9 +32,9 @@ from groundhook.host.app.hook_diagnostics import declarations, hook_problems
 from groundhook.host.config.packages import load_app
 from groundhook.host.core.hook_engine import HookScript
 from groundhook.host.core.ports import (
-    Found,
     Handler,
     Scope,
+    SourceResult,
 )
 from groundhook.host.core.types.connector_spec import (
     ConnectorOptions,
@@ -111,7 +111,7 @@ class Held(CannedSource):
     expected: int = 0
     full: anyio.Event = field(default_factory=anyio.Event)
 
-    async def search(self, request: SearchRequest, scope: Scope, /) -> Found:
+    async def search(self, request: SearchRequest, scope: Scope, /) -> SourceResult:
         self.expected -= 1
         if self.expected == 0:
             self.full.set()

@@ -25,7 +25,7 @@ import anyio
 import sqlalchemy as sa
 
 from bench.figures import figure
-from groundhook.handlers.db.base import open_database
+from groundhook.handlers.db.database import open_database
 from groundhook.handlers.db.dsl import parse
 from groundhook.handlers.db.engine import Engine, engine_for
 from groundhook.handlers.db.linter import checked

@@ -32,13 +32,13 @@ from typing import Any
 import anyio
 
 from bench.figures import figure
-from groundhook.handlers.db.base import Database, open_database
+from groundhook.handlers.db.database import Database, open_database
 from groundhook.handlers.db.question.languages import words_for
 from groundhook.handlers.db.question.lexicons import Lexicons, Offer
 from groundhook.handlers.db.question.reading import Reading, read_question
 from groundhook.handlers.db.schema import Schemas
 from groundhook.host.config.documents import read_document
-from groundhook.host.core.ports import Found, Scope
+from groundhook.host.core.ports import Scope, SourceResult
 from groundhook.host.core.settings import SearchSettings, UsesSettings
 from groundhook.host.core.types.model_spec import ModelSpec
 from groundhook.host.core.types.search import SearchRequest
@@ -98,7 +98,7 @@ class Domain:
     rows: sqlite3.Connection
     offers: list[Offer]
 
-    async def search(self, question: str) -> Found:
+    async def search(self, question: str) -> SourceResult:
         request = SearchRequest(type="db", query=question, models=tuple(self.models), limit=MOST)
         return await self.database.search(request, scope())
 
@@ -244,7 +244,7 @@ def alike(domain: Domain, question: Question, got: Rows, wanted: Rows) -> bool:
     return values[0] == values[1] and len(set(got)) == len(got)
 
 
-def rows_of(found: Found, question: Question, models: Mapping[str, ModelSpec]) -> Rows:
+def rows_of(found: SourceResult, question: Question, models: Mapping[str, ModelSpec]) -> Rows:
     """What a search brought, as the reference has it: ids of records of its table, or the values of
     figures."""
     if not question.table:

@@ -39,7 +39,7 @@ from groundhook.host.core.types.turn import Identity
 from groundhook.host.search.merge import apply_ranking, cut, pool
 from groundhook.host.testing.canned import CannedSource, canned_item
 from groundhook.rerankers.model import ModelReranker, rerank_providers
-from groundhook.rerankers.providers import ProviderType
+from groundhook.rerankers.provider_contract import ProviderType
 from tests.loopback.server import Json, Loopback, serving
 
 ITEMS = 100

@@ -36,9 +36,9 @@ import anyio
 
 from bench.answers import DOCUMENTS, SETS
 from bench.local_embedders import local_embedders
-from groundhook.handlers.kb.base import KnowledgeBase
 from groundhook.handlers.kb.graph.file import Rows
 from groundhook.handlers.kb.graph.walk import Graph
+from groundhook.handlers.kb.knowledge_base import KnowledgeBase
 from groundhook.handlers.kb.opening import open_kb
 from groundhook.handlers.kb.points import HEADINGS
 from groundhook.host.core.app_settings import KBStorageSettings

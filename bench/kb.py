@@ -40,10 +40,10 @@ from bench.figures import figure
 from bench.generated import DIMENSIONS, TENANTS, MadeQuestion, answered, documents, stray
 from bench.kb_real import real_passages
 from groundhook.handlers.kb.analyse import Analyser
-from groundhook.handlers.kb.base import KnowledgeBase
 from groundhook.handlers.kb.embed import EmbedderFactory
 from groundhook.handlers.kb.embedded.client import KBClient
 from groundhook.handlers.kb.embedded.folder import Folder, folder_of
+from groundhook.handlers.kb.knowledge_base import KnowledgeBase
 from groundhook.handlers.kb.opening import open_kb
 from groundhook.handlers.kb.paging import POOL
 from groundhook.handlers.kb.store import CollectionSettings, FullDocument

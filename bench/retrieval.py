@@ -39,13 +39,13 @@ import anyio
 import qdrant_edge as engine
 
 from bench.judged_collections import Collection, Half, collections
-from groundhook.handlers.kb.base import KnowledgeBase
 from groundhook.handlers.kb.declaration import settings_of
 from groundhook.handlers.kb.embed import EmbedderFactory
 from groundhook.handlers.kb.embedded.client import KBClient
 from groundhook.handlers.kb.embedders.builtin import BuiltinEmbedder
 from groundhook.handlers.kb.embedders.cached import CachedEmbedder, VectorCache
-from groundhook.handlers.kb.graph.base import Graphs
+from groundhook.handlers.kb.graph.graphs import Graphs
+from groundhook.handlers.kb.knowledge_base import KnowledgeBase
 from groundhook.handlers.kb.language import language_of
 from groundhook.handlers.kb.messages import pack_vector
 from groundhook.handlers.kb.store import FullDocument, Passage

@@ -15,7 +15,7 @@ import anyio
 
 from groundhook.host.core.errors import RerankError
 from groundhook.host.core.extras import extra
-from groundhook.rerankers.providers import (
+from groundhook.rerankers.provider_contract import (
     Access,
     ProviderType,
     RequestFailed,
@@ -33,7 +33,7 @@ NAME = "cohere"
 
 
 class Cohere:
-    """A `rerankers.providers.Provider` with one HTTP client, opened by the first call."""
+    """A `rerankers.provider_contract.Provider` with one HTTP client, opened by the first call."""
 
     def __init__(self, access: Access) -> None:
         self._access = access

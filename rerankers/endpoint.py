@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 from groundhook.host.core.errors import RerankError
-from groundhook.rerankers.providers import (
+from groundhook.rerankers.provider_contract import (
     Access,
     ProviderType,
     RequestFailed,
@@ -31,7 +31,7 @@ MAX_BYTES = 4 * 1024 * 1024  # of an answer; it holds numbers only
 
 
 class Endpoint:
-    """A `rerankers.providers.Provider` with one HTTP client, opened by the first call."""
+    """A `rerankers.provider_contract.Provider` with one HTTP client, opened by the first call."""
 
     def __init__(self, access: Access, dialect: Literal["endpoint", "tei"]) -> None:
         self._access, self._dialect = access, dialect

@@ -20,7 +20,13 @@ from groundhook.rerankers.cohere import COHERE
 from groundhook.rerankers.endpoint import ENDPOINT, TEI
 from groundhook.rerankers.judgement import rank_by_scores, text_of
 from groundhook.rerankers.onnx import ONNX
-from groundhook.rerankers.providers import Access, Provider, ProviderType, RequestFailed, Scores
+from groundhook.rerankers.provider_contract import (
+    Access,
+    Provider,
+    ProviderType,
+    RequestFailed,
+    Scores,
+)
 from groundhook.rerankers.voyage import VOYAGE
 
 CLOSING_TIME = 5.0  # seconds allowed for closing connections

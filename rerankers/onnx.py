@@ -17,11 +17,11 @@ from groundhook.host.core.errors import RerankError
 from groundhook.host.core.exception_groups import unwrap_exception_groups
 from groundhook.host.core.onnx_folder import Computing, ModelFolder
 from groundhook.host.core.onnx_runtime import Unusable
-from groundhook.rerankers.providers import Access, ProviderType, Scores
+from groundhook.rerankers.provider_contract import Access, ProviderType, Scores
 
 
 class CrossEncoder:
-    """A `rerankers.providers.Provider`. The model is loaded by the first call; pairs of the
+    """A `rerankers.provider_contract.Provider`. The model is loaded by the first call; pairs of the
     question and a text are computed one by one, on every core."""
 
     def __init__(self, folder: Path) -> None:

@@ -16,7 +16,7 @@ import anyio
 
 from groundhook.host.core.errors import RerankError
 from groundhook.host.core.extras import extra
-from groundhook.rerankers.providers import (
+from groundhook.rerankers.provider_contract import (
     Access,
     ProviderType,
     RequestFailed,
@@ -31,7 +31,7 @@ NAME = "voyage"
 
 
 class Voyage:
-    """A `rerankers.providers.Provider` that makes a client for each call."""
+    """A `rerankers.provider_contract.Provider` that makes a client for each call."""
 
     def __init__(self, access: Access) -> None:
         self._access = access

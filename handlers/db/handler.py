@@ -41,7 +41,7 @@ from groundhook.host.core.errors import (
     SourceNotConfigured,
     suggestion,
 )
-from groundhook.host.core.ports import Found, Scope
+from groundhook.host.core.ports import Scope, SourceResult
 from groundhook.host.core.trace import Span, span
 from groundhook.host.core.types.model_spec import ModelSpec
 from groundhook.host.core.types.query_language import Where
@@ -59,10 +59,10 @@ class DBHandler:
         self._store, self._models, self._lexicons = store, models, Lexicons()
         self._offers = Offers(store, models)
 
-    async def search(self, request: SearchRequest, scope: Scope, /) -> Found:
-        """Return records of `request.models`, best first. `Found.dsl` is the query, or {"queries":
-        […]} for several models. Raises SourceError, and NotPermitted if the identity may see none
-        of the models."""
+    async def search(self, request: SearchRequest, scope: Scope, /) -> SourceResult:
+        """Return records of `request.models`, best first. `SourceResult.dsl` is the query, or
+        {"queries": […]} for several models. Raises SourceError, and NotPermitted if the identity
+        may see none of the models."""
         self._require_models(request.models)
         limit = request.limit or scope.settings.db.max_results
         readings, asks = await self._build_queries(request, limit, scope)
@@ -71,7 +71,7 @@ class DBHandler:
                 "db_query_words",
                 "no part of the question matches the models; nothing was searched",
             )
-            return Found(total=0)
+            return SourceResult(total=0)
         for code, message in query_warnings(request, readings, asks):
             await scope.warn(code, message)
         asks = await self._permit_clauses(asks, scope)
@@ -103,7 +103,7 @@ class DBHandler:
 
     async def _search_any_word(
         self, asks: list[CheckedQuery], scope: Scope, limit: int
-    ) -> Found | None:
+    ) -> SourceResult | None:
         """Search for records with any of the words; None if no query has several words."""
         loose = self._check_all(one for ask in asks if (one := with_any_word(ask.query)))
         if not loose:
@@ -119,7 +119,7 @@ class DBHandler:
 
     async def _search_without_words(
         self, asks: list[CheckedQuery], lists: Collection[str], scope: Scope, limit: int
-    ) -> Found | None:
+    ) -> SourceResult | None:
         """Search without the words; None if no query requests anything beside them. `lists` are the
         models of whose records the question requests a list."""
         queries = (without_words(ask.query, lists=ask.query.model in lists) for ask in asks)
@@ -244,7 +244,7 @@ class DBHandler:
 
     # ---- execution
 
-    async def _run_all(self, asks: list[CheckedQuery], scope: Scope, limit: int) -> Found:
+    async def _run_all(self, asks: list[CheckedQuery], scope: Scope, limit: int) -> SourceResult:
         items: list[Item] = []
         total = 0
         for ask in asks:
@@ -253,7 +253,7 @@ class DBHandler:
             total += answer.total
         items.sort(key=lambda item: -item.score)
         queries = [ask.query.wire() for ask in asks]
-        return Found(
+        return SourceResult(
             items=tuple(items[:limit]),
             total=total,
             dsl=queries[0] if len(queries) == 1 else {"queries": queries},
@@ -302,7 +302,7 @@ class DBHandler:
         return answer
 
 
-def _is_empty(found: Found) -> bool:
+def _is_empty(found: SourceResult) -> bool:
     """Return whether no record was found, nor any behind the figures."""
     return not any(item.query.rows if item.query else True for item in found.items)
 

@@ -11,7 +11,7 @@ from functools import partial
 import anyio.to_thread
 
 from groundhook.handlers.kb.embedders.cached import CachedEmbedder
-from groundhook.handlers.kb.graph.base import Graphs
+from groundhook.handlers.kb.graph.graphs import Graphs
 from groundhook.handlers.kb.store import VectorStore
 from groundhook.host.core.errors import StorageError
 from groundhook.host.core.ports import Embedder

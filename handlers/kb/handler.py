@@ -16,7 +16,7 @@ import anyio
 from groundhook.handlers.kb.access import facet_warnings, facets_of, filter_of, permitted_tenant
 from groundhook.handlers.kb.declaration import settings_of
 from groundhook.handlers.kb.embed import embed_questions, least_cosine
-from groundhook.handlers.kb.graph.base import Graphs
+from groundhook.handlers.kb.graph.graphs import Graphs
 from groundhook.handlers.kb.items import document_item, passage_item
 from groundhook.handlers.kb.language import check_language
 from groundhook.handlers.kb.messages import pack_vector
@@ -37,7 +37,7 @@ from groundhook.host.core.errors import (
     suggestion,
 )
 from groundhook.host.core.exception_groups import unwrap_exception_groups
-from groundhook.host.core.ports import Embedder, Found, Scope
+from groundhook.host.core.ports import Embedder, Scope, SourceResult
 from groundhook.host.core.trace import span
 from groundhook.host.core.types.collection_spec import CollectionSpec, EmbeddingSpec
 from groundhook.host.core.types.filters import Filter
@@ -63,7 +63,7 @@ class KBHandler:
         self._search = CollectionSearch(store, graphs)
         self._started = False
 
-    async def search(self, request: SearchRequest, scope: Scope, /) -> Found:
+    async def search(self, request: SearchRequest, scope: Scope, /) -> SourceResult:
         """Return the passages nearest to the question over all its collections, best first. Raises
         SourceNotConfigured for a missing or empty collection, NotPermitted, ConfigError and
         StorageError when no collection could answer; when one could, the errors of the others are
@@ -74,7 +74,7 @@ class KBHandler:
 
     async def search_many(
         self, queries: Sequence[str], options: KBOptions, scope: Scope, /
-    ) -> list[Found]:
+    ) -> list[SourceResult]:
         """Search for each question as `search` does, all of them together."""
         results = SearchResults()
         targets = self._targets(options, scope, results)
@@ -91,7 +91,7 @@ class KBHandler:
         /,
         *,
         texts: Sequence[str] | None = None,
-    ) -> list[Found]:
+    ) -> list[SourceResult]:
         """Search by vectors that the caller computed with the collections' embedding models; also
         by words if `texts` has a text for each vector. Raises the errors of `search`, ConfigError
         for vectors of another dimension, and UsageError for another number of texts."""
@@ -145,19 +145,21 @@ class KBHandler:
 
     async def fetch_documents(
         self, collection: str, documents: Sequence[str], scope: Scope, /
-    ) -> dict[str, Found]:
+    ) -> dict[str, SourceResult]:
         """Return all passages of each document that exists, in one request. Raises NotPermitted,
         SourceNotConfigured for a collection that is not declared, StorageError."""
         spec = self._spec(collection)
         tenant = permitted_tenant(spec, scope.identity)
         found = await self._store.passages(spec.id, tenant, dict.fromkeys(documents))
         return {
-            document: Found(items=tuple(passage_item(spec, hit, 1.0) for hit in hits))
+            document: SourceResult(items=tuple(passage_item(spec, hit, 1.0) for hit in hits))
             for document, hits in found.items()
             if hits
         }
 
-    async def fetch_document(self, collection: str, document_id: str, scope: Scope, /) -> Found:
+    async def fetch_document(
+        self, collection: str, document_id: str, scope: Scope, /
+    ) -> SourceResult:
         """Return all passages of a document. Raises the errors of `fetch_documents`, and
         SourceNotConfigured when the collection has no document of this id."""
         found = await self.fetch_documents(collection, [document_id], scope)
@@ -252,8 +254,8 @@ class KBHandler:
         options: KBOptions,
         scope: Scope,
         results: SearchResults,
-    ) -> list[Found]:
-        """Search the collections and merge what they return: one `Found` for each of the
+    ) -> list[SourceResult]:
+        """Search the collections and merge what they return: one `SourceResult` for each of the
         `questions`."""
         uncounted = list(facet_warnings([target.collection.spec for target in targets], options))
         targets = [target for target in targets if target.collection.spec.id not in results.errors]
@@ -314,7 +316,9 @@ class KBHandler:
         except HostError as exc:
             results.errors[id] = exc
 
-    async def _search_document(self, request: SearchRequest, document: str, scope: Scope) -> Found:
+    async def _search_document(
+        self, request: SearchRequest, document: str, scope: Scope
+    ) -> SourceResult:
         """Return the document from the first collection that has it. Raises the errors of
         `fetch_document`."""
         problem: HostError | None = None

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, NamedTuple
 
-from groundhook.handlers.kb.graph.base import Graphs
+from groundhook.handlers.kb.graph.graphs import Graphs
 from groundhook.handlers.kb.items import answer_items, cut_to_quotes
 from groundhook.handlers.kb.ranking import fusion, selection
 from groundhook.handlers.kb.ranking.language_removal import LanguageRemoval, language_of_question

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 
 import anyio
 
-from groundhook.handlers.kb.base import KnowledgeBase
 from groundhook.handlers.kb.embed import EmbedderFactory
 from groundhook.handlers.kb.embedded.client import KBClient
 from groundhook.handlers.kb.embedders.cached import VectorCache
-from groundhook.handlers.kb.graph.base import Graphs
+from groundhook.handlers.kb.graph.graphs import Graphs
+from groundhook.handlers.kb.knowledge_base import KnowledgeBase
 from groundhook.handlers.kb.reading.readers import READERS
 from groundhook.host.core.app_settings import (
     KBStorageSettings,

@@ -10,7 +10,7 @@ from groundhook.handlers.kb.one_collection import MOST_VALUES, CollectionResult
 from groundhook.handlers.kb.paging import COUNTED
 from groundhook.handlers.kb.ranking import cross_collection
 from groundhook.host.core.errors import HostError
-from groundhook.host.core.ports import Found, Scope
+from groundhook.host.core.ports import Scope, SourceResult
 from groundhook.host.core.types.fields import Scalar
 from groundhook.host.core.types.search import FacetCount, KBOptions, TotalIs
 
@@ -63,7 +63,7 @@ def merge_results(
     facets: Mapping[str, tuple[FacetCount, ...]] | None,
     *,
     several: bool,
-) -> Found:
+) -> SourceResult:
     """Return the results of collections for one question as one. Each is given with the embedding
     model that its similarities come from. `several`: more than one collection was searched, even if
     only one of them has a result."""
@@ -80,7 +80,7 @@ def merge_results(
     nodes = sorted(
         (node for _, one in results for node in one.nodes), key=lambda node: (-node.score, node.id)
     )
-    return Found(
+    return SourceResult(
         items=items[: options.limit],
         total=min(total, COUNTED),
         total_is=total_is,

@@ -24,7 +24,7 @@ from groundhook.host.core.errors import (
     UnknownName,
     suggestion,
 )
-from groundhook.host.core.ports import ClientOf, Found, Scope
+from groundhook.host.core.ports import ClientOf, Scope, SourceResult
 from groundhook.host.core.registry import Registry
 from groundhook.host.core.source_settings import WebSettings
 from groundhook.host.core.trace import span
@@ -117,7 +117,7 @@ class WebHandler:
             )
         return self._choice[1]
 
-    async def search(self, request: SearchRequest, scope: Scope, /) -> Found:
+    async def search(self, request: SearchRequest, scope: Scope, /) -> SourceResult:
         """Search, and read the first `fetch` pages of the results. Raises SourceError, and
         UnknownName for an unknown provider."""
         settings = scope.settings.web
@@ -137,7 +137,7 @@ class WebHandler:
 
     async def _search(
         self, query: str, request: SearchRequest, scope: Scope, until: float
-    ) -> Found:
+    ) -> SourceResult:
         """Return the results as the provider or delegate lists them. If a delegate from `uses.web`
         fails, the built-in search replaces it with a warning."""
         settings = scope.settings.web
@@ -157,7 +157,9 @@ class WebHandler:
             await scope.warn(exc.code, f"{exc}; the built-in search was used")
         return await self._search_by_provider(query, request, scope)
 
-    async def _search_by_provider(self, query: str, request: SearchRequest, scope: Scope) -> Found:
+    async def _search_by_provider(
+        self, query: str, request: SearchRequest, scope: Scope
+    ) -> SourceResult:
         """Search with the configured search provider."""
         settings = scope.settings.web
         name, access = self._provider_access(settings)
@@ -176,11 +178,11 @@ class WebHandler:
                 "dropped": len(hits) - len(found),
                 "answer": answered_from,
             }
-        return Found(items=found, provider=name)
+        return SourceResult(items=found, provider=name)
 
     async def _search_by_delegate(
         self, delegate: str, query: str, request: SearchRequest, scope: Scope, until: float
-    ) -> Found:
+    ) -> SourceResult:
         """Search with an assistant or an MCP tool."""
         web_query = await _build_query(delegate, MAX_RESULTS, ABILITIES, query, request, scope)
         web_query = replace(web_query, timeout=until - anyio.current_time())
@@ -194,7 +196,7 @@ class WebHandler:
                 "dropped": len(hits) - len(found),
                 "answer": "asked",
             }
-        return Found(items=found, provider=delegate)
+        return SourceResult(items=found, provider=delegate)
 
     def _raise_if_unknown(self, error: SourceError, name: str) -> None:
         """Raise SourceNotConfigured with the nearest provider's name if `name` is neither a

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from groundhook.handlers.web.answers import Reply, timeout_error, too_large_error, unreachable_error
-from groundhook.handlers.web.providers import MAX_BYTES
+from groundhook.handlers.web.provider_helpers import MAX_BYTES
 from groundhook.host.core.errors import SourceNotConfigured
 from groundhook.host.core.extras import extra
 from groundhook.host.core.types.web_providers import WebAccess

@@ -14,7 +14,7 @@ from typing import Any
 
 from groundhook.handlers.web.answers import objects_of, parse_answer, text_of
 from groundhook.handlers.web.provider_client import ProviderClient
-from groundhook.handlers.web.providers import with_operators
+from groundhook.handlers.web.provider_helpers import with_operators
 from groundhook.host.core.errors import SourceError, SourceRefused
 from groundhook.host.core.types.web_providers import WebAccess, WebHit, WebProvider, WebQuery
 
@@ -22,7 +22,7 @@ NAME = "searxng"
 
 
 class SearXNG:
-    """A `handlers.web.providers.Provider` for one instance."""
+    """A `host.core.types.web_providers.WebEngine` for one instance."""
 
     def __init__(self, access: WebAccess) -> None:
         self._access = access

@@ -14,7 +14,7 @@ from typing import Any
 
 from groundhook.handlers.web.answers import parse_answer, text_of
 from groundhook.handlers.web.provider_client import ProviderClient
-from groundhook.handlers.web.providers import google_pages, with_operators
+from groundhook.handlers.web.provider_helpers import google_pages, with_operators
 from groundhook.handlers.web.serper import AGES, ANSWER_SCORE
 from groundhook.host.core.concealed import shortened
 from groundhook.host.core.errors import SourceError
@@ -24,7 +24,7 @@ NAME = "serpapi"
 
 
 class SerpApi:
-    """A `handlers.web.providers.Provider`."""
+    """A `host.core.types.web_providers.WebEngine`."""
 
     def __init__(self, access: WebAccess) -> None:
         self._access = access

@@ -12,7 +12,7 @@ from typing import Any
 
 from groundhook.handlers.web.answers import parse_answer, text_of
 from groundhook.handlers.web.provider_client import ProviderClient
-from groundhook.handlers.web.providers import google_pages, with_operators
+from groundhook.handlers.web.provider_helpers import google_pages, with_operators
 from groundhook.host.core.types.web_providers import WebAccess, WebHit, WebProvider, WebQuery
 
 NAME = "serper"
@@ -22,7 +22,7 @@ ANSWER_SCORE = 0.95  # of a box that Google shows above all results
 
 
 class Serper:
-    """A `handlers.web.providers.Provider`."""
+    """A `host.core.types.web_providers.WebEngine`."""
 
     def __init__(self, access: WebAccess) -> None:
         self._variable = access.variable

@@ -19,7 +19,7 @@ from groundhook.handlers.web.answers import (
     timeout_error,
     unreachable_error,
 )
-from groundhook.handlers.web.providers import MAX_BYTES
+from groundhook.handlers.web.provider_helpers import MAX_BYTES
 from groundhook.host.core.errors import SourceNotConfigured
 from groundhook.host.core.extras import extra
 from groundhook.host.core.types.web_providers import WebAccess, WebHit, WebProvider, WebQuery
@@ -31,7 +31,7 @@ NAME = "tavily"
 
 
 class Tavily:
-    """A `handlers.web.providers.Provider` with one client, opened by the first search."""
+    """A `host.core.types.web_providers.WebEngine` with one client, opened by the first search."""
 
     def __init__(self, access: WebAccess) -> None:
         self._access = access

@@ -33,7 +33,7 @@ def register(plugins: Plugins) -> None:
         "web", Source(type="web", make=_web, module="groundhook.handlers.web.handler")
     )
     plugins.sources.add("kb", Source(type="kb", make=_kb, module="groundhook.handlers.kb.opening"))
-    plugins.sources.add("db", Source(type="db", make=_db, module="groundhook.handlers.db.base"))
+    plugins.sources.add("db", Source(type="db", make=_db, module="groundhook.handlers.db.database"))
     plugins.web_providers.add("tavily", _tavily)  # in the order in which `auto` tries them
     plugins.web_providers.add("serper", _serper)
     plugins.web_providers.add("serpapi", _serpapi)
@@ -128,7 +128,7 @@ def _kb(context: PluginContext) -> Handler:
 
 
 def _db(context: PluginContext) -> Handler:
-    from groundhook.handlers.db.base import make_database
+    from groundhook.handlers.db.database import make_database
 
     settings = context.settings.database
     database = make_database(

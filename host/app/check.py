@@ -147,7 +147,7 @@ class _Check:
 
             self.found.extend(server_problems(self.app, file))
 
-    def _check_package(self, place: tree.Found) -> None:
+    def _check_package(self, place: tree.FoundPath) -> None:
         package = self._attempt(self.app.packages.named, place.id)
         if package is None:
             with suppress(ConfigError):  # `_read` has reported it
@@ -206,7 +206,7 @@ class _Check:
         )
         self.found.extend(wrong_values(layer))
 
-    def _check_declaration(self, kind: str, owner: str, place: tree.Found) -> None:
+    def _check_declaration(self, kind: str, owner: str, place: tree.FoundPath) -> None:
         if kind == "toolkits":
             if self.toolkits is not None:
                 self.found.extend(toolkit_problems(self.app, place, self.toolkits))
@@ -233,7 +233,7 @@ class _Check:
         if kind == "kb":
             self._check_collection(place, checked)
 
-    def _check_collection(self, place: tree.Found, checked: Checked) -> None:
+    def _check_collection(self, place: tree.FoundPath, checked: Checked) -> None:
         """Check the collection's embedder and the delegate that names its entities. The delegate is
         called outside of any assistant, so it needs its full name."""
         spec = self._attempt(self.app.collections.named, place.id)
@@ -268,7 +268,7 @@ class _Check:
                     replace(problem, hint=f"did you mean {near[0]!r}?") if near else problem
                 )
 
-    def _check_connector(self, place: tree.Found, checked: Checked) -> None:
+    def _check_connector(self, place: tree.FoundPath, checked: Checked) -> None:
         """Report mistakes that would make every call of a connector fail. Values of unset variables
         are unknown and are skipped."""
         options = checked.data.get("options", {})
@@ -290,7 +290,7 @@ class _Check:
                 Problem("error", "names no model", checked.place(("options",)), "set options.model")
             )
 
-    def _check_program(self, place: tree.Found, checked: Checked) -> None:
+    def _check_program(self, place: tree.FoundPath, checked: Checked) -> None:
         """Warn if a server's program is not installed here; it may be installed where the app
         runs."""
         self._check_extra("mcp", checked.place(()))
@@ -339,10 +339,10 @@ class _Check:
         error = UnknownName("column", name, known, place=place)
         self.found.append(Problem("error", error.message + of, place, error.hint, error.code))
 
-    def _list_assistants(self) -> Iterator[tree.Found]:
+    def _list_assistants(self) -> Iterator[tree.FoundPath]:
         return (place for place in tree.assistants(self.app.root) if self.only in ("", place.id))
 
-    def _list_declared(self, kind: str) -> Iterator[tuple[str, tree.Found]]:
+    def _list_declared(self, kind: str) -> Iterator[tuple[str, tree.FoundPath]]:
         """Return the files of a kind, each with the assistant to which it belongs."""
         root = self.app.root
         yield from (("", place) for place in tree.declared(root, root, kind=kind))

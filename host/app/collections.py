@@ -19,7 +19,7 @@ from groundhook.host.app.exact_texts import same_letters
 from groundhook.host.config.packages import App
 from groundhook.host.core.errors import NotPermitted, SourceNotConfigured, UsageError
 from groundhook.host.core.exception_groups import unwrap_exception_groups
-from groundhook.host.core.ports import Found, Scope
+from groundhook.host.core.ports import Scope, SourceResult
 from groundhook.host.core.trace import span
 from groundhook.host.core.types.collection_queries import (
     CollectionAnswer,
@@ -35,7 +35,7 @@ from groundhook.host.core.types.filters import DOCUMENT
 from groundhook.host.core.types.search import FacetCount, Item, KBOptions
 
 if TYPE_CHECKING:
-    from groundhook.handlers.kb.base import KnowledgeBase
+    from groundhook.handlers.kb.knowledge_base import KnowledgeBase
     from groundhook.host.app.exact_texts import ExactTexts
 
 
@@ -97,7 +97,7 @@ class AppCollections:
         return [await self._answer(query, options, each, scope) for each in found]
 
     async def _answer(
-        self, query: CollectionQuery, options: KBOptions, found: Found, scope: Scope
+        self, query: CollectionQuery, options: KBOptions, found: SourceResult, scope: Scope
     ) -> CollectionAnswer:
         total = len(found.items) if found.total is None else found.total
         below = 0

@@ -39,9 +39,9 @@ from groundhook.host.turn.open_turns import OpenTurns
 from groundhook.host.turn.stream import call_assistant, open_turn
 
 if TYPE_CHECKING:
-    from groundhook.handlers.db.base import Database
-    from groundhook.handlers.kb.base import KnowledgeBase
+    from groundhook.handlers.db.database import Database
     from groundhook.handlers.kb.ingest.report import AddReport, Progress
+    from groundhook.handlers.kb.knowledge_base import KnowledgeBase
     from groundhook.host.app.conversations import Conversations, OpenChat
     from groundhook.host.app.syncs import Syncs
     from groundhook.host.chats.ports import ChatStore

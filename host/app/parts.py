@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from groundhook.host.core.errors import HostError, IngestError, PluginError
 from groundhook.host.core.exception_groups import unwrap_exception_groups
-from groundhook.host.core.ports import Delta, Found, ModelCall
+from groundhook.host.core.ports import Delta, ModelCall, SourceResult
 from groundhook.host.core.types.documents import Document, Reader
 from groundhook.host.core.types.tools import Tool
 
@@ -134,9 +134,9 @@ class Port:
 SOURCE = Port(
     needs=("search",),
     methods={
-        "search": partial(_wrap_awaited, returns=Found),
+        "search": partial(_wrap_awaited, returns=SourceResult),
         "records": partial(_wrap_awaited, returns=list),
-        "fetch_document": partial(_wrap_awaited, returns=Found),
+        "fetch_document": partial(_wrap_awaited, returns=SourceResult),
         "fetch_page": _wrap_awaited,
         "with_declarations": _wrap_following,
     },

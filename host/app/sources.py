@@ -18,10 +18,10 @@ from groundhook.host.core.errors import HostError, NotPermitted, SourceError, So
 from groundhook.host.core.ports import (
     Documents,
     FollowsDeclarations,
-    Found,
     Handler,
     Records,
     Scope,
+    SourceResult,
     WebPages,
 )
 from groundhook.host.core.registry import Deferred
@@ -30,8 +30,8 @@ from groundhook.host.core.types.search import SEARCH_TYPES, Item, RecordQuery, S
 from groundhook.host.search.joined import Joined
 
 if TYPE_CHECKING:
-    from groundhook.handlers.db.base import Database
-    from groundhook.handlers.kb.base import KnowledgeBase
+    from groundhook.handlers.db.database import Database
+    from groundhook.handlers.kb.knowledge_base import KnowledgeBase
     from groundhook.host.app.exact_texts import ExactTexts
     from groundhook.host.core.tool_ports import Collections
 
@@ -128,7 +128,9 @@ class Sources:
             SourceNotConfigured("no web search provider is configured"),
         )
 
-    async def fetch_document(self, collection: str, document_id: str, scope: Scope, /) -> Found:
+    async def fetch_document(
+        self, collection: str, document_id: str, scope: Scope, /
+    ) -> SourceResult:
         """Return the document from the first source that has it. Raises SourceError."""
         able: list[Documents] = [
             one for one in self._list_sources("kb") if isinstance(one, Documents)

@@ -20,7 +20,7 @@ from groundhook.host.turn.toolkits import Listed, ToolkitOf
 CONNECTOR = "connector:"  # before the id of a connector, in a value of a toolkit's file
 
 
-def toolkit_problems(app: App, place: tree.Found, toolkits: ToolkitOf) -> Iterator[Problem]:
+def toolkit_problems(app: App, place: tree.FoundPath, toolkits: ToolkitOf) -> Iterator[Problem]:
     """Yield the problems of one toolkit's file."""
     try:
         document = read_document(place.path, place.shown)

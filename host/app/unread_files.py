@@ -20,7 +20,7 @@ _HOOK = re.compile(
 )
 
 
-def unread_files(root: Path, assistants: Sequence[tree.Found]) -> Iterator[Problem]:
+def unread_files(root: Path, assistants: Sequence[tree.FoundPath]) -> Iterator[Problem]:
     """Yield a warning for each such file in the folders of an app and of these assistants."""
     for folder in (root, *(place.path for place in assistants)):
         for kind, ending in tree.ENDINGS.items():

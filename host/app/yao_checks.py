@@ -85,7 +85,7 @@ def _check_folders(folder: Path, root: Path) -> Iterator[Problem]:
             yield _make_note(shown, 0, 0, "nothing reads this folder", hint)
 
 
-def _check_keys(package: tree.Found) -> Iterator[Problem]:
+def _check_keys(package: tree.FoundPath) -> Iterator[Problem]:
     text = _read_text(package.path / tree.PACKAGE)
     for key, hint in _KEYS.items():
         for place in re.finditer(rf'"{key}"\s*:', text):

@@ -40,7 +40,7 @@ _OFFLINE = ConnectorSpec(
 
 
 def collections(
-    root: Path, found: Sequence[tree.Found], environment: Environment
+    root: Path, found: Sequence[tree.FoundPath], environment: Environment
 ) -> Catalogue[CollectionSpec]:
     """Return the collections of an app, with those of its assistants."""
     loaders = {
@@ -51,26 +51,28 @@ def collections(
 
 
 def models(
-    root: Path, found: Sequence[tree.Found], environment: Environment
+    root: Path, found: Sequence[tree.FoundPath], environment: Environment
 ) -> Catalogue[ModelSpec]:
     """Return the models."""
     return Catalogue("model", _specs("models", ModelSpec, found, root, environment), SYSTEM_MODELS)
 
 
 def servers(
-    root: Path, found: Sequence[tree.Found], environment: Environment
+    root: Path, found: Sequence[tree.FoundPath], environment: Environment
 ) -> Catalogue[ServerSpec]:
     """Return the MCP servers."""
     return Catalogue("MCP server", _specs("mcps", ServerSpec, found, root, environment))
 
 
-def apis(root: Path, found: Sequence[tree.Found], environment: Environment) -> Catalogue[ApiSpec]:
+def apis(
+    root: Path, found: Sequence[tree.FoundPath], environment: Environment
+) -> Catalogue[ApiSpec]:
     """Return the APIs."""
     return Catalogue("API", _specs("apis", ApiSpec, found, root, environment))
 
 
 def connectors(
-    root: Path, found: Sequence[tree.Found], environment: Environment, types: frozenset[str]
+    root: Path, found: Sequence[tree.FoundPath], environment: Environment, types: frozenset[str]
 ) -> Catalogue[ConnectorSpec]:
     """Return the connectors, with the one that every app has. `types` are those that one may have
     (none: any)."""
@@ -81,7 +83,7 @@ def connectors(
 
 
 def toolkits(
-    root: Path, found: Sequence[tree.Found], environment: Environment, types: frozenset[str]
+    root: Path, found: Sequence[tree.FoundPath], environment: Environment, types: frozenset[str]
 ) -> Catalogue[ToolkitSpec]:
     """Return the toolkits. `types` are those that one may have (none: any)."""
     loaders = {
@@ -92,14 +94,16 @@ def toolkits(
     return Catalogue("toolkit", loaders)
 
 
-def _owned(kind: str, owner: tree.Found | None, root: Path) -> Iterable[tree.Found]:
+def _owned(kind: str, owner: tree.FoundPath | None, root: Path) -> Iterable[tree.FoundPath]:
     """Return the files of a kind of one assistant, or of the app (None)."""
     if owner is None:
         return tree.declared(root, root, kind=kind)
     return tree.declared(owner.path, root, kind=kind, prefix=f"agents.{owner.id}.")
 
 
-def _everywhere(kind: str, packages: Iterable[tree.Found], root: Path) -> Iterable[tree.Found]:
+def _everywhere(
+    kind: str, packages: Iterable[tree.FoundPath], root: Path
+) -> Iterable[tree.FoundPath]:
     for owner in (None, *packages):
         yield from _owned(kind, owner, root)
 
@@ -107,7 +111,7 @@ def _everywhere(kind: str, packages: Iterable[tree.Found], root: Path) -> Iterab
 def _specs(
     kind: str,
     model: type[Spec],
-    packages: Iterable[tree.Found],
+    packages: Iterable[tree.FoundPath],
     root: Path,
     environment: Environment,
 ) -> dict[str, Callable[[], Spec]]:
@@ -117,12 +121,14 @@ def _specs(
     }
 
 
-def _spec(model: type[Spec], found: tree.Found, environment: Environment) -> Spec:
+def _spec(model: type[Spec], found: tree.FoundPath, environment: Environment) -> Spec:
     document = read_document(found.path, found.shown)
     return read_value(model, document, environment, lenient=model in LENIENT, id=found.id)
 
 
-def _connector(found: tree.Found, environment: Environment, types: frozenset[str]) -> ConnectorSpec:
+def _connector(
+    found: tree.FoundPath, environment: Environment, types: frozenset[str]
+) -> ConnectorSpec:
     spec = _spec(ConnectorSpec, found, environment)
     if types and spec.type not in types:
         place = read_document(found.path, found.shown).place(("type",))
@@ -132,8 +138,8 @@ def _connector(found: tree.Found, environment: Environment, types: frozenset[str
 
 
 def _toolkit(
-    found: tree.Found,
-    owner: tree.Found | None,
+    found: tree.FoundPath,
+    owner: tree.FoundPath | None,
     root: Path,
     environment: Environment,
     types: frozenset[str],
@@ -167,7 +173,7 @@ def _toolkit(
     )
 
 
-def _collection(found: tree.Found, root: Path, environment: Environment) -> CollectionSpec:
+def _collection(found: tree.FoundPath, root: Path, environment: Environment) -> CollectionSpec:
     """Read a collection. The path of a spaCy pipeline is relative to the collection's file, or else
     to the app's folder."""
     spec = _spec(CollectionSpec, found, environment)

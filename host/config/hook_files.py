@@ -14,7 +14,7 @@ from groundhook.host.core.errors import ConfigError
 from groundhook.host.core.hook_engine import HookScript
 
 
-def hook_script(found: tree.Found, checked: Checked | None) -> HookScript | None:
+def hook_script(found: tree.FoundPath, checked: Checked | None) -> HookScript | None:
     """Return the hook of a package: the files that `hooks.create` and `hooks.next` name, else the
     first of the usual ones. Raises ConfigError for a file that does not exist."""
     usual = next(iter(tree.hooks(found.path)), None)
@@ -55,7 +55,7 @@ def script_file(
     return None
 
 
-def _hook_file(found: tree.Found, checked: Checked | None, name: str) -> Path | None:
+def _hook_file(found: tree.FoundPath, checked: Checked | None, name: str) -> Path | None:
     written = checked.data.get("hooks", {}).get(name) if checked else None
     if checked is None or not isinstance(written, str) or not written:
         return None

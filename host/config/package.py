@@ -62,13 +62,13 @@ class Package:
         return self.presets.named(preset, place=place) if preset else self.prompts
 
 
-def check_package(found: tree.Found, environment: Environment) -> Checked:
+def check_package(found: tree.FoundPath, environment: Environment) -> Checked:
     """Validate an assistant's `package.yao`. Raises ConfigError when it cannot be read."""
     document = read_document(found.path / tree.PACKAGE, f"{found.shown}/{tree.PACKAGE}")
     return check_document(PackageFile, document, environment, switch_on=True, lenient=True)
 
 
-def load_package(found: tree.Found, root: Path, environment: Environment) -> Package:
+def load_package(found: tree.FoundPath, root: Path, environment: Environment) -> Package:
     """Return the assistant in a folder. Raises ConfigError with everything that is wrong with
     it."""
     checked = check_package(found, environment)
@@ -123,7 +123,7 @@ def _collecting(errors: list[ConfigError], read: Callable[[], T], otherwise: T) 
 
 
 def _presets(
-    inline: Mapping[str, Prompts], found: tree.Found, root: Path, environment: Environment
+    inline: Mapping[str, Prompts], found: tree.FoundPath, root: Path, environment: Environment
 ) -> Catalogue[Prompts]:
     loaders: dict[str, Callable[[], Prompts]] = {
         each.id: partial(read_prompts, each.path, each.shown, environment, found.path)
@@ -133,7 +133,7 @@ def _presets(
     return Catalogue("prompt preset", loaders)
 
 
-def _doubled(found: tree.Found, values: Mapping[str, Any]) -> Iterable[Problem]:
+def _doubled(found: tree.FoundPath, values: Mapping[str, Any]) -> Iterable[Problem]:
     """Warn of two files of which only one is used."""
     entries = [tree.shown(path, found.path) for path in tree.hooks(found.path)]
     if len(entries) > 1:

@@ -35,7 +35,7 @@ PARTS = {*ENDINGS, "locales", "prompts", "src", "tests"}
 
 
 @dataclass(frozen=True)
-class Found:
+class FoundPath:
     """A file or folder with the id that follows from its path; `shown` is its path in messages,
     relative to the app's folder."""
 
@@ -44,14 +44,14 @@ class Found:
     shown: str
 
 
-def assistants(root: Path) -> Iterator[Found]:
+def assistants(root: Path) -> Iterator[FoundPath]:
     """Yield the folders under `assistants/` that have a package.yao, by id. A folder without one
     is a group, whatever its name; folders in PARTS are not searched inside a package."""
     found = _packages(root / "assistants", root, (), within=False)
     yield from sorted(found, key=lambda found: found.id)
 
 
-def inside_package(root: Path) -> Iterator[tuple[str, Found]]:
+def inside_package(root: Path) -> Iterator[tuple[str, FoundPath]]:
     """Yield the folders with a package.yao that are no assistants because they belong to a package,
     with the package: `assistants/sales/tests/x` where `assistants/sales` is one."""
     for package in assistants(root):
@@ -61,13 +61,13 @@ def inside_package(root: Path) -> Iterator[tuple[str, Found]]:
                     yield shown(path.parent, root), package
 
 
-def declared(folder: Path, root: Path, *, kind: str, prefix: str = "") -> Iterator[Found]:
+def declared(folder: Path, root: Path, *, kind: str, prefix: str = "") -> Iterator[FoundPath]:
     """Yield the files of one kind (a key of ENDINGS) under `folder`/`kind`; ids begin with
     `prefix`."""
     yield from _files(folder / kind, root, ENDINGS[kind], prefix)
 
 
-def presets(folder: Path, root: Path) -> Iterator[Found]:
+def presets(folder: Path, root: Path) -> Iterator[FoundPath]:
     """Yield the prompt presets of an assistant: `prompts/friendly.yml` is `friendly`."""
     yield from _files(folder / "prompts", root, ".yml", "")
 
@@ -128,20 +128,22 @@ def shown(path: Path, root: Path) -> str:
     return path.relative_to(root).as_posix()
 
 
-def _packages(folder: Path, root: Path, steps: tuple[str, ...], *, within: bool) -> Iterator[Found]:
+def _packages(
+    folder: Path, root: Path, steps: tuple[str, ...], *, within: bool
+) -> Iterator[FoundPath]:
     if len(steps) > _DEEPEST or not folder.is_dir():
         return
     if steps and (folder / PACKAGE).is_file():
         within = True
-        yield Found(".".join(steps), folder, shown(folder, root))
+        yield FoundPath(".".join(steps), folder, shown(folder, root))
     skipped = _NEVER | PARTS if within else _NEVER
     for inner in folder.iterdir():
         if inner.name not in skipped and not inner.name.startswith(".") and inner.is_dir():
             yield from _packages(inner, root, (*steps, inner.name), within=within)
 
 
-def _files(folder: Path, root: Path, ending: str, prefix: str) -> Iterator[Found]:
+def _files(folder: Path, root: Path, ending: str, prefix: str) -> Iterator[FoundPath]:
     for path in sorted(folder.rglob(f"*{ending}")) if folder.is_dir() else ():
         name = path.relative_to(folder).as_posix().removesuffix(ending).replace("/", ".")
         if path.is_file() and name:
-            yield Found(prefix + name, path, shown(path, root))
+            yield FoundPath(prefix + name, path, shown(path, root))

@@ -123,14 +123,13 @@ class Scope:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Found:
+class SourceResult:
     """The result of a source: items best first, without `citation_id`.
 
     An item's `key` may be empty: it is then derived from its content. `total` counts all matches,
     exactly or at least (`total_is`); None: not known, the items are counted. `below` counts what
-    was compared and did not reach the threshold. `provider` is the
-    service that answered, if the source has a choice. `facets`, `graph_nodes` and `dsl` are those
-    of `SearchResult`."""
+    was compared and did not reach the threshold. `provider` is the service that answered, if the
+    source has a choice. `facets`, `graph_nodes` and `dsl` are those of `SearchResult`."""
 
     items: tuple[Item, ...] = ()
     total: int | None = None
@@ -142,10 +141,13 @@ class Found:
     dsl: dict[str, Any] | None = None
 
 
+Found = SourceResult  # the name that plug-ins import, kept for them
+
+
 class Handler(Protocol):
     """A source of one search type."""
 
-    async def search(self, request: SearchRequest, scope: Scope, /) -> Found:
+    async def search(self, request: SearchRequest, scope: Scope, /) -> SourceResult:
         """Search and return the items found. `limit` of the request is always set; for kb also
         `collections`, `threshold` and `graph`, for db `models`. Raises SourceError. The caller
         cancels the search at its deadline."""
@@ -178,7 +180,9 @@ class Records(Protocol):
 class Documents(Protocol):
     """A source of whole documents, for messages that refer to one."""
 
-    async def fetch_document(self, collection: str, document_id: str, scope: Scope, /) -> Found:
+    async def fetch_document(
+        self, collection: str, document_id: str, scope: Scope, /
+    ) -> SourceResult:
         """Return the document's passages in reading order, each with a score of 1. Raises
         SourceError, NotPermitted."""
         ...

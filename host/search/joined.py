@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from functools import partial
 
 from groundhook.host.core.errors import HostError
-from groundhook.host.core.ports import Found, Handler, Scope
+from groundhook.host.core.ports import Handler, Scope, SourceResult
 from groundhook.host.core.types.search import Item, SearchRequest
 from groundhook.host.search.searcher import run_all
 
@@ -19,13 +19,13 @@ class Joined:
     def __init__(self, sources: Mapping[str, Handler]) -> None:
         self._sources = sources
 
-    async def search(self, request: SearchRequest, scope: Scope, /) -> Found:
+    async def search(self, request: SearchRequest, scope: Scope, /) -> SourceResult:
         """Return the items of all sources as one result. Raises the SourceError of the first source
         if all fail."""
         answers = await run_all(
             [partial(_attempt, source, request, scope) for source in self._sources.values()]
         )
-        found = [answer for answer in answers if isinstance(answer, Found)]
+        found = [answer for answer in answers if isinstance(answer, SourceResult)]
         failed = {
             name: answer
             for name, answer in zip(self._sources, answers, strict=True)
@@ -38,14 +38,16 @@ class Joined:
         return _merged(found, request.limit)
 
 
-async def _attempt(source: Handler, request: SearchRequest, scope: Scope) -> Found | HostError:
+async def _attempt(
+    source: Handler, request: SearchRequest, scope: Scope
+) -> SourceResult | HostError:
     try:
         return await source.search(request, scope)
     except HostError as exc:
         return exc
 
 
-def _merged(found: list[Found], limit: int | None) -> Found:
+def _merged(found: list[SourceResult], limit: int | None) -> SourceResult:
     items: list[Item] = []
     keys: set[str] = set()
     for item in sorted((item for each in found for item in each.items), key=_score, reverse=True):
@@ -54,7 +56,7 @@ def _merged(found: list[Found], limit: int | None) -> Found:
             keys.add(item.key)
     # Facets, related nodes and queries of several sources cannot be added up.
     first = found[0]
-    return Found(
+    return SourceResult(
         items=tuple(items[:limit]),
         total=sum(len(each.items) if each.total is None else each.total for each in found),
         total_is="exact" if all(each.total_is == "exact" for each in found) else "at_least",

@@ -25,7 +25,7 @@ from groundhook.host.core.errors import (
     UsageError,
 )
 from groundhook.host.core.exception_groups import unwrap_exception_groups
-from groundhook.host.core.ports import Found, Handler, Ranked, Reranker, Scope
+from groundhook.host.core.ports import Handler, Ranked, Reranker, Scope, SourceResult
 from groundhook.host.core.registry import Registry
 from groundhook.host.core.settings import RerankSettings, Settings
 from groundhook.host.core.trace import Span, span
@@ -159,7 +159,9 @@ class Searcher:
         """Return the item with its marker, and the weight of its source."""
         return self.citation_index.cite(item, weight=getattr(self.settings.search.weights, source))
 
-    async def _attempt(self, request: SearchRequest, source: Source) -> tuple[Found, str | None]:
+    async def _attempt(
+        self, request: SearchRequest, source: Source
+    ) -> tuple[SourceResult, str | None]:
         """Search the source; return its result, or an empty one and the reason."""
         timeout, setting = self._deadline(request, source)
         try:
@@ -176,7 +178,7 @@ class Searcher:
                 f"the {request.type} search did not end within {timeout} ms", hint=setting
             )
         except HostError as exc:
-            return Found(), str(exc)
+            return SourceResult(), str(exc)
 
     def _deadline(self, request: SearchRequest, source: Source) -> tuple[int, str]:
         """Return a search's deadline in milliseconds and the setting that defines it. A search of a

@@ -14,7 +14,7 @@ from typing import Any
 import anyio
 
 from groundhook.host.core.errors import SourceError, suggestion
-from groundhook.host.core.ports import Found, Scope
+from groundhook.host.core.ports import Scope, SourceResult
 from groundhook.host.core.types.search import Item, SearchRequest
 
 ANY = "*"
@@ -37,7 +37,7 @@ class CannedSource:
     scopes: list[Scope] = field(default_factory=list)
     cancelled: int = 0
 
-    async def search(self, request: SearchRequest, scope: Scope, /) -> Found:
+    async def search(self, request: SearchRequest, scope: Scope, /) -> SourceResult:
         """Return the items of the query. Raises SourceError for a query that is not in the table,
         and the error that is in it."""
         self.requests.append(request)
@@ -57,7 +57,7 @@ class CannedSource:
             )
         if isinstance(page, SourceError):
             raise page
-        return Found(items=tuple(page)[: request.limit], total=len(page))
+        return SourceResult(items=tuple(page)[: request.limit], total=len(page))
 
 
 def canned_item(key: str, **fields: Any) -> Item:

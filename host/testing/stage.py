@@ -21,11 +21,11 @@ from groundhook.host.core.ports import (
     Connector,
     Delta,
     Finished,
-    Found,
     Handler,
     ModelCall,
     Reranker,
     Scope,
+    SourceResult,
 )
 from groundhook.host.core.registry import Registry
 from groundhook.host.core.types.base import dotted, validate_known, validation_problems
@@ -198,7 +198,7 @@ class WatchedSource:
     of: Handler
     requests: Requests
 
-    async def search(self, request: SearchRequest, scope: Scope, /) -> Found:
+    async def search(self, request: SearchRequest, scope: Scope, /) -> SourceResult:
         self.requests.searches.append(request)
         return await self.of.search(request, scope)
 

@@ -22,12 +22,12 @@ from groundhook.host.core.ports import (
     Delta,
     Documents,
     Finished,
-    Found,
     Handler,
     ModelCall,
     Ranked,
     Reranker,
     Scope,
+    SourceResult,
     TextDelta,
     ToolDelta,
 )
@@ -121,7 +121,7 @@ class TapedSource:
     type: SearchType
     real: Handler
 
-    async def search(self, request: SearchRequest, scope: Scope, /) -> Found:
+    async def search(self, request: SearchRequest, scope: Scope, /) -> SourceResult:
         async def real() -> Answer:
             return recorded_found(await self.real.search(request, scope))
 
@@ -139,7 +139,9 @@ class TapedDocuments:
     tape: Tape
     real: Documents
 
-    async def fetch_document(self, collection: str, document_id: str, scope: Scope, /) -> Found:
+    async def fetch_document(
+        self, collection: str, document_id: str, scope: Scope, /
+    ) -> SourceResult:
         async def real() -> Answer:
             return recorded_found(await self.real.fetch_document(collection, document_id, scope))
 
@@ -151,7 +153,7 @@ class TapedDocuments:
         return found_of(await self.tape.ask("document", request, real))
 
 
-def recorded_found(found: Found) -> Answer:
+def recorded_found(found: SourceResult) -> Answer:
     """Return the result of a source in the form in which it is recorded."""
     answer: Answer = {"items": [_recorded_item(item) for item in found.items]}
     if found.total is not None:
@@ -165,10 +167,10 @@ def recorded_found(found: Found) -> Answer:
     return answer
 
 
-def found_of(answer: Answer) -> Found:
+def found_of(answer: Answer) -> SourceResult:
     """Return the result of a recording that `recorded_found` made."""
     nodes = answer.get("graph_nodes")
-    return Found(
+    return SourceResult(
         items=tuple(_item(raw) for raw in answer["items"]),
         total=answer.get("total"),
         graph_nodes=None

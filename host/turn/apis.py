@@ -18,7 +18,7 @@ from groundhook.host.core.errors import (
     SourceMalformed,
     SourceTimeout,
 )
-from groundhook.host.core.ports import Found, Warn
+from groundhook.host.core.ports import SourceResult, Warn
 from groundhook.host.core.settings import HttpSettings
 from groundhook.host.core.trace import span
 from groundhook.host.core.types.api_spec import ApiSpec, fill, fill_address
@@ -31,7 +31,7 @@ _ABSENT = object()
 
 async def read_api(
     clients: WebClients, spec: ApiSpec, question: str, locale: str, identity: Identity, warn: Warn
-) -> Found:
+) -> SourceResult:
     """Send the request of an API and return the items of its answer, in its order. Raises
     NotPermitted, before anything is sent, where the identity lacks an id that the file names;
     SourceError and its kinds for everything that can go wrong with the answer."""
@@ -71,7 +71,7 @@ async def read_api(
     items = tuple(_make_items(entries[: spec.max_results], spec))
     if entries and not items:
         await warn("api_empty", f"no entry of {host} has a text at {_join_paths(spec)}")
-    return Found(items=items)
+    return SourceResult(items=items)
 
 
 def _describe_source(spec: ApiSpec, key: str) -> str:

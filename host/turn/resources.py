@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 import anyio
 
 from groundhook.host.core.errors import HostError, SourceError, SourceMalformed
-from groundhook.host.core.ports import Found, ToolServers, Warn
+from groundhook.host.core.ports import SourceResult, ToolServers, Warn
 from groundhook.host.core.types.search import Item
 from groundhook.host.readers.pdf import read_pdf
 
@@ -39,7 +39,7 @@ async def read_resource(
     uri: str,
     markdown: Callable[[str], str],
     warn: Warn,
-) -> Found:
+) -> SourceResult:
     """Return the passages of a resource, each with a score of 1. `server` is a full id, `name` what
     the assistant calls it. Raises ServerError, SourceError."""
     contents = (await servers.ask(server, "resources/read", {"uri": uri}))["contents"]
@@ -64,7 +64,7 @@ async def read_resource(
             _make_item(server, name, where, number, piece)
             for number, piece in enumerate(pieces[:MOST])
         ]
-    return Found(items=tuple(items))
+    return SourceResult(items=tuple(items))
 
 
 def passages(text: str) -> Iterator[str]:

@@ -10,7 +10,7 @@ from functools import partial
 import anyio
 
 from groundhook.host.core.errors import HostError, SourceTimeout
-from groundhook.host.core.ports import Found
+from groundhook.host.core.ports import SourceResult
 from groundhook.host.core.trace import span
 from groundhook.host.core.types.events import STOPPED, SearchComplete, SearchFound, SearchStart
 from groundhook.host.core.types.search import SearchRequest, SearchResult, Source
@@ -99,7 +99,7 @@ async def ranked_pool(run: AssistantRun) -> Pool:
 async def _read_document(run: AssistantRun, reference: DocumentReference) -> SearchResult:
     """Read a whole document of a collection."""
 
-    async def read() -> Found:
+    async def read() -> SourceResult:
         collection = run.searcher.names.collection(reference.collection)
         return await run.runtime.documents.fetch_document(
             collection, reference.document_id, run.searcher.scope
@@ -115,7 +115,7 @@ async def _read_resource(
     """Read a resource of an MCP server."""
     runtime = run.runtime
 
-    async def read() -> Found:
+    async def read() -> SourceResult:
         listing = Listing.of(runtime.app, run.package.id, run.settings.mcp.servers)
         id, listed = listing.resource(reference.server, reference.uri)
         warn = run.searcher.scope.warn
@@ -134,7 +134,7 @@ async def _request_api(run: AssistantRun, reference: ApiReference) -> SearchResu
     """Request an API, which has a deadline of its own."""
     scope = run.searcher.scope
 
-    async def read() -> Found:
+    async def read() -> SourceResult:
         spec = AssistantNames(run.runtime.app, run.package.id, run.settings).api(reference.name)
         return await read_api(
             run.runtime.web_clients,
@@ -153,7 +153,7 @@ async def _read_whole(
     noun: str,
     name: str,
     source: Source,
-    read: Callable[[], Awaitable[Found]],
+    read: Callable[[], Awaitable[SourceResult]],
     *,
     own_deadline: bool = False,
 ) -> SearchResult:
@@ -201,18 +201,18 @@ async def _read_whole(
 
 
 async def _attempt(
-    noun: str, name: str, read: Callable[[], Awaitable[Found]], timeout_ms: int | None
-) -> tuple[Found, HostError | None]:
+    noun: str, name: str, read: Callable[[], Awaitable[SourceResult]], timeout_ms: int | None
+) -> tuple[SourceResult, HostError | None]:
     """Return the items that `read` returns within the timeout, or none and the error."""
     try:
         with anyio.fail_after(None if timeout_ms is None else timeout_ms / 1000):
             return await read(), None
     except TimeoutError:
-        return Found(), SourceTimeout(
+        return SourceResult(), SourceTimeout(
             f"the {noun} {name!r} was not read within {timeout_ms} ms", hint="search.kb.timeout_ms"
         )
     except HostError as exc:
-        return Found(), exc
+        return SourceResult(), exc
 
 
 def _measure_milliseconds(began: float) -> int:

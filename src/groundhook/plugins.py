@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from groundhook.host.core.ports import Records as Records
     from groundhook.host.core.ports import Reranker as Reranker
     from groundhook.host.core.ports import Scope as Scope
+    from groundhook.host.core.ports import SourceResult as SourceResult
     from groundhook.host.core.ports import TextDelta as TextDelta
     from groundhook.host.core.ports import ToolDelta as ToolDelta
     from groundhook.host.core.ports import WebClient as WebClient
@@ -108,6 +109,7 @@ _HOMES = {
         "Records",
         "Reranker",
         "Scope",
+        "SourceResult",
         "TextDelta",
         "ToolDelta",
         "WebClient",

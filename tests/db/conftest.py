@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
-from groundhook.handlers.db.base import Database, open_database
+from groundhook.handlers.db.database import Database, open_database
 from groundhook.host.config.documents import read_document
-from groundhook.host.core.ports import Found, Scope
+from groundhook.host.core.ports import Scope, SourceResult
 from groundhook.host.core.settings import QuerySettings, SearchSettings, UsesSettings
 from groundhook.host.core.types.model_spec import ModelSpec
 from groundhook.host.core.types.search import SearchRequest
@@ -50,7 +50,7 @@ class Shop:
         identity: Identity | None = None,
         strict: bool = False,
         **request: Any,
-    ) -> Found:
+    ) -> SourceResult:
         """Search these models, or all three of the shop."""
         raw = {
             "type": "db",

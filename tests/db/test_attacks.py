@@ -13,7 +13,7 @@ import anyio.to_thread
 import pytest
 import sqlalchemy as sa
 
-from groundhook.handlers.db.base import open_database
+from groundhook.handlers.db.database import open_database
 from groundhook.handlers.db.engine import engine_for
 from groundhook.host.core.errors import SourceError, SourceTimeout
 from groundhook.host.core.types.model_spec import ModelSpec

@@ -14,7 +14,7 @@ import anyio
 import pytest
 import sqlalchemy as sa
 
-from groundhook.handlers.db.base import open_database
+from groundhook.handlers.db.database import open_database
 from groundhook.handlers.db.engine import Engine, engine_for
 from groundhook.host.core.errors import (
     SourceError,

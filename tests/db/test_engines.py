@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from groundhook.handlers.db.base import open_database
 from groundhook.handlers.db.collation import fold
+from groundhook.handlers.db.database import open_database
 from groundhook.host.core.trace import recording
 from groundhook.host.core.types.events import TraceNode
 from groundhook.host.core.types.model_spec import ModelSpec

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 
-from groundhook.handlers.db.base import open_database
+from groundhook.handlers.db.database import open_database
 from groundhook.handlers.db.dsl import QueryDSL
 from groundhook.handlers.db.engine import engine_for
 from groundhook.handlers.db.statement import Compiler

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from groundhook.handlers.db.base import open_database
+from groundhook.handlers.db.database import open_database
 from groundhook.host.core.errors import ConfigError, HostError, StorageError
 from groundhook.host.core.types.model_spec import ModelSpec
 from tests.db.conftest import NOW, Shop, shop_models

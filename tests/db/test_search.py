@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from groundhook.handlers.db.base import open_database
+from groundhook.handlers.db.database import open_database
 from groundhook.host.core.errors import SourceError, SourceNotConfigured
 from groundhook.host.core.trace import recording
 from groundhook.host.core.types.events import TraceNode

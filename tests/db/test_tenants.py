@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from groundhook.handlers.db.base import Database, open_database
+from groundhook.handlers.db.database import Database, open_database
 from groundhook.host.core.errors import NotPermitted, SourceError
 from groundhook.host.core.types.model_options import ModelOptions
 from groundhook.host.core.types.model_spec import (

@@ -15,7 +15,7 @@ import pytest
 from groundhook import open_host
 from groundhook.host.config.environment import process_environment
 from groundhook.host.core.errors import DelegateError
-from groundhook.host.core.ports import Found, Scope, accept_any
+from groundhook.host.core.ports import Scope, SourceResult, accept_any
 from groundhook.host.core.types.delegation import (
     KeywordAnswer,
     KeywordAsk,
@@ -45,7 +45,7 @@ class AskingSource:
     answers: list[KeywordAnswer] = field(default_factory=list)
     errors: list[str] = field(default_factory=list)
 
-    async def search(self, request: SearchRequest, scope: Scope, /) -> Found:
+    async def search(self, request: SearchRequest, scope: Scope, /) -> SourceResult:
         requested = KeywordAsk(query=request.query, max_keywords=2)
         how: dict[str, Any] = {"timeout_ms": self.timeout_ms, "hint": "search.keyword.timeout_ms"}
         try:
@@ -57,7 +57,7 @@ class AskingSource:
             await scope.warn(exc.code, str(exc))
         else:
             self.answers.append(answer)
-        return Found()
+        return SourceResult()
 
     @property
     def keywords(self) -> list[tuple[str, float]]:

@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
-from groundhook.handlers.kb.base import KnowledgeBase
 from groundhook.handlers.kb.embed import EmbedderFactory, HashEmbedder
 from groundhook.handlers.kb.embedded.client import KBClient
 from groundhook.handlers.kb.embedders.builtin import builtin
+from groundhook.handlers.kb.knowledge_base import KnowledgeBase
 from groundhook.handlers.kb.opening import open_kb
 from groundhook.host.core.app_settings import KBStorageSettings
-from groundhook.host.core.ports import Found, Scope
+from groundhook.host.core.ports import Scope, SourceResult
 from groundhook.host.core.registry import Registry
 from groundhook.host.core.settings import (
     SearchSettings,
@@ -76,7 +76,7 @@ async def search(
     tenant: str = "",
     threshold: float = 0.0,
     limit: int = 10,
-) -> Found:
+) -> SourceResult:
     request = SearchRequest(
         type="kb",
         query=query,

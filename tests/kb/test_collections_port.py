@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from groundhook.handlers.kb.base import KnowledgeBase
 from groundhook.handlers.kb.embed import HashEmbedder
+from groundhook.handlers.kb.knowledge_base import KnowledgeBase
 from groundhook.handlers.kb.opening import open_kb
 from groundhook.host.core.app_settings import KBStorageSettings, QdrantSettings
 from groundhook.host.core.errors import ConfigError, NotPermitted, SourceNotConfigured, UsageError

@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from groundhook.handlers.kb.base import KnowledgeBase
+from groundhook.handlers.kb.knowledge_base import KnowledgeBase
 from groundhook.handlers.kb.messages import pack_vector
 from groundhook.handlers.kb.ranking import selection
 from groundhook.handlers.kb.store import Hit
 from groundhook.host.core.errors import NotPermitted, UsageError
-from groundhook.host.core.ports import Found, Scope
+from groundhook.host.core.ports import Scope, SourceResult
 from groundhook.host.core.types.collection_spec import (
     ChunkSpec,
     CollectionSpec,
@@ -46,12 +46,12 @@ def fielded(id: str = "docs", **more: Any) -> CollectionSpec:
 
 async def ask(
     kb: KnowledgeBase, query: str = "ripe pears", asker: Scope | None = None, **more: Any
-) -> Found:
+) -> SourceResult:
     given = {"collections": ("docs",), "threshold": 0.0, "limit": 10, **more}
     return await kb.search(SearchRequest(type="kb", query=query, **given), asker or scope())
 
 
-def ids(found: Found) -> list[str]:
+def ids(found: SourceResult) -> list[str]:
     return [item.document_id.rpartition("#")[2] for item in found.items]
 
 

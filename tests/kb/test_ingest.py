@@ -19,9 +19,9 @@ import pytest
 from rich.console import Console
 from rich.filesize import decimal
 
-from groundhook.handlers.kb.base import KnowledgeBase
 from groundhook.handlers.kb.embed import HashEmbedder
 from groundhook.handlers.kb.ingest.report import MOST_ROWS, AddReport
+from groundhook.handlers.kb.knowledge_base import KnowledgeBase
 from groundhook.host.cli.progress import Lines
 from groundhook.host.core.errors import UnknownName, UsageError
 from groundhook.host.core.types.collection_spec import (

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from groundhook.handlers.kb.base import KnowledgeBase
+from groundhook.handlers.kb.knowledge_base import KnowledgeBase
 from groundhook.host.core.errors import UsageError
-from groundhook.host.core.ports import Found
+from groundhook.host.core.ports import SourceResult
 from groundhook.host.core.types.search import SearchRequest
 from tests.kb.conftest import Opens, Writes, scope, spec
 
@@ -22,7 +22,7 @@ def orchard(count: int, folder: str) -> dict[str, str]:
     }
 
 
-async def page(kb: KnowledgeBase, *collections: str, **more: Any) -> Found:
+async def page(kb: KnowledgeBase, *collections: str, **more: Any) -> SourceResult:
     fields = {"threshold": 0.0, "limit": 7, **more}
     request = SearchRequest(type="kb", query="a ripe pear", collections=collections, **fields)
     return await kb.search(request, scope())

@@ -16,8 +16,8 @@ from typing import Any
 import anyio
 import pytest
 
-from groundhook.handlers.kb.base import KnowledgeBase
 from groundhook.handlers.kb.ingest.throttle import CORES
+from groundhook.handlers.kb.knowledge_base import KnowledgeBase
 from groundhook.handlers.kb.opening import open_kb
 from groundhook.host.core.app_settings import (
     KBStorageSettings,

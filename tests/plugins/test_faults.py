@@ -13,7 +13,7 @@ from pydantic import BaseModel
 
 from groundhook import Host, PluginError, open_host
 from groundhook.host.testing.canned import CannedSource, canned_item
-from groundhook.plugins import Found, Plugin, Plugins, Ranked, Source, Tool, ToolScope
+from groundhook.plugins import Plugin, Plugins, Ranked, Source, SourceResult, Tool, ToolScope
 from tests.conftest import MakeApp
 from tests.turn.test_stream import end, of, scripted
 from tests.turn.test_tools import called
@@ -32,7 +32,7 @@ PAGES = CannedSource({"*": [canned_item("first"), canned_item("second")]})
 class Odd:
     """A part of any kind whose every method has a bug."""
 
-    async def search(self, *_: object) -> Found:
+    async def search(self, *_: object) -> SourceResult:
         raise ValueError("bug in source")
 
     async def rerank(self, *_: object) -> list[Ranked]:

@@ -116,6 +116,7 @@ PLUGINS = [
     "Reranker",
     "Scope",
     "Source",
+    "SourceResult",
     "SyncBatch",
     "SyncRecord",
     "SyncSettings",

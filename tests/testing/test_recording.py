@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from groundhook import open_host
 from groundhook.host.core.errors import SourceRateLimited, SourceTimeout
-from groundhook.host.core.ports import Found
+from groundhook.host.core.ports import SourceResult
 from groundhook.host.core.types.search import GraphNode, Item
 from groundhook.host.testing.cassette import Cassette, NotRecorded, canonical, joined, lines
 from groundhook.host.testing.tape import Tape, error_of, failure, found_of, recorded_found, replay
@@ -232,7 +232,7 @@ items = st.builds(
     ),
 )
 found = st.builds(
-    Found,
+    SourceResult,
     items=st.lists(items, max_size=3).map(tuple),
     total=st.none() | st.integers(0, 1000),
     graph_nodes=st.none() | st.just((GraphNode(id="1", type="t", name="n", score=0.5),)),
@@ -241,7 +241,9 @@ found = st.builds(
 
 
 @given(found)
-def test_the_items_of_a_source_are_the_same_after_they_went_through_a_file(value: Found) -> None:
+def test_the_items_of_a_source_are_the_same_after_they_went_through_a_file(
+    value: SourceResult,
+) -> None:
     assert found_of(json.loads(json.dumps(recorded_found(value)))) == value
 
 

@@ -16,7 +16,7 @@ from pydantic import BaseModel
 
 from groundhook import Host, open_host
 from groundhook.host.core.errors import ModelUnreachable, SourceError, StorageError, UnknownName
-from groundhook.host.core.ports import Delta, Found, Handler, ModelCall
+from groundhook.host.core.ports import Delta, Handler, ModelCall, SourceResult
 from groundhook.host.core.types.events import Event
 from groundhook.host.core.types.search import SearchType
 from groundhook.host.core.types.tools import Tool
@@ -38,9 +38,9 @@ async def grouped(error: Exception) -> None:
 
 
 class Grouped(CannedSource):
-    async def search(self, *_: Any) -> Found:
+    async def search(self, *_: Any) -> SourceResult:
         await grouped(SourceError("the source is down"))
-        return Found()
+        return SourceResult()
 
 
 async def test_a_source_that_fails_in_a_task_group_is_an_error_on_its_result(
@@ -99,7 +99,7 @@ async def test_a_timeout_within_a_source_is_not_reported_as_our_deadline(
     make_app: MakeApp,
 ) -> None:
     class Impatient(CannedSource):
-        async def search(self, *_: Any) -> Found:
+        async def search(self, *_: Any) -> SourceResult:
             raise TimeoutError("its own")
 
     events = await run(app_with(make_app), sources={"kb": Impatient({}), "web": web()})

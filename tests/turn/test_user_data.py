@@ -11,7 +11,7 @@ import anyio
 import pytest
 
 from groundhook import open_host
-from groundhook.host.core.ports import Found, Scope
+from groundhook.host.core.ports import Scope, SourceResult
 from groundhook.host.core.types.events import Event
 from groundhook.host.core.types.search import SearchRequest
 from groundhook.host.core.types.turn import Message
@@ -35,13 +35,15 @@ class Library(CannedSource):
     meet: int = 0
     waiting: int = 0
 
-    async def fetch_document(self, collection: str, document_id: str, scope: Scope, /) -> Found:
+    async def fetch_document(
+        self, collection: str, document_id: str, scope: Scope, /
+    ) -> SourceResult:
         await self._met()
         if document_id != "guide.md":
             return await self.search(SearchRequest(type="kb", query=document_id), scope)
-        return Found(items=PASSAGES)
+        return SourceResult(items=PASSAGES)
 
-    async def search(self, request: SearchRequest, scope: Scope, /) -> Found:
+    async def search(self, request: SearchRequest, scope: Scope, /) -> SourceResult:
         await self._met()
         return await super().search(request, scope)
 

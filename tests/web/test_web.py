@@ -31,7 +31,7 @@ from groundhook.host.core.errors import (
     SourceTimeout,
     UnknownName,
 )
-from groundhook.host.core.ports import Found, NoDelegates, Scope
+from groundhook.host.core.ports import NoDelegates, Scope, SourceResult
 from groundhook.host.core.registry import Registry
 from groundhook.host.core.settings import KeywordSettings, SearchSettings, UsesSettings
 from groundhook.host.core.trace import recording
@@ -177,7 +177,7 @@ class Asking:
 
     async def search(
         self, query: str = "rivers of Berlin", *, warmed: bool = False, **options: Any
-    ) -> Found:
+    ) -> SourceResult:
         """`warmed`: search once before without a short deadline, so that imports and opening
         clients do not count."""
 

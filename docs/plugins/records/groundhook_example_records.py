@@ -14,7 +14,6 @@ from typing import Any
 from groundhook import Item, NotSupported, SearchRequest, SourceError
 from groundhook.plugins import (
     CollectionSpec,
-    Found,
     ModelSpec,
     Plugin,
     PluginContext,
@@ -22,6 +21,7 @@ from groundhook.plugins import (
     RecordQuery,
     Scope,
     Source,
+    SourceResult,
 )
 
 
@@ -35,7 +35,7 @@ class Rows:
         """The same rows, read by the models of after a reload."""
         return Rows(self.root, models)
 
-    async def search(self, request: SearchRequest, scope: Scope, /) -> Found:
+    async def search(self, request: SearchRequest, scope: Scope, /) -> SourceResult:
         """The rows that have a word of the question."""
         words = request.query.lower().split()
         items = [
@@ -53,7 +53,7 @@ class Rows:
             for row in self._rows(model, scope)
             if any(word in str(row).lower() for word in words)
         ]
-        return Found(items=tuple(items[: request.limit]), total=len(items))
+        return SourceResult(items=tuple(items[: request.limit]), total=len(items))
 
     async def records(self, query: RecordQuery, scope: Scope, /) -> list[dict[str, Any]]:
         """The rows of a model, or the one of an id."""

@@ -2,7 +2,7 @@
 implements `Documents` as well, so a message may refer to an entry as to a document."""
 
 from groundhook import Item, SearchRequest, SourceError
-from groundhook.plugins import Found, Plugin, PluginContext, Plugins, Scope, Source
+from groundhook.plugins import Plugin, PluginContext, Plugins, Scope, Source, SourceResult
 
 TERMS = {
     "isolate": "An isolate is one V8 engine, with a heap that no other engine can reach.",
@@ -11,17 +11,19 @@ TERMS = {
 
 
 class Glossary:
-    async def search(self, request: SearchRequest, scope: Scope, /) -> Found:
+    async def search(self, request: SearchRequest, scope: Scope, /) -> SourceResult:
         """Entries of the terms that the question names."""
         named = [term for term in TERMS if term in request.query.lower()]
         items = [entry(term, 0.9) for term in named]
-        return Found(items=tuple(items[: request.limit]), total=len(items))
+        return SourceResult(items=tuple(items[: request.limit]), total=len(items))
 
-    async def fetch_document(self, collection: str, document_id: str, scope: Scope, /) -> Found:
+    async def fetch_document(
+        self, collection: str, document_id: str, scope: Scope, /
+    ) -> SourceResult:
         """The entry of the term `document_id`, whatever the collection."""
         if document_id not in TERMS:
             raise SourceError(f"the glossary has no entry {document_id!r}")
-        return Found(items=(entry(document_id, 1.0),), total=1)
+        return SourceResult(items=(entry(document_id, 1.0),), total=1)
 
 
 def entry(term: str, score: float) -> Item:

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from groundhook.handlers.db.base import Database, open_database
-from groundhook.host.core.ports import Found, Scope
+from groundhook.handlers.db.database import Database, open_database
+from groundhook.host.core.ports import Scope, SourceResult
 from groundhook.host.core.settings import SearchSettings, UsesSettings
 from groundhook.host.core.types.model_spec import ModelSpec
 from groundhook.host.core.types.search import SearchRequest
@@ -44,7 +44,7 @@ async def loaded(folder: Path | str, *models: ModelSpec) -> AsyncIterator[Databa
         yield database
 
 
-async def search(database: Database, question: str, model: str) -> tuple[Found, list[str]]:
+async def search(database: Database, question: str, model: str) -> tuple[SourceResult, list[str]]:
     warnings: list[str] = []
 
     async def warn(code: str, message: str) -> None:

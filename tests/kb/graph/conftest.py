@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from groundhook.handlers.kb.base import KnowledgeBase
+from groundhook.handlers.kb.knowledge_base import KnowledgeBase
 from groundhook.handlers.kb.opening import open_kb
 from groundhook.host.core.app_settings import (
     KBStorageSettings,

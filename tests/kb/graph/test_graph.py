@@ -12,9 +12,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from groundhook.handlers.kb.base import KnowledgeBase
-from groundhook.handlers.kb.graph.base import GraphedStore, Graphs
 from groundhook.handlers.kb.graph.extract import Extraction
+from groundhook.handlers.kb.graph.graphs import GraphedStore, Graphs
+from groundhook.handlers.kb.knowledge_base import KnowledgeBase
 from groundhook.handlers.kb.messages import pack_vector
 from groundhook.handlers.kb.store import (
     Answer,
@@ -27,7 +27,7 @@ from groundhook.handlers.kb.store import (
     Question,
 )
 from groundhook.host.core.errors import ConfigError, DelegateError, StorageError
-from groundhook.host.core.ports import Found, NoDelegates
+from groundhook.host.core.ports import NoDelegates, SourceResult
 from groundhook.host.core.trace import recording
 from groundhook.host.core.types.collection_spec import (
     CollectionSpec,
@@ -70,7 +70,7 @@ async def ask(
     query: str = QUESTION,
     limit: int = 4,
     **more: Any,
-) -> Found:
+) -> SourceResult:
     request = SearchRequest(
         type="kb",
         query=query,
@@ -83,7 +83,7 @@ async def ask(
     return await kb.search(request, scope(tenant, more.get("warn")))
 
 
-def ids(found: Found) -> list[str]:
+def ids(found: SourceResult) -> list[str]:
     return [item.document_id for item in found.items]
 
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import anyio
 import anyio.to_thread
 
-from groundhook.host.core.ports import Clock, Found, Scope
+from groundhook.host.core.ports import Clock, Scope, SourceResult
 from groundhook.host.core.types.collection_spec import CollectionSpec
 from groundhook.host.core.types.model_spec import ModelSpec
 from groundhook.host.core.types.search import RecordQuery, SearchRequest
@@ -58,7 +58,7 @@ class Database:
         self._others.append(other)
         return other
 
-    async def search(self, request: SearchRequest, scope: Scope, /) -> Found:
+    async def search(self, request: SearchRequest, scope: Scope, /) -> SourceResult:
         """Search the models of a request. Raises SourceError, also for an unusable URL, since the
         first call connects."""
         _, handler = await self._open()

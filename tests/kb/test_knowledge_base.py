@@ -9,8 +9,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from groundhook.handlers.kb.base import KnowledgeBase
 from groundhook.handlers.kb.embed import EmbedderFactory
+from groundhook.handlers.kb.knowledge_base import KnowledgeBase
 from groundhook.host.core.app_settings import KBStorageSettings
 from groundhook.host.core.errors import (
     ConfigError,

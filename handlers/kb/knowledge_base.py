@@ -16,7 +16,7 @@ from groundhook.handlers.kb.collection_checks import check_collections, fallback
 from groundhook.handlers.kb.declaration import check_tenant, settings_of
 from groundhook.handlers.kb.embed import Closeable, EmbedderFactory, HashEmbedder
 from groundhook.handlers.kb.embedders.cached import CachedEmbedder, VectorCache
-from groundhook.handlers.kb.graph.base import GraphedStore, Graphs
+from groundhook.handlers.kb.graph.graphs import GraphedStore, Graphs
 from groundhook.handlers.kb.handler import KBHandler
 from groundhook.handlers.kb.language import check_language
 from groundhook.handlers.kb.reading.readers import READERS
@@ -26,7 +26,7 @@ from groundhook.host.core.app_settings import (
     KBStorageSettings,
 )
 from groundhook.host.core.errors import ConfigError, HostError, UnknownName, UsageError
-from groundhook.host.core.ports import Delegates, Embedder, Found, NoDelegates, Scope
+from groundhook.host.core.ports import Delegates, Embedder, NoDelegates, Scope, SourceResult
 from groundhook.host.core.registry import Registry, by_end
 from groundhook.host.core.types.collection_spec import (
     CollectionSpec,
@@ -99,14 +99,14 @@ class KnowledgeBase:
         other._handler = KBHandler(self._store, collections, other._embedder, self._graphs)
         return other
 
-    async def search(self, request: SearchRequest, scope: Scope, /) -> Found:
+    async def search(self, request: SearchRequest, scope: Scope, /) -> SourceResult:
         """Return the passages nearest to the question over all collections of the request, best
         first. Raises the errors of `KBHandler.search`."""
         return await self._handler.search(request, scope)
 
     async def search_many(
         self, queries: Sequence[str], options: KBOptions, scope: Scope, /
-    ) -> list[Found]:
+    ) -> list[SourceResult]:
         """Search for several questions as `search` does, and return a result for each. They are
         embedded together, and each collection receives them in one request. `options.document` is
         ignored."""
@@ -120,7 +120,7 @@ class KnowledgeBase:
         /,
         *,
         texts: Sequence[str] | None = None,
-    ) -> list[Found]:
+    ) -> list[SourceResult]:
         """Search for questions that the caller embedded with the model of the collections: by
         meaning alone, or also by words if `texts` has a text for each vector. Raises the errors of
         `search`, ConfigError for vectors of another dimension, UsageError for another number of
@@ -145,14 +145,16 @@ class KnowledgeBase:
         frequent value first. Raises the errors of `count`."""
         return await self._handler.facets(options, scope)
 
-    async def fetch_document(self, collection: str, document_id: str, scope: Scope, /) -> Found:
+    async def fetch_document(
+        self, collection: str, document_id: str, scope: Scope, /
+    ) -> SourceResult:
         """Return all passages of a document. Raises the errors of `fetch_documents`, and
         SourceNotConfigured when the collection has no document of this id."""
         return await self._handler.fetch_document(collection, document_id, scope)
 
     async def fetch_documents(
         self, collection: str, documents: Sequence[str], scope: Scope, /
-    ) -> dict[str, Found]:
+    ) -> dict[str, SourceResult]:
         """Return the passages of several documents, by document id, in one request. Documents that
         do not exist, or that the identity may not see, are omitted. Raises NotPermitted,
         SourceNotConfigured for a collection that is not declared, StorageError."""
