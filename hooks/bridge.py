@@ -15,7 +15,7 @@ functions below are called, and on which thread; `prelude.js` is JavaScript's si
 from __future__ import annotations
 
 HEADER_BYTES = 12
-MORE, CALL, FETCH = 1, 2, 3
+REQUEST_PIECE, LAST_REQUEST_PIECE, NEXT_ANSWER_PIECE = 1, 2, 3
 DONE, STOPPED = 0, 1
 
 _KIND, _UNITS, _REMAINING = range(3)
@@ -33,7 +33,7 @@ class Bridge:
 
     @property
     def kind(self) -> int:
-        """The kind of the current call: MORE, CALL or FETCH."""
+        """The kind of the current call: one of the three constants."""
         return self._head[_KIND]
 
     def append_piece(self) -> None:

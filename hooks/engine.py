@@ -33,7 +33,7 @@ from typing import Any, Literal
 from py_mini_racer._dll import DEFAULT_V8_FLAGS, init_mini_racer, mr_callback_func
 from py_mini_racer._objects import _MiniRacerTypes as ValueType
 
-from groundhook.hooks.bridge import FETCH, MORE, Bridge
+from groundhook.hooks.bridge import NEXT_ANSWER_PIECE, REQUEST_PIECE, Bridge
 from groundhook.hooks.foreign import ThreadState
 from groundhook.host.core.errors import HookCrashed
 
@@ -86,7 +86,8 @@ class Isolate:
         self._on_done: Callable[[Outcome], None] | None = None  # set while code is evaluated
         self._thread_state = ThreadState()
         self._lock = threading.Lock()
-        self._ended = self._freed = False
+        self._stopped = self._freed = False  # `stop` or `close` was called
+        self._bridge: Bridge  # set by `_connect`; an isolate that is `bare` has none
         self._waiting = False  # V8's thread waits for an answer
         # A lock that serves as a semaphore, because it is faster: V8's thread acquires it to wait
         # for an answer, and `reply` or `stop` releases it once for each wait.
@@ -128,8 +129,8 @@ class Isolate:
             if self._freed:
                 return 0.0
             # The time of a host call that is under way does not count.
-            until = self._wait_began if self._waiting else self._read_clock()
-            return until - self._waited_seconds
+            now = self._wait_began if self._waiting else self._read_clock()
+            return now - self._waited_seconds
 
     def limit_heap(self, size: int) -> None:
         """Limit V8's heap to `size` bytes. An evaluation that exceeds the limit ends."""
@@ -148,7 +149,7 @@ class Isolate:
         outcome, before the microtasks of the code run. Only one evaluation may run at a time. After
         `stop` the function does nothing."""
         with self._lock:
-            if not self._ended:
+            if not self._stopped:
                 self._on_done = done
                 self._evaluation = self._start(code)
 
@@ -165,9 +166,9 @@ class Isolate:
         """End the evaluation and the host call that it waits for. A microtask that is running
         continues until `close`."""
         with self._lock:
-            if self._ended:
+            if self._stopped:
                 return
-            self._ended = True
+            self._stopped = True
             self._dll.mr_cancel_task(self._context, self._evaluation)
             if self._waiting:
                 self._waiting = False
@@ -211,11 +212,11 @@ class Isolate:
         # thread state is not kept then, because `_end_evaluation` will not run to release it.
         if self._on_done is not None:
             self._thread_state.keep()
-        if self._ended:
+        if self._stopped:
             self._bridge.write_stopped()
-        elif self._bridge.kind == FETCH:
+        elif self._bridge.kind == NEXT_ANSWER_PIECE:
             self._bridge.write_piece()
-        elif self._bridge.kind == MORE:
+        elif self._bridge.kind == REQUEST_PIECE:
             self._bridge.append_piece()
         else:
             self._call_host(self._bridge.take_request())
@@ -223,7 +224,7 @@ class Isolate:
     def _call_host(self, request: str) -> None:
         """Pass a request to the host, and wait until `reply` or `stop` is called."""
         with self._lock:
-            if self._ended:
+            if self._stopped:
                 self._bridge.write_stopped()
                 return
             self._wait_began = self._read_clock()

@@ -1,18 +1,13 @@
-"""`console` and `log`, which write lines to the turn's trace, and `time.Sleep`."""
+"""`console` and `log`, which write lines to the turn's trace."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
 
-import anyio
-
-from groundhook.hooks.api.row import HostCall, Run, padded, quoted
+from groundhook.hooks.api.row import HostCall, Run
 from groundhook.hooks.printf import printf
-from groundhook.host.core.errors import UsageError
 from groundhook.host.core.hook_services import HookServices
-
-LONGEST_SLEEP_MS = 60_000
 
 
 def _log(level: str) -> Run:
@@ -21,18 +16,6 @@ def _log(level: str) -> Run:
         return ""
 
     return run
-
-
-async def _sleep(call: HostCall, _services: HookServices, arguments: Sequence[Any]) -> str:
-    (ms,) = padded(arguments, 1)
-    number = isinstance(ms, (int, float)) and not isinstance(ms, bool)
-    if not number or not 0 <= ms <= LONGEST_SLEEP_MS:
-        raise UsageError(
-            f"{call.js}: milliseconds must be a number of 0-{LONGEST_SLEEP_MS}, not"
-            f" {ms if number else quoted(ms)}"
-        )
-    await anyio.sleep(ms / 1000)
-    return ""
 
 
 CONSOLE = {
@@ -65,8 +48,5 @@ ROWS: tuple[HostCall, ...] = (
             prints=True,
         )
         for name, level in LOG.items()
-    ),
-    HostCall(
-        js="time.Sleep", doc="Wait a number of milliseconds.", ts="(ms: number): void", run=_sleep
     ),
 )

@@ -20,6 +20,7 @@ from groundhook.hooks.api import (
     process,
     search,
     servers,
+    sleep,
     tools,
     trace,
 )
@@ -37,6 +38,7 @@ CALLS: tuple[HostCall, ...] = (
     *http.ROWS,
     *process.ROWS,
     *logs.ROWS,
+    *sleep.ROWS,
 )
 
 # Parts of `ctx` in other hosts. Here such a path is undefined, and a call throws.

@@ -46,6 +46,7 @@ def register(plugins: Plugins) -> None:
     plugins.connectors.add("anthropic", _anthropic)
     plugins.connectors.add("extractive", _extractive)
     plugins.connectors.add("scripted", _scripted)
+    plugins.toolkits.add("catalogue", _catalogue)
     plugins.toolkits.add("documents", _documents)
     plugins.toolkits.add("learning", _learning)
     plugins.toolkits.add("memory", _memory)
@@ -56,7 +57,6 @@ def register(plugins: Plugins) -> None:
         plugins.embedders.add(name, partial(_service, name))
     for suffix, reader in READERS.items():
         plugins.readers.add(suffix, reader)
-    plugins.toolkits.add("catalogue", _catalogue)
 
 
 BUILTIN = Plugin(register, requires=PORT_VERSION)
@@ -201,6 +201,24 @@ def _catalogue(spec: ToolkitSpec, context: PluginContext) -> Toolkit:
     )
 
 
+def _documents(spec: ToolkitSpec, context: PluginContext) -> Toolkit:
+    from groundhook.handlers.tools.documents.kit import DocumentsToolkit
+
+    return DocumentsToolkit(spec, context.client_of, context.embedder(EmbeddingSpec()))
+
+
+def _learning(spec: ToolkitSpec, context: PluginContext) -> Toolkit:
+    from groundhook.handlers.tools.learning.kit import LearningToolkit
+
+    return LearningToolkit(spec, context.collections)
+
+
+def _memory(spec: ToolkitSpec, context: PluginContext) -> Toolkit:
+    from groundhook.handlers.tools.memory.kit import MemoryToolkit
+
+    return MemoryToolkit(spec, context.collections)
+
+
 # --------------------------------------------------------------------------------------- connectors
 
 
@@ -238,24 +256,6 @@ def _embedder(
     spec: EmbeddingSpec,
 ) -> Embedder:
     return made(part, EMBEDDER, partial(make, spec, context))
-
-
-def _documents(spec: ToolkitSpec, context: PluginContext) -> Toolkit:
-    from groundhook.handlers.tools.documents.kit import DocumentsToolkit
-
-    return DocumentsToolkit(spec, context.client_of, context.embedder(EmbeddingSpec()))
-
-
-def _learning(spec: ToolkitSpec, context: PluginContext) -> Toolkit:
-    from groundhook.handlers.tools.learning.kit import LearningToolkit
-
-    return LearningToolkit(spec, context.collections)
-
-
-def _memory(spec: ToolkitSpec, context: PluginContext) -> Toolkit:
-    from groundhook.handlers.tools.memory.kit import MemoryToolkit
-
-    return MemoryToolkit(spec, context.collections)
 
 
 def _builtin(spec: EmbeddingSpec, context: PluginContext) -> Embedder:

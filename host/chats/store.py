@@ -1,4 +1,4 @@
-"""Opens the store of kept conversations: a SQLite file, or PostgreSQL by its URL."""
+"""Assembles the store of conversations over an open storage (`host.storage`)."""
 
 from __future__ import annotations
 

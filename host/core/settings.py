@@ -2,8 +2,9 @@
 
 A layer is a partial document with these keys. It is validated by itself against these models and
 folded as plain data (`host.config.fold`); the result is a `Settings` without gaps. The settings of
-a whole app are in `host.core.app_settings`, those of each source in `host.core.source_settings`;
-no other module has a default.
+a whole app are in `host.core.app_settings`, those of each source in `host.core.source_settings`,
+those of the server in `host.core.server_settings`, those of a type of toolkit in its own folder
+below `handlers/tools/`.
 
 If a field has several names, the first one is its own: messages and `host.config.normalise` rely on
 it.

@@ -115,9 +115,10 @@ def timeout_ms(type: SearchType, settings: Settings) -> int:
 
 
 def _section(settings: Settings, type: SearchType) -> WebSettings | KBSettings | DBSettings:
-    sections: dict[SearchType, WebSettings | KBSettings | DBSettings] = {
-        "web": settings.search.web,
-        "kb": settings.search.kb,
-        "db": settings.search.db,
-    }
-    return sections[type]
+    match type:
+        case "web":
+            return settings.search.web
+        case "kb":
+            return settings.search.kb
+        case "db":
+            return settings.search.db

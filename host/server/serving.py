@@ -208,7 +208,8 @@ Handler = Callable[[Call], Awaitable[ASGIApp]]
 class Endpoint:
     """A row of the table of endpoints. `scope` is the scope that a key needs; endpoints with `open`
     need no key. `part` is the part of the server to which it belongs, which a setting can switch
-    off. `body` and `answer` are models for the documents."""
+    off. `shape` is the form of its errors. `about`, `body`, `answer` and `query` (its
+    parameters, each with its meaning) are for the documents."""
 
     method: str
     path: str
@@ -221,4 +222,3 @@ class Endpoint:
     body: type[Value] | None = None
     answer: type[Value] | None = None
     query: tuple[tuple[str, str], ...] = ()
-    any_host: bool = False

@@ -48,7 +48,6 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         handler=meta_api.healthz,
         about="Whether the process answers.",
         open=True,
-        any_host=True,
     ),
     Endpoint(
         method="GET",
@@ -57,7 +56,6 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         about="Whether it takes turns: 503 while it stops, or when the app's files are"
         " broken or chats cannot be kept.",
         open=True,
-        any_host=True,
     ),
     Endpoint(
         method="GET",

@@ -158,7 +158,7 @@ async def _search_and_start_servers(run: AssistantRun, created: CreateReturn | N
     both take long."""
     async with AsyncExitStack() as stack:
         if run.settings.mcp.servers:
-            # `run.toolboxes` keeps the tools, where `_tooling` finds them.
+            # `run.toolboxes` keeps the tools, where `_prepare_tools` finds them.
             (await stack.enter_async_context(anyio.create_task_group())).start_soon(tools_of, run)
         with _record_time(run, "search"):
             await search_automatically(run, created)

@@ -7,6 +7,9 @@
                                assistant that a hook delegates the turn to, if any
     call_assistant             run a turn inside a turn, for `ctx.agent.Call` and delegated steps
 
+A run gets `call_assistant` and `call_script` as values (`AssistantRun.begin`), because the modules
+that call them are below this one and cannot import it.
+
 A failed search never ends a turn, and a failed model does not keep the Next hook from running. If
 something ends a turn early, that is an `error` event; `stream_end` always follows, with everything
 that was streamed before.
@@ -201,9 +204,11 @@ async def call_assistant(
     """Run an assistant for a hook, a delegated step, or a search outside a turn
     (`host.turn.context.CallAssistant`).
 
-    Its events are sent to `sink` instead of the client, and its steps are added to the current
-    trace, if any. Returns the final event, and the errors joined by "; " ("" if there were none).
-    Raises HostError when the turn cannot begin.
+    Its `error` events become the text that is returned; every other event is sent to `sink`
+    instead of the client. Its steps are added to the current trace, if any. The messages of its
+    hooks to the client are sent by `outbox`; with None they are events for `sink` alone. Returns
+    the final event, and the errors joined by "; " ("" if there were none). Raises HostError when
+    the turn cannot begin.
     """
     channel = Channel(context.turn_id)
     first = AssistantRun.begin(

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Container
+from importlib.resources import files
 
 import pytest
 
 from groundhook.hooks.api.search import OPTIONS
+from groundhook.hooks.globals import SHARED
 from groundhook.host.core.settings import SearchSettings, Settings, UsesSettings
 from groundhook.host.core.types.search import SEARCH_TYPES, SearchRequest, SearchType
 from groundhook.host.core.types.turn import CreateReturn, Message, SearchChoice
@@ -65,10 +68,26 @@ def test_a_hook_that_returns_no_messages_has_not_handled_the_search() -> None:
 
 @pytest.mark.parametrize("type", SEARCH_TYPES)
 def test_every_type_of_search_is_in_every_table(type: SearchType) -> None:
-    for table in (SearchSettings.model_fields, UsesSettings.model_fields, OPTIONS, SOURCES, PLACES):
-        assert type in table
+    tables: dict[str, Container[str]] = {
+        "SearchSettings": SearchSettings.model_fields,
+        "UsesSettings": UsesSettings.model_fields,
+        "OPTIONS in hooks/api/search.py": OPTIONS,
+        "SOURCES in host/output/single_lines.py": SOURCES,
+        "PLACES in host/dialects/openwebui.py": PLACES,
+    }
+    for name, table in tables.items():
+        assert type in table, f"{name} lacks the type of search {type!r}"
     assert plan(True, None, PLAIN, 0, {type}).types == (type,)
     assert timeout_ms(type, PLAIN)
+
+
+def test_every_type_of_search_is_in_the_handwritten_declarations_of_hooks() -> None:
+    request = SHARED.partition("export type SearchRequest =")[2].partition(";\n\n")[0]
+    missing = [type for type in SEARCH_TYPES if f'type: "{type}"' not in request]
+    assert not missing, f"SearchRequest in hooks/globals.py lacks {missing}"
+    tests = (files("groundhook.hooks") / "testing.d.ts").read_text(encoding="utf-8")
+    union = " | ".join(f'"{type}"' for type in SEARCH_TYPES)
+    assert tests.count(union) == tests.count('"web"'), f"hooks/testing.d.ts: a union is not {union}"
 
 
 def test_every_skip_says_why() -> None:

@@ -1,15 +1,13 @@
-"""Records, HTML conversion and the package's own functions for `Process` in the hooks of one turn:
-`host.core.hook_services.HookRecords` and `HookScripts`."""
+"""Records, HTML conversion and the package's texts for `Process` in the hooks of one turn:
+`host.core.hook_services.HookRecords`."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from groundhook.host.config.variables import text_at
 from groundhook.host.core.types.search import RecordQuery
-from groundhook.host.turn.package_tools import FunctionNames
 from groundhook.host.turn.prompt_values import locale_texts
 from groundhook.host.turn.run import AssistantRun
 
@@ -31,16 +29,3 @@ class TurnRecords:
 
     def text(self, key: str, /) -> str | None:
         return text_at(locale_texts(self.run), key)
-
-
-@dataclass(frozen=True)
-class TurnScripts:
-    """Calls functions of the package that the turn is of, and of the app's scripts."""
-
-    run: AssistantRun
-
-    async def call(self, name: str, arguments: Sequence[Any], /) -> Any:
-        run = self.run
-        names = FunctionNames(run.runtime.app, run.package, run.runtime.hooks)
-        found = await names.find(name)
-        return await run.call_script(run, found.script, found.function, arguments)

@@ -1,0 +1,33 @@
+"""`time.Sleep`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import anyio
+
+from groundhook.hooks.api.row import HostCall, padded, quoted
+from groundhook.host.core.errors import UsageError
+from groundhook.host.core.hook_services import HookServices
+
+LONGEST_SLEEP_MS = 60_000
+
+
+async def _sleep(call: HostCall, _services: HookServices, arguments: Sequence[Any]) -> str:
+    (ms,) = padded(arguments, 1)
+    number = isinstance(ms, (int, float)) and not isinstance(ms, bool)
+    if not number or not 0 <= ms <= LONGEST_SLEEP_MS:
+        raise UsageError(
+            f"{call.js}: milliseconds must be a number of 0-{LONGEST_SLEEP_MS}, not"
+            f" {ms if number else quoted(ms)}"
+        )
+    await anyio.sleep(ms / 1000)
+    return ""
+
+
+ROWS: tuple[HostCall, ...] = (
+    HostCall(
+        js="time.Sleep", doc="Wait a number of milliseconds.", ts="(ms: number): void", run=_sleep
+    ),
+)
