@@ -190,7 +190,9 @@ async def queries(engine: Engine) -> None:
 
         async def found(query: Any = query, *, counted: bool = False) -> Any:
             clean = checked(parse({"model": "thing", **query}), store.schemas)
-            return (await store.run(clean, {"thing": None}, clean.limit or 0, counted=counted)).rows
+            return (
+                await store.run(clean, {"thing": None}, clean.limit or 0, count_total=counted)
+            ).rows
 
         async def written(hand: str = hand, *, counted: bool = False) -> Any:
             def work(connection: sa.Connection) -> list[dict[str, Any]]:

@@ -202,7 +202,7 @@ async def outcome_of(domain: Domain, question: Question, lexicons: Lexicons) -> 
         began = time.thread_time()
         readings = domain.read(question.question, lexicons)
         times.append((time.thread_time() - began) * 1000)
-    left = [" ".join(reading.unplaced) for reading in readings]
+    left = [" ".join(reading.not_understood) for reading in readings]
     if question.unplaced:
         right = all(word in words for word in question.unplaced for words in left)
         note = f"left over: {left}"

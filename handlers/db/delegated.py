@@ -116,5 +116,11 @@ def _model(raw: Mapping[str, Any], models: Sequence[str], schemas: Mapping[str, 
 
 def _reading(query: QueryDSL, notes: tuple[str, ...]) -> Reading:
     return Reading(
-        dsl=query, placed=(), unplaced=(), notes=notes, named_at=None, effects=0, asks=True
+        dsl=query,
+        understood=(),
+        not_understood=(),
+        notes=notes,
+        named_at=None,
+        effects=0,
+        requests_something=True,
     )

@@ -2,14 +2,15 @@
 and records into items.
 
 The built-in grammar (`handlers.db.question`) or the delegate in `uses.query` reads the question.
-The limits of the identity are ANDed last, here and nowhere else, for every model that a query
-reads.
+The handler computes what the identity may read of every model of a query (`Permits`), and passes it
+with each query; `joins.row_limits` adds these limits to every statement.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import anyio.to_thread
@@ -65,47 +66,51 @@ class DBHandler:
         may see none of the models."""
         self._require_models(request.models)
         limit = request.limit or scope.settings.db.max_results
-        readings, asks = await self._build_queries(request, limit, scope)
+        readings, checked = await self._build_queries(request, limit, scope)
         if not readings:
             await scope.warn(
                 "db_query_words",
                 "no part of the question matches the models; nothing was searched",
             )
             return SourceResult(total=0)
-        for code, message in query_warnings(request, readings, asks):
+        for code, message in query_warnings(request, readings, checked):
             await scope.warn(code, message)
-        asks = await self._permit_clauses(asks, scope)
-        found = await self._run_all(asks, scope, limit)
+        permitted = await self._drop_forbidden_queries(checked, scope)
+        found = await self._run_all(permitted, scope, limit)
         if not found.items:
-            found = await self._search_any_word(asks, scope, limit) or found
+            found = await self._search_any_word(permitted, scope, limit) or found
         if _is_empty(found):
             lists = {reading.dsl.model for reading in readings if reading.lists}
-            found = await self._search_without_words(asks, lists, scope, limit) or found
+            found = await self._search_without_words(permitted, lists, scope, limit) or found
         return found
 
     async def _build_queries(
         self, request: SearchRequest, limit: int, scope: Scope
     ) -> tuple[list[Reading], list[CheckedQuery]]:
-        """Return the readings of the question that request anything, or that the caller's
-        conditions complete, and a checked query for each model."""
+        """Return the readings of the question, and a checked query for each model. Readings that
+        request nothing are dropped, unless the caller's own conditions make a query of them."""
         with span("dsl_build", "query from the question", query=request.query) as node:
-            given = request.wheres or request.orders or request.aggregates or request.group_by
+            has_conditions = (
+                request.wheres or request.orders or request.aggregates or request.group_by
+            )
             readings = [
-                one for one in await self._read_question(request, scope) if one.asks or given
+                reading
+                for reading in await self._read_question(request, scope)
+                if reading.requests_something or has_conditions
             ]
             queries = [merge(request, reading.dsl, limit) for reading in readings]
-            asks = self._check_all(await self._with_known_fields(request, queries, scope))
+            checked = self._check_all(await self._with_known_fields(request, queries, scope))
             node.data.update(
-                dsl=[ask.query.wire() for ask in asks],
-                unplaced=[list(one.unplaced) for one in readings],
+                dsl=[one.query.wire() for one in checked],
+                not_understood=[list(reading.not_understood) for reading in readings],
             )
-        return readings, asks
+        return readings, checked
 
     async def _search_any_word(
-        self, asks: list[CheckedQuery], scope: Scope, limit: int
+        self, permitted: list[CheckedQuery], scope: Scope, limit: int
     ) -> SourceResult | None:
         """Search for records with any of the words; None if no query has several words."""
-        loose = self._check_all(one for ask in asks if (one := with_any_word(ask.query)))
+        loose = self._check_all(query for one in permitted if (query := with_any_word(one.query)))
         if not loose:
             return None
         found = await self._run_all(loose, scope, limit)
@@ -118,12 +123,16 @@ class DBHandler:
         return found
 
     async def _search_without_words(
-        self, asks: list[CheckedQuery], lists: Collection[str], scope: Scope, limit: int
+        self,
+        permitted: list[CheckedQuery],
+        lists: Collection[str],
+        scope: Scope,
+        limit: int,
     ) -> SourceResult | None:
-        """Search without the words; None if no query requests anything beside them. `lists` are the
-        models of whose records the question requests a list."""
-        queries = (without_words(ask.query, lists=ask.query.model in lists) for ask in asks)
-        bare = self._check_all(one for one in queries if one)
+        """Search without the words; None if every query has words alone. `lists`: models of which
+        the question requests a list of records ("all books")."""
+        queries = (without_words(one.query, lists=one.query.model in lists) for one in permitted)
+        bare = self._check_all(query for query in queries if query)
         if not bare:
             return None
         found = await self._run_all(bare, scope, limit)
@@ -146,9 +155,9 @@ class DBHandler:
             wheres=(*query.wheres, *one),
             orders=query.orders,
         )
-        ask = self._check(dsl)  # before the permits: an unknown field must not raise in them
+        checked = self._check(dsl)  # before the permits: an unknown field must not raise in them
         answer = await self._run_query(
-            ask, self._permits(dsl, scope), query.limit, scope, counted=False
+            checked, self._permits(dsl, scope), query.limit, scope, count_total=False
         )
         return [
             item.data or {} for item in items_of(answer.rows, dsl, self._store.schemas, query.limit)
@@ -190,13 +199,16 @@ class DBHandler:
             words = words_for(language, request.query)
             return read_question(request.query, offers, words, now, self._lexicons)
 
-        # In a thread: the first question compiles the words, the first after sampling the values.
+        # In a thread, since it takes long for two questions: the first compiles the words of the
+        # language, and the first after each sampling the values of the tables.
         readings = await anyio.to_thread.run_sync(read)
-        unplaced = list(dict.fromkeys(word for reading in readings for word in reading.unplaced))
-        if unplaced and scope.settings.query.strict:
+        not_understood = dict.fromkeys(
+            word for reading in readings for word in reading.not_understood
+        )
+        if not_understood and scope.settings.query.strict:
             raise SourceError(
                 "the question has words that were not understood:"
-                f" {', '.join(map(repr, unplaced))}",
+                f" {', '.join(map(repr, not_understood))}",
                 hint="query.strict is on; without it they are searched for as text",
             )
         return readings
@@ -227,13 +239,17 @@ class DBHandler:
             for model in models_of(query, self._store.schemas)
         }
 
-    async def _permit_clauses(self, asks: list[CheckedQuery], scope: Scope) -> list[CheckedQuery]:
+    async def _drop_forbidden_queries(
+        self, checked: list[CheckedQuery], scope: Scope
+    ) -> list[CheckedQuery]:
+        """Return the queries that the identity may run, with a warning for each other one. Raises
+        NotPermitted if it may run none."""
         permitted: list[CheckedQuery] = []
         refused: list[NotPermitted] = []
-        for ask in asks:
+        for one in checked:
             try:
-                self._permits(ask.query, scope)
-                permitted.append(ask)
+                self._permits(one.query, scope)
+                permitted.append(one)
             except NotPermitted as exc:
                 refused.append(exc)
         if refused and not permitted:
@@ -244,15 +260,17 @@ class DBHandler:
 
     # ---- execution
 
-    async def _run_all(self, asks: list[CheckedQuery], scope: Scope, limit: int) -> SourceResult:
+    async def _run_all(
+        self, permitted: list[CheckedQuery], scope: Scope, limit: int
+    ) -> SourceResult:
         items: list[Item] = []
         total = 0
-        for ask in asks:
-            answer = await self._run_query(ask, self._permits(ask.query, scope), limit, scope)
-            items += items_of(answer.rows, ask.query, self._store.schemas, limit)
+        for one in permitted:
+            answer = await self._run_query(one, self._permits(one.query, scope), limit, scope)
+            items += items_of(answer.rows, one.query, self._store.schemas, limit)
             total += answer.total
         items.sort(key=lambda item: -item.score)
-        queries = [ask.query.wire() for ask in asks]
+        queries = [one.query.wire() for one in permitted]
         return SourceResult(
             items=tuple(items[:limit]),
             total=total,
@@ -260,26 +278,30 @@ class DBHandler:
         )
 
     async def _run_query(
-        self, ask: CheckedQuery, permits: Permits, limit: int, scope: Scope, *, counted: bool = True
+        self,
+        checked: CheckedQuery,
+        permits: Permits,
+        limit: int,
+        scope: Scope,
+        *,
+        count_total: bool = True,
     ) -> QueryResult:
-        """Return the rows of one query. With `counted`, also count all matches, unless the query's
-        own limit is lower than `limit`."""
-        model, most = ask.query.model, ask.query.limit or limit
-        counted = counted and most >= limit  # "top 5" needs no total
-        indexed = await self._store.indexed(ask.clean)
-        answer = await self._run_traced(ask, permits, most, indexed=indexed, counted=counted)
-        if indexed and not any(
-            row.get(ROWS, 1) if ask.clean.computed else True for row in answer.rows
-        ):
-            # An index does not match inside words.
-            answer = await self._run_traced(ask, permits, most, indexed=False, counted=counted)
-        if answer.cut:
+        """Return the rows of one query. With `count_total`, also count all matches, unless the
+        query's own limit is lower than `limit`."""
+        model, row_limit = checked.query.model, checked.query.limit or limit
+        count_total = count_total and row_limit >= limit  # "top 5" needs no total
+        run = partial(self._run_traced, checked, permits, row_limit, count_total=count_total)
+        use_index = await self._store.has_index(checked.clean)
+        answer = await run(use_index=use_index)
+        if use_index and not _has_records(answer, checked):
+            answer = await run(use_index=False)  # an index does not match inside words
+        if answer.truncated:
             await scope.warn(
                 "db_result_cut",
                 f"the result was too large: {len(answer.rows)} rows of {model!r} are returned"
                 " (name fields with 'select', or raise database.result_kb)",
             )
-        if answer.more:
+        if answer.total_is_lower_bound:
             await scope.warn(
                 "db_total",
                 f"at least {answer.total} records of {model!r} match; not all were counted",
@@ -287,23 +309,35 @@ class DBHandler:
         return answer
 
     async def _run_traced(
-        self, ask: CheckedQuery, permits: Permits, most: int, *, indexed: bool, counted: bool
+        self,
+        checked: CheckedQuery,
+        permits: Permits,
+        row_limit: int,
+        *,
+        use_index: bool,
+        count_total: bool,
     ) -> QueryResult:
-        with span("db_query", ask.query.model, dsl=ask.query.wire()) as node:
+        query = checked.clean
+        with span("db_query", checked.query.model, dsl=checked.query.wire()) as node:
             try:
                 answer = await self._store.run(
-                    ask.clean, permits, most, indexed=indexed, counted=counted
+                    query, permits, row_limit, use_index=use_index, count_total=count_total
                 )
             except SourceError:
-                _record_sql(node, *self._store.sql(ask.clean, permits, most, indexed=indexed))
+                _record_sql(node, *self._store.sql(query, permits, row_limit, use_index=use_index))
                 raise
             _record_sql(node, answer.sql, answer.parameters)
             node.data.update(rows=len(answer.rows), total=answer.total)
         return answer
 
 
+def _has_records(answer: QueryResult, checked: CheckedQuery) -> bool:
+    """Return whether a record matched; a row of aggregates over no records does not count."""
+    return any(row.get(ROWS, 1) if checked.clean.computed else True for row in answer.rows)
+
+
 def _is_empty(found: SourceResult) -> bool:
-    """Return whether no record was found, nor any behind the figures."""
+    """Return whether there are no items, or only aggregates over no records."""
     return not any(item.query.rows if item.query else True for item in found.items)
 
 

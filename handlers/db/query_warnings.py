@@ -24,11 +24,11 @@ class CheckedQuery(NamedTuple):
 
 
 def query_warnings(
-    request: SearchRequest, readings: Sequence[Reading], asks: Sequence[CheckedQuery]
+    request: SearchRequest, readings: Sequence[Reading], checked: Sequence[CheckedQuery]
 ) -> Iterator[tuple[str, str]]:
     """Yield a code and a message for each warning, without repetitions. Readings of models that are
     not searched are ignored."""
-    models = {ask.query.model for ask in asks}
+    models = {one.query.model for one in checked}
     used = [reading for reading in readings if reading.dsl.model in models]
     notes = (("db_query_read", note) for reading in used for note in reading.notes)
     ignored = (
@@ -36,15 +36,15 @@ def query_warnings(
         for reading in used
         for name in ignored_options(request, reading.dsl)
     )
-    lint = (("db_query_lint", str(problem)) for ask in asks for problem in ask.warnings)
+    lint = (("db_query_lint", str(problem)) for one in checked for problem in one.warnings)
     yield from dict.fromkeys(chain(notes, ignored, lint, _warn_of_words(used)))
 
 
 def _warn_of_words(used: Sequence[Reading]) -> Iterator[tuple[str, str]]:
     """Yield a warning for the words that are searched for as text, and one for those omitted."""
     omitted = dict.fromkeys(word for reading in used for word in reading.left_out)
-    unplaced = dict.fromkeys(word for reading in used for word in reading.unplaced)
-    searched = [word for word in unplaced if word not in omitted]
+    not_understood = dict.fromkeys(word for reading in used for word in reading.not_understood)
+    searched = [word for word in not_understood if word not in omitted]
     for words, done in ((searched, "searched for as text"), (omitted, "omitted")):
         if words:
             shown = ", ".join(map(_quote, words))

@@ -48,19 +48,19 @@ class Compiler:
         self._cache: StatementCache = {}
 
     def query(
-        self, dsl: QueryDSL, permits: Permits, limit: int, *, indexed: bool = False
+        self, dsl: QueryDSL, permits: Permits, limit: int, *, use_index: bool = False
     ) -> Statement:
         """Return the statement of a linted query for at most `limit` records or figures, in a
         stable order. Columns are labelled with the query's names. `permits` has the limits of every
-        model that the query reads. `indexed` uses the full-text index, which must exist."""
-        builder = self._query(dsl, permits, indexed)
+        model that the query reads. `use_index`: read the full-text index, which must exist."""
+        builder = self._query(dsl, permits, use_index)
         return (
             (builder.aggregate_rows().limit(limit), {}) if dsl.computed else builder.records(limit)
         )
 
-    def count(self, dsl: QueryDSL, permits: Permits, *, indexed: bool = False) -> sa.Select[Any]:
+    def count(self, dsl: QueryDSL, permits: Permits, *, use_index: bool = False) -> sa.Select[Any]:
         """Return the statement that counts the query's rows up to `MAX_COUNT`."""
-        builder = self._query(dsl, permits, indexed)
+        builder = self._query(dsl, permits, use_index)
         some = builder.unit_rows().limit(MAX_COUNT).subquery()
         return sa.select(sa.func.count()).select_from(some)
 
@@ -91,11 +91,11 @@ class Compiler:
         column = declared.table.c[of.name]
         return sa.select(column).where(*limits, column.in_(texts)).distinct()
 
-    def _query(self, dsl: QueryDSL, permits: Permits, indexed: bool) -> _SelectBuilder:
+    def _query(self, dsl: QueryDSL, permits: Permits, use_index: bool) -> _SelectBuilder:
         root = TableNode.root(self._tables, permits, self._texts, dsl.model)
         if len(self._cache) > MAX_CACHED:
             self._cache.clear()
-        indexable = word_conditions(dsl) if indexed else ()
+        indexable = word_conditions(dsl) if use_index else ()
         conditions = Conditions(self._tables, self._texts, self._dialect, indexable)
         return _SelectBuilder(dsl, root, conditions, self._texts, self._dialect, self._cache)
 

@@ -42,14 +42,14 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True)
 class QueryResult:
-    """The rows of a query. `total` is the number of all matches, a lower bound if `more` is set.
-    `cut`: rows were omitted since the result was too large. `sql` and `parameters` are the
-    executed statement and its bound values."""
+    """The rows of a query. `total` is the number of all matches; with `total_is_lower_bound` there
+    may be more. `truncated`: rows were omitted since the result was too large. `sql` and
+    `parameters` are the executed statement and its bound values."""
 
     rows: list[Row]
     total: int
-    more: bool = False
-    cut: bool = False
+    total_is_lower_bound: bool = False
+    truncated: bool = False
     sql: str = ""
     parameters: Mapping[str, Any] = field(default_factory=dict)
 
@@ -76,14 +76,14 @@ class Store:
         return self._engine.shown
 
     def sql(
-        self, dsl: QueryDSL, permits: Permits, limit: int, *, indexed: bool = False
+        self, dsl: QueryDSL, permits: Permits, limit: int, *, use_index: bool = False
     ) -> tuple[str, dict[str, Any]]:
         """Return the statement of a linted query and its bound values, as `run` executes it."""
         return render(
-            *self._compiler.query(dsl, permits, limit, indexed=indexed), self._engine.dialect
+            *self._compiler.query(dsl, permits, limit, use_index=use_index), self._engine.dialect
         )
 
-    async def indexed(self, dsl: QueryDSL) -> bool:
+    async def has_index(self, dsl: QueryDSL) -> bool:
         """Return whether a full-text index can serve the query: it has words, and its table has the
         index. Raises SourceError."""
         if not word_conditions(dsl):
@@ -103,12 +103,12 @@ class Store:
         permits: Permits,
         limit: int,
         *,
-        indexed: bool = False,
-        counted: bool = False,
+        use_index: bool = False,
+        count_total: bool = False,
     ) -> QueryResult:
-        """Run a linted query; `indexed` uses the full-text index. With `counted`, a second
+        """Run a linted query; `use_index`: read the full-text index. With `count_total`, a second
         statement counts the matches beyond `limit`. Raises SourceError."""
-        statement, values = self._compiler.query(dsl, permits, limit, indexed=indexed)
+        statement, values = self._compiler.query(dsl, permits, limit, use_index=use_index)
         long = any(
             field.long or field.kind == "json" for field in self.schemas[dsl.model].fields.values()
         )
@@ -117,20 +117,20 @@ class Store:
             answer = _fetch(
                 connection, statement, values, self._max_bytes, stream=long and not dsl.computed
             )
-            if not counted or (len(answer.rows) < limit and not answer.cut):
+            if not count_total or (len(answer.rows) < limit and not answer.truncated):
                 return answer
             if len(answer.rows) >= MAX_COUNT:
-                return replace(answer, more=True)
+                return replace(answer, total_is_lower_bound=True)
             try:
                 total = connection.execute(
-                    self._compiler.count(dsl, permits, indexed=indexed)
+                    self._compiler.count(dsl, permits, use_index=use_index)
                 ).scalar_one()
             except sa.exc.OperationalError:  # most likely the timeout; the rows are complete
-                return replace(answer, more=True)
-            return replace(answer, total=total, more=total == MAX_COUNT)
+                return replace(answer, total_is_lower_bound=True)
+            return replace(answer, total=total, total_is_lower_bound=total == MAX_COUNT)
 
         names = self._names(models_of(dsl, self.schemas))
-        if indexed:
+        if use_index:
             names.append(fulltext.name_of(self._tables[dsl.model].table.name))
         answer: QueryResult = await self._engine.read(work, names)
         return answer
@@ -248,20 +248,20 @@ def _fetch(
     faster."""
     options = {"stream_results": True, "max_row_buffer": BATCH_ROWS} if stream else {}
     result = connection.execute(statement, values, execution_options=options)
-    names, size, cut = tuple(result.keys()), 0, False
+    names, size, truncated = tuple(result.keys()), 0, False
     rows: list[Row] = []
     for row in result if stream else result.all():
         size += _size(row)
         if size > max_bytes and rows:
             _stop_reading(connection, result)
-            cut = True
+            truncated = True
             break
         rows.append(dict(zip(names, row, strict=True)))
     context: Any = result.context
     return QueryResult(
         rows,
         len(rows),
-        cut=cut,
+        truncated=truncated,
         sql=context.statement,
         parameters=_bound(context.compiled_parameters[0]),
     )

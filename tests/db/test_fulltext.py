@@ -112,7 +112,7 @@ async def test_the_engine_uses_the_index_for_words(
 ) -> None:
     words = QueryDSL(model="note", wheres=(Where(field="*", op="match", value=["phone"]),))
     statement, _ = Compiler(Tables({"note": spec()}), kind).query(
-        words, {"note": None}, 10, indexed=True
+        words, {"note": None}, 10, use_index=True
     )
 
     def plan(connection: sa.Connection) -> str:

@@ -31,7 +31,7 @@ def time_of_day(cursor: Cursor, draft: Draft, i: int) -> Parsed | None:
     )
     if day is None:
         places = tuple(range(i, end))
-        return Parsed(end, unplaced=places, idle=places)
+        return Parsed(end, not_understood=places, idle=places)
     field, start = day
     wheres = tuple(
         Where(field=field.name, op=op, value=dates.stored(start + since_midnight, field.kind))

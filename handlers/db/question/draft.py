@@ -20,21 +20,21 @@ OPPOSITE = {
     "not in": "in",
 }
 # How a draft takes the attributes of what a rule found.
-COLLECTED = ("notes", "unplaced", "excluded", "alternatives", "phrases")
+COLLECTED = ("notes", "not_understood", "excluded", "alternatives", "phrases")
 COLLECTED_ONCE = ("orders", "aggregates", "groups")
 FLAGS = ("listing", "person", "refused")
 
 
 @dataclass(frozen=True)
 class Parsed:
-    """What a rule made of some words, and the position after them. `unplaced` are positions of
-    words that became nothing, `idle` those of words that only qualify other words."""
+    """What a rule made of some words, and the position after them. `not_understood` are positions
+    of words that became nothing, `idle` those of words that only qualify other words."""
 
     end: int
     wheres: tuple[Where, ...] = ()
     orders: tuple[Order, ...] = ()
     notes: tuple[str, ...] = ()
-    unplaced: tuple[int, ...] = ()
+    not_understood: tuple[int, ...] = ()
     idle: tuple[int, ...] = ()
     excluded: tuple[int, ...] = ()
     alternatives: tuple[int, ...] = ()
@@ -84,7 +84,7 @@ def negation_of(parsed: Parsed, fields: Mapping[str, Field]) -> Parsed:
 
 @dataclass
 class Draft:
-    """What the rules have made of the question so far. `unplaced`, `excluded` and `idle` are
+    """What the rules have made of the question so far. `not_understood`, `excluded` and `idle` are
     positions: of words that became no condition, of negated words, and of words that only qualify
     other words. `alternatives` are the positions of every "or" between conditions. `refused`: the
     question has a "not" that no query can express. `pieces`: for each piece of the question that
@@ -99,7 +99,7 @@ class Draft:
     limit: int | None = None
     phrases: list[str] = field(default_factory=list)
     excluded: list[int] = field(default_factory=list)
-    unplaced: list[int] = field(default_factory=list)
+    not_understood: list[int] = field(default_factory=list)
     idle: set[int] = field(default_factory=set)
     notes: list[str] = field(default_factory=list)
     named_at: int | None = None

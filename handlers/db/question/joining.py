@@ -67,7 +67,7 @@ def _joins_pieces(draft: Draft, at: int, right: Piece) -> bool:
     it and the condition after it."""
     between = range(at + 1, right[0])
     return any(end <= at for _, end, _ in draft.pieces) and not any(
-        i in between for i in draft.unplaced
+        i in between for i in draft.not_understood
     )
 
 

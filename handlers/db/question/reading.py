@@ -56,22 +56,21 @@ ABOUT_OTHERS: tuple[type[sense.Sense], ...] = (
 
 @dataclass(frozen=True)
 class Reading:
-    """A question as a query on one model. `placed` are the words that were understood, `unplaced`
-    those that became no condition; both in order and as typed, together the whole question.
-    `left_out` are those of `unplaced` that are not searched for either. `notes` report words that
-    were read differently than typed. `named_at` is the position of the model's name, None without
-    one. `asks`: whether it requests anything of the model; "thank you" does not. `far` counts the
-    conditions on related records; with any, `lead` is the position of the first condition on the
-    record's own fields. `titled`: whether it names a record by its title;
-    `lists`: whether it requests a list of the model's records."""
+    """A question as a query on one model. `not_understood` are the words that became no condition,
+    `understood` all others; both in order and as typed. `left_out` are those of `not_understood`
+    that are not searched for either. `notes` report words that were read differently than typed.
+    `named_at` is the position of the model's name, None without one. `requests_something`: "thank
+    you" requests nothing of the model. `far` counts the conditions on related records; with any,
+    `lead` is the position of the first condition on the record's own fields. `titled`: whether it
+    names a record by its title; `lists`: whether it requests a list of the model's records."""
 
     dsl: QueryDSL
-    placed: tuple[str, ...]
-    unplaced: tuple[str, ...]
+    understood: tuple[str, ...]
+    not_understood: tuple[str, ...]
     notes: tuple[str, ...]
     named_at: int | None
     effects: int
-    asks: bool
+    requests_something: bool
     left_out: tuple[str, ...] = ()
     refused: bool = False
     far: int = 0
@@ -116,7 +115,7 @@ def read_for(tokens: Sequence[Token], lexicon: Lexicon, now: datetime) -> Readin
             idle = cursor.is_(i, *ABOUT_OTHERS)
             end = cursor.at(i)[1] if idle else i + 1
             left = tuple(range(i, end))
-            draft.take(Parsed(end, unplaced=left, idle=left if idle else ()))
+            draft.take(Parsed(end, not_understood=left, idle=left if idle else ()))
         else:
             end = draft.take(found)
             cursor.about = found.about or cursor.about
@@ -136,18 +135,18 @@ def _choose(readings: list[Reading]) -> list[Reading]:
         return [reading for reading in readings if _rank(reading) == best]
     first = min(named, key=lambda reading: reading.named_at or 0)
     whole = [reading for reading in readings if _is_whole(reading)]
-    return whole if first.unplaced and not first.refused and len(whole) == 1 else [first]
+    return whole if first.not_understood and not first.refused and len(whole) == 1 else [first]
 
 
 def _is_whole(reading: Reading) -> bool:
     """Return whether all words are understood for a model that is named, or has figures."""
-    return not reading.unplaced and (reading.named_at is not None or reading.dsl.computed)
+    return not reading.not_understood and (reading.named_at is not None or reading.dsl.computed)
 
 
 def _rank(reading: Reading) -> tuple[int, bool, int, int, int, bool]:
     """Return the sort key of readings; the lowest fits best."""
     return (
-        len(reading.unplaced),
+        len(reading.not_understood),
         not reading.fits_person,
         reading.far,
         -reading.effects,
@@ -160,12 +159,12 @@ def _withdraw_uncertain(cursor: Cursor, draft: Draft) -> None:
     """Remove conditions that may be wrong: the one after a "not" that was not understood, which may
     mean the opposite, and the object of a comparison that was not understood ("more expensive than
     the iPad" is not about the iPad)."""
-    for at in [i for i in draft.unplaced if cursor.is_(i, sense.Not, sense.Compare)]:
+    for at in [i for i in draft.not_understood if cursor.is_(i, sense.Not, sense.Compare)]:
         piece = _find_object(cursor, draft, at)
         if piece is not None:
             draft.pieces.remove(piece)
             draft.wheres = [where for where in draft.wheres if where not in piece[2]]
-            draft.unplaced = sorted({*draft.unplaced, *range(*piece[:2])})
+            draft.not_understood = sorted({*draft.not_understood, *range(*piece[:2])})
             draft.idle.update(range(*piece[:2]))
 
 
@@ -177,7 +176,7 @@ def _find_object(cursor: Cursor, draft: Draft, at: int) -> Piece | None:
     if piece is None:
         return None
     near = all(
-        (negated and i in draft.unplaced)
+        (negated and i in draft.not_understood)
         or cursor.is_(i, sense.Filler, sense.ValueLink, sense.FieldRef, sense.RelationRef)
         for i in range(start, piece[0])
     )
@@ -188,20 +187,20 @@ def _finish(cursor: Cursor, draft: Draft) -> Reading:
     """Return the reading of a question whose last word has been read."""
     _withdraw_uncertain(cursor, draft)
     conditions = join_conditions(cursor, draft)  # adds notes
-    words = _sort_words(cursor, draft, draft.unplaced)
+    words = _sort_words(cursor, draft, draft.not_understood)
     excluded = _sort_words(cursor, draft, draft.excluded)
     wheres = (*conditions, *_search_words([*draft.phrases, *words.searched], excluded.searched))
     effects = _count_effects(draft)
     far = _count_far(draft)
-    left = {*draft.unplaced, *draft.excluded}
+    left = {*draft.not_understood, *draft.excluded}
     return Reading(
         _build_query(cursor, draft, wheres),
-        placed=tuple(token.text for i, token in enumerate(cursor.typed) if i not in left),
-        unplaced=(*words.reported, *excluded.reported),
+        understood=tuple(token.text for i, token in enumerate(cursor.typed) if i not in left),
+        not_understood=(*words.reported, *excluded.reported),
         notes=tuple(dict.fromkeys(draft.notes)),
         named_at=draft.named_at,
         effects=effects,
-        asks=bool(wheres or effects or draft.listing or draft.named_at is not None),
+        requests_something=bool(wheres or effects or draft.listing or draft.named_at is not None),
         left_out=tuple(words.left_out),
         refused=draft.refused,
         far=far,
@@ -316,7 +315,7 @@ def _note_corrections(cursor: Cursor, draft: Draft, start: int, end: int) -> Non
     for i in range(start, end):
         if cursor.tokens[i].norm != cursor.typed[i].norm and i not in draft.excluded:
             draft.notes.append(f"{cursor.typed[i].text!r} was read as {cursor.tokens[i].norm!r}")
-    for other in cursor.all(start, sense.OtherModel) if start in draft.unplaced else ():
+    for other in cursor.all(start, sense.OtherModel) if start in draft.not_understood else ():
         draft.notes.append(
             f"{cursor.typed[start].text!r} names the model {other.id!r}; models are not joined"
         )

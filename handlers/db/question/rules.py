@@ -54,7 +54,7 @@ def identifier(cursor: Cursor, draft: Draft, i: int) -> Parsed | None:
     )
     if not mixed or cursor.after(i) >= end:
         return None
-    return Parsed(end, unplaced=tuple(range(i, end)))
+    return Parsed(end, not_understood=tuple(range(i, end)))
 
 
 def having(cursor: Cursor, draft: Draft, i: int) -> Parsed | None:

@@ -206,7 +206,7 @@ def _option(cursor: Cursor, field: Field, at: int, negated: bool) -> Parsed | No
         return None
     if postfix := postfixed(cursor, end):
         rest = range(end, postfix[1])
-        return Parsed(postfix[1], unplaced=(end - 1, *rest), idle=tuple(rest))
+        return Parsed(postfix[1], not_understood=(end - 1, *rest), idle=tuple(rest))
     if len(found) == 1:
         return constraint(end, field.name, "!=" if negated else "=", found[0])
     return constraint(end, field.name, "not in" if negated else "in", found)

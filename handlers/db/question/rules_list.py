@@ -32,7 +32,7 @@ def _field_of(cursor: Cursor, found: list[Amount]) -> tuple[Field, int] | None:
 
 def unread(cursor: Cursor, draft: Draft, *kinds: type[sense.Sense]) -> bool:
     """Return whether the question has such a word before that was not understood."""
-    return any(cursor.is_(i, *kinds) for i in draft.unplaced)
+    return any(cursor.is_(i, *kinds) for i in draft.not_understood)
 
 
 def _in_stock(cursor: Cursor, amount: Amount) -> Parsed | None:

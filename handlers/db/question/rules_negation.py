@@ -39,7 +39,7 @@ def negation(cursor: Cursor, draft: Draft, i: int) -> Parsed | None:
 
 def _unplaced(found: Parsed, places: range) -> Parsed:
     """Return the result with words that are reported and not searched for."""
-    return replace(found, unplaced=tuple(places), idle=tuple(places))
+    return replace(found, not_understood=tuple(places), idle=tuple(places))
 
 
 def _negated(cursor: Cursor, draft: Draft, i: int) -> Parsed | None:
@@ -172,7 +172,7 @@ def values_rule(cursor: Cursor, _: Draft, i: int, negated: bool = False) -> Pars
     if verb is None:
         return found
     found, idle = values(cursor, i, True), tuple(range(*verb))
-    return replace(found, end=verb[1], unplaced=idle, idle=idle) if found else None
+    return replace(found, end=verb[1], not_understood=idle, idle=idle) if found else None
 
 
 def _negated_behind(cursor: Cursor, i: int, end: int) -> tuple[int, int] | None:

@@ -61,7 +61,7 @@ def year_field(cursor: Cursor, end: int, relation: str = "") -> Field | None:
 def of_no_field(start: int, end: int) -> Parsed:
     """A time that is reported: no field is known to be meant."""
     places = tuple(range(start, end))
-    return Parsed(end, unplaced=places, idle=places)
+    return Parsed(end, not_understood=places, idle=places)
 
 
 def of_unknown_verb(cursor: Cursor, start: int, end: int) -> bool:

@@ -51,4 +51,4 @@ def read_as(question: str, *models: str) -> tuple[str, list[str], list[str]]:
         f"{where.field} {where.op} {where.value}".removesuffix(" None")
         for where in reading.dsl.wheres
     ]
-    return reading.dsl.model, sorted(wheres), list(reading.unplaced)
+    return reading.dsl.model, sorted(wheres), list(reading.not_understood)

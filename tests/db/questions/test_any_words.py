@@ -45,7 +45,7 @@ def test_any_text_can_be_read_in_any_language(text: str, language: str) -> None:
 )
 def test_every_word_of_a_question_is_either_placed_or_reported(question: str) -> None:
     for reading in readings(question, language="en"):
-        words = [*reading.placed, *reading.unplaced]
+        words = [*reading.understood, *reading.not_understood]
         pieces = [
             letter for token in tokens_of(question) for letter in token.text if letter.isalnum()
         ]

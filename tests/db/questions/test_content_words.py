@@ -21,7 +21,7 @@ from tests.db.questions.models import conditions, read
     ],
 )
 def test_a_content_word_is_never_a_filler(model: str, question: str, word: str) -> None:
-    assert word in read(question, model).unplaced
+    assert word in read(question, model).not_understood
 
 
 @pytest.mark.parametrize(
@@ -41,7 +41,7 @@ def test_the_same_words_carry_no_condition_in_a_phrase(
     model: str, question: str, found: str
 ) -> None:
     reading = read(question, model)
-    assert (conditions(reading), reading.unplaced) == (found, ())
+    assert (conditions(reading), reading.not_understood) == (found, ())
 
 
 @pytest.mark.parametrize(
@@ -49,5 +49,5 @@ def test_the_same_words_carry_no_condition_in_a_phrase(
 )
 def test_an_adjective_that_nothing_defines_is_reported_and_not_searched_for(word: str) -> None:
     reading = read(f"{word} doctors in Haifa", "doctor")
-    assert reading.unplaced == reading.left_out == (word,)
+    assert reading.not_understood == reading.left_out == (word,)
     assert [where.field for where in reading.dsl.wheres] == ["city"]

@@ -120,7 +120,7 @@ YEAR = span("2025-01-01", "2026-01-01")
 def test_a_question_becomes_the_conditions_that_it_says(question: str, conditions: str) -> None:
     reading = read(question)
     assert " and ".join(map(text_of, reading.dsl.wheres)) == conditions
-    assert not reading.unplaced
+    assert not reading.not_understood
 
 
 @pytest.mark.parametrize("question", ["top 3 cars by mileage", "top 3 vehicles by daily rate"])
@@ -148,5 +148,5 @@ def test_revenue_is_summed_where_a_field_is_called_so(
 
 def test_a_better_grade_is_not_guessed() -> None:
     reading = read("cars of grade 2 or better")
-    assert set(reading.unplaced) == {"2", "or", "better"}
+    assert set(reading.not_understood) == {"2", "or", "better"}
     assert not [where for where in reading.dsl.wheres if where.field in ("daily_rate", "grade")]

@@ -90,7 +90,7 @@ def test_names_are_understood_as_people_say_them(question: str, wheres: list[str
         f"{where.field} {where.op} {where.value}".removesuffix(" None")
         for where in reading.dsl.wheres
     ]
-    assert (sorted(conditions), reading.unplaced) == (wheres, ())
+    assert (sorted(conditions), reading.not_understood) == (wheres, ())
 
 
 @pytest.mark.parametrize(
@@ -114,7 +114,7 @@ def test_figures_are_understood_as_people_say_them(
     assert (
         [one.called for one in reading.dsl.aggregates],
         reading.dsl.groups,
-        reading.unplaced,
+        reading.not_understood,
     ) == (figures, groups, ())
 
 
@@ -122,4 +122,4 @@ def test_a_rate_that_no_price_is_about_is_reported() -> None:
     (reading,) = read_question(
         "cars under €40 a week", list(HIRED.values()), vocabulary("en"), NOW, LEXICONS
     )
-    assert reading.unplaced == ("week",)
+    assert reading.not_understood == ("week",)

@@ -228,7 +228,7 @@ UNDERSTOOD = {
 @pytest.mark.parametrize("question", UNDERSTOOD)
 def test_each_condition_is_the_requested_one(question: str) -> None:
     wheres, reading = read(question)
-    assert (wheres, reading.unplaced) == (UNDERSTOOD[question], ())
+    assert (wheres, reading.not_understood) == (UNDERSTOOD[question], ())
 
 
 FIGURES = {
@@ -249,7 +249,7 @@ FIGURES = {
 def test_figures_of_records_that_are_sums_of_money_are_of_that_money(question: str) -> None:
     _, reading = read(question)
     (figure,) = reading.dsl.aggregates
-    assert (figure.called, reading.dsl.groups, reading.unplaced) == (*FIGURES[question], ())
+    assert (figure.called, reading.dsl.groups, reading.not_understood) == (*FIGURES[question], ())
 
 
 @pytest.mark.parametrize(
@@ -265,7 +265,7 @@ def test_several_figures_groups_and_orders_are_all_of_them() -> None:
     _, figures = read("average, min and max price of lamps")
     assert [one.called for one in figures.dsl.aggregates] == ["avg_price", "min_price", "max_price"]
     _, groups = read("number of invoices per status and city")
-    assert (groups.dsl.groups, groups.unplaced) == (("status", "customer.city"), ())
+    assert (groups.dsl.groups, groups.not_understood) == (("status", "customer.city"), ())
     for question in (
         "customers sorted by city then name",
         "customers sorted by city, name",
@@ -297,7 +297,7 @@ SUPERLATIVES = {
 def test_the_highest_of_records_that_are_sums_of_money_is_the_one_of_most(question: str) -> None:
     _, reading = read(question)
     (order,) = reading.dsl.orders
-    assert (order.field, order.order, reading.dsl.limit, reading.unplaced) == (
+    assert (order.field, order.order, reading.dsl.limit, reading.not_understood) == (
         *SUPERLATIVES[question],
         (),
     )
@@ -327,12 +327,12 @@ NOT_UNDERSTOOD = {
 @pytest.mark.parametrize("question", NOT_UNDERSTOOD)
 def test_words_that_are_not_understood_become_no_condition_and_are_reported(question: str) -> None:
     wheres, reading = read(question)
-    assert (wheres, list(reading.unplaced)) == NOT_UNDERSTOOD[question]
+    assert (wheres, list(reading.not_understood)) == NOT_UNDERSTOOD[question]
 
 
 def test_words_neither_understood_nor_searched_are_reported() -> None:
     _, reading = read("products rounder than 10 kg")
-    assert (reading.unplaced, reading.left_out) == (("rounder", "10"), ("10",))
+    assert (reading.not_understood, reading.left_out) == (("rounder", "10"), ("10",))
 
 
 def test_a_flag_requested_both_ways_is_reported() -> None:

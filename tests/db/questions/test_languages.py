@@ -183,7 +183,7 @@ LEXICONS = Lexicons()
 def test_a_question_becomes_its_conditions(model: str, question: str, found: str) -> None:
     offer = Offer(SCHEMAS[model], SAMPLES[model])
     (reading,) = read_question(question, [offer], words_for(AUTO, question), NOW, LEXICONS)
-    assert (conditions(reading), reading.unplaced) == (found, ())
+    assert (conditions(reading), reading.not_understood) == (found, ())
 
 
 @pytest.mark.parametrize(
@@ -200,7 +200,7 @@ def test_a_question_becomes_its_conditions(model: str, question: str, found: str
 def test_a_word_that_nothing_defines_is_reported(model: str, question: str, word: str) -> None:
     offer = Offer(SCHEMAS[model], SAMPLES[model])
     (reading,) = read_question(question, [offer], words_for(AUTO, question), NOW, LEXICONS)
-    assert word in " ".join(reading.unplaced).split()
+    assert word in " ".join(reading.not_understood).split()
     assert "eingestellt" not in conditions(reading)
 
 

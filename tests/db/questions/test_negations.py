@@ -71,4 +71,4 @@ def test_a_prefix_negates_the_value_or_field_behind_it(
     model: str, question: str, found: str
 ) -> None:
     reading = read(question, model)
-    assert (conditions(reading), reading.unplaced) == (found, ())
+    assert (conditions(reading), reading.not_understood) == (found, ())

@@ -37,7 +37,7 @@ def test_a_number_is_compared_in_the_unit_of_its_field(
     model: str, question: str, found: str
 ) -> None:
     reading = read(question, model)
-    assert (conditions(reading), reading.unplaced) == (found, ())
+    assert (conditions(reading), reading.not_understood) == (found, ())
 
 
 @pytest.mark.parametrize(
@@ -56,7 +56,7 @@ def test_a_number_is_of_the_field_that_its_verb_or_noun_names(
     model: str, question: str, found: str
 ) -> None:
     reading = read(question, model)
-    assert (conditions(reading), reading.unplaced) == (found, ())
+    assert (conditions(reading), reading.not_understood) == (found, ())
 
 
 @pytest.mark.parametrize(
@@ -77,7 +77,7 @@ def test_a_number_is_of_the_field_that_its_verb_or_noun_names(
 )
 def test_an_age_is_a_condition_on_the_date_of_birth(question: str, found: str) -> None:
     reading = read(question, "doctor")
-    assert (conditions(reading), reading.unplaced) == (found, ())
+    assert (conditions(reading), reading.not_understood) == (found, ())
 
 
 @pytest.mark.parametrize(
@@ -96,4 +96,4 @@ def test_a_question_for_a_number_that_records_have_returns_the_record(
     model: str, question: str, found: str
 ) -> None:
     reading = read(question, model)
-    assert (conditions(reading), reading.unplaced, reading.dsl.aggregates) == (found, (), ())
+    assert (conditions(reading), reading.not_understood, reading.dsl.aggregates) == (found, (), ())

@@ -32,7 +32,7 @@ from tests.db.questions.models import conditions, read, readings
 def test_a_rolling_period_ends_today(period: str, first_day: str) -> None:
     reading = read(f"books sold {period}", "book")
     assert conditions(reading) == f"sold_on >= {first_day} and sold_on < 2026-11-13"
-    assert (reading.unplaced, reading.notes) == ((), ())
+    assert (reading.not_understood, reading.notes) == ((), ())
 
 
 def test_hours_are_counted_back_from_now() -> None:
@@ -44,7 +44,7 @@ def test_hours_are_counted_back_from_now() -> None:
 def test_a_period_of_unknown_length_is_reported(period: str) -> None:
     reading = read(f"books sold {period}", "book")
     assert conditions(reading) == ""
-    assert reading.unplaced
+    assert reading.not_understood
 
 
 @pytest.mark.parametrize(
@@ -70,7 +70,7 @@ def test_a_time_is_that_of_the_field_that_the_verb_names(
     model: str, question: str, found: str
 ) -> None:
     reading = read(question, model)
-    assert (conditions(reading), reading.unplaced) == (found, ())
+    assert (conditions(reading), reading.not_understood) == (found, ())
 
 
 @pytest.mark.parametrize(
@@ -89,7 +89,7 @@ def test_a_time_is_that_of_the_field_that_the_verb_names(
 def test_the_time_of_an_unknown_verb_is_reported_and_no_filter(model: str, question: str) -> None:
     reading = read(question, model)
     assert conditions(reading) == ""
-    assert question.split()[-1] in " ".join(reading.unplaced)
+    assert question.split()[-1] in " ".join(reading.not_understood)
 
 
 @pytest.mark.parametrize(
@@ -127,7 +127,7 @@ def test_a_season_or_a_part_of_a_year_is_its_months(
 ) -> None:
     (reading,) = readings(f"Sold {time}", "book", language=language)
     assert conditions(reading) == f"sold_on >= {first} and sold_on < {end}"
-    assert reading.unplaced == ()
+    assert reading.not_understood == ()
 
 
 def test_the_last_week_is_one_week_in_german() -> None:
@@ -176,7 +176,7 @@ def test_the_months_of_a_season_are_reported() -> None:
 def test_a_time_of_day_belongs_to_its_day(time: str, found: str) -> None:
     reading = read(f"parcels sent {time}", "parcel")
     day = "sent_at >= 2026-11-03 00:00:00 and sent_at < 2026-11-04 00:00:00"
-    assert (conditions(reading), reading.unplaced) == (f"{day} and {found}", ())
+    assert (conditions(reading), reading.not_understood) == (f"{day} and {found}", ())
 
 
 @pytest.mark.parametrize(
@@ -189,5 +189,5 @@ def test_a_time_of_day_belongs_to_its_day(time: str, found: str) -> None:
 )
 def test_a_time_of_day_without_a_day_or_of_a_date_is_reported(model: str, question: str) -> None:
     reading: Reading = read(question, model)
-    assert question.split()[-1].split(":")[0] in " ".join(reading.unplaced)
+    assert question.split()[-1].split(":")[0] in " ".join(reading.not_understood)
     assert "18:00" not in conditions(reading)

@@ -87,7 +87,7 @@ def shown(parsed: Parsed | None, cursor: Cursor) -> str:
         *([f"about {parsed.about.relation}"] if parsed.about and parsed.about.relation else []),
         *([f"mentions {parsed.mention.name}"] if parsed.mention else []),
         *(f"the text {phrase}" for phrase in parsed.phrases),
-        *(f"{cursor.typed[i].text} reported" for i in parsed.unplaced),
+        *(f"{cursor.typed[i].text} reported" for i in parsed.not_understood),
     ]
     return ", ".join(made) or f"nothing up to {parsed.end}"
 

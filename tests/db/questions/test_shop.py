@@ -22,7 +22,7 @@ def test_sort_orders_and_limits_are_read(question: str) -> None:
         [f"{order.field} {order.order}" for order in reading.dsl.orders],
         reading.dsl.limit,
     ) == ORDERED[question]
-    assert reading.unplaced == ()
+    assert reading.not_understood == ()
 
 
 @pytest.mark.parametrize("question", BUILT)
@@ -30,12 +30,12 @@ def test_related_requests_are_sent_together(question: str) -> None:
     (reading,) = readings(question)
     dsl = reading.dsl.wire()
     assert {key: value for key, value in dsl.items() if key != "orders"} == BUILT[question]
-    assert reading.unplaced == ()
+    assert reading.not_understood == ()
 
 
 def test_a_model_whose_figures_explain_every_word_comes_before_one_that_is_only_named() -> None:
     (reading,) = readings("how much did customers from France spend in total?")
-    assert (reading.dsl.model, reading.unplaced) == ("order", ())
+    assert (reading.dsl.model, reading.not_understood) == ("order", ())
     assert [where.wire() for where in reading.dsl.wheres] == [
         {"field": "buyer.country", "op": "=", "value": "France"}
     ]

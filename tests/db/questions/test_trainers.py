@@ -150,13 +150,13 @@ def test_a_question_becomes_the_conditions_that_it_says(
 @pytest.mark.parametrize("word", ["good", "great", "kind", "nice", "tall", "old"])
 def test_an_adjective_that_nothing_defines_is_reported_and_not_searched_for(word: str) -> None:
     reading = read(f"{word} trainers in Haifa", "trainer")
-    assert reading.unplaced == reading.left_out == (word,)
+    assert reading.not_understood == reading.left_out == (word,)
     assert text(reading) == "city = Haifa"
 
 
 def test_periods_of_an_unknown_length_are_reported() -> None:
     reading = read("books sold in the past weeks", "book")
-    assert reading.unplaced
+    assert reading.not_understood
     assert not reading.dsl.wheres
 
 
@@ -177,4 +177,4 @@ def test_the_choice_among_two_fields_with_a_value_is_reported() -> None:
 
 def test_how_long_something_is_asks_for_what_the_record_says() -> None:
     reading = read("how long is the Ohio?", "river")
-    assert (text(reading), reading.unplaced) == ("name = Ohio", ())
+    assert (text(reading), reading.not_understood) == ("name = Ohio", ())

@@ -41,7 +41,7 @@ def test_a_value_of_two_fields_is_placed_and_both_are_reported(
     model: str, question: str, found: str, other: str
 ) -> None:
     (reading,) = read_question(question, offers(COUNTED, model), vocabulary("en"), NOW)
-    assert (conditions(reading), reading.unplaced) == (found, ())
+    assert (conditions(reading), reading.not_understood) == (found, ())
     assert other in " ".join(reading.notes)
 
 
@@ -56,7 +56,7 @@ def test_a_value_whose_field_is_named_is_not_reported(
     model: str, question: str, found: str
 ) -> None:
     (reading,) = read_question(question, offers(COUNTED, model), vocabulary("en"), NOW)
-    assert (conditions(reading), reading.unplaced, reading.notes) == (found, (), ())
+    assert (conditions(reading), reading.not_understood, reading.notes) == (found, (), ())
 
 
 @pytest.mark.parametrize(
@@ -72,7 +72,7 @@ def test_a_value_that_no_field_has_is_reported_and_no_filter(
     model: str, question: str, word: str
 ) -> None:
     reading = read(question, model)
-    assert word in reading.unplaced
+    assert word in reading.not_understood
     assert word not in conditions(reading)
 
 
@@ -105,7 +105,7 @@ def test_a_value_that_no_field_has_is_reported_and_no_filter(
 )
 def test_a_list_contains_its_pieces(model: str, question: str, found: str) -> None:
     reading = read(question, model)
-    assert (conditions(reading), reading.unplaced) == (found, ())
+    assert (conditions(reading), reading.not_understood) == (found, ())
 
 
 def test_a_column_in_which_two_pieces_recur_has_lists() -> None:
@@ -141,7 +141,7 @@ OTHER_VALUES = {"city": ("Haifa",), "languages": LANGUAGES, "meal": ("French", "
 def test_a_value_of_two_fields_belongs_to_that_of_its_verb(question: str, found: str) -> None:
     samples = {"doctor": OTHER_VALUES}
     (reading,) = read_question(question, offers(samples, "doctor"), vocabulary("en"), NOW)
-    assert (conditions(reading), reading.unplaced) == (found, ())
+    assert (conditions(reading), reading.not_understood) == (found, ())
 
 
 @pytest.mark.parametrize(
@@ -155,7 +155,7 @@ def test_a_value_of_two_fields_belongs_to_that_of_its_verb(question: str, found:
 )
 def test_of_several_models_the_question_chooses_one(question: str, model: str, found: str) -> None:
     (reading,) = readings(question, "state", "river", "lake")
-    assert (reading.dsl.model, conditions(reading), reading.unplaced) == (model, found, ())
+    assert (reading.dsl.model, conditions(reading), reading.not_understood) == (model, found, ())
 
 
 @pytest.mark.parametrize(
@@ -168,7 +168,7 @@ def test_of_several_models_the_question_chooses_one(question: str, model: str, f
 )
 def test_a_word_selects_the_field_of_a_part_of_a_name(question: str, found: str) -> None:
     reading = read(question, "book")
-    assert (conditions(reading), reading.unplaced) == (found, ())
+    assert (conditions(reading), reading.not_understood) == (found, ())
 
 
 @pytest.mark.parametrize(
@@ -186,13 +186,13 @@ def test_a_figure_is_over_records(
 ) -> None:
     reading = read(question, "book")
     assert [one.called for one in reading.dsl.aggregates] == figures
-    assert (reading.dsl.groups, reading.unplaced) == (groups, ())
+    assert (reading.dsl.groups, reading.not_understood) == (groups, ())
 
 
 def test_the_time_of_a_salary_is_no_group() -> None:
     reading = read("average salary of doctors per year", "doctor")
     assert [one.called for one in reading.dsl.aggregates] == ["avg_salary"]
-    assert (reading.dsl.groups, reading.unplaced) == ((), ())
+    assert (reading.dsl.groups, reading.not_understood) == ((), ())
 
 
 def test_a_count_of_records_is_a_figure() -> None:

@@ -66,14 +66,14 @@ OFFERS = [Offer(SCHEMAS[name], SAMPLES.get(name, {})) for name in MODELS]
 )
 def test_a_verb_names_the_field_of_the_words_after_it(question: str, found: str) -> None:
     (reading,) = read_question(question, OFFERS, vocabulary("en"), NOW, LEXICONS)
-    assert (conditions(reading), reading.unplaced) == (found, ())
+    assert (conditions(reading), reading.not_understood) == (found, ())
 
 
 def test_a_name_of_no_manager_is_reported_and_not_taken_for_an_employee() -> None:
     (reading,) = read_question(
         "employees reporting to Anna", OFFERS, vocabulary("en"), NOW, LEXICONS
     )
-    assert reading.unplaced == ("Anna",)
+    assert reading.not_understood == ("Anna",)
 
 
 @pytest.mark.parametrize(
@@ -89,20 +89,20 @@ def test_a_verb_and_the_most_the_least_or_first_ask_for_one_record(
 ) -> None:
     (reading,) = read_question(question, OFFERS, vocabulary("en"), NOW, LEXICONS)
     assert [(one.field, one.order) for one in reading.dsl.orders] == [order]
-    assert (reading.dsl.limit, reading.unplaced) == (1, ())
+    assert (reading.dsl.limit, reading.not_understood) == (1, ())
 
 
 def test_a_date_is_not_grouped_by_year() -> None:
     question = "how many books were published each year"
     (reading,) = read_question(question, OFFERS, vocabulary("en"), NOW, LEXICONS)
     assert reading.dsl.groups == ()
-    assert "year" in " ".join(reading.unplaced)
+    assert "year" in " ".join(reading.not_understood)
 
 
 @pytest.mark.parametrize("question", ["employees whose birthday is in May", "books of a weekend"])
 def test_a_time_that_comes_again_and_again_is_reported(question: str) -> None:
     (reading,) = read_question(question, OFFERS, vocabulary("en"), NOW, LEXICONS)
-    assert reading.unplaced
+    assert reading.not_understood
     assert [one.field for one in reading.dsl.wheres if one.field != "*"] == []
 
 
@@ -111,7 +111,7 @@ def test_the_highest_number_of_each_group_is_a_figure(question: str) -> None:
     (reading,) = read_question(question, OFFERS, vocabulary("en"), NOW, LEXICONS)
     (figure,) = reading.dsl.aggregates
     assert (figure.function, figure.field, reading.dsl.groups) == ("max", "salary", ("office",))
-    assert reading.unplaced == ()
+    assert reading.not_understood == ()
 
 
 def test_a_german_weekend_is_the_next_one() -> None:

@@ -166,7 +166,7 @@ OFFERS = [
 )  # fmt: skip
 def test_a_wording_becomes_its_conditions(question: str, model: str, found: str) -> None:
     (reading,) = read_question(question, OFFERS, vocabulary("en"), NOW, LEXICONS)
-    assert (reading.dsl.model, conditions(reading), reading.unplaced) == (model, found, ())
+    assert (reading.dsl.model, conditions(reading), reading.not_understood) == (model, found, ())
 
 
 @pytest.mark.parametrize(
@@ -184,7 +184,7 @@ def test_a_superlative_is_of_the_field_that_it_names(
 ) -> None:
     (reading,) = read_question(question, OFFERS, vocabulary("en"), NOW, LEXICONS)
     assert [(one.field, one.order) for one in reading.dsl.orders] == [order]
-    assert (reading.dsl.limit, reading.unplaced) == (limit, ())
+    assert (reading.dsl.limit, reading.not_understood) == (limit, ())
 
 
 @pytest.mark.parametrize(
@@ -199,4 +199,4 @@ def test_a_superlative_is_of_the_field_that_it_names(
 def test_a_wording_that_no_field_is_for_is_reported_and_no_condition(question: str) -> None:
     (reading,) = read_question(question, OFFERS, vocabulary("en"), NOW, LEXICONS)
     assert (conditions(reading), reading.dsl.orders, reading.dsl.aggregates) == ("", (), ())
-    assert reading.unplaced
+    assert reading.not_understood

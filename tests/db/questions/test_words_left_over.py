@@ -9,7 +9,7 @@ from tests.db.questions.shop import SHOP, read_as, readings
 
 def test_words_that_could_not_be_placed_are_reported_and_searched_for() -> None:
     (reading,) = readings("wireless purple headphones under $200", "product")
-    assert reading.unplaced == ("wireless", "purple", "headphones")
+    assert reading.not_understood == ("wireless", "purple", "headphones")
     assert [(where.field, where.op, where.value) for where in reading.dsl.wheres] == [
         ("price", "<", 200),
         ("*", "match", ["wireless", "purple", "headphone"]),
@@ -19,7 +19,7 @@ def test_words_that_could_not_be_placed_are_reported_and_searched_for() -> None:
 def test_a_condition_behind_a_not_that_was_not_understood_is_taken_back() -> None:
     (reading,) = readings("products not since under $100", "product")
     assert reading.dsl.wheres == ()
-    assert reading.unplaced == ("not", "since", "under", "$100")
+    assert reading.not_understood == ("not", "since", "under", "$100")
     (reading,) = readings("not under products $100", "product")
     assert [where for where in reading.dsl.wheres if where.field != EVERY_TEXT] == []
 
@@ -31,14 +31,14 @@ def test_a_time_is_never_compared_with_a_number_field() -> None:
 
 def test_the_best_of_what_is_no_record_is_no_limit_of_records() -> None:
     (reading,) = readings("top 3 brands", "product")
-    assert (reading.dsl.limit, reading.unplaced) == (None, ("top", "3"))
+    assert (reading.dsl.limit, reading.not_understood) == (None, ("top", "3"))
 
 
 def test_values_of_records_that_are_only_related_are_not_guessed_from_other_forms_of_a_word() -> (
     None
 ):
     (reading,) = readings("noise cancelling headphones", "product")
-    assert reading.unplaced == ("noise", "cancelling", "headphones")
+    assert reading.not_understood == ("noise", "cancelling", "headphones")
 
 
 def test_a_negated_unknown_word_is_kept_out_of_what_is_found() -> None:
@@ -64,7 +64,7 @@ def test_a_misspelt_value_is_corrected_and_reported() -> None:
 
 def test_a_field_is_never_guessed_from_a_misspelt_word_that_changes_nothing() -> None:
     (reading,) = readings("statue of liberty", "product")
-    assert reading.unplaced == ("statue", "liberty")
+    assert reading.not_understood == ("statue", "liberty")
 
 
 def test_a_question_that_fits_two_models_equally_searches_both() -> None:
@@ -72,6 +72,12 @@ def test_a_question_that_fits_two_models_equally_searches_both() -> None:
 
 
 def test_a_question_that_says_nothing_about_the_models_asks_for_nothing() -> None:
-    assert [reading.asks for reading in readings("thank you")] == [False, False, False]
-    assert [reading.asks for reading in readings("how many products do we have")] == [True]
-    assert all(reading.asks for reading in readings("show me everything"))
+    assert [reading.requests_something for reading in readings("thank you")] == [
+        False,
+        False,
+        False,
+    ]
+    assert [reading.requests_something for reading in readings("how many products do we have")] == [
+        True
+    ]
+    assert all(reading.requests_something for reading in readings("show me everything"))
