@@ -26,9 +26,9 @@ from groundhook.host.app.host import Host
 from groundhook.host.core.server_settings import StreamSettings
 from groundhook.host.core.types.events import Event, StreamEnd, StreamStart, Text
 from groundhook.host.dialects.audience import Audience
-from groundhook.host.server.running import Ask
+from groundhook.host.server.running import TurnParameters
 from groundhook.host.server.sse import SSE, NativeWriter, StreamAnswer
-from groundhook.host.server.turns import Turns, open_turns
+from groundhook.host.server.turns import ServerTurns, open_server_turns
 
 EVENTS_A_SECOND = 50
 SECONDS = 2  # of a stream
@@ -87,15 +87,17 @@ async def ticking(host: Host) -> AsyncIterator[AsyncIterator[Event]]:
 
 async def our_ticks(request: Request) -> ASGIApp:
     """The same ticks through a pump, a log and a reader."""
-    turns: Turns = request.state.turns
-    running = await turns.begin(Ask(owner="bench", assistant_id=""), ticking, ExitStack())
+    turns: ServerTurns = request.state.turns
+    running = await turns.begin(
+        TurnParameters(owner="bench", assistant_id=""), ticking, ExitStack()
+    )
     return StreamAnswer(
-        open=lambda: running.reader(0, turns.left),
+        open=lambda: running.reader(0, turns.on_last_reader_gone),
         writer=NativeWriter(Audience(), sse=True),
         media_type=SSE,
         settings=turns.settings,
         headers={},
-        slow=lambda: None,
+        on_slow_reader=lambda: None,
     )
 
 
@@ -112,7 +114,7 @@ def bare_app() -> Starlette:
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[dict[str, Any]]:
         settings = StreamSettings()
-        async with open_turns(cast(Host, None), settings, lambda _: None) as turns:
+        async with open_server_turns(cast(Host, None), settings, lambda _: None) as turns:
             yield {"turns": turns}
 
     routes = [

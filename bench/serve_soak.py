@@ -37,7 +37,7 @@ from starlette.routing import Route
 
 from bench.figures import figure
 from bench.soak_model import STALL_S, WAYS, endpoint
-from groundhook.host.server.asgi import Opening, make_app, settings_of
+from groundhook.host.server.asgi import ServerArguments, make_app, settings_of
 from groundhook.host.server.process import config_of, listen, write_logs
 
 KEY = "k" * 40
@@ -86,18 +86,18 @@ def files(port: int) -> dict[str, str]:
 
 def serve(app: Path) -> None:
     """Serve the app, with an address that shows the state of the process."""
-    opening = Opening(folder=app, host="127.0.0.1")
+    arguments = ServerArguments(folder=app, host="127.0.0.1")
     settings = settings_of(app)
     write_logs(debug=False)
 
     def made() -> Any:
-        starlette = make_app(opening)
+        starlette = make_app(arguments)
         starlette.router.routes.append(Route("/soak", _state))
         return starlette
 
     with listen("127.0.0.1", 0) as sock:
         print(sock.getsockname()[1], flush=True)
-        config = config_of(opening, settings)
+        config = config_of(arguments, settings)
         config.app = made
         uvicorn.Server(config).run([sock])
 

@@ -41,7 +41,7 @@ from groundhook.host.server.serving import Call, Endpoint, Serving
 from groundhook.host.server.sessions import Sessions
 from groundhook.host.server.table import ENDPOINTS
 from groundhook.host.server.tokens import Tokens
-from groundhook.host.server.turns import open_turns
+from groundhook.host.server.turns import open_server_turns
 from groundhook.host.server.upkeep import keep_up, reload_saved, sync_failed
 from groundhook.host.server.warmup import warm_up
 from groundhook.host.server.who import SignIn, Who, is_loopback
@@ -50,9 +50,9 @@ log = logging.getLogger("groundhook.server")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Opening:
-    """The arguments with which the processes of a server are started. `reload`: saved files are
-    read again."""
+class ServerArguments:
+    """The arguments with which the processes of a server are started. `local` is the key for this
+    machine. `reload`: saved files are read again."""
 
     folder: Path
     host: str
@@ -61,10 +61,12 @@ class Opening:
 
 
 @asynccontextmanager
-async def open_serving(host: Host, opening: Opening, logs: Logs) -> AsyncIterator[Serving]:
+async def open_serving(
+    host: Host, arguments: ServerArguments, logs: Logs
+) -> AsyncIterator[Serving]:
     """Open the parts of a server process over an open host. Raises ConfigError."""
     settings = server_settings(host.app.agent_file)
-    fixed = [*configured(settings.auth.keys), *((opening.local,) if opening.local else ())]
+    fixed = [*configured(settings.auth.keys), *((arguments.local,) if arguments.local else ())]
     state = host.app.state
     keys = Keyring(fixed, KeyFile(state))
     secret = Secret(state)
@@ -73,7 +75,7 @@ async def open_serving(host: Host, opening: Opening, logs: Logs) -> AsyncIterato
     tokens = Tokens(settings.auth.jwt, fetch_key_set)
     limits = Limits(settings.limits)
     async with (
-        open_turns(host, settings.streams, logs.turn) as turns,
+        open_server_turns(host, settings.streams, logs.turn) as turns,
         open_mcp(host, settings, secret) as mcp,
     ):
         logs.metrics.follow(host.chats.times)
@@ -87,7 +89,7 @@ async def open_serving(host: Host, opening: Opening, logs: Logs) -> AsyncIterato
                 keys,
                 tokens,
                 sessions,
-                is_loopback(opening.host),
+                is_loopback(arguments.host),
                 logs.metrics.ignored_users.inc,
             ),
             sessions=sessions,
@@ -104,24 +106,24 @@ def check_settings(settings: ServerSettings) -> None:
     Limits(settings.limits)
 
 
-def make_app(opening: Opening) -> Starlette:
+def make_app(arguments: ServerArguments) -> Starlette:
     """Return the ASGI app of a server process. Its lifespan opens the app's host."""
-    settings = settings_of(opening.folder)
+    settings = settings_of(arguments.folder)
     logs = Logs(settings.logs, Metrics())
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[dict[str, Any]]:
         async with (
-            open_host(opening.folder, tune_gc=True) as host,
-            open_serving(host, opening, logs) as serving,
+            open_host(arguments.folder, tune_gc=True) as host,
+            open_serving(host, arguments, logs) as serving,
             drained_by_signals(serving),
             anyio.create_task_group() as tasks,
         ):
-            tasks.start_soon(_warmed, serving)
+            tasks.start_soon(_warm_up_if_set, serving)
             if serving.has("chats"):
                 tasks.start_soon(keep_up, host)
-            if opening.reload:
-                tasks.start_soon(reload_saved, host, opening.folder)
+            if arguments.reload:
+                tasks.start_soon(reload_saved, host, arguments.folder)
             tasks.start_soon(host.syncs.keep, sync_failed)
             yield {"serving": serving}
             tasks.cancel_scope.cancel()
@@ -129,12 +131,13 @@ def make_app(opening: Opening) -> Starlette:
     return Starlette(
         routes=routes(ENDPOINTS),
         lifespan=lifespan,
-        middleware=_make_middleware(settings, opening, logs),
+        middleware=_make_middleware(settings, arguments, logs),
         exception_handlers={HTTPException: _no_route},
     )
 
 
-async def _warmed(serving: Serving) -> None:
+async def _warm_up_if_set(serving: Serving) -> None:
+    """Warm up the offered assistants unless `server.warmup` is off; then the server is ready."""
     if serving.settings.warmup:
         offered = serving.settings.assistants
         await warm_up(serving.host, list(offered or serving.host.assistants()))
@@ -146,8 +149,10 @@ def settings_of(folder: Path) -> ServerSettings:
     return server_settings(read_agent_file(folder, process_environment()))
 
 
-def _make_middleware(settings: ServerSettings, opening: Opening, logs: Logs) -> list[Middleware]:
-    made = [Middleware(Door, settings=settings, host=opening.host, logs=logs)]
+def _make_middleware(
+    settings: ServerSettings, arguments: ServerArguments, logs: Logs
+) -> list[Middleware]:
+    made = [Middleware(Door, settings=settings, host=arguments.host, logs=logs)]
     if settings.origins:
         made.append(
             Middleware(

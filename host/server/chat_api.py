@@ -1,4 +1,4 @@
-"""Endpoints of kept chats: list, read, ask, edit, regenerate, export, rate. A chat belongs to the
+"""Endpoints of stored chats: list, read, ask, edit, regenerate, export, rate. A chat belongs to the
 user who created it, within the tenant."""
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from groundhook.host.core.types.turn import Message, TurnOptions
 from groundhook.host.dialects import markdown
 from groundhook.host.dialects.audience import Audience
 from groundhook.host.dialects.kept import events_of, kept
-from groundhook.host.server import asking
-from groundhook.host.server.asking import AskedData, AskOptions
+from groundhook.host.server import request_body
 from groundhook.host.server.idempotency import digest_of
 from groundhook.host.server.kept_turns import kept_turn
 from groundhook.host.server.problems import Refused
-from groundhook.host.server.running import Ask, Leaving, TurnLog
+from groundhook.host.server.request_body import AskedData, AskOptions
+from groundhook.host.server.running import OnDisconnect, TurnLog, TurnParameters
 from groundhook.host.server.serving import Call
 from groundhook.host.server.turn_api import answer
 
@@ -67,12 +67,12 @@ class ChatTurn(Value):
     edit: str = Field(
         default="",
         max_length=100,
-        description="A question of the chat that is asked in other words: a branch beside it",
+        description="A question of the chat that this one replaces, in a branch beside it",
     )
     search: bool | None = None
     options: AskOptions = AskOptions()
     data: AskedData = AskedData()
-    leaving: Leaving = "continue"
+    leaving: OnDisconnect = "continue"
 
 
 class Again(Value):
@@ -81,7 +81,7 @@ class Again(Value):
     message_id: str = Field(default="", max_length=100, description="An answer; empty: the last")
     search: bool | None = None
     options: AskOptions = AskOptions()
-    leaving: Leaving = "continue"
+    leaving: OnDisconnect = "continue"
 
 
 async def list_chats(call: Call) -> Response:
@@ -104,7 +104,7 @@ async def list_chats(call: Call) -> Response:
 async def create_chat(call: Call) -> Response:
     """Create a chat and return it."""
     owner = _owner(call)
-    wanted = asking.validate_strictly(NewChat, await call.json())
+    wanted = request_body.validate_strictly(NewChat, await call.json())
     host = call.serving.host
     call.serving.package(call.who, wanted.assistant)
     at = milliseconds(host.runtime.now)
@@ -132,7 +132,7 @@ async def get_branch(call: Call) -> Response:
 
 async def change_chat(call: Call) -> Response:
     """Change the title, the shown branch or `archived` of a chat, and return it."""
-    wanted = asking.validate_strictly(ChatChanges, await call.json())
+    wanted = request_body.validate_strictly(ChatChanges, await call.json())
     host = call.serving.host
     change = ChatChange(
         chat_id=_chat_id(call), at=milliseconds(host.runtime.now), **wanted.model_dump()
@@ -142,20 +142,20 @@ async def change_chat(call: Call) -> Response:
 
 
 async def delete_chat(call: Call) -> Response:
-    """Remove a chat with everything that is kept of it."""
+    """Remove a chat with everything stored for it."""
     await call.serving.host.conversations.delete(_owner(call), _chat_id(call))
     return Response(status_code=204)
 
 
 async def run_turn(call: Call) -> ASGIApp:
-    """Run a turn of a chat: the next question, or one in other words."""
-    body = await asking.read_body(call.request, call.serving.settings.limits)
-    given = asking.validate_strictly(ChatTurn, asking.parse_json(body))
+    """Run a turn of a chat: the next question, or a rephrased one."""
+    body = await request_body.read_body(call.request, call.serving.settings.limits)
+    given = request_body.validate_strictly(ChatTurn, request_body.parse_json(body))
     if (given.text is None) == (given.content is None):
         raise UsageError("give `text` or `content`")
     content = given.text if given.text is not None else given.content
-    (message,) = asking.with_sources(
-        asking.check_lengths(
+    (message,) = request_body.with_sources(
+        request_body.check_lengths(
             (Message(role="user", content=content),), call.serving.settings.limits
         ),
         given.data.sources,
@@ -171,9 +171,9 @@ async def run_turn(call: Call) -> ASGIApp:
 
 
 async def regenerate_answer(call: Call) -> ASGIApp:
-    """Run a turn that gives another answer beside an existing one."""
-    body = await asking.read_body(call.request, call.serving.settings.limits)
-    given = asking.validate_strictly(Again, asking.parse_json(body))
+    """Run a turn that regenerates an answer; the earlier one is kept."""
+    body = await request_body.read_body(call.request, call.serving.settings.limits)
+    given = request_body.validate_strictly(Again, request_body.parse_json(body))
     options = _turn_options(call, given.options, given.search)
     return await _begin_turn(
         call,
@@ -220,7 +220,7 @@ def _assistant_name(call: Call, assistant: str) -> str:
 
 async def rate_answer(call: Call) -> Response:
     """Store the reader's feedback on an answer."""
-    feedback = asking.validate_strictly(Feedback, await call.json())
+    feedback = request_body.validate_strictly(Feedback, await call.json())
     id = call.request.path_params["message"]
     await call.serving.host.chats.conversations.rate(_owner(call), id, feedback)
     return Response(status_code=204)
@@ -245,7 +245,7 @@ async def _begin_turn(call: Call, body: bytes, given: ChatTurn | Again, enter: _
         found = await serving.host.chats.conversations.requested(owner, key)
         return (await kept_turn(serving.host, owner, found[0].id), found[1]) if found else None
 
-    ask = Ask(owner=who.owner, assistant_id=chat.assistant_id, leaving=given.leaving)
+    ask = TurnParameters(owner=who.owner, assistant_id=chat.assistant_id, leaving=given.leaving)
     running = await serving.repeats.once(
         who.owner,
         key,
@@ -259,7 +259,9 @@ async def _begin_turn(call: Call, body: bytes, given: ChatTurn | Again, enter: _
 
 
 def _turn_options(call: Call, given: AskOptions, search: bool | None) -> TurnOptions:
-    return asking.turn_options(given, search, call.request, call.serving.settings, call.address)
+    return request_body.turn_options(
+        given, search, call.request, call.serving.settings, call.address
+    )
 
 
 async def _read_branch(call: Call, leaf: str) -> tuple[Chat, list[ChatMessage]]:
@@ -285,7 +287,7 @@ def _render_messages(call: Call, messages: list[ChatMessage]) -> list[Any]:
 
 
 def as_seen_by(message: ChatMessage, audience: Audience) -> ChatMessage:
-    """Return a kept message as its reader was shown it live."""
+    """Return a stored message as its reader was shown it live."""
     if message.answer is None:
         return message
     events = (audience.of(event) for event in events_of(message.answer))

@@ -13,10 +13,10 @@ from typing import Any
 from pydantic import BaseModel
 
 from groundhook.host.core.server_settings import ServerSettings
-from groundhook.host.server.asking import AskOptions, TurnRequest
 from groundhook.host.server.chat_api import Again, ChatChanges, ChatTurn, NewChat
 from groundhook.host.server.openai_api import ChatRequest, Extension
 from groundhook.host.server.problems import KINDS
+from groundhook.host.server.request_body import AskOptions, TurnRequest
 from groundhook.host.server.serving import Endpoint
 from groundhook.host.server.table import ENDPOINTS
 

@@ -11,7 +11,7 @@ from hashlib import sha256
 
 from groundhook.host.core.errors import UsageError
 from groundhook.host.server.problems import Refused
-from groundhook.host.server.running import Running, TurnLog
+from groundhook.host.server.running import ServerTurn, TurnLog
 
 MOST = 10_000  # keys that are remembered
 _VISIBLE = re.compile(r"[\x21-\x7e]{1,128}")
@@ -35,14 +35,14 @@ class Repeats:
         key: str | None,
         address: str,
         body: bytes,
-        find: Callable[[str], Running | None],
-        begin: Callable[[], Awaitable[Running]],
-        kept: Callable[[str], Awaitable[tuple[TurnLog, str] | None]] | None = None,
+        find: Callable[[str], ServerTurn | None],
+        begin: Callable[[], Awaitable[ServerTurn]],
+        find_stored: Callable[[str], Awaitable[tuple[TurnLog, str] | None]] | None = None,
     ) -> TurnLog:
         """Return the turn of an earlier request with this key, or begin one. `address` is the
-        method and path of the request. `kept` finds the turn of a key in the store, with the digest
-        of its request. Raises Refused if the earlier request had another address or body, or is
-        still being processed."""
+        method and path of the request. `find_stored` finds the turn of a key in the store, with
+        the digest of its request. Raises Refused if the earlier request had another address or
+        body, or is still being processed."""
         if key is None:
             return await begin()
         if not _VISIBLE.fullmatch(key):
@@ -59,7 +59,7 @@ class Repeats:
         while len(self._known) > MOST:
             self._known.popitem(last=False)
         try:
-            running = await _find_stored(key, digest, kept) or await begin()
+            running = await _find_stored(key, digest, find_stored) or await begin()
         except BaseException:
             self._known.pop((owner, key), None)
             raise
@@ -73,9 +73,9 @@ def digest_of(address: str, body: bytes) -> str:
 
 
 async def _find_stored(
-    key: str, digest: str, kept: Callable[[str], Awaitable[tuple[TurnLog, str] | None]] | None
+    key: str, digest: str, find: Callable[[str], Awaitable[tuple[TurnLog, str] | None]] | None
 ) -> TurnLog | None:
-    found = await kept(key) if kept is not None else None
+    found = await find(key) if find is not None else None
     if found is None:
         return None
     turn, before = found

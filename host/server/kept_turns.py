@@ -1,4 +1,4 @@
-"""Turns of kept chats that another process runs: their logs are read from the store, into which
+"""Turns of stored chats that another process runs: their logs are read from the store, into which
 that process writes them."""
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from groundhook.host.app.host import Host
 from groundhook.host.core.errors import StorageError
 from groundhook.host.core.types.chats import ENDED, Owner, StoredTurn
 from groundhook.host.core.types.events import EVENT
-from groundhook.host.server.running import Logged, Running
+from groundhook.host.server.running import Logged, ServerTurn
 
 POLL_S = 0.1
 PATIENCE_S = 15.0  # with a store that cannot be read
@@ -26,7 +26,7 @@ async def kept_turn(host: Host, owner: Owner, turn_id: str) -> KeptTurn:
     kept = KeptTurn(host, owner, turn)
     if not kept.over:
         await kept.end_if_lost()
-    await kept.so_far()
+    await kept.events_so_far()
     return kept
 
 
@@ -55,7 +55,7 @@ class KeptTurn:
         """The number of the last event that was read."""
         return len(self.log)
 
-    async def so_far(self) -> Sequence[Logged]:
+    async def events_so_far(self) -> Sequence[Logged]:
         """Return all events that have arrived."""
         blobs = await self.host.chats.logs.read(self.owner, self.turn.id, len(self.log))
         for first, body in blobs:
@@ -76,8 +76,10 @@ class KeptTurn:
         self.turn = await self.host.chats.conversations.turn(self.owner, self.turn.id)
 
     @contextmanager
-    def reader(self, after: int, left: Callable[[Running], None], /) -> Iterator[KeptReader]:
-        """Open a reader that begins behind the event `after`."""
+    def reader(
+        self, after: int, on_last_reader_gone: Callable[[ServerTurn], None], /
+    ) -> Iterator[KeptReader]:
+        """Open a reader that begins after the event `after`."""
         yield KeptReader(self, after)
 
 
@@ -95,7 +97,7 @@ class KeptReader:
         while True:
             try:
                 over = self._turn.over  # before the read: a turn that has ended has its whole log
-                news = (await self._turn.so_far())[self._at :]
+                news = (await self._turn.events_so_far())[self._at :]
                 self._read_at = time.monotonic()
                 if news:
                     self._at = news[-1].seq

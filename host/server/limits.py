@@ -59,10 +59,10 @@ class Limits:
             },
         )
 
-    async def left(self, what: Counted, who: str) -> int:
+    async def remaining(self, what: Counted, who: str) -> int:
         """Return how many more are allowed in this minute."""
-        _, left = await self._windows.get_window_stats(self._items[what], what, who)
-        return left
+        _, remaining = await self._windows.get_window_stats(self._items[what], what, who)
+        return remaining
 
     def admit_turn(self, of_person: int, in_all: int) -> None:
         """Raise Refused when a person, or the process, has as many turns as allowed."""

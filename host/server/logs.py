@@ -10,7 +10,7 @@ from typing import Any, Literal
 from starlette.types import Scope
 
 from groundhook.host.server.metrics import Metrics
-from groundhook.host.server.running import Running, failure
+from groundhook.host.server.running import ServerTurn, failure
 
 log = logging.getLogger("groundhook.server")
 
@@ -39,7 +39,7 @@ class Logs:
         }
         self._write(logging.INFO, "request", fields)
 
-    def turn(self, running: Running) -> None:
+    def turn(self, running: ServerTurn) -> None:
         """Log a turn that is over. One that failed is logged with its code and place."""
         self.metrics.turn(running)
         failed = failure(running)

@@ -15,11 +15,11 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from groundhook.host.app.host import Host
 from groundhook.host.core.extras import lacking
 from groundhook.host.core.server_settings import ServerSettings
-from groundhook.host.server.asking import read_body
 from groundhook.host.server.mcp_caller import McpCaller
 from groundhook.host.server.mcp_sources import McpSources
 from groundhook.host.server.mcp_tools import McpTools
 from groundhook.host.server.problems import Refused
+from groundhook.host.server.request_body import read_body
 from groundhook.host.server.secret import Secret
 
 if TYPE_CHECKING:
@@ -102,7 +102,7 @@ async def _admitted(call: Call) -> AsyncIterator[None]:
     if "chat" not in call.who.scopes:
         raise Refused("not_permitted", "this needs the scope 'chat'")
     async with call.serving.admitted(call.who):
-        with call.serving.turns.unlogged() as scope:
+        with call.serving.turns.answer_without_log() as scope:
             yield
         if scope.cancelled_caught:
             raise Refused("draining", "the server was stopped before the answer was complete")

@@ -16,7 +16,7 @@ from groundhook.host.core.problems import Problem
 from groundhook.host.core.types.base import Value
 from groundhook.host.core.types.search import SEARCH_TYPES, SearchRequest
 from groundhook.host.dialects.native import readable
-from groundhook.host.server import asking
+from groundhook.host.server import request_body
 from groundhook.host.server.problems import KINDS, Refused
 from groundhook.host.server.serving import Call
 from groundhook.host.server.who import is_loopback, of_key
@@ -76,8 +76,8 @@ async def me(call: Call) -> Response:
     who = call.who
     limits = call.serving.limits
     left = {
-        "requests": await limits.left("requests", who.owner),
-        "turns": await limits.left("turns", who.owner),
+        "requests": await limits.remaining("requests", who.owner),
+        "turns": await limits.remaining("turns", who.owner),
     }
     document = {
         "name": who.name,
@@ -127,7 +127,7 @@ def _info(call: Call, id: str) -> AssistantInfo:
 
 async def search(call: Call) -> Response:
     """Run one search, without a language model."""
-    wanted = asking.validate_strictly(SearchAsk, await call.json())
+    wanted = request_body.validate_strictly(SearchAsk, await call.json())
     if wanted.assistant is not None:
         call.serving.package(call.who, wanted.assistant)
     elif not call.who.reaches_all:
@@ -209,7 +209,7 @@ async def problem(call: Call) -> Response:
 async def sign_in(call: Call) -> Response:
     """Exchange a key for a cookie."""
     await call.serving.limits.count("sign-ins", call.address)
-    wanted = asking.validate_strictly(SignInRequest, await call.json())
+    wanted = request_body.validate_strictly(SignInRequest, await call.json())
     key = call.serving.keys.find(wanted.key)
     if key is None:
         raise Refused("unauthenticated", "the key is not valid")

@@ -21,7 +21,7 @@ from prometheus_client.registry import Collector
 from starlette.responses import Response
 
 from groundhook.host.core.types.events import SearchComplete, SearchStart, StreamEnd, Text
-from groundhook.host.server.running import Running, failure
+from groundhook.host.server.running import ServerTurn, failure
 from groundhook.host.storage.sql import Times
 
 SECONDS = (0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120)
@@ -87,7 +87,7 @@ class Metrics:
         """Count a request."""
         self._requests.labels(route, method, str(status)).inc()
 
-    def turn(self, running: Running) -> None:
+    def turn(self, running: ServerTurn) -> None:
         """Count a turn that has ended."""
         assistant, failed = running.ask.assistant_id, failure(running)
         self._turns.labels(assistant, failed.code if failed else "done").inc()

@@ -20,10 +20,10 @@ from groundhook.host.core.types.turn import Message, TurnOptions
 from groundhook.host.dialects.numbering import CitationStyle
 from groundhook.host.dialects.openai_chat import OpenAIChat, completion
 from groundhook.host.dialects.openwebui import answer_task, task_of
-from groundhook.host.server import asking
-from groundhook.host.server.asking import AskedData, AskOptions
+from groundhook.host.server import request_body
 from groundhook.host.server.problems import KINDS
-from groundhook.host.server.running import Ask, Running
+from groundhook.host.server.request_body import AskedData, AskOptions
+from groundhook.host.server.running import ServerTurn, TurnParameters
 from groundhook.host.server.serving import Call
 from groundhook.host.server.sse import SSE, FoldWriter, folded
 from groundhook.host.server.turn_api import stream, turn_headers
@@ -86,7 +86,7 @@ def _model(id: str) -> dict[str, Any]:
 async def chat_completions(call: Call) -> ASGIApp:
     """Run a turn as a chat completion."""
     settings = call.serving.settings
-    wanted, unknown = asking.validate_body(ChatRequest, await call.json())
+    wanted, unknown = request_body.validate_body(ChatRequest, await call.json())
     if (wanted.n or 1) > 1:
         raise NotSupported("n: only one answer is given")
     who = call.serving.sign_in.acting(call.who, wanted.user or wanted.safety_identifier or "")
@@ -94,15 +94,15 @@ async def chat_completions(call: Call) -> ASGIApp:
     read = _read_messages(wanted.messages, settings.openai.system)
     ignored = [*(key.path for key in unknown), *read.ignored]
     headers = {IGNORED: _header(ignored)} if ignored else {}
-    messages = asking.check_lengths(read.messages, settings.limits)
+    messages = request_body.check_lengths(read.messages, settings.limits)
     if (task := _task(call, wanted, messages)) is not None:
         text = await _task_text(call, who, task, messages, package.name)
         return _whole_task(wanted, text, headers)
-    messages = asking.with_sources(messages, wanted.groundhook.data.sources)
+    messages = request_body.with_sources(messages, wanted.groundhook.data.sources)
     options = _options(call, wanted, settings)
     running = await call.serving.begin(
         who,
-        Ask(owner=who.owner, assistant_id=wanted.model, linger_s=0),
+        TurnParameters(owner=who.owner, assistant_id=wanted.model, linger_s=0),
         lambda host: host.stream(wanted.model, messages, identity=who.identity, options=options),
     )
     fold = _fold(call, wanted, running, settings)
@@ -113,7 +113,7 @@ async def chat_completions(call: Call) -> ASGIApp:
 
 
 async def _completion(
-    call: Call, running: Running, fold: OpenAIChat, headers: Mapping[str, str]
+    call: Call, running: ServerTurn, fold: OpenAIChat, headers: Mapping[str, str]
 ) -> Response:
     if not await call.until_over(running):
         return Response(status_code=204)  # the client has left; nobody reads this
@@ -128,7 +128,7 @@ async def _completion(
 
 
 def _fold(
-    call: Call, wanted: ChatRequest, running: Running, settings: ServerSettings
+    call: Call, wanted: ChatRequest, running: ServerTurn, settings: ServerSettings
 ) -> OpenAIChat:
     own = wanted.groundhook
     style = own.citations or call.who.citations or settings.openai.citations
@@ -162,7 +162,7 @@ def _options(call: Call, wanted: ChatRequest, settings: ServerSettings) -> TurnO
         **({} if most is None else {"max_tokens": most}),
         **({} if wanted.metadata is None else {"metadata": wanted.metadata}),
     )
-    made = asking.turn_options(
+    made = request_body.turn_options(
         chosen, wanted.groundhook.search, call.request, settings, call.address
     )
     chat = wanted.groundhook.chat_id or call.request.headers.get("x-openwebui-chat-id", "")
@@ -193,7 +193,7 @@ def _read_messages(given: Sequence[Mapping[str, Any]], system: str) -> _Conversa
             continue
         elif role not in ("user", "assistant"):
             raise UsageError(f"messages[{n}].role: should be 'system', 'user' or 'assistant'")
-        message, _ = asking.validate_body(Message, {"role": role, "content": content})
+        message, _ = request_body.validate_body(Message, {"role": role, "content": content})
         ignored += [f"messages[{n}].{key}" for key in each if key not in ("role", "content")]
         messages.append(message)
     return _Conversation(tuple(messages), tuple(ignored))

@@ -18,7 +18,7 @@ from uvicorn.supervisors import Multiprocess
 
 from groundhook.host.core.errors import ConfigError, UsageError
 from groundhook.host.core.server_settings import ServerSettings
-from groundhook.host.server.asgi import Opening, check_settings, make_app
+from groundhook.host.server.asgi import ServerArguments, check_settings, make_app
 from groundhook.host.server.keys import Key, KeyFile, hash_of, id_of, make_key
 from groundhook.host.server.who import ALL_SCOPES, is_loopback
 
@@ -62,10 +62,10 @@ def serve(
     local = _local_key(settings, KeyFile(state))
     sock = listen(settings.host, settings.port)
     key = Key(id=id_of(local), hash=hash_of(local), name="local", user="local", scopes=ALL_SCOPES)
-    opening = Opening(
+    arguments = ServerArguments(
         folder=folder, host=settings.host, local=key if local else None, reload=reload
     )
-    config = config_of(opening, settings)
+    config = config_of(arguments, settings)
     if certificate is not None:
         config.ssl_certfile, config.ssl_keyfile = str(certificate), private_key and str(private_key)
     with sock:
@@ -77,10 +77,10 @@ def serve(
             _run(uvicorn.Server(config), sock)
 
 
-def config_of(opening: Opening, settings: ServerSettings) -> uvicorn.Config:
+def config_of(arguments: ServerArguments, settings: ServerSettings) -> uvicorn.Config:
     """Return uvicorn's configuration for the app."""
     return uvicorn.Config(
-        partial(make_app, opening),
+        partial(make_app, arguments),
         factory=True,
         workers=settings.workers,
         access_log=False,

@@ -1,4 +1,5 @@
-"""A turn that runs in a server: its request, its log of events, and the readers of the log."""
+"""A turn of a server: its parameters, its log of events, and the readers of the log. A turn that is
+over can be read for a while longer."""
 
 from __future__ import annotations
 
@@ -17,7 +18,7 @@ from groundhook.host.core.json_lines import line_bytes
 from groundhook.host.core.types.events import Event, Failed
 from groundhook.host.dialects.ending import ending
 
-Leaving = Literal["stop", "continue"]
+OnDisconnect = Literal["stop", "continue"]
 PORTION = 256 * 1024  # bytes of events that a reader takes at once
 ENDINGS = {
     "stopped": "the turn was stopped",
@@ -26,17 +27,18 @@ ENDINGS = {
     "internal": "the turn ended unexpectedly",
 }
 
-Enter = Callable[[Host], AbstractAsyncContextManager[AsyncIterator[Event]]]
+StartTurn = Callable[[Host], AbstractAsyncContextManager[AsyncIterator[Event]]]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Ask:
-    """A request for a turn. `owner` may read the turn. If `leaving` is `stop`, the turn ends
-    `linger_s` seconds after its last reader has left (None: the configured time)."""
+class TurnParameters:
+    """What a server knows of a turn before it begins. `owner` may read the turn. If `leaving` is
+    `stop`, the turn ends `linger_s` seconds after its last reader has left (None: the configured
+    time)."""
 
     owner: str
     assistant_id: str
-    leaving: Leaving = "stop"
+    leaving: OnDisconnect = "stop"
     linger_s: float | None = None
 
 
@@ -78,7 +80,7 @@ class TurnLog(Protocol):
         """The number of the last event."""
         ...
 
-    async def so_far(self) -> Sequence[Logged]:
+    async def events_so_far(self) -> Sequence[Logged]:
         """Return all events that have arrived."""
         ...
 
@@ -87,17 +89,18 @@ class TurnLog(Protocol):
         ...
 
     def reader(
-        self, after: int, left: Callable[[Running], None], /
+        self, after: int, on_last_reader_gone: Callable[[ServerTurn], None], /
     ) -> AbstractContextManager[LogReader]:
-        """Open a reader that begins behind the event `after`. `left` is called when the last reader
-        has left."""
+        """Open a reader that begins after the event `after`. `on_last_reader_gone` is called when
+        the last reader has left and the turn is not over."""
         ...
 
 
-class Running:
-    """A turn and its log. With `token` a reader without an identity can continue reading it."""
+class ServerTurn:
+    """A turn, under way or over, and its log. With `token` a reader without an identity can
+    continue reading it."""
 
-    def __init__(self, ask: Ask, turn_id: str, scope: anyio.CancelScope) -> None:
+    def __init__(self, ask: TurnParameters, turn_id: str, scope: anyio.CancelScope) -> None:
         self.ask, self._turn_id = ask, turn_id
         self.token = secrets.token_urlsafe(16)
         self.created = int(time.time())
@@ -126,7 +129,7 @@ class Running:
         """The number of the last event."""
         return len(self.log)
 
-    async def so_far(self) -> Sequence[Logged]:
+    async def events_so_far(self) -> Sequence[Logged]:
         """Return all events that have arrived."""
         return self.log
 
@@ -147,7 +150,7 @@ class Running:
         self._arrived.set()
 
     def stop(self, reason: str = "stopped") -> bool:
-        """End the turn, keeping its events so far. Return whether it was under way."""
+        """End the turn, with the events that it has sent. Return whether it was under way."""
         if self.over:
             return False
         self.reason = reason
@@ -164,8 +167,8 @@ class Running:
 
     def is_ahead(self, bytes_ahead: int) -> bool:
         """Return whether the slowest reader is more than so many bytes behind."""
-        place = self.size - bytes_ahead
-        return place > 0 and any(reader.taken < place for reader in self._readers)
+        least = self.size - bytes_ahead
+        return least > 0 and any(reader.taken < least for reader in self._readers)
 
     async def wait_for_readers(self, bytes_ahead: int) -> None:
         """Wait while the slowest reader is more than so many bytes behind."""
@@ -190,9 +193,11 @@ class Running:
         await self._arrived.wait()
 
     @contextmanager
-    def reader(self, after: int, left: Callable[[Running], None]) -> Iterator[Reader]:
-        """Open a reader that begins behind the event `after`. `left` is called when the last reader
-        has left."""
+    def reader(
+        self, after: int, on_last_reader_gone: Callable[[ServerTurn], None]
+    ) -> Iterator[Reader]:
+        """Open a reader that begins after the event `after`. `on_last_reader_gone` is called when
+        the last reader has left and the turn is not over."""
         reader = Reader(self, min(after, len(self.log)))
         self._readers.add(reader)
         self.visits += 1
@@ -202,13 +207,13 @@ class Running:
             self._readers.discard(reader)
             self.took()
             if not self._readers and not self.over:
-                left(self)
+                on_last_reader_gone(self)
 
 
 class Reader:
     """One reader of a log."""
 
-    def __init__(self, running: Running, at: int) -> None:
+    def __init__(self, running: ServerTurn, at: int) -> None:
         self._running, self._at = running, at
         self.taken = running.log[at - 1].end if at else 0
 
@@ -235,6 +240,6 @@ class Reader:
         return log[at : max(end, at + 1)]
 
 
-def failure(running: Running) -> Failed | None:
+def failure(running: ServerTurn) -> Failed | None:
     """Return the first error of a turn, or None."""
     return next((each.event for each in running.log if isinstance(each.event, Failed)), None)

@@ -21,8 +21,7 @@ from groundhook.host.core.types.base import Value
 from groundhook.host.core.types.chats import Owner
 from groundhook.host.core.types.turn import Message
 from groundhook.host.dialects.audience import Audience
-from groundhook.host.server import asking
-from groundhook.host.server.asking import AskOptions
+from groundhook.host.server import request_body
 from groundhook.host.server.idempotency import Repeats
 from groundhook.host.server.kept_turns import kept_turn
 from groundhook.host.server.keys import Keyring
@@ -30,9 +29,10 @@ from groundhook.host.server.limits import Limits
 from groundhook.host.server.mcp_http import McpEndpoint
 from groundhook.host.server.metrics import Metrics
 from groundhook.host.server.problems import Refused, Shape
-from groundhook.host.server.running import Ask, Enter, LogReader, Running, TurnLog
+from groundhook.host.server.request_body import AskOptions
+from groundhook.host.server.running import LogReader, ServerTurn, StartTurn, TurnLog, TurnParameters
 from groundhook.host.server.sessions import Sessions
-from groundhook.host.server.turns import Turns
+from groundhook.host.server.turns import ServerTurns
 from groundhook.host.server.upkeep import StoreHealth
 from groundhook.host.server.who import SignIn, Who
 
@@ -43,7 +43,7 @@ class Serving:
 
     host: Host
     settings: ServerSettings
-    turns: Turns
+    turns: ServerTurns
     sign_in: SignIn
     keys: Keyring
     sessions: Sessions
@@ -97,12 +97,12 @@ class Serving:
             return False
         return offered is not None or not info.get("automated")
 
-    async def begin(self, who: Who, ask: Ask, enter: Enter) -> Running:
+    async def begin(self, who: Who, ask: TurnParameters, enter: StartTurn) -> ServerTurn:
         """Begin a turn of the caller within the limits. Raises Refused, and the errors of
         `Host.stream`."""
         self.package(who, ask.assistant_id)
-        async with self.admitted(who) as place:
-            return await self.turns.begin(ask, enter, place)
+        async with self.admitted(who) as reservation:
+            return await self.turns.begin(ask, enter, reservation)
 
     @asynccontextmanager
     async def admitted(self, who: Who) -> AsyncIterator[ExitStack]:
@@ -110,13 +110,13 @@ class Serving:
         unless the turn takes it over (`ExitStack.pop_all`). Raises Refused."""
         if self.draining:
             raise Refused("draining", "the server is about to stop", headers={"retry-after": "5"})
-        self.limits.admit_turn(self.turns.of(who.owner), self.turns.under_way)
+        self.limits.admit_turn(self.turns.count_for(who.owner), self.turns.under_way)
         self.limits.admit_stream()
-        with ExitStack() as place:
-            # Before the first await, so that no other request takes the place.
-            place.enter_context(self.turns.place(who.owner))
+        with ExitStack() as reservation:
+            # Before the first await, so that no other request takes the last turn.
+            reservation.enter_context(self.turns.reserve(who.owner))
             await self.limits.count("turns", who.owner)
-            yield place
+            yield reservation
 
     async def complete(self, who: Who, connector: str, messages: Sequence[Message]) -> str:
         """Return the answer of a language model, without an assistant, within the limits of turns.
@@ -155,11 +155,11 @@ class Call:
 
     async def json(self) -> Any:
         """Return the JSON value of the body. Raises Refused, UsageError."""
-        body = await asking.read_body(self.request, self.serving.settings.limits)
-        return asking.parse_json(body)
+        body = await request_body.read_body(self.request, self.serving.settings.limits)
+        return request_body.parse_json(body)
 
     async def turn(self, turn_id: str) -> TurnLog:
-        """Return a turn of this caller, which this process runs or a kept chat has. Raises
+        """Return a turn of this caller, which this process runs or a stored chat has. Raises
         UnknownName, also for another caller's turn."""
         running = self.serving.turns.get(turn_id)
         token = self.request.headers.get("x-groundhook-resume", "")
@@ -170,16 +170,19 @@ class Call:
             return await kept_turn(self.serving.host, Owner.of(self.who.identity), turn_id)
         raise UnknownName("turn", turn_id[:80], ())
 
-    def _owns(self, running: Running, token: str) -> bool:
+    def _owns(self, running: ServerTurn, token: str) -> bool:
         if self.who.anonymous:
             return hmac.compare_digest(running.token.encode(), token.encode())
         return running.ask.owner == self.who.owner
 
     @contextmanager
     def reading(self, running: TurnLog, after: int) -> Iterator[LogReader]:
-        """Open a reader of a turn that begins behind the event `after`, and count it as an open
+        """Open a reader of a turn that begins after the event `after`, and count it as an open
         stream."""
-        with running.reader(after, self.serving.turns.left) as reader, self.serving.limits.stream():
+        with (
+            running.reader(after, self.serving.turns.on_last_reader_gone) as reader,
+            self.serving.limits.stream(),
+        ):
             yield reader
 
     async def until_over(self, running: TurnLog) -> bool:

@@ -94,15 +94,15 @@ def _data(piece: Piece) -> bytes:
 
 @dataclass(kw_only=True)
 class StreamAnswer:
-    """An ASGI response that follows the log of a turn. `open` is entered while it is sent; `slow`
-    is called when its reader is closed for slowness."""
+    """An ASGI response that follows the log of a turn. `open` is entered while it is sent;
+    `on_slow_reader` is called when its reader is closed for slowness."""
 
     open: Callable[[], AbstractContextManager[LogReader]]
     writer: Writer
     media_type: str
     settings: StreamSettings
     headers: Mapping[str, str]
-    slow: Callable[[], None]
+    on_slow_reader: Callable[[], None]
 
     _sent_at: float = 0.0
     _sending: bool = False
@@ -140,7 +140,7 @@ class StreamAnswer:
                 return
             silent_s = time.monotonic() - self._sent_at
             if self._sending and silent_s > slow_s:
-                self.slow()
+                self.on_slow_reader()
                 scope.cancel()  # the server closes a connection whose answer is not complete
                 return
             if not self._sending and silent_s >= heartbeat_s:

@@ -17,20 +17,21 @@ from groundhook.host.server import (
     tool_api,
     turn_api,
 )
-from groundhook.host.server.asking import TurnRequest
 from groundhook.host.server.chat_api import Again, ChatChanges, ChatTurn, NewChat
 from groundhook.host.server.meta_api import AssistantInfo, SearchAsk, SignInRequest
 from groundhook.host.server.openai_api import ChatRequest
+from groundhook.host.server.request_body import TurnRequest
 from groundhook.host.server.serving import Call, Endpoint
 
 ASSISTANT_QUERY = (
     (
         "assistant",
-        "whose tools are meant; needed without `author`, or if a key lists some",
+        "id of the assistant whose tools these are; required without the scope `author`, and with a"
+        " key that lists its assistants",
     ),
 )
 STREAM_QUERY = (
-    ("events", "only these types, with commas: `text,citation,stream_end`"),
+    ("events", "only these types of events, separated by commas: `text,citation,stream_end`"),
     ("trace", "`1`: with the steps of the turn; for the scope `author`"),
 )
 
@@ -54,7 +55,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         path="/readyz",
         handler=meta_api.readyz,
         about="Whether it takes turns: 503 while it stops, or when the app's files are"
-        " broken or chats cannot be kept.",
+        " broken or chats cannot be stored.",
         open=True,
     ),
     Endpoint(
@@ -82,7 +83,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         method="GET",
         path="/api/me",
         handler=meta_api.me,
-        about="Who the server takes the caller for, and what is left of this minute's limits.",
+        about="The identity of the caller, and what remains of this minute's limits.",
     ),
     Endpoint(
         method="POST",
@@ -142,7 +143,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         method="GET",
         path="/api/turns/{turn}",
         handler=turn_api.state,
-        about="State, usage and the answer so far.",
+        about="The state of a turn, its usage and its answer so far.",
         scope="chat",
         answer=Answer,
     ),
@@ -150,7 +151,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         method="GET",
         path="/api/turns/{turn}/events",
         handler=turn_api.events,
-        about="The stream from its beginning, or behind the event in `Last-Event-ID`.",
+        about="The stream from its beginning, or from the event after `Last-Event-ID`.",
         scope="chat",
         query=(("after", "as `Last-Event-ID`"), *STREAM_QUERY),
     ),
@@ -158,7 +159,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         method="POST",
         path="/api/turns/{turn}/stop",
         handler=turn_api.stop,
-        about="End the turn, with what it has so far: 202; 200 when it was over.",
+        about="Stop the turn; its events so far remain. 202, or 200 if it was over already.",
         scope="chat",
     ),
     Endpoint(
@@ -177,10 +178,10 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         about="The caller's chats, the last changed first.",
         scope="chats",
         query=(
-            ("q", "words of the title"),
-            ("limit", "1 to 200; 50"),
-            ("after", "`next` of the page before"),
-            ("archived", "`1`: those that are put aside"),
+            ("q", "text that the title contains, in upper or lower case"),
+            ("limit", "1–200, default 50"),
+            ("after", "`next` of the previous page"),
+            ("archived", "`1`: the archived chats instead"),
         ),
     ),
     Endpoint(
@@ -188,7 +189,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         path="/api/chats",
         handler=chat_api.create_chat,
         part="chats",
-        about="Make a chat with an assistant.",
+        about="Create a chat with an assistant.",
         scope="chats",
         body=NewChat,
     ),
@@ -205,7 +206,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         path="/api/chats/{chat}",
         handler=chat_api.change_chat,
         part="chats",
-        about="Another title, another branch, or put aside.",
+        about="Change the title or the branch that is shown; archive the chat or restore it.",
         scope="chats",
         body=ChatChanges,
     ),
@@ -214,7 +215,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         path="/api/chats/{chat}",
         handler=chat_api.delete_chat,
         part="chats",
-        about="Remove a chat with all that is kept of it.",
+        about="Remove a chat with everything stored for it.",
         scope="chats",
     ),
     Endpoint(
@@ -224,14 +225,14 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         part="chats",
         about="The messages of a branch.",
         scope="chats",
-        query=(("leaf", "its last message"),),
+        query=(("leaf", "id of its last message; default: the branch that is shown"),),
     ),
     Endpoint(
         method="POST",
         path="/api/chats/{chat}/turns",
         handler=chat_api.run_turn,
         part="chats",
-        about="A turn of the chat: the next question, or one in other words.",
+        about="Run a turn of the chat: the next question, or a rephrased one.",
         scope="chats",
         body=ChatTurn,
         answer=Answer,
@@ -242,7 +243,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         path="/api/chats/{chat}/regenerate",
         handler=chat_api.regenerate_answer,
         part="chats",
-        about="A turn that gives another answer beside one.",
+        about="Regenerate an answer; the earlier one is kept.",
         scope="chats",
         body=Again,
         answer=Answer,
@@ -262,7 +263,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         path="/api/messages/{message}/feedback",
         handler=chat_api.rate_answer,
         part="chats",
-        about="What the reader thinks of an answer.",
+        about="Store the reader's feedback on an answer.",
         scope="chats",
         body=Feedback,
     ),
@@ -272,7 +273,10 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         handler=sources_api.document,
         about="A document that a citation points at: its passages, those of the extent marked.",
         scope="chat",
-        query=(("start", "first character of the extent"), ("end", "behind its last one")),
+        query=(
+            ("start", "first character of the extent"),
+            ("end", "the character after its last one"),
+        ),
     ),
     Endpoint(
         method="GET",

@@ -13,9 +13,9 @@ from groundhook.host.core.errors import UsageError
 from groundhook.host.core.json_lines import line
 from groundhook.host.core.types.events import Event, Text
 from groundhook.host.dialects.native import Whole
-from groundhook.host.server import asking
-from groundhook.host.server.asking import TurnRequest
-from groundhook.host.server.running import Ask, TurnLog
+from groundhook.host.server import request_body
+from groundhook.host.server.request_body import TurnRequest
+from groundhook.host.server.running import TurnLog, TurnParameters
 from groundhook.host.server.serving import Call
 from groundhook.host.server.sse import JSON_LINES, SSE, NativeWriter, StreamAnswer, Writer, folded
 
@@ -26,14 +26,16 @@ TYPES = frozenset(kind.model_fields["type"].default for kind in get_args(get_arg
 async def create(call: Call) -> ASGIApp:
     """Run a turn, in the form that `Accept` names."""
     serving, settings = call.serving, call.serving.settings
-    body = await asking.read_body(call.request, settings.limits)
-    wanted = asking.validate_strictly(TurnRequest, asking.parse_json(body))
+    body = await request_body.read_body(call.request, settings.limits)
+    wanted = request_body.validate_strictly(TurnRequest, request_body.parse_json(body))
     serving.check_options(call.who, wanted.assistant, wanted.options)
-    messages = asking.read_conversation(wanted, settings)
-    options = asking.turn_options(
+    messages = request_body.read_conversation(wanted, settings)
+    options = request_body.turn_options(
         wanted.options, wanted.search, call.request, settings, call.address
     )
-    ask = Ask(owner=call.who.owner, assistant_id=wanted.assistant, leaving=wanted.leaving)
+    ask = TurnParameters(
+        owner=call.who.owner, assistant_id=wanted.assistant, leaving=wanted.leaving
+    )
     # Refused before the turn begins.
     _types(call)
     running = await serving.repeats.once(
@@ -54,7 +56,7 @@ async def create(call: Call) -> ASGIApp:
 
 
 async def events(call: Call) -> ASGIApp:
-    """Return the stream of a turn, from its beginning or behind an event."""
+    """Return the stream of a turn, from its beginning or after an event."""
     running = await call.turn(call.request.path_params["turn"])
     after = _after(call)
     _types(call)
@@ -67,7 +69,7 @@ async def events(call: Call) -> ASGIApp:
 async def state(call: Call) -> Response:
     """Return whether a turn runs, and its answer so far."""
     running = await call.turn(call.request.path_params["turn"])
-    log = await running.so_far()
+    log = await running.events_so_far()
     (piece,) = folded(Whole(), call.audience(), log)
     text = "".join(each.event.delta for each in log if isinstance(each.event, Text))
     so_far = {} if running.over else {"content": text}
@@ -95,7 +97,7 @@ async def answer(call: Call, running: TurnLog, after: int) -> ASGIApp:
     if "application/json" in accept and "text/event-stream" not in accept:
         if not await call.until_over(running):
             return Response(status_code=204)  # the client has left; nobody reads this
-        (piece,) = folded(Whole(), call.audience(), await running.so_far())
+        (piece,) = folded(Whole(), call.audience(), await running.events_so_far())
         return Response(line(piece.data), media_type="application/json", headers=headers)
     sse = JSON_LINES not in accept
     writer = NativeWriter(
@@ -122,7 +124,7 @@ def stream(
         media_type=media_type,
         settings=call.serving.settings.streams,
         headers=headers,
-        slow=call.serving.metrics.slow_readers.inc,
+        on_slow_reader=call.serving.metrics.slow_readers.inc,
     )
 
 

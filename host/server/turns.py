@@ -2,7 +2,7 @@
 events to a log, from which any number of readers read.
 
 A pump waits for the slowest connected reader. A turn without a reader is stopped after a while,
-unless its request asks it to continue.
+unless its request asks it to continue (`leaving`).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import anyio.abc
 
 from groundhook.host.app.host import Host
 from groundhook.host.core.server_settings import StreamSettings
-from groundhook.host.server.running import Ask, Enter, Running
+from groundhook.host.server.running import ServerTurn, StartTurn, TurnParameters
 
 log = logging.getLogger("groundhook.server")
 
@@ -27,16 +27,16 @@ SWEEP_S = 10.0
 
 
 @dataclass
-class Turns:
+class ServerTurns:
     """The turns of one server process."""
 
     host: Host
     settings: StreamSettings
-    ended: Callable[[Running], None]
+    on_end: Callable[[ServerTurn], None]
     _tasks: anyio.abc.TaskGroup
-    _turns: dict[str, Running] = field(default_factory=dict)
+    _turns: dict[str, ServerTurn] = field(default_factory=dict)
     _under_way: Counter[str] = field(default_factory=Counter)  # by owner
-    _unlogged: set[anyio.CancelScope] = field(default_factory=set)
+    _answers_without_log: set[anyio.CancelScope] = field(default_factory=set)
     _freed: anyio.Event = field(default_factory=anyio.Event)  # set when one is over
 
     @property
@@ -44,12 +44,12 @@ class Turns:
         """The number of turns that are not over."""
         return self._under_way.total()
 
-    def of(self, owner: str) -> int:
+    def count_for(self, owner: str) -> int:
         """Return the number of an owner's turns that are not over."""
         return self._under_way[owner]
 
     @contextmanager
-    def place(self, owner: str) -> Iterator[None]:
+    def reserve(self, owner: str) -> Iterator[None]:
         """Count one more turn of an owner while the block runs."""
         self._under_way[owner] += 1
         try:
@@ -58,34 +58,36 @@ class Turns:
             self._under_way[owner] -= 1
             if not self._under_way[owner]:
                 del self._under_way[owner]
+            # An event cannot be cleared: those who wait are woken, and the next ones get a new one.
             self._freed.set()
             self._freed = anyio.Event()
 
     @contextmanager
-    def unlogged(self) -> Iterator[anyio.CancelScope]:
-        """Run an answer without a log in the block. The yielded scope is cancelled when `drain`
-        ends the turns."""
+    def answer_without_log(self) -> Iterator[anyio.CancelScope]:
+        """Run in the block an answer that has no log, since no reader can resume it (a tool call of
+        MCP). The yielded scope is cancelled when `drain` ends the turns."""
         with anyio.CancelScope() as scope:
-            self._unlogged.add(scope)
+            self._answers_without_log.add(scope)
             try:
                 yield scope
             finally:
-                self._unlogged.discard(scope)
+                self._answers_without_log.discard(scope)
 
-    async def begin(self, ask: Ask, enter: Enter, place: ExitStack) -> Running:
+    async def begin(
+        self, ask: TurnParameters, enter: StartTurn, reservation: ExitStack
+    ) -> ServerTurn:
         """Begin a turn with `enter`; return when its first event has arrived. From then on the turn
-        holds `place`, the reservation of its owner. Raises the errors of `Host.stream`."""
-        running = await self._tasks.start(self._pump, ask, enter, place)
-        assert isinstance(running, Running)
+        holds the reservation of its owner. Raises the errors of `Host.stream`."""
+        running = await self._tasks.start(self._pump, ask, enter, reservation)
+        assert isinstance(running, ServerTurn)
         return running
 
-    def get(self, turn_id: str) -> Running | None:
+    def get(self, turn_id: str) -> ServerTurn | None:
         """Return a turn that is under way or ended a moment ago."""
         return self._turns.get(turn_id)
 
-    def left(self, running: Running) -> None:
-        """Stop a turn that its last reader has left, at once or after a while; called by its
-        log."""
+    def on_last_reader_gone(self, running: ServerTurn) -> None:
+        """Stop a turn whose last reader has left, at once or after a while."""
         linger_s = running.ask.linger_s
         linger_s = self.settings.linger_s if linger_s is None else linger_s
         if running.ask.leaving == "continue":
@@ -102,10 +104,10 @@ class Turns:
                 await self._freed.wait()
         for running in self._turns.values():
             running.stop("host_closed")
-        for scope in self._unlogged:
+        for scope in self._answers_without_log:
             scope.cancel()
 
-    async def _linger(self, running: Running, seconds: float, visits: int) -> None:
+    async def _linger(self, running: ServerTurn, seconds: float, visits: int) -> None:
         """Stop a turn after a while, unless a new reader has come in the meantime."""
         with anyio.move_on_after(seconds):
             await running.wait_until_over()
@@ -114,26 +116,26 @@ class Turns:
 
     async def _pump(
         self,
-        ask: Ask,
-        enter: Enter,
-        place: ExitStack,
+        ask: TurnParameters,
+        enter: StartTurn,
+        reservation: ExitStack,
         *,
-        task_status: anyio.abc.TaskStatus[Running],
+        task_status: anyio.abc.TaskStatus[ServerTurn],
     ) -> None:
         """Run a turn and append its events to its log."""
-        running: Running | None = None
-        held = ExitStack()
+        running: ServerTurn | None = None
+        own_reservation = ExitStack()
         log_bytes, behind_bytes = self.settings.log_kb * 1024, self.settings.behind_kb * 1024
         try:
             with anyio.CancelScope() as scope:
                 async with enter(self.host) as events:
                     async for event in events:
                         if running is None:
-                            running = Running(ask, event.turn_id, scope)
+                            running = ServerTurn(ask, event.turn_id, scope)
                             self._turns[running.turn_id] = running
-                            # From here on the end of the turn frees the place, not the end of the
-                            # request.
-                            held = place.pop_all()
+                            # From here on the end of the turn ends the reservation, not that of
+                            # the request.
+                            own_reservation = reservation.pop_all()
                             running.append(event)
                             task_status.started(running)
                         else:
@@ -151,8 +153,8 @@ class Turns:
         finally:
             if running is not None:
                 running.complete()
-                held.close()
-                self.ended(running)
+                own_reservation.close()
+                self.on_end(running)
 
     async def sweep(self) -> None:
         """Forget turns that ended some time ago, again and again."""
@@ -169,12 +171,12 @@ class Turns:
 
 
 @asynccontextmanager
-async def open_turns(
-    host: Host, settings: StreamSettings, ended: Callable[[Running], None]
-) -> AsyncIterator[Turns]:
+async def open_server_turns(
+    host: Host, settings: StreamSettings, on_end: Callable[[ServerTurn], None]
+) -> AsyncIterator[ServerTurns]:
     """Open the turns of a server; leaving the block ends those that are under way."""
     async with anyio.create_task_group() as tasks:
-        turns = Turns(host, settings, ended, tasks)
+        turns = ServerTurns(host, settings, on_end, tasks)
         tasks.start_soon(turns.sweep)
         try:
             yield turns

@@ -19,7 +19,7 @@ from groundhook.host.core.types.turn import (
     connector_ids,
 )
 from groundhook.host.dialects.native import Answer
-from groundhook.host.server.asking import TurnRequest
+from groundhook.host.server.request_body import TurnRequest
 
 log = logging.getLogger("groundhook.server")
 

@@ -21,7 +21,7 @@ import uvicorn
 
 from groundhook.host.chats.tables import CHATS
 from groundhook.host.core.app_settings import StoreSettings
-from groundhook.host.server.asgi import Opening, settings_of
+from groundhook.host.server.asgi import ServerArguments, settings_of
 from groundhook.host.server.keys import Key, hash_of, id_of, make_key
 from groundhook.host.server.process import config_of, listen
 from groundhook.host.server.who import ALL_SCOPES
@@ -159,10 +159,10 @@ def serving(app: Path, *, reload: bool = False) -> Iterator[Served]:
     """Serve an app; the local key has every scope."""
     local = Key(id=id_of(LOCAL), hash=hash_of(LOCAL), name="local", user="local", scopes=ALL_SCOPES)
     found = settings_of(app).model_copy(update={"port": 0})
-    opening = Opening(folder=app, host="127.0.0.1", local=local, reload=reload)
+    arguments = ServerArguments(folder=app, host="127.0.0.1", local=local, reload=reload)
     with listen("127.0.0.1", 0) as sock:
         port = sock.getsockname()[1]
-        server = uvicorn.Server(config_of(opening, found))
+        server = uvicorn.Server(config_of(arguments, found))
         thread = threading.Thread(target=server.run, args=([sock],))
         thread.start()
         try:

@@ -16,9 +16,9 @@ from groundhook.host.app.host import Host
 from groundhook.host.core.server_settings import StreamSettings
 from groundhook.host.core.types.events import Event
 from groundhook.host.dialects.audience import Audience
-from groundhook.host.server.running import Ask, Running
+from groundhook.host.server.running import ServerTurn, TurnParameters
 from groundhook.host.server.sse import SSE, NativeWriter, StreamAnswer
-from groundhook.host.server.turns import Turns, open_turns
+from groundhook.host.server.turns import ServerTurns, open_server_turns
 from tests.conftest import MakeApp
 
 APP = {
@@ -50,22 +50,22 @@ class Body:
         return host.stream("plain", self.text)
 
 
-async def begun(turns: Turns) -> tuple[Running, weakref.ref[Body]]:
+async def begun(turns: ServerTurns) -> tuple[ServerTurn, weakref.ref[Body]]:
     body = Body("Is it so?")
-    ask = Ask(owner="user", assistant_id="plain")
+    ask = TurnParameters(owner="user", assistant_id="plain")
     return await turns.begin(ask, body.enter, ExitStack()), weakref.ref(body)
 
 
 async def test_a_reader_that_came_back_and_left_is_waited_for_anew(make_app: MakeApp) -> None:
     async with (
         open_host(make_app(APP), environment={}) as host,
-        open_turns(host, StreamSettings(linger_s=0.3), lambda _: None) as turns,
+        open_server_turns(host, StreamSettings(linger_s=0.3), lambda _: None) as turns,
     ):
-        ask = Ask(owner="user", assistant_id="slow")
+        ask = TurnParameters(owner="user", assistant_id="slow")
         running = await turns.begin(ask, lambda host: host.stream("slow", "?"), ExitStack())
-        with running.reader(0, turns.left):
+        with running.reader(0, turns.on_last_reader_gone):
             pass
-        with running.reader(0, turns.left) as reader:
+        with running.reader(0, turns.on_last_reader_gone) as reader:
             while not any(logged.event.type == "tool_result" for logged in running.log):
                 await reader.next()
         await running.wait_until_over()
@@ -80,7 +80,7 @@ async def test_a_reader_that_takes_nothing_is_closed_and_counted(make_app: MakeA
 
     async with (
         open_host(make_app(APP), environment={}) as host,
-        open_turns(host, StreamSettings(slow_s=0.02), lambda _: None) as turns,
+        open_server_turns(host, StreamSettings(slow_s=0.02), lambda _: None) as turns,
     ):
         running, _ = await begun(turns)
 
@@ -89,12 +89,12 @@ async def test_a_reader_that_takes_nothing_is_closed_and_counted(make_app: MakeA
                 await never()
 
         answer = StreamAnswer(
-            open=lambda: running.reader(0, turns.left),
+            open=lambda: running.reader(0, turns.on_last_reader_gone),
             writer=NativeWriter(Audience(), sse=True),
             media_type=SSE,
             settings=turns.settings,
             headers={},
-            slow=lambda: closed.append(running.turn_id),
+            on_slow_reader=lambda: closed.append(running.turn_id),
         )
         with anyio.fail_after(10):
             await answer({"type": "http"}, never, send)
@@ -107,7 +107,7 @@ async def test_a_turn_that_is_over_keeps_its_events_and_nothing_of_its_request(
 ) -> None:
     async with (
         open_host(make_app(APP), environment={}) as host,
-        open_turns(host, StreamSettings(), lambda _: None) as turns,
+        open_server_turns(host, StreamSettings(), lambda _: None) as turns,
     ):
         running, body = await begun(turns)
         await running.wait_until_over()

@@ -1,4 +1,4 @@
-"""Reads the JSON body of a request, and what it may ask of an assistant. Sizes and depth are
+"""Reads the JSON body of a request: its conversation and options of a turn. Sizes and depth are
 checked before anything is validated."""
 
 from __future__ import annotations
