@@ -98,20 +98,20 @@ class HostError(Exception):
 
 
 class UsageError(HostError):
-    """The caller passed wrong arguments. Inside a hook it is thrown as well.
-
-    Its message repeats words of the caller. A value that can be guessed is not replaced in it, or
-    the answer would confirm the guess."""
+    """The caller passed wrong arguments. Inside a hook it is thrown as well."""
 
     code = "usage"
-    _concealed_from = LONG
 
 
 class UnknownName(UsageError):
     """A name is not known: `UnknownName("assistant", "dcos", ["docs"])`. The hint has the nearest
-    known name."""
+    known name.
+
+    The name is the caller's word. A value that can be guessed is not replaced in it, or the answer
+    would confirm the guess."""
 
     code = "unknown_name"
+    _concealed_from = LONG
 
     def __init__(
         self,

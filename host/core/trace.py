@@ -83,9 +83,11 @@ Export = Callable[[str], Callable[[TraceNode], None]]
 
 
 @contextmanager
-def recording(changed: Callable[[TraceNode], None]) -> Iterator[None]:
-    """Record the spans that this task and the tasks it starts open inside the block."""
-    recorder, here = _recorder.set(Recorder(changed)), _here.set("")
+def recording(changed: Callable[[TraceNode], None] | None) -> Iterator[None]:
+    """Record the spans that this task and the tasks it starts open inside the block; None: record
+    none of them, nor in a recording around it."""
+    recorder = _recorder.set(None if changed is None else Recorder(changed))
+    here = _here.set("")
     try:
         yield
     finally:

@@ -29,11 +29,12 @@ class Answered:
 class Offer:
     """A tool as it is offered to models. `schema` is in the format of OpenAI's chat completions
     API. `check` validates the arguments and returns them in the form for `run`; it raises
-    ValueError with a text for the model. With `slow_check` it may take long: the schema is
-    another's. `tool` is the owner's name for it; `server` the MCP server, `toolkit` the full id of
-    the toolkit, `owner` its name among the listed ones, and `assistant` that of the assistant whose
-    toolkit it is (empty: none). `aliases` are further names under which a call is understood.
-    `withheld` is the reason why it is not offered in this turn (empty: it is offered)."""
+    ValueError with a text for the model. With `slow_check` it may take long: the schema or the
+    model is another's. `tool` is the owner's name for it; `server` the MCP server, `toolkit` the
+    full id of the toolkit, `owner` its name among the listed ones, and `assistant` that of the
+    assistant whose toolkit it is (empty: none). `aliases` are further names under which a call is
+    understood. `withheld` is the reason why it is not offered in this turn (empty: it is
+    offered)."""
 
     schema: Mapping[str, Any]
     tool: str

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -117,7 +116,7 @@ class OutsideTools:
         if events is None:
             channel.close()  # it drops what nobody reads
             exported = self.runtime.export is not None
-            with recording(self.runtime.trace_sender(channel)) if exported else nullcontext():
+            with recording(self.runtime.trace_sender(channel) if exported else None):
                 return await self._run(tool, arguments, channel)
 
         async def forward() -> None:

@@ -62,6 +62,8 @@ def offer_of(tool: Tool, *, name: str = "", description: str = "", **more: Any) 
         "output": _make_output(tool.answers) if tool.answers else None,
         "deadline_ms": tool.deadline_ms,
         "cites": tool.items is not None,
+        # Validators of plug-ins and programs may block.
+        "slow_check": not tool.arguments.__module__.startswith("groundhook."),
     }
     return Offer(
         schema={"type": "function", "function": function},

@@ -174,6 +174,32 @@ async def test_a_guess_at_a_variable_is_not_confirmed(make_app: MakeApp) -> None
                 host.app.package(guess)
 
 
+async def test_a_short_key_in_the_address_of_an_api_is_shown_as_its_variable(
+    make_app: MakeApp,
+) -> None:
+    api = {
+        "name": "X",
+        "url": "http://127.0.0.1:9/s?key=$ENV.SHORT",
+        "query": {"q": "{{question}}"},
+        "items": "a",
+    }
+    app = make_app(
+        {
+            "assistants/a/package.yao": '{"connector": "extractive"}',
+            "apis/x.api.yao": json.dumps(api),
+        }
+    )
+    data = {"type": "data", "data": {"sources": [{"type": "api", "name": "x"}]}}
+    asked = [{"type": "text", "text": "hi " * 30_000}, data]  # too long for an address
+    async with (
+        open_host(app, environment={"SHORT": "s3cretkey99"}) as host,
+        host.stream("a", [{"role": "user", "content": asked}]) as events,
+    ):
+        shown = str([event async for event in events])
+    assert "key=$ENV.SHORT" in shown
+    assert "s3cretkey99" not in shown
+
+
 async def test_a_value_that_is_a_word_leaves_longer_names_as_they_are(make_app: MakeApp) -> None:
     app = make_app({"agent/agent.yml": "connector: $ENV.STAGE"})
     async with open_host(app, environment={"STAGE": "production"}):

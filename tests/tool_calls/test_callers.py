@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import anyio
 import pytest
-from pydantic import BaseModel
+from pydantic import BaseModel, model_validator
 
 from groundhook import open_host
-from groundhook.host.core.types.events import Event, ToolProgress
+from groundhook.host.core.trace import recording
+from groundhook.host.core.types.events import Event, ToolProgress, TraceNode
 from groundhook.plugins import (
     CollectionDocument,
     CollectionQuery,
@@ -170,6 +172,33 @@ async def test_a_tool_that_takes_too_long_ends_at_its_deadline(make_app: MakeApp
         with anyio.fail_after(5):
             outcome = await host.tool("slow")
     assert (outcome.error, outcome.code) == ("slow did not answer within 30 ms", "timeout")
+
+
+async def test_a_check_of_arguments_that_blocks_stops_no_other_request(make_app: MakeApp) -> None:
+    checked_in: list[int] = []
+
+    class Checked(BaseModel):
+        @model_validator(mode="after")
+        def _check(self) -> Checked:
+            checked_in.append(threading.get_ident())
+            return self
+
+    tool = Tool(name="work", description="Works.", arguments=Checked, run=lambda _: "done")
+    app = make_app({"assistants/a/package.yao": "{}"})
+    async with open_host(app, environment={}, tools=[tool]) as host:
+        await host.tool("work")
+    assert checked_in
+    assert threading.get_ident() not in checked_in
+
+
+async def test_a_call_without_events_is_in_no_other_trace(make_app: MakeApp) -> None:
+    tool = Tool(name="work", description="Works.", arguments=Nothing, run=lambda _: "done")
+    app = make_app({"assistants/a/package.yao": "{}"})
+    nodes: list[TraceNode] = []
+    async with open_host(app, environment={}, tools=[tool]) as host:
+        with recording(nodes.append):  # as a turn does
+            outcome = await host.tool("work")
+    assert (outcome.result, nodes) == ("done", [])
 
 
 async def test_progress_and_warnings_of_a_call_reach_its_caller(make_app: MakeApp) -> None:

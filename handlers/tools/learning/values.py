@@ -9,7 +9,8 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PrivateAttr
 from groundhook.host.core.types.search import Item
 
 LONGEST_INTENT = 4000  # characters that queries are made of; longer intents are cut
-LONGEST_TEXT = 500  # characters of an id, a title and an outcome; longer ones are cut
+LONGEST_TEXT = 500  # characters of a title and an outcome; longer ones are cut
+LONGEST_ID = 200  # a longer one is refused: a part of it would be another id
 
 
 def _trimmed(value: Any) -> Any:
@@ -26,7 +27,9 @@ Text = Annotated[str, BeforeValidator(_cut)]
 class CourseContext(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
 
-    course_id: Text = Field(alias="courseId", description="The id of the course")
+    course_id: Annotated[str, BeforeValidator(_trimmed)] = Field(
+        alias="courseId", max_length=LONGEST_ID, description="The id of the course"
+    )
     title: Text = Field(description="The title of the course")
     outcomes: list[Text] = Field(
         max_length=200, description="What students are to learn; may be empty"
