@@ -4,7 +4,7 @@ enforces the deadline, retries once, and turns failures into RerankError."""
 from __future__ import annotations
 
 import re
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import anyio
@@ -15,6 +15,7 @@ from groundhook.host.core.ports import Ranked, Scope
 from groundhook.host.core.registry import Registry
 from groundhook.host.core.settings import RerankSettings
 from groundhook.host.core.trace import span
+from groundhook.host.core.types.closing import OnClose
 from groundhook.host.core.types.search import Item, RerankProvider
 from groundhook.rerankers.cohere import COHERE
 from groundhook.rerankers.endpoint import ENDPOINT, TEI
@@ -36,8 +37,6 @@ _MODELS = {
     "cohere": re.compile(r"rerank-(?:v\d|english|multilingual)"),
     "voyage": re.compile(r"rerank-(?:\d|lite)"),
 }
-
-Closing = Callable[[Callable[[], Awaitable[None]]], object]
 
 
 def rerank_providers() -> Registry[ProviderType]:
@@ -63,11 +62,11 @@ class ModelReranker:
         self,
         environment: Mapping[str, str],
         types: Registry[ProviderType],
-        closing: Closing,
+        on_close: OnClose,
         root: Path = Path(),
     ) -> None:
         self._root = root
-        self._environment, self._types, self._closing = environment, types, closing
+        self._environment, self._types, self._on_close = environment, types, on_close
         self._open: dict[tuple[str, Access], Provider] = {}
 
     async def rerank(
@@ -76,9 +75,9 @@ class ModelReranker:
         name = choose_provider(options, self._environment, self._types)
         kind = self._types.get(name)
         access = (
-            local_access(options, self._root, self._closing)
+            local_access(options, self._root, self._on_close)
             if kind.local
-            else resolve_access(name, kind, options, self._environment, self._closing)
+            else resolve_access(name, kind, options, self._environment, self._on_close)
         )
         if (name, access) not in self._open:
             self._open[name, access] = kind.make(access)
@@ -148,13 +147,13 @@ def choose_provider(
     )
 
 
-def local_access(options: RerankSettings, root: Path, closing: Closing) -> Access:
+def local_access(options: RerankSettings, root: Path, on_close: OnClose) -> Access:
     """Return the model's folder as an address. Raises RerankError where none is named."""
     if not options.path:
         raise RerankError(
             "the rerank provider 'onnx' needs a folder", hint="set search.rerank.path"
         )
-    return Access(host=str(root / options.path), closing=closing)
+    return Access(host=str(root / options.path), closing=on_close)
 
 
 def resolve_access(
@@ -162,7 +161,7 @@ def resolve_access(
     kind: ProviderType,
     options: RerankSettings,
     environment: Mapping[str, str],
-    closing: Closing,
+    on_close: OnClose,
 ) -> Access:
     """Return the provider's base URL and key. Raises RerankError when one of them is missing or the
     URL is not http(s)."""
@@ -178,13 +177,13 @@ def resolve_access(
     for variable in variables:
         if key := environment.get(variable, "").strip():
             conceal(variable, key)
-            return Access(host=host, key=key, variable=variable, closing=closing)
+            return Access(host=host, key=key, variable=variable, closing=on_close)
     if variables:
         raise RerankError(
             f"the rerank provider {name!r} has no key",
             hint=f"set the environment variable {' or '.join(variables)}",
         )
-    return Access(host=host, closing=closing)
+    return Access(host=host, closing=on_close)
 
 
 def _rerank_error(name: str, access: Access, failed: RequestFailed) -> RerankError:

@@ -3,13 +3,14 @@ packages implement it as the built-in providers do."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from groundhook.host.core.concealed import shortened
 from groundhook.host.core.errors import RerankError
+from groundhook.host.core.types.closing import OnClose
 
 Scores = list[tuple[int, float]]  # (position in the texts, relevance)
 
@@ -22,7 +23,7 @@ class Access:
     host: str
     key: str = field(default="", repr=False)
     variable: str = ""
-    closing: Callable[[Callable[[], Awaitable[None]]], object] = field(repr=False, compare=False)
+    closing: OnClose = field(repr=False, compare=False)
 
 
 class RequestFailed(Exception):

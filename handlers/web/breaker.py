@@ -14,23 +14,23 @@ LONGEST_PAUSE = 300.0  # seconds; the upper limit for a provider's Retry-After
 
 @dataclass(frozen=True)
 class Breaker:
-    """The state: `failures` in a row so far, the reason `why` of the last one, the time `until`
-    which no request is sent, and whether the trial request after a pause is under way (`trying`).
-    """
+    """The state: `failures` in a row so far, the reason `why` of the last one, the time
+    `paused_until` before which no request is sent, and whether the trial request after a pause is
+    under way (`trying`)."""
 
     failures: int = 0
-    until: float = 0.0
+    paused_until: float = 0.0
     trying: bool = False
     why: str = ""
 
     def open(self, now: float) -> bool:
         """Return whether requests must not be sent now."""
-        return now < self.until or self.trying
+        return now < self.paused_until or self.trying
 
     def sent(self) -> Breaker:
         """Return the state after a request was sent. After a pause it is the only one until its
         outcome is known."""
-        return replace(self, trying=self.until > 0)
+        return replace(self, trying=self.paused_until > 0)
 
     def abandoned(self) -> Breaker:
         """Return the state after a request was cancelled, or failed for a reason that does not

@@ -18,16 +18,16 @@ class Cache(Generic[T]):
 
     def get(self, key: Hashable, now: float) -> T | None:
         """Return the value if it has not expired at `now`."""
-        until, value = self._entries.get(key, (now, None))
-        if value is None or until <= now:
+        expires, value = self._entries.get(key, (now, None))
+        if value is None or expires <= now:
             self._entries.pop(key, None)
             return None
         self._entries.move_to_end(key)
         return value
 
-    def put(self, key: Hashable, value: T, *, until: float, max_entries: int) -> None:
-        """Keep `value` until the time `until`, and at most `max_entries` entries in all."""
-        self._entries[key] = (until, value)
+    def put(self, key: Hashable, value: T, *, expires: float, max_entries: int) -> None:
+        """Store `value` until the time `expires`, and at most `max_entries` entries in all."""
+        self._entries[key] = (expires, value)
         self._entries.move_to_end(key)
         while len(self._entries) > max_entries:
             self._entries.popitem(last=False)

@@ -11,9 +11,9 @@ import anyio
 
 from groundhook.handlers.web.delegated import MAX_RESULTS, DelegateSearch
 from groundhook.handlers.web.items import items_of
-from groundhook.handlers.web.pages import Pages
+from groundhook.handlers.web.pages import PageReader
 from groundhook.handlers.web.provider_calls import ProviderCalls
-from groundhook.handlers.web.provider_choice import Closing, choose_provider
+from groundhook.handlers.web.provider_choice import choose_provider
 from groundhook.handlers.web.search_words import search_words
 from groundhook.handlers.web.urls import bare
 from groundhook.host.core.errors import (
@@ -28,6 +28,7 @@ from groundhook.host.core.ports import ClientOf, Scope, SourceResult
 from groundhook.host.core.registry import Registry
 from groundhook.host.core.source_settings import WebSettings
 from groundhook.host.core.trace import span
+from groundhook.host.core.types.closing import OnClose
 from groundhook.host.core.types.search import Item, SearchRequest
 from groundhook.host.core.types.web_providers import (
     ABILITIES,
@@ -52,17 +53,17 @@ def make_web(
     providers: Registry[WebProvider],
     *,
     client_of: ClientOf,
-    closing: Closing,
+    on_close: OnClose,
     reader_environment: Mapping[str, str] | None = None,
     clock: Callable[[], float] = time.monotonic,
 ) -> WebHandler:
     """Return the web source. API keys are read from `environment`; connections are opened by the
-    first search that needs them, and the function that closes them is passed to `closing`. Pages
+    first search that needs them, and the function that closes them is passed to `on_close`. Pages
     are fetched through `client_of` and parsed in processes with `reader_environment` (None: this
     process's own). `clock` returns the seconds by which cached answers expire."""
-    pages = Pages(client_of, reader_environment, clock)
-    closing(pages.close)
-    return WebHandler(environment, providers, closing, ProviderCalls(clock), pages)
+    page_reader = PageReader(client_of, reader_environment, clock)
+    on_close(page_reader.close)
+    return WebHandler(environment, providers, on_close, ProviderCalls(clock), page_reader)
 
 
 class WebHandler:
@@ -72,15 +73,15 @@ class WebHandler:
         self,
         environment: Mapping[str, str],
         providers: Registry[WebProvider],
-        closing: Closing,
+        on_close: OnClose,
         calls: ProviderCalls,
-        pages: Pages,
+        page_reader: PageReader,
     ) -> None:
         self._environment = environment
         self._providers = providers
-        self._closing = closing
+        self._on_close = on_close
         self._calls = calls
-        self._pages = pages
+        self._page_reader = page_reader
         self._engines: dict[tuple[str, WebAccess], WebEngine] = {}
         # The last settings, with the provider chosen for them.
         self._choice: tuple[WebSettings, tuple[str, WebAccess]] | None = None
@@ -108,12 +109,13 @@ class WebHandler:
         return None
 
     def _provider_access(self, settings: WebSettings) -> tuple[str, WebAccess]:
-        """Return the provider's name and access under these settings. The last result is kept,
-        since most turns share their settings. Raises SourceNotConfigured, UnknownName."""
+        """Return the provider's name and access under these settings. The result for the last
+        settings is cached, since most turns have the same ones. Raises SourceNotConfigured,
+        UnknownName."""
         if self._choice is None or self._choice[0] is not settings:
             self._choice = (
                 settings,
-                choose_provider(settings, self._environment, self._providers, self._closing),
+                choose_provider(settings, self._environment, self._providers, self._on_close),
             )
         return self._choice[1]
 
@@ -121,22 +123,22 @@ class WebHandler:
         """Search, and read the first `fetch` pages of the results. Raises SourceError, and
         UnknownName for an unknown provider."""
         settings = scope.settings.web
-        until = anyio.current_time() + settings.timeout_ms / 1000
+        deadline = anyio.current_time() + settings.timeout_ms / 1000
         query = await search_words(request.query, scope)
-        found = await self._search(query, request, scope, until)
-        pages = settings.fetch if request.fetch is None else request.fetch
-        if not pages:
+        found = await self._search(query, request, scope, deadline)
+        page_count = settings.fetch if request.fetch is None else request.fetch
+        if not page_count:
             return found
-        items = await self._pages.read(found.items, query, pages, scope, until)
+        items = await self._page_reader.read(found.items, query, page_count, scope, deadline)
         return replace(found, items=items)
 
     async def fetch_page(self, url: str, scope: Scope, /) -> Item:
         """Return a page with its whole text as content, within the limits of `search.web.pages`.
         Raises SourceError, IngestError where nothing can be read from it, NotPermitted."""
-        return await self._pages.whole(url, scope)
+        return await self._page_reader.whole(url, scope)
 
     async def _search(
-        self, query: str, request: SearchRequest, scope: Scope, until: float
+        self, query: str, request: SearchRequest, scope: Scope, deadline: float
     ) -> SourceResult:
         """Return the results as the provider or delegate lists them. If a delegate from `uses.web`
         fails, the built-in search replaces it with a warning."""
@@ -146,13 +148,13 @@ class WebHandler:
         if name == "auto" or name in self._providers:
             return await self._search_by_provider(query, request, scope)
         try:
-            return await self._search_by_delegate(name, query, request, scope, until)
+            return await self._search_by_delegate(name, query, request, scope, deadline)
         except SourceError as exc:
             if scope.uses.web == "builtin":
                 self._raise_if_unknown(exc, name)
                 raise
             has_builtin = settings.provider in ("auto", *self._providers)
-            if not has_builtin or not self.configured(settings) or anyio.current_time() >= until:
+            if not has_builtin or not self.configured(settings) or anyio.current_time() >= deadline:
                 raise
             await scope.warn(exc.code, f"{exc}; the built-in search was used")
         return await self._search_by_provider(query, request, scope)
@@ -181,11 +183,11 @@ class WebHandler:
         return SourceResult(items=found, provider=name)
 
     async def _search_by_delegate(
-        self, delegate: str, query: str, request: SearchRequest, scope: Scope, until: float
+        self, delegate: str, query: str, request: SearchRequest, scope: Scope, deadline: float
     ) -> SourceResult:
         """Search with an assistant or an MCP tool."""
         web_query = await _build_query(delegate, MAX_RESULTS, ABILITIES, query, request, scope)
-        web_query = replace(web_query, timeout=until - anyio.current_time())
+        web_query = replace(web_query, timeout=deadline - anyio.current_time())
         with span(
             "web_search", label=delegate, provider=delegate, query=query, limit=web_query.limit
         ) as node:
@@ -201,6 +203,8 @@ class WebHandler:
     def _raise_if_unknown(self, error: SourceError, name: str) -> None:
         """Raise SourceNotConfigured with the nearest provider's name if `name` is neither a
         provider nor an assistant."""
+        # The host raises DelegateError from the error of a delegate, here UnknownName, and
+        # DelegateSearch raises SourceError from that.
         if isinstance(error.__cause__, DelegateError) and isinstance(
             error.__cause__.__cause__, UnknownName
         ):
@@ -216,7 +220,7 @@ class WebHandler:
 async def _build_query(
     name: str,
     max_results: int,
-    can: frozenset[Ability],
+    abilities: frozenset[Ability],
     query: str,
     request: SearchRequest,
     scope: Scope,
@@ -241,7 +245,7 @@ async def _build_query(
             "web_limit", f"{name!r} returns at most {max_results} results; {wanted} were requested"
         )
     for ability, limitation in _UNSUPPORTED.items():
-        if getattr(web_query, ability) and ability not in can:
+        if getattr(web_query, ability) and ability not in abilities:
             await scope.warn(f"web_{ability}", f"{name!r} {limitation}")
     return web_query
 

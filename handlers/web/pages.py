@@ -46,7 +46,7 @@ class PagePassage:
     published: str
 
 
-class Pages:
+class PageReader:
     """Fetches, parses and caches pages. One per app, shared by all searches."""
 
     def __init__(
@@ -63,19 +63,19 @@ class Pages:
         await self._readers.close()
 
     async def read(
-        self, items: tuple[Item, ...], query: str, first: int, scope: Scope, until: float
+        self, items: tuple[Item, ...], query: str, page_count: int, scope: Scope, deadline: float
     ) -> tuple[Item, ...]:
-        """Return the items; the `first` ones have the passage of their page that matches the query
-        best as their content. Items whose page is not read by `until`, a time of the event loop's
-        clock, stay unchanged."""
-        deadline = min(until, anyio.current_effective_deadline()) - MARGIN
+        """Return the items; the first `page_count` ones have the passage of their page that matches
+        the query best as their content. Items whose page is not read by the `deadline`, a time of
+        the event loop's clock, stay unchanged."""
+        deadline = min(deadline, anyio.current_effective_deadline()) - MARGIN
         results = list(items)
 
         async def fetch(at: int) -> None:
             results[at] = await self._fetched_item(items[at], query, scope, deadline)
 
         async with anyio.create_task_group() as tasks:
-            for at in range(min(first, len(items))):
+            for at in range(min(page_count, len(items))):
                 tasks.start_soon(fetch, at)
         return tuple(results)
 
@@ -83,8 +83,8 @@ class Pages:
         """Return a page with its whole text as content. Raises HostError."""
         settings = scope.settings.web
         with span("fetch", label=url) as node:
-            until = anyio.current_time() + settings.timeout_ms / 1000
-            page = await self._cached_page(url, None, settings, until)
+            deadline = anyio.current_time() + settings.timeout_ms / 1000
+            page = await self._cached_page(url, None, settings, deadline)
             node.data |= {"characters": len(page.passage)}
         return Item(
             type="web",
@@ -132,8 +132,8 @@ class Pages:
                 key, lambda: self._fetch_and_extract(url, query, settings.pages)
             )
             if settings.cache.enabled:
-                until = self._clock() + settings.cache.any_s
-                self._cache.put(key, page, until=until, max_entries=settings.cache.entries)
+                expires = self._clock() + settings.cache.any_s
+                self._cache.put(key, page, expires=expires, max_entries=settings.cache.entries)
             return page
         raise SourceTimeout(
             f"it did not arrive within {max(seconds, 0):.1f} s",

@@ -56,8 +56,8 @@ class ProviderCalls:
                 name, (name, account, ask.timeout), engine, ask, settings
             )
             if settings.cache.enabled:
-                until = self._clock() + getattr(settings.cache, f"{ask.time_range or 'any'}_s")
-                self._cache.put(key, hits, until=until, max_entries=settings.cache.entries)
+                expires = self._clock() + getattr(settings.cache, f"{ask.time_range or 'any'}_s")
+                self._cache.put(key, hits, expires=expires, max_entries=settings.cache.entries)
             return hits
 
         hits, joined = await self._in_flight.run((key, ask.timeout), work)
@@ -70,7 +70,7 @@ class ProviderCalls:
         before = self._breakers.get(key, Breaker())
         now = self._clock()
         if before.open(now):
-            wait = max(before.until - now, 0.0)
+            wait = max(before.paused_until - now, 0.0)
             times = f"{before.failures} failures in a row" if before.failures > 1 else "a failure"
             raise SourceError(
                 f"{name!r} is not called for {wait:.0f} s after {times}: {before.why}",

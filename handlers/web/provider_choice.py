@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from groundhook.handlers.web.urls import followable
 from groundhook.host.core.concealed import conceal
 from groundhook.host.core.errors import SourceNotConfigured, UnknownName
 from groundhook.host.core.registry import Registry
 from groundhook.host.core.source_settings import WebSettings
+from groundhook.host.core.types.closing import OnClose
 from groundhook.host.core.types.web_providers import WebAccess, WebProvider
-
-Closing = Callable[[Callable[[], Awaitable[None]]], object]
 
 
 def choose_provider(
     settings: WebSettings,
     environment: Mapping[str, str],
     providers: Registry[WebProvider],
-    closing: Closing,
+    on_close: OnClose,
 ) -> tuple[str, WebAccess]:
     """Return the provider's name and access: the configured provider, or with `auto` the first that
     has a key or an address. `api_key_env` names another variable for the key; with `auto` it
@@ -34,7 +33,9 @@ def choose_provider(
         variables = _variables_of(candidate, settings, providers)
         tried += variables
         setting = _first_set(variables, environment)
-        access = _access(providers.get(candidate), settings, setting, closing, named=name != "auto")
+        access = _access(
+            providers.get(candidate), settings, setting, on_close, named=name != "auto"
+        )
         if access is not None:
             return candidate, access
     variable = f"set the environment variable {' or '.join(tried)}"
@@ -72,7 +73,7 @@ def _access(
     provider: WebProvider,
     settings: WebSettings,
     setting: tuple[str, str] | None,
-    closing: Closing,
+    on_close: OnClose,
     *,
     named: bool,
 ) -> WebAccess | None:
@@ -84,7 +85,7 @@ def _access(
     if provider.host:
         return (
             WebAccess(
-                key=value, variable=variable, host=settings.host or provider.host, closing=closing
+                key=value, variable=variable, host=settings.host or provider.host, closing=on_close
             )
             if value
             else None
@@ -94,7 +95,7 @@ def _access(
         return None
     if not followable(host):
         raise SourceNotConfigured(f"what {variable} holds is not an http(s) address")
-    return WebAccess(key="", variable=variable, host=host, closing=closing)
+    return WebAccess(key="", variable=variable, host=host, closing=on_close)
 
 
 def _is_key_of(variable: str, candidate: str, providers: Registry[WebProvider]) -> bool:

@@ -40,7 +40,7 @@ class Robots:
         rules = self._cache.get(key, self._clock())
         if rules is None:
             rules, _ = await self._in_flight.run(key, lambda: self._fetch_robots(site, settings))
-            self._cache.put(key, rules, until=self._clock() + LIFETIME, max_entries=MAX_SITES)
+            self._cache.put(key, rules, expires=self._clock() + LIFETIME, max_entries=MAX_SITES)
         if isinstance(rules, SourceError):
             raise rules
         if not rules.strip():

@@ -103,7 +103,7 @@ def _web(context: PluginContext) -> Handler:
         ),
         client_of=context.client_of,
         reader_environment=context.child_environment,
-        closing=context.closing,
+        on_close=context.closing,
     )
 
 

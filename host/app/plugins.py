@@ -25,6 +25,7 @@ from groundhook.host.core.ports import (
     Reranker,
 )
 from groundhook.host.core.tool_ports import Toolkit
+from groundhook.host.core.types.closing import OnClose
 from groundhook.host.core.types.collection_spec import (
     CollectionSpec,
     EmbeddingSpec,
@@ -87,7 +88,7 @@ class PluginContext:
     embedder: Callable[[EmbeddingSpec], Embedder]
     now: Clock
     synced: Callable[[str], Awaitable[SyncStatus]]
-    closing: Callable[[Callable[[], Awaitable[None]]], object]
+    closing: OnClose
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

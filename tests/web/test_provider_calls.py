@@ -146,7 +146,7 @@ def test_a_cache_is_bounded_and_never_returns_expired_values(
         now += passed
         cached = cache.get(key, now)
         assert cached is None or (cached == key and good[key] > now)
-        cache.put(key, key, until=now + lifetime, max_entries=most)
+        cache.put(key, key, expires=now + lifetime, max_entries=most)
         good[key] = now + lifetime
         assert len(cache) <= most
         assert cache.get(key, now) == key

@@ -202,7 +202,7 @@ class Asking:
                     self.environment,
                     builtin_providers(),
                     client_of=clients.of,
-                    closing=closing.push_async_callback,
+                    on_close=closing.push_async_callback,
                 )
                 if warmed:
                     patient = {"web": self.settings.web.model_copy(update={"timeout_ms": 30_000})}

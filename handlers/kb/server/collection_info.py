@@ -20,7 +20,7 @@ class CollectionInfo:
     chunks: int = 0
     divided: bool = False  # whether a document may have several passages
     sums: Sums | None = field(default_factory=dict)  # None: some documents' languages are not known
-    until: float = 0.0  # when to look again, on the loop's clock
+    expires: float = 0.0  # when it is read again, on the loop's clock
 
     def count(self, record: Mapping[str, Any]) -> None:
         """Add a document to the statistics."""

@@ -52,7 +52,7 @@ class Collections:
         """Return what is known about a collection; None if it does not exist."""
         info = self._info.get(collection)
         now = asyncio.get_running_loop().time()
-        if info is not None and info.until > now:
+        if info is not None and info.expires > now:
             return info
         self.forget(collection)
         name = alias(self._prefix, collection)
@@ -72,7 +72,7 @@ class Collections:
                 f"collection {name!r} on {self._connection.url!r} was not made by Groundhook",
                 hint="choose another qdrant.prefix",
             )
-        info = CollectionInfo(name, settings, until=now + _INFO_S)
+        info = CollectionInfo(name, settings, expires=now + _INFO_S)
         for record in sample:
             info.count(record.payload or {})
         # Documents beyond the sample are not read.

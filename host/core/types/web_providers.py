@@ -3,9 +3,11 @@ packages implement it as the built-in providers do."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal, Protocol
+
+from groundhook.host.core.types.closing import OnClose
 
 TimeRange = Literal["day", "week", "month", "year"]
 Ability = Literal["sites", "exclude_sites", "time_range", "language"]
@@ -56,7 +58,7 @@ class WebAccess:
     key: str
     variable: str
     host: str
-    closing: Callable[[Callable[[], Awaitable[None]]], object]
+    closing: OnClose
 
 
 @dataclass(frozen=True, kw_only=True)
