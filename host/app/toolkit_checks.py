@@ -11,6 +11,7 @@ from groundhook.host.config.documents import Document, read_document
 from groundhook.host.config.locations import Path
 from groundhook.host.config.package import Package
 from groundhook.host.config.packages import App
+from groundhook.host.config.variables import variables_in
 from groundhook.host.core.errors import ConfigError, HostError, UnknownName
 from groundhook.host.core.problems import Problem, problems_of
 from groundhook.host.core.types.collection_spec import CollectionSpec
@@ -48,6 +49,8 @@ def toolkit_problems(app: App, place: tree.FoundPath, toolkits: ToolkitOf) -> It
         if app.connector_id(spec.assistant, id) not in app.connectors:
             at = document.place(path)
             yield from problems_of(UnknownName("connector", id, app.connectors, place=at))
+    if spec.common.type == "documents":
+        yield from _ranker_problems(spec, document)
     needing = [tool.name for tool in tools if "tenant" in tool.needs.parts]
     if needing and collections and not any(each.tenant_field for each in collections):
         yield _warn_of_tenants(spec, document, needing, collections)
@@ -71,6 +74,27 @@ def list_problems(app: App, package: Package, toolkits: ToolkitOf) -> Iterator[P
             "'as' in their entries gives them other names",
             "tool_name",
         )
+
+
+def _ranker_problems(spec: ToolkitSpec, document: Document) -> Iterator[Problem]:
+    """Yield a warning if nobody gets the messages of `ranker.prompts`, and for each variable in
+    them: they are sent as they are written."""
+    name, by = document.at(("ranker", "prompts")), document.at(("ranker", "by"), "builtin")
+    if not name or not isinstance(name, str) or not isinstance(by, str):
+        return
+    place = document.place(("ranker", "prompts"))
+    if by != "builtin" and not by.startswith((CONNECTOR, "$ENV.")):
+        message = f"'ranker.prompts': {by!r} does not get them, only connectors do"
+        hint = "remove them; an assistant has prompts of its own"
+        yield Problem("warning", message, place, hint)
+        return
+    try:
+        texts = [message.text for message in spec.prompts(name)]
+    except HostError:  # the toolkit cannot be made, which is reported
+        return
+    for variable in (each for text in texts for each in variables_in(text)):
+        message = f"nothing fills {variable!r} in the prompts {name!r} of a ranker"
+        yield Problem("warning", message, place, "write them without variables")
 
 
 def _warn_of_tenants(

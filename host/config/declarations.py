@@ -154,7 +154,7 @@ def _toolkit(
         raise ConfigError(f"'type': no toolkit type {common.type!r}", place=place, hint=hint)
     folder = owner.path if owner else root
     presets = {each.id: each for each in tree.presets(folder, root)}
-    written = [each.path.read_text("utf-8", "replace") for each in presets.values()]
+    written = [_readable_text(each.path) for each in presets.values()]
 
     def prompts(name: str) -> Prompts:
         if name not in presets:
@@ -171,6 +171,14 @@ def _toolkit(
         prompts=prompts,
         text="\n".join([document.text, *written]),
     )
+
+
+def _readable_text(path: Path) -> str:
+    """Return the text of a file; "" if it cannot be read, which is an error for who needs it."""
+    try:
+        return path.read_text("utf-8", "replace")
+    except OSError:
+        return ""
 
 
 def _collection(found: tree.FoundPath, root: Path, environment: Environment) -> CollectionSpec:

@@ -132,6 +132,11 @@ def with_assets(text: str, folder: Path) -> str:
     return _ASSET.sub(content, text) if "@assets/" in text else text
 
 
+def variables_in(text: str) -> list[str]:
+    """Return the variables of a text as they are written, without assets."""
+    return [match[0] for match in _VARIABLE.finditer(text)]
+
+
 def unfilled(
     document: Document,
     path: tuple[str | int, ...],

@@ -15,9 +15,10 @@ async with open_host("path/to/app") as host:
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypedDict, cast
 
-from groundhook.host.core.errors import SourceError, UsageError
+from groundhook.host.core.errors import ConfigError, PluginError, SourceError, UsageError
 
 if TYPE_CHECKING:
     from groundhook.host.app.host import Host
@@ -63,12 +64,30 @@ async def rank_documents_by_relevance(
     # Imported here because the toolkit is loaded when it is first used.
     from groundhook.handlers.tools.documents.alone import rank_tool
     from groundhook.handlers.tools.documents.settings import RankerSettings
+    from groundhook.host.app.requests import validated
     from groundhook.host.core.types.collection_spec import EmbeddingSpec
 
-    tool = rank_tool(RankerSettings(by=by), host.kb.embedder(EmbeddingSpec()))
+    settings: RankerSettings = validated(RankerSettings, {"by": by})
+    _refuse_unknown_ranker(host, settings.by, assistant or "")
+    if not isinstance(summaries, Sequence) or not all(
+        isinstance(one, Mapping) for one in summaries
+    ):
+        raise UsageError("summaries: should be a list of mappings, each with an id")
+    tool = rank_tool(settings, host.kb.embedder(EmbeddingSpec()))
     arguments = {"query": query, "summaries": list(map(dict, summaries)), "top_k": top_k}
     outcome = await host.tool(tool, arguments, assistant=assistant, events=events)
     if outcome.error is not None:
         kind = UsageError if outcome.code == "wrong_arguments" else SourceError
         raise kind(outcome.error)
     return cast("RankedDocuments", outcome.result)
+
+
+def _refuse_unknown_ranker(host: Host, by: str, assistant: str) -> None:
+    """Raise UnknownName if `by` names a connector or an assistant that the app does not have. One
+    that exists and cannot be used is replaced by the built-in."""
+    kind, _, name = by.partition(":")
+    with suppress(ConfigError, PluginError):
+        if kind == "connector":
+            host.runtime.connectors(host.app.connector_id(assistant, name))
+        elif by != "builtin" and kind != "mcp":
+            host.app.package(by)

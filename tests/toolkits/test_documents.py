@@ -333,6 +333,57 @@ async def test_prompts_that_are_not_there_are_an_error_that_names_the_nearest(
     assert "'house'" in problem.hint
 
 
+@pytest.mark.parametrize("named", ["broken", "house"])
+async def test_prompts_that_cannot_be_read_break_only_the_toolkit_that_names_them(
+    server: Summaries, make_app: MakeApp, named: str
+) -> None:
+    server.summaries = []
+    ranker = {"by": "connector:extractive", "prompts": named}
+    toolkit = {"type": "documents", "source": {"url": server.url}, "ranker": ranker}
+    app = make_app(
+        {
+            "assistants/d/package.yao": '{"name": "D", "tools": ["documents"]}',
+            "assistants/d/prompts/house.yml": "- {role: system, content: Rank for our house.}",
+            "assistants/d/toolkits/documents.toolkit.yao": json.dumps(toolkit),
+        }
+    )
+    (app / "assistants/d/prompts/broken.yml").symlink_to("/proc/self/mem")  # an I/O error
+    async with open_host(app, environment={}) as host:
+        outcome = await search(host)
+    if named == "house":
+        assert outcome.error is None
+    else:
+        assert "assistants/d/prompts/broken.yml: cannot be read" in str(outcome.error)
+        assert str(app) not in str(outcome.error)
+
+
+async def test_check_warns_of_prompts_of_a_ranker_that_nobody_gets_or_nothing_fills(
+    make_app: MakeApp,
+) -> None:
+    prompt = "- {role: system, content: 'Today is $SYS.DATE for {{ who }}.'}"
+    files = {
+        "assistants/b/package.yao": '{"name": "B"}',
+        "assistants/d/package.yao": '{"name": "D", "connector": "extractive"}',
+        "assistants/d/prompts/house.yml": prompt,
+    }
+    for name, by in (("step", "b"), ("model", "connector:extractive")):
+        toolkit = {
+            "type": "documents",
+            "source": {"url": "http://127.0.0.1:9"},
+            "ranker": {"by": by, "prompts": "house"},
+        }
+        files[f"assistants/d/toolkits/{name}.toolkit.yao"] = json.dumps(toolkit)
+    async with open_host(make_app(files), environment={}) as host:
+        problems = [
+            one for one in await host.check("d") if one.place and "toolkits" in one.place.file
+        ]
+    assert [(one.severity, one.message) for one in problems] == [
+        ("warning", "nothing fills '$SYS.DATE' in the prompts 'house' of a ranker"),
+        ("warning", "nothing fills '{{ who }}' in the prompts 'house' of a ranker"),
+        ("warning", "'ranker.prompts': 'b' does not get them, only connectors do"),
+    ]
+
+
 SUMMARIES: list[dict[str, Any]] = [
     {"id": 7, "title": "Offer for the lift", "content": "A firm offers to renew the lift."},
     {"id": "a-8", "summaryTitle": "Snow rota", "parseContent": "Who clears the snow."},
@@ -361,5 +412,26 @@ async def test_a_program_ranks_summaries_of_its_own(server: Summaries, opened: O
         )
         assert failed["rankedDocuments"][0]["id"] == 7
         assert [one.code for one in events if isinstance(one, Warned)] == ["ranker_replaced"]
-        with pytest.raises(UsageError, match="top_k"):
-            await rank(summaries=SUMMARIES, top_k=0)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"top_k": 0}, "top_k"),
+        ({"by": 5}, "by: "),
+        ({"by": ""}, "no assistant ''"),
+        ({"by": "connector:rankr"}, "no connector 'rankr'"),
+        ({"by": "nobody"}, "no assistant 'nobody'"),
+        ({"summaries": [5]}, "summaries"),
+        ({"summaries": None}, "summaries"),
+        ({"summaries": [{"title": "without an id"}]}, r"summaries\[0\]\.id"),
+    ],
+)
+async def test_wrong_arguments_of_a_program_are_refused_before_anything_is_ranked(
+    opened: Opened, wrong: dict[str, Any], message: str
+) -> None:
+    async with opened() as host:
+        with pytest.raises(UsageError, match=message):
+            await rank_documents_by_relevance(
+                host, **({"query": "Who?", "summaries": SUMMARIES, "assistant": "d"} | wrong)
+            )
