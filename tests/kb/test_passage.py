@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import weakref
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -10,7 +12,7 @@ from groundhook import open_host
 from groundhook.handlers.kb.embed import estimated_tokens
 from groundhook.handlers.kb.embedded.client import KBClient
 from groundhook.handlers.kb.ranking.passage import SPARE, parts
-from groundhook.handlers.kb.ranking.units import announces, units
+from groundhook.handlers.kb.ranking.units import REMEMBERED, announces, units
 from groundhook.host.core.types.events import StreamEnd
 from groundhook.host.core.types.search import Extent, Item
 from tests.conftest import MakeApp
@@ -45,15 +47,31 @@ def test_a_part_is_of_its_chunk_by_whole_units_and_the_same_every_time(
         every = units(content)
         assert estimated_tokens(content) > most
         assert part.text(content).strip()
-        assert part.text(content).removeprefix(part.header) == content[part.start : part.end]
-        assert part.header in content
+        text = content[part.start : part.end]
+        assert part.text(content).endswith(text)
+        header = part.text(content).removesuffix(text)
+        assert header in content
         assert 1 <= part.first <= part.last <= part.of == len(every)
         assert (part.start, part.end) == (every[part.first - 1].start, every[part.last - 1].end)
         # Names of columns and the first row.
         named = every[part.first - 1].kind == "row" and part.last == part.first + 1
         announced = any(announces(content, at) for at in range(part.first - 1, part.last - 1))
-        if part.first < part.last and not part.header and not named and not announced:
+        if part.first < part.last and not header and not named and not announced:
             assert estimated_tokens(content[part.start : part.end]) <= SPARE * most
+
+
+def test_a_chunk_is_forgotten_when_enough_others_were_found() -> None:
+    class Chunk(str):
+        """A text that can be referred to weakly."""
+
+    chunk = Chunk("Pears are ripe in autumn. " * 20)
+    forgotten = weakref.ref(chunk)
+    parts([chunk], "ripe pears", "english", 20)
+    del chunk
+    assert forgotten() is not None
+    others = [f"Pears of tree {n}. They are ripe. So are the plums." for n in range(REMEMBERED)]
+    parts(others, "ripe pears", "english", 5)
+    assert forgotten() is None
 
 
 def _texts(content: str) -> list[str]:
@@ -131,7 +149,7 @@ def test_between_units_are_blanks_alone(content: str) -> None:
 
 @given(st.lists(texts, max_size=3), texts)
 def test_short_chunks_are_quoted_whole(contents: list[str], question: str) -> None:
-    assert parts(contents, question, "english", 10_000) == [None] * len(contents)
+    assert parts(contents, question, "english", 10_000) == (None,) * len(contents)
 
 
 @pytest.mark.parametrize(
@@ -167,8 +185,8 @@ def test_the_sentence_with_the_words_of_the_question_is_quoted_with_its_context(
 
 def test_words_that_tell_nothing_leave_a_chunk_whole() -> None:
     content = "Pears grow on trees. " * 30
-    assert parts([content], "Wie heißt der Hund?", "english", 40) == [None]
-    assert parts([content], "", "english", 40) == [None]
+    assert parts([content], "Wie heißt der Hund?", "english", 40) == (None,)
+    assert parts([content], "", "english", 40) == (None,)
 
 
 def test_a_list_comes_with_the_sentence_that_announces_it() -> None:

@@ -317,7 +317,7 @@ class KBClient:
         return connection
 
     async def _connect(self) -> WorkerConnection | None:
-        """Return a link to the running worker; None if no worker runs."""
+        """Return a connection to the running worker; None if no worker runs."""
         try:
             address = json.loads((self._folder / "worker.json").read_text(encoding="utf-8"))
             own = identity((self._folder / "worker.lock").stat())
@@ -331,9 +331,8 @@ class KBClient:
             )
             # Raises if the worker was just killed: its socket still accepts connections.
             if await connection.call("hello") != PROTOCOL:
-                connection.post(
-                    "stop"
-                )  # another version of Groundhook started it; its data is on disk
+                # Another version of Groundhook started it; its data is on disk.
+                connection.post("stop")
                 await connection.closed.wait()
                 return None
         except (FileNotFoundError, ConnectionError, NotADirectoryError, ValueError, WorkerDied):

@@ -26,8 +26,8 @@ def merge(found: Iterable[tuple[Hashable, Sequence[Item]]]) -> tuple[Item, ...]:
     if len(given) == 1:  # the usual case
         return tuple(given[0][1])
     alike: dict[Hashable, list[Item]] = {}
-    for settings_of, items in given:
-        alike.setdefault(settings_of, []).extend(items)
+    for embedded_by, items in given:
+        alike.setdefault(embedded_by, []).extend(items)
     lists = [sorted(items, key=lambda item: -item.score) for items in alike.values()]
     if len(lists) < 2:
         return tuple(item for items in lists for item in items)
@@ -49,10 +49,10 @@ def page(
 ) -> tuple[Item, ...]:
     """Return a page of the items of all lists, whose scores are similarities. Every page is made of
     what the pages before it left, so that pages of one `limit` never overlap."""
-    left = {items[0].collection: (settings_of, list(items)) for settings_of, items in found}
+    left = {items[0].collection: (embedded_by, list(items)) for embedded_by, items in found}
     while True:
         windows = [
-            (settings_of, _without_increase(items[:limit])) for settings_of, items in left.values()
+            (embedded_by, _without_increase(items[:limit])) for embedded_by, items in left.values()
         ]
         best = merge(windows)
         skipped = min(limit, offset)

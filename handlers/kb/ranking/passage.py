@@ -15,9 +15,10 @@ module cannot know which sentence matched. `bench.passages` measures the results
 
 from __future__ import annotations
 
+import hashlib
 import math
 from bisect import bisect_left
-from collections import Counter
+from collections import Counter, OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
@@ -36,39 +37,47 @@ LEAST_SHARE = 0.25  # a run with no more than this is not selected: the chunk st
 SPARE = 1.25
 REPEATED = 256  # questions whose parts are cached: pages, facets and retries ask one again
 
+_repeated: OrderedDict[bytes, tuple[Part | None, ...]] = OrderedDict()  # by digest: keeps no text
+
 
 @dataclass(frozen=True)
 class Part:
-    """Characters `start` to `end` of a chunk, its units `first` to `last` of `of`, counted from 1.
-    A part that begins in the middle of a table has the table's `header`, which comes before it."""
+    """Characters `start` to `end` of a chunk: its units `first` to `last`, counted from 1, of `of`
+    units."""
 
     start: int
     end: int
     first: int
     last: int
     of: int
-    header: str = ""
 
     def text(self, content: str) -> str:
-        return self.header + content[self.start : self.end]
+        """Return the text of the part. A part that begins in the middle of a table has the table's
+        header before it."""
+        return _header(content, units(content), self.first - 1) + content[self.start : self.end]
 
 
 def parts(
     contents: Sequence[str], question: str, language: str, most: int
-) -> Sequence[Part | None]:
+) -> tuple[Part | None, ...]:
     """Return for each chunk the part that answers the question: about `most` tokens as
     `estimated_tokens` counts them, and at most `SPARE` times as many unless a single unit, a label
     with what it announces, or a table's header with its first row is longer. None means the whole
     chunk: it is hardly longer, or has too few of the question's words."""
     if max(map(estimated_tokens, contents), default=0) <= SPARE * most:
-        return [None] * len(contents)
-    return _parts(tuple(contents), question, language, most)
+        return (None,) * len(contents)
+    key = hashlib.sha256(repr((contents, question, language, most)).encode()).digest()
+    found = _repeated.get(key)
+    if found is None:
+        found = _repeated[key] = _select(contents, question, language, most)
+        if len(_repeated) > REPEATED:
+            _repeated.popitem(last=False)
+    return found
 
 
-@lru_cache(maxsize=REPEATED)
-def _parts(
-    contents: tuple[str, ...], question: str, language: str, most: int
-) -> Sequence[Part | None]:
+def _select(
+    contents: Sequence[str], question: str, language: str, most: int
+) -> tuple[Part | None, ...]:
     analyser = Analyser(language)
     question_terms = analyser.question(question)
     wanted = dict(zip(question_terms.indices, question_terms.values, strict=True))
@@ -80,7 +89,9 @@ def _parts(
         word: wanted[word] * math.log(1 + (number - count + 0.5) / (count + 0.5))
         for word, count in seen.items()
     }
-    return [_part(content, own, worth, most) for content, own in zip(contents, words, strict=True)]
+    return tuple(
+        [_part(content, own, worth, most) for content, own in zip(contents, words, strict=True)]
+    )
 
 
 @lru_cache(maxsize=REMEMBERED)
@@ -104,9 +115,7 @@ def _part(
         worth[word] for word in had
     ) <= LEAST_SHARE * every:
         return None
-    return Part(
-        all[first].start, all[last].end, first + 1, last + 1, len(all), _header(content, all, first)
-    )
+    return Part(all[first].start, all[last].end, first + 1, last + 1, len(all))
 
 
 # --------------------------------------------------------------------------------------------- runs

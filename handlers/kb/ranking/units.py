@@ -13,9 +13,8 @@ from groundhook.host.core.sentences import spans
 
 LONGEST = 480  # bytes of a unit: a longer sentence is cut at clauses or blanks
 TITLE = 8  # words of a title behind a number: "4. How long it takes."
-REMEMBERED = (
-    1024  # chunks whose units, tokens and runs are cached, since many questions find the same ones
-)
+# Chunks whose units, tokens and runs are cached, since many questions find the same ones.
+REMEMBERED = 1024
 
 _FENCE = re.compile(r"[ \t]*(`{3,}|~{3,})")
 _HEADING = re.compile(r" {0,3}#{1,6}(?:[ \t]|$)")
