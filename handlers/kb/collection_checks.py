@@ -31,7 +31,7 @@ async def check_collections(
     embedded = isinstance(store, KBClient)
     for spec, embedder, settings in declared:
         try:
-            if reason := await fallback(embedder):
+            if reason := await fallback_reason(embedder):
                 found[f"model of {spec.embedding}"] = UsageError(reason, hint=_TO_LOAD)
         except ConfigError as exc:
             found[f"model of {spec.embedding}"] = exc
@@ -59,6 +59,6 @@ async def check_collections(
     return tuple(found.values())
 
 
-async def fallback(embedder: Embedder) -> str:
+async def fallback_reason(embedder: Embedder) -> str:
     """Return why an embedder uses a slower engine; "" if it uses its usual one."""
     return await embedder.fallback() if isinstance(embedder, FallbackEmbedder) else ""

@@ -23,10 +23,10 @@ def settings_of(spec: CollectionSpec, embedder: Embedder, language: str) -> Coll
     )
 
 
-def check_tenant(spec: CollectionSpec, tenant: str) -> str:
-    """Return the tenant for documents of a collection. Raises UsageError if the collection has
-    tenants and none is named, or if one is named and it has none: everyone would see the
-    documents."""
+def validated_tenant(spec: CollectionSpec, tenant: str) -> str:
+    """Return the tenant for documents of a collection, "" if it has no tenants. Raises UsageError
+    if the collection has tenants and none is named, or if one is named and it has none: everyone
+    would see the documents."""
     if spec.tenant_field and not tenant:
         raise UsageError(
             f"collection {spec.id!r} separates its tenants, and no tenant was named",

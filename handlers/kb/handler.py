@@ -1,7 +1,7 @@
 """The search source `kb`: searches several collections for one identity and merges their results,
 whose scores are on one scale whatever the embedding model. It only reads; `ingest` adds documents.
 
-The tenant comes from the request's identity alone, and every question to the store has it. All
+The tenant comes from the request's identity alone, and every store request carries it. All
 questions of one call are embedded together, and each collection receives them together.
 """
 
@@ -18,7 +18,7 @@ from groundhook.handlers.kb.declaration import settings_of
 from groundhook.handlers.kb.embed import embed_questions, least_cosine
 from groundhook.handlers.kb.graph.graphs import Graphs
 from groundhook.handlers.kb.items import document_item, passage_item
-from groundhook.handlers.kb.language import check_language
+from groundhook.handlers.kb.language import normalise_language
 from groundhook.handlers.kb.messages import pack_vector
 from groundhook.handlers.kb.one_collection import (
     CollectionSearch,
@@ -186,7 +186,7 @@ class KBHandler:
         return targets
 
     def _target(self, id: str, options: KBOptions, scope: Scope) -> SearchTarget:
-        """Raises HostError."""
+        """Return a collection with the limits and facets of this search. Raises HostError."""
         tenant, filter = self._limits(id, options, scope)
         spec = self._spec(id)
         return SearchTarget(self._collection(spec), tenant, filter, facets_of(spec, options))
@@ -204,7 +204,8 @@ class KBHandler:
         collection = self._searchable.get(spec.id)
         if collection is None or collection.spec is not spec:
             embedder = self._embedder_of(spec)
-            settings = settings_of(spec, embedder, check_language(spec.analyser.language, spec.id))
+            language = normalise_language(spec.analyser.language, spec.id)
+            settings = settings_of(spec, embedder, language)
             least = lru_cache(maxsize=64)(partial(least_cosine, embedder.similarity))
             collection = SearchableCollection(spec, embedder, settings, least)
             self._searchable[spec.id] = collection
@@ -257,16 +258,17 @@ class KBHandler:
     ) -> list[SourceResult]:
         """Search the collections and merge what they return: one `SourceResult` for each of the
         `questions`."""
-        uncounted = list(facet_warnings([target.collection.spec for target in targets], options))
+        specs = [target.collection.spec for target in targets]
+        facet_problems = list(facet_warnings(specs, options))
         targets = [target for target in targets if target.collection.spec.id not in results.errors]
-        _refuse_other_pages(options, targets)
+        _refuse_offset_if_order_varies(options, targets)
         if questions:
             search = partial(
                 self._search_one,
                 options=options,
                 scope=scope,
                 results=results,
-                several=len(targets) > 1,
+                is_merged=len(targets) > 1,
             )
             await _run_all(
                 [
@@ -275,7 +277,7 @@ class KBHandler:
                 ]
             )
         await results.report_errors(options.collections or (), scope)
-        await warn(scope, uncounted)
+        await warn(scope, facet_problems)
         await _warn_without_graph(options, targets, scope)
         facets = await results.facet_counts(scope) if options.facets is not None else None
         merge = partial(
@@ -283,7 +285,7 @@ class KBHandler:
             options=options,
             limit=options.limit or scope.settings.kb.max_results,
             facets=facets,
-            several=len(targets) > 1,
+            is_merged=len(targets) > 1,
         )
         answered = [
             target.collection
@@ -303,13 +305,13 @@ class KBHandler:
         options: KBOptions,
         scope: Scope,
         results: SearchResults,
-        several: bool,
+        is_merged: bool,
     ) -> None:
         """Search one collection; add its results, or its error, to `results`."""
         id = target.collection.spec.id
         try:
             found = await self._search.search(
-                target, queries, options, scope.settings, several=several
+                target, queries, options, scope.settings, is_merged=is_merged
             )
             results.add_counts(await self._search.facets(target))
             results.by_collection[id] = found
@@ -354,15 +356,15 @@ def _refuse_other_dimensions(
             )
 
 
-def _refuse_other_pages(options: KBOptions, targets: Sequence[SearchTarget]) -> None:
-    """Raise UsageError for a later page of a search whose order depends on what is returned."""
-    walked = options.graph and any(target.collection.spec.graph for target in targets)
-    if options.offset and (walked or options.diversity):
-        other = "graph" if walked else "diversity"
+def _refuse_offset_if_order_varies(options: KBOptions, targets: Sequence[SearchTarget]) -> None:
+    """Raise UsageError for an offset in a search whose order depends on how much is returned."""
+    uses_graph = options.graph and any(target.collection.spec.graph for target in targets)
+    if options.offset and (uses_graph or options.diversity):
+        other = "graph" if uses_graph else "diversity"
         raise UsageError(
             f"offset {options.offset} cannot be used together with {other}: the order of such a"
             " search depends on how much of it is returned",
-            hint=f"set {other} to {'false' if walked else '0'}, or raise the limit instead",
+            hint=f"set {other} to {'false' if uses_graph else '0'}, or raise the limit instead",
         )
 
 

@@ -12,13 +12,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, BinaryIO
 
-from groundhook.handlers.kb.collection_checks import check_collections, fallback
-from groundhook.handlers.kb.declaration import check_tenant, settings_of
+from groundhook.handlers.kb.collection_checks import check_collections, fallback_reason
+from groundhook.handlers.kb.declaration import settings_of, validated_tenant
 from groundhook.handlers.kb.embed import Closeable, EmbedderFactory, HashEmbedder
 from groundhook.handlers.kb.embedders.cached import CachedEmbedder, VectorCache
 from groundhook.handlers.kb.graph.graphs import GraphedStore, Graphs
 from groundhook.handlers.kb.handler import KBHandler
-from groundhook.handlers.kb.language import check_language
+from groundhook.handlers.kb.language import normalise_language
 from groundhook.handlers.kb.reading.readers import READERS
 from groundhook.handlers.kb.store import CollectionSettings, DocumentRecord, VectorStore
 from groundhook.handlers.kb.store_checks import refuse_other_settings
@@ -66,7 +66,11 @@ class CollectionListing:
 
 
 class KnowledgeBase:
-    """A `Handler` for searches of type kb, and the documents behind it."""
+    """A `Handler` for searches of type kb that also adds, lists and removes documents.
+
+    `KBHandler` does the searches, which only read, and this class passes them on. It owns what
+    outlives a change of declarations (storage, embedders, graphs), and replaces the handler then.
+    """
 
     def __init__(
         self,
@@ -85,18 +89,19 @@ class KnowledgeBase:
         self._factories = embedders
         self._embedders: dict[EmbeddingSpec, Embedder] = {}
         self._cache = cache
-        self._handler = KBHandler(store, collections, self._embedder, graphs)
+        self._handler = KBHandler(store, collections, self._embedder_of, graphs)
         self._reserve_bytes = storage.reserve_mb << 20
 
     def with_declarations(
         self, collections: Mapping[str, CollectionSpec], _: Mapping[str, ModelSpec], /
     ) -> KnowledgeBase:
-        """Return a knowledge base with other declarations, and the same storage and embedders."""
+        """Return a knowledge base with other declarations, and the same storage and embedders. The
+        models (`_`) are required by the port `FollowsDeclarations`."""
         if collections is self._collections:
             return self
         other = copy(self)
         other._collections = collections
-        other._handler = KBHandler(self._store, collections, other._embedder, self._graphs)
+        other._handler = KBHandler(self._store, collections, other._embedder_of, self._graphs)
         return other
 
     async def search(self, request: SearchRequest, scope: Scope, /) -> SourceResult:
@@ -192,7 +197,7 @@ class KnowledgeBase:
         from groundhook.handlers.kb.ingest.add import AddRequest, Ingestion
 
         spec = self._spec(collection)
-        embedder = self._embedder(spec)
+        embedder = self._embedder_of(spec)
         extraction = _extraction(spec, delegates or NoDelegates())
         ingestion = Ingestion(
             self._with_graph(spec, extraction),
@@ -204,7 +209,7 @@ class KnowledgeBase:
             spec, embedder, self._settings(spec, embedder), request, progress
         )
         notes = [*report.notes, *extraction.warnings]
-        if report.chunks and (reason := await fallback(embedder)):
+        if report.chunks and (reason := await fallback_reason(embedder)):
             notes.append(reason)
         return replace(report, notes=tuple(notes))
 
@@ -249,14 +254,15 @@ class KnowledgeBase:
         from groundhook.handlers.kb.erasure import forget_vectors
 
         spec = self._spec(collection)
+        # No extractions: removing a document extracts no entities.
         store = GraphedStore(self._store, self._graphs, {})
         if documents is None:
-            only = check_tenant(spec, tenant) if tenant else None
-            return tuple(await store.remove(spec.id, only, None))
-        tenant = check_tenant(spec, tenant)
+            tenant_filter = validated_tenant(spec, tenant) if tenant else None
+            return tuple(await store.remove(spec.id, tenant_filter, None))
+        tenant = validated_tenant(spec, tenant)
         if not missing_ok:
             await self._refuse_missing(spec.id, tenant, documents)
-        await forget_vectors(self._store, self._embedder(spec), spec.id, tenant, documents)
+        await forget_vectors(self._store, self._embedder_of(spec), spec.id, tenant, documents)
         return tuple(await store.remove(spec.id, tenant, documents))
 
     async def count_remaining(
@@ -268,7 +274,7 @@ class KnowledgeBase:
         from groundhook.handlers.kb.erasure import count_remaining
 
         spec = self._spec(collection)
-        tenant = check_tenant(spec, tenant)
+        tenant = validated_tenant(spec, tenant)
         return tuple(
             [
                 await count_remaining(self._store, self._graphs, spec.id, tenant, document)
@@ -282,7 +288,7 @@ class KnowledgeBase:
         """Return the ids that belong to documents of the collection. A collection with tenants
         needs a tenant. Raises UnknownName, UsageError, StorageError."""
         spec = self._spec(collection)
-        return await self._stored_ids(spec.id, check_tenant(spec, tenant), documents)
+        return await self._stored_ids(spec.id, validated_tenant(spec, tenant), documents)
 
     async def tenants_of(self, collection: str, documents: Sequence[str]) -> tuple[str, ...]:
         """Return the tenants that have documents with any of these ids. Raises UnknownName,
@@ -314,7 +320,7 @@ class KnowledgeBase:
         find the old version until the new one is complete. Raises UsageError if the collection is
         empty, UnknownName, ConfigError, StorageError."""
         spec = self._spec(collection)
-        embedder = self._embedder(spec)
+        embedder = self._embedder_of(spec)
         return await self._transfer(self._store).rebuild(
             spec.id, self._settings(spec, embedder), embedder, progress
         )
@@ -338,7 +344,7 @@ class KnowledgeBase:
         new ones if `embed`. Raises ConfigError if the vectors of the file are of another model than
         the declared one, UsageError for another kind of file, StorageError for a truncated one."""
         spec = self._spec(collection)
-        embedder = self._embedder(spec)
+        embedder = self._embedder_of(spec)
         transfer = self._transfer(self._with_graph(spec, _extraction(spec, NoDelegates())))
         return await transfer.load(
             spec.id, self._settings(spec, embedder), embedder, file, progress, embed=embed
@@ -366,14 +372,14 @@ class KnowledgeBase:
         from groundhook.handlers.kb.calibrate import calibrate
 
         spec = self._spec(collection)
-        embedder = self._embedder(spec)
+        embedder = self._embedder_of(spec)
         stored = await self._store.settings(spec.id)
         if stored is not None:
             refuse_other_settings(spec.id, stored, self._settings(spec, embedder))
         return await calibrate(
             self._store,
             spec.id,
-            check_tenant(spec, tenant),
+            validated_tenant(spec, tenant),
             embedder,
             questions=questions,
             max_questions=max_questions,
@@ -391,7 +397,7 @@ class KnowledgeBase:
         for spec in self._collections.values():
             try:
                 if self.declaration_error(spec) is None:
-                    embedder = self._embedder(spec)
+                    embedder = self._embedder_of(spec)
                     yield spec, embedder, self._settings(spec, embedder)
             except HostError:
                 continue  # `check` reports it; a missing key may be set where the app runs
@@ -406,7 +412,7 @@ class KnowledgeBase:
         return GraphedStore(self._store, self._graphs, {spec.id: extraction} if spec.graph else {})
 
     def _settings(self, spec: CollectionSpec, embedder: Embedder) -> CollectionSettings:
-        return settings_of(spec, embedder, check_language(spec.analyser.language, spec.id))
+        return settings_of(spec, embedder, normalise_language(spec.analyser.language, spec.id))
 
     def _spec(self, id: str) -> CollectionSpec:
         """Return the collection of that id, or the only one whose id ends with it, such as
@@ -423,19 +429,19 @@ class KnowledgeBase:
                 f"collection {spec.id!r}: {exc.message}", hint=exc.hint
             )
         try:
-            check_language(spec.analyser.language, spec.id)
+            normalise_language(spec.analyser.language, spec.id)
         except ConfigError as exc:
             return ("analyser", "language"), exc
         try:
             # Other providers need a key, which may be set only where the app runs.
             if spec.embedding.provider in ("builtin", "onnx"):
-                self._embedder(spec)
+                self._embedder_of(spec)
         except ConfigError as exc:
             keys = (key for key in ("path", "model") if getattr(spec.embedding, key))
             return ("embedding", next(keys, "dimensions")), exc
         return None
 
-    def _embedder(self, spec: CollectionSpec) -> Embedder:
+    def _embedder_of(self, spec: CollectionSpec) -> Embedder:
         return self.embedder(spec.embedding)
 
     async def aclose(self) -> None:

@@ -235,7 +235,7 @@ def function_words(language: str) -> frozenset[str]:
     )
 
 
-def check_language(declared: str, collection: str) -> str:
+def normalise_language(declared: str, collection: str) -> str:
     """Return `declared` in lower case, which may be "auto". Raises ConfigError for a language
     without an analyser."""
     language = declared.lower()

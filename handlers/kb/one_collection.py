@@ -101,9 +101,9 @@ class CollectionSearch:
         options: KBOptions,
         settings: SearchSettings,
         *,
-        several: bool,
+        is_merged: bool,
     ) -> list[CollectionResult]:
-        """Return a result for each question. `several`: the items will be merged with those of
+        """Return a result for each question. `is_merged`: the items will be merged with those of
         other collections. Raises SourceNotConfigured for an empty collection, NotPermitted,
         ConfigError, StorageError."""
         spec = target.collection.spec
@@ -116,7 +116,7 @@ class CollectionSearch:
             limit, offset = options.limit or settings.kb.max_results, options.offset or 0
             # A page of several collections is cut out of their merged items, so each collection
             # returns all its items up to the end of the page.
-            from_start = several and offset > 0
+            from_start = is_merged and offset > 0
             questions = [
                 Question(
                     vector=one.vector,

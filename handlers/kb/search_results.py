@@ -62,16 +62,16 @@ def merge_results(
     limit: int,
     facets: Mapping[str, tuple[FacetCount, ...]] | None,
     *,
-    several: bool,
+    is_merged: bool,
 ) -> SourceResult:
     """Return the results of collections for one question as one. Each is given with the embedding
-    model that its similarities come from. `several`: more than one collection was searched, even if
-    only one of them has a result."""
+    model that its similarities come from. `is_merged`: more than one collection was searched, even
+    if only one of them has a result."""
     lists = [(embedded_by, one.items) for embedded_by, one in results if one.items]
     offset = options.offset or 0
     items = (
         cross_collection.page(lists, offset, limit)
-        if offset and several
+        if offset and is_merged
         else cross_collection.merge(lists)
     )
     total = sum(one.total for _, one in results)

@@ -19,7 +19,7 @@ import anyio
 import anyio.to_thread
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 
-from groundhook.handlers.kb.declaration import check_tenant
+from groundhook.handlers.kb.declaration import validated_tenant
 from groundhook.handlers.kb.ingest.build import (
     ChunkedDocument,
     DocumentBuilder,
@@ -92,7 +92,7 @@ class Ingestion:
         """Add the documents and return the report. Raises UsageError, ConfigError for a collection
         that was made with another model or other fields, and StorageError."""
         if request.tenant:
-            check_tenant(spec, request.tenant)
+            validated_tenant(spec, request.tenant)
         stored = await self._store.settings(spec.id)
         if stored is not None:
             refuse_other_settings(spec.id, stored, settings)

@@ -62,12 +62,12 @@ class _Reader:
             yield self._document(line, place)
 
     def _document(self, line: Line, place: Place) -> tuple[str, CollectionDocument]:
-        shelves = self._settings.collections
-        if line.collection not in shelves:
+        collections = self._settings.collections
+        if line.collection not in collections:
             raise SourceMalformed(
                 f"there is no collection {line.collection!r}",
                 place=place,
-                hint=suggestion(line.collection, sorted(shelves)),
+                hint=suggestion(line.collection, sorted(collections)),
             )
         owner = self._settings.owner
         identity = Identity(tenant_id=line.tenant, team_id=line.team, user_id=line.user)
@@ -76,7 +76,7 @@ class _Reader:
             raise SourceMalformed(
                 f"the memory has no {owner}, and the toolkit's owner is {owner!r}", place=place
             )
-        return shelves[line.collection], documents.document(
+        return collections[line.collection], documents.document(
             line.id,
             title=line.title,
             content=line.content,
