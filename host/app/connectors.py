@@ -19,6 +19,7 @@ class Connectors:
         self._made = dict(given)
 
     def with_app(self, app: App) -> Connectors:
+        """Return the connectors of another reading of the app's files."""
         return Connectors(app, self._context, self._given)
 
     def __call__(self, id: str) -> Connector:

@@ -1,4 +1,4 @@
-"""The kept conversations of an open app: gives each turn its history, and stores it while it
+"""The stored conversations of an open app: gives each turn its history, and stores it while it
 runs."""
 
 from __future__ import annotations
@@ -62,14 +62,14 @@ class Conversations:
 
     @property
     def settings(self) -> StoreSettings:
-        """How conversations are kept."""
+        """The settings of the store."""
         return self.runtime().app.settings.store
 
     async def opened(
         self, assistant_id: str, identity: Identity, id: str | None, *, create: bool = False
     ) -> OpenChat:
-        """Return a chat: a new one, which is kept from its first message on, or the kept one with
-        this id. `create`: a new one with this id if there is none. Raises UnknownName, and
+        """Return a chat: a new one, which is stored from its first message on, or the stored one
+        with this id. `create`: a new one with this id if there is none. Raises UnknownName, and
         UsageError for a chat with another assistant."""
         self.turns.refuse_if_closed()
         self.runtime().app.package(assistant_id)
@@ -124,10 +124,10 @@ class Conversations:
         return len(removed)
 
     async def end_lost_turns(self) -> int:
-        """End the turns of processes that no longer run, keeping their text so far. Returns the
-        number of these turns."""
-        until = lease_until(self.settings)
-        lost = await self.store.upkeep.lost(round(time.time() * 1000), until)
+        """End the turns of processes that no longer run, with their text so far as the answer.
+        Returns the number of these turns."""
+        lease = lease_until(self.settings)
+        lost = await self.store.upkeep.lost(round(time.time() * 1000), lease)
         for owner, turn in lost:
             await self._end_lost(owner, turn)
         return len(lost)
@@ -179,11 +179,11 @@ class OpenChat:
         options: TurnOptions | Mapping[str, Any] | None = None,
     ) -> AsyncIterator[AsyncIterator[Event]]:
         """Ask the next question, as text or parts, and read the events of its turn. Leaving the
-        block stops what is still running; the text so far is kept. Raises ChatBusy,
-        UsageError and StorageError, and what `Host.stream` raises; then nothing was kept."""
+        block stops what is still running; the text so far is stored. Raises ChatBusy,
+        UsageError and StorageError, and what `Host.stream` raises; then nothing is stored."""
         overrides = turn_options(search, connector, options)
         question = self._find_question(message, "")
-        leaf = await self._keep_leaf()
+        leaf = await self._store_chat()
         question = question.model_copy(update={"parent": leaf})
         async with self._run_turn(question, overrides, first=not leaf) as events:
             yield events
@@ -342,7 +342,7 @@ class OpenChat:
             turn_id=turn.id,
         )
 
-    async def _keep_leaf(self) -> str:
+    async def _store_chat(self) -> str:
         """Return the last message of the chat, and store the chat if it is new."""
         if self.is_kept:
             await self._end_lost_turn()

@@ -119,7 +119,7 @@ class Host:
         chat_id: str | None = None,
         create: bool = False,
     ) -> AsyncIterator[OpenChat]:
-        """Open a kept conversation: a new one, or the one with this id. It belongs to the tenant
+        """Open a stored conversation: a new one, or the one with this id. It belongs to the tenant
         and user of `identity`. `create`: begin one with this id if there is none. Raises
         UnknownName, ConfigError, UsageError and StorageError."""
         owner = validated(Identity, identity or {}, "identity")
@@ -127,12 +127,12 @@ class Host:
 
     @cached_property
     def chats(self) -> ChatStore:
-        """The store of the kept conversations, opened by the first use."""
+        """The store of conversations, opened by the first use."""
         return self.open_chats()
 
     @cached_property
     def conversations(self) -> Conversations:
-        """The kept conversations."""
+        """The stored conversations."""
         # Imported here because turns outside of conversations do not need it.
         from groundhook.host.app.conversations import Conversations
 
@@ -146,24 +146,20 @@ class Host:
         assistant: str | None = None,
         warned: Callable[[Warned], object] | None = None,
     ) -> SearchResult:
-        """One search outside a turn, with an assistant's settings and names or the app's. A search
-        that fails is a result with `error`; `warned` is called with every warning. Raises
-        UsageError for an invalid request, UnknownName for the assistant."""
+        """Search once, outside a turn, with the settings and names of an assistant, or else of the
+        app. A search that fails is a result with `error`; `warned` is called with every warning.
+        Raises UsageError for an invalid request, UnknownName for the assistant."""
         valid = validated(SearchRequest, request)
         self.turns.refuse_if_closed()
         settings = self.settings(assistant)
         channel = Channel("search")
         warn = _warner(warned)
         context = RunContext(runtime=self.runtime, turn_id=channel.turn_id)
-        owner = Request(
-            assistant_id=assistant or "",
-            messages=(),
-            identity=validated(Identity, identity or {}, "identity"),
-        )
+        caller = _make_caller(identity, assistant)
         searcher = Searcher(
             plugins=self.runtime.plugins,
             settings=settings,
-            scope=search_scope(context, owner, settings, call_assistant, warn),
+            scope=search_scope(context, caller, settings, call_assistant, warn),
             names=AssistantNames(self.app, assistant or "", settings),
             citation_index=CitationIndex(settings.search.citation.format, self.app.collections),
             channel=channel,
@@ -205,7 +201,7 @@ class Host:
         Toolkits and servers that fail are omitted; `problem` is called with a warning for each.
         Raises UnknownName for the assistant."""
         call = self._tool_call(identity, assistant, metadata, "")
-        return await call.listed(allowed=identity is not None, problem=problem)
+        return await call.listed(allowed=identity is not None, on_problem=problem)
 
     def collections(
         self,
@@ -216,14 +212,10 @@ class Host:
         """Return the interface of tools to the collections, for an identity: several questions at
         once, whole documents by id, counts. Names are those of the assistant, or the app's. Raises
         UnknownName for the assistant, UsageError for an invalid identity."""
-        request = Request(
-            assistant_id=assistant or "",
-            messages=(),
-            identity=validated(Identity, identity or {}, "identity"),
-        )
+        caller = _make_caller(identity, assistant)
         context = RunContext(runtime=self.runtime, turn_id="")
         scope = search_scope(
-            context, request, self.settings(assistant), call_assistant, _warner(None)
+            context, caller, self.settings(assistant), call_assistant, _warner(None)
         )
         return self.runtime.collections(scope, assistant or "")
 
@@ -307,13 +299,9 @@ class Host:
         """Return the delegates for steps outside a turn; `warned` is called with their warnings."""
         warn = _warner(warned)
         context = RunContext(runtime=self.runtime, turn_id="")
-        owner = Request(
-            assistant_id=assistant or "",
-            messages=(),
-            identity=validated(Identity, identity or {}, "identity"),
-        )
+        caller = _make_caller(identity, assistant)
         return search_scope(
-            context, owner, self.settings(assistant), call_assistant, warn
+            context, caller, self.settings(assistant), call_assistant, warn
         ).delegates
 
     async def reload(self, paths: Iterable[Path] | None = None) -> Swap:
@@ -329,7 +317,7 @@ class Host:
         return swap
 
     def _take_over(self, app: App) -> None:
-        sources = self.sources.following(app)
+        sources = self.sources.with_app(app)
         connectors, toolkits = self.runtime.connectors, self.runtime.toolkits
         # One assignment: a turn that begins now has the old parts or the new ones, never some of
         # both.
@@ -397,10 +385,20 @@ class Host:
         return self.app.common.settings
 
 
-def _warner(warned: Callable[[Warned], object] | None) -> Warn:
+def _make_caller(identity: Identity | Mapping[str, Any] | None, assistant: str | None) -> Request:
+    """Return the request of a search or a step outside a turn: who asks, and for which assistant.
+    Raises UsageError for an invalid identity."""
+    return Request(
+        assistant_id=assistant or "",
+        messages=(),
+        identity=validated(Identity, identity or {}, "identity"),
+    )
+
+
+def _warner(on_warning: Callable[[Warned], object] | None) -> Warn:
     async def warn(code: str, message: str) -> None:
-        if warned is not None:
-            warned(Warned(code=code, message=message))
+        if on_warning is not None:
+            on_warning(Warned(code=code, message=message))
 
     return warn
 

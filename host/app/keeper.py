@@ -1,6 +1,6 @@
-"""Keeps a turn while it runs: its log from time to time, its answer at its end.
+"""Stores a turn while it runs: its log from time to time, its answer at its end.
 
-What happens to the store never ends a turn: an answer that cannot be kept still reaches its reader,
+A failure of the store never ends a turn: an answer that cannot be stored still reaches its reader,
 with a warning.
 """
 
@@ -26,8 +26,8 @@ from groundhook.host.dialects.ending import ending
 
 log = logging.getLogger("groundhook")
 
-SILENT_S = 1.0  # so often a turn without news renews its lease and sees that it is to stop
-CLOSING_S = 5.0  # longest wait for the store when a turn was left
+SILENT_S = 1.0  # between two renewals of the lease of a turn without events
+CLOSING_S = 5.0  # longest wait for the store after the reader has left
 KEEPING_S = 10.0  # longest wait for the store before the reader gets the last events
 STORE = "check `store` in agent/agent.yml, and whether its server runs"
 STOPPED = ("stopped", "the answer was stopped")
@@ -51,7 +51,7 @@ def has_ended(lease: int, settings: StoreSettings) -> bool:
 
 
 def message_of(turn: StoredTurn, answer: KeptAnswer, at: int) -> ChatMessage:
-    """Return the message that keeps the answer of a turn."""
+    """Return the message that stores the answer of a turn."""
     return ChatMessage(
         id=turn.answer_id,
         chat_id=turn.chat_id,
@@ -64,8 +64,9 @@ def message_of(turn: StoredTurn, answer: KeptAnswer, at: int) -> ChatMessage:
 
 
 class Keeper:
-    """The events of a turn for its reader, each kept before it is handed on at the latest with the
-    end. `stop` ends the turn for its reader, and keeps what had arrived."""
+    """Iterates over the events of a turn for its reader, and stores them: in the log every
+    `flush_ms`, and all of them before the reader gets the last. `stop` ends the turn for its
+    reader, with the events that have arrived."""
 
     def __init__(
         self,
@@ -84,7 +85,7 @@ class Keeper:
         self._next = 1  # number of the first event in `_unflushed`
         self._leased = time.monotonic()
         self._at_ms = 0
-        self._left: deque[Event] = deque()  # for the reader, before the turn's next event
+        self._ready: deque[Event] = deque()  # for the reader, before the turn's next event
         self._waiting: anyio.CancelScope | None = None
         self._flushing = anyio.Lock()
         self._stopping = False
@@ -94,8 +95,8 @@ class Keeper:
         return self
 
     async def __anext__(self) -> Event:
-        if self._left:
-            return self._left.popleft()
+        if self._ready:
+            return self._ready.popleft()
         if self._over:
             raise StopAsyncIteration
         event = await self._read_event()
@@ -106,7 +107,7 @@ class Keeper:
         else:
             self._keep(event)
             return event
-        return self._left.popleft()
+        return self._ready.popleft()
 
     def stop(self) -> None:
         """End the turn: the reader gets an `error` with the code `stopped`, and `stream_end`."""
@@ -122,7 +123,7 @@ class Keeper:
             await self._flush()
 
     async def close(self) -> None:
-        """Keep what a turn that was left had until then."""
+        """Store the events so far of a turn whose reader has left."""
         if self._over:
             return
         with anyio.move_on_after(CLOSING_S, shield=True):
@@ -154,9 +155,9 @@ class Keeper:
         async with self._flushing:
             first, taken = self._next, self._take_unflushed()
             try:
-                until = lease_until(self._settings)
+                lease = lease_until(self._settings)
                 marks = await self._store.logs.append(
-                    self._owner, self.turn.id, first, b"".join(taken), until
+                    self._owner, self.turn.id, first, b"".join(taken), lease
                 )
             except BaseException as exc:  # tried again by the end, which warns
                 self._next, self._unflushed = first, [*taken, *self._unflushed]
@@ -173,23 +174,23 @@ class Keeper:
         return taken
 
     async def _keep_end(self, state: TurnState, events: Sequence[Event]) -> None:
-        """Keep the answer with its last events, and hand those to the reader."""
+        """Store the answer with its last events, and hand those to the reader."""
         for event in events:
             self._keep(event)
         self._over = True
-        unkept = StorageError(f"the store did not answer within {KEEPING_S:g} s", hint=STORE)
+        failure = StorageError(f"the store did not answer within {KEEPING_S:g} s", hint=STORE)
         try:
             with anyio.move_on_after(KEEPING_S):
                 if await self._end_in_store(state):
-                    self._left.extend(events)
+                    self._ready.extend(events)
                     return
-                unkept = StorageError("its chat was removed meanwhile")
+                failure = StorageError("its chat was removed meanwhile")
         except StorageError as exc:
-            unkept = exc
-        log.error("turn %s: its answer was not kept: %s", self.turn.id, unkept)
-        problem = StorageError(f"this answer was not kept: {unkept.message}", hint=unkept.hint)
-        self._left.append(warning_event(problem).stamped(self.turn.id, events[-1].at_ms))
-        self._left.extend(events)
+            failure = exc
+        log.error("turn %s: its answer was not kept: %s", self.turn.id, failure)
+        problem = StorageError(f"this answer was not kept: {failure.message}", hint=failure.hint)
+        self._ready.append(warning_event(problem).stamped(self.turn.id, events[-1].at_ms))
+        self._ready.extend(events)
 
     async def _end_in_store(self, state: TurnState) -> bool:
         # A flush may be under way, whose events come first in the log.

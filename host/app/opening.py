@@ -59,7 +59,7 @@ from groundhook.host.core.types.tools import Tool
 from groundhook.host.mcp.servers import open_servers
 from groundhook.host.memory.memory import open_memory
 from groundhook.host.search.searcher import SearchPlugins
-from groundhook.host.turn.context import Fixed, Runtime
+from groundhook.host.turn.context import Randomness, Runtime
 from groundhook.host.turn.open_turns import open_turns
 from groundhook.host.turn.request_servers import RequestServers
 from groundhook.host.turn.tools import Toolbox
@@ -146,7 +146,8 @@ async def open_host(
             servers_for=RequestServers,
             now=clock,
             web_configured=opened.web_configured,
-            fixed=Fixed(clock=now is not None, seed=seed),
+            clock_is_fixed=now is not None,
+            randomness=Randomness(seed=seed),
             export=await stack.enter_async_context(_open_trace_export(app)),
         )
         chats = partial(_open_chats, stack.enter_context(ExitStack()), app)
@@ -183,7 +184,7 @@ def _load(path: Path, environment: Mapping[str, str] | None, registry: Plugins) 
 
 
 def _open_chats(stack: ExitStack, app: App) -> ChatStore:
-    """Open the store of the kept conversations, until the stack is closed."""
+    """Open the store of conversations, which is closed with the stack."""
     # Imported here because turns outside of conversations do not need it.
     from groundhook.host.chats.store import chat_store
     from groundhook.host.chats.tables import CHATS

@@ -57,7 +57,7 @@ class Sources:
             "search type", {type: partial(self._join_type, type) for type in SEARCH_TYPES}
         )
 
-    def following(self, app: App) -> Sources:
+    def with_app(self, app: App) -> Sources:
         """Return the same sources over another reading of the app's files."""
         context = replace(self._context, collections=app.collections, models=app.models)
         return Sources(context, self.texts, self._made)

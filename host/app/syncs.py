@@ -71,7 +71,7 @@ class Syncs:
             {id: source.settings.every_s for id, source in self._list_synced()},
             last=self.engine.status,
             sync=self.run,
-            failed=failed,
+            on_failure=failed,
             now=self.engine.now,
         )
 

@@ -16,7 +16,7 @@ from groundhook.host.core.errors import ConfigError, HostError, UnknownName
 from groundhook.host.core.problems import Problem, problems_of
 from groundhook.host.core.types.collection_spec import CollectionSpec
 from groundhook.host.core.types.toolkit_spec import ToolkitSpec
-from groundhook.host.turn.toolkits import Listed, ToolkitOf
+from groundhook.host.turn.toolkits import ListedTools, ToolkitOf
 
 CONNECTOR = "connector:"  # before the id of a connector, in a value of a toolkit's file
 
@@ -60,7 +60,7 @@ def list_problems(app: App, package: Package, toolkits: ToolkitOf) -> Iterator[P
     """Yield the problems of the list of toolkits of one assistant: unknown tools, and tools of one
     name. Unknown toolkits are found with the other names of the file."""
     resolved = app.settings_for(package)
-    listed = Listed.of(app, package.id, resolved.settings.tools, toolkits)
+    listed = ListedTools.of(app, package.id, resolved.settings.tools, toolkits)
     place = resolved.place("tools")
     for problem in listed.problems.values():
         if isinstance(problem, UnknownName) and problem.message.startswith("no tool of "):

@@ -24,6 +24,7 @@ class Toolkits:
         self._made = {} if made is None else made
 
     def with_app(self, app: App) -> Toolkits:
+        """Return the toolkits of another reading of the app's files."""
         return Toolkits(app, self._context, dict(self._made))
 
     def __call__(self, id: str) -> Toolkit:

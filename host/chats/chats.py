@@ -106,7 +106,7 @@ class SqlChats:
         return await self._threads.write(work)
 
     async def delete(self, owner: Owner, id: str, /) -> None:
-        """Remove a chat with all that is kept of it. Raises UnknownName."""
+        """Remove a chat with everything stored for it. Raises UnknownName."""
         known = known_id("chat", id)
 
         def work(sql: Sql) -> None:

@@ -98,7 +98,7 @@ class SqlConversations:
         return message_in(rows[0], tuple(sibling for (sibling,) in siblings))
 
     async def begin(self, owner: Owner, turn: NewTurn, /) -> StoredTurn:
-        """Keep the question and a turn that runs. Raises UnknownName, ChatBusy."""
+        """Store the question and a turn that runs. Raises UnknownName, ChatBusy."""
         question = turn.question
         begun = StoredTurn(
             id=turn.id,

@@ -1,4 +1,4 @@
-"""The ports of kept conversations, and the values that they take.
+"""The ports of stored conversations, and the values that they take.
 
 Every method takes the owner first; none finds a row by its id alone. What belongs to somebody else
 does not exist: UnknownName. Times are whole milliseconds since 1970. Every method raises
@@ -43,7 +43,7 @@ def turn_id() -> str:
 @dataclass(frozen=True, kw_only=True)
 class Page:
     """The chats to list: the last changed first, those after `after`, which is the `next` of the
-    page before. `words`: only chats whose title contains them."""
+    previous page. `words`: only chats whose title contains them."""
 
     limit: int = 50
     after: str = ""
@@ -83,8 +83,8 @@ class RequestKey:
 
 @dataclass(frozen=True, kw_only=True)
 class NewTurn:
-    """A turn that begins. `question` is the message to keep, or the id of one that is kept already,
-    for another answer to it. `request` finds it again, with `requested`."""
+    """A turn that begins. `question` is the message to store, or the id of a stored one, for
+    another answer to it. `request` finds it again, with `requested`."""
 
     id: str
     chat_id: str
@@ -130,7 +130,7 @@ class Chats(Protocol):
     """The chats of an owner."""
 
     async def make(self, owner: Owner, chat: Chat, /) -> Chat:
-        """Keep a new chat and return it. Raises UsageError for an id that the owner uses."""
+        """Store a new chat and return it. Raises UsageError for an id that the owner uses."""
         ...
 
     async def chat(self, owner: Owner, id: str, /) -> Chat:
@@ -146,7 +146,7 @@ class Chats(Protocol):
         ...
 
     async def delete(self, owner: Owner, id: str, /) -> None:
-        """Remove a chat with all that is kept of it. Raises UnknownName."""
+        """Remove a chat with everything stored for it. Raises UnknownName."""
         ...
 
 
@@ -177,7 +177,7 @@ class Conversations(Protocol):
     async def end(self, owner: Owner, turn: EndedTurn, /) -> bool:
         """Keep the answer, the rest of the log, and that the turn has ended, in one transaction.
         The answer becomes the leaf if the question still is it. The answer of a turn that counts as
-        lost is replaced. Returns False, and keeps nothing, when the turn has ended otherwise, or
+        lost is replaced. Returns False, and stores nothing, when the turn has ended otherwise, or
         its chat was deleted."""
         ...
 
@@ -244,7 +244,7 @@ class Upkeep(Protocol):
         ...
 
     async def probe(self) -> None:
-        """Write something, and remove it: raises StorageError where nothing can be kept now."""
+        """Write something, and remove it: raises StorageError where nothing can be stored now."""
         ...
 
 

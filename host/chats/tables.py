@@ -1,4 +1,4 @@
-"""The tables of kept conversations, and rows as values."""
+"""The tables of stored conversations, and rows as values."""
 
 from __future__ import annotations
 
@@ -71,12 +71,12 @@ TURN = "id, chat_id, question_id, answer_id, state, worker, lease_until, began_a
 TITLE_LENGTH = 60
 
 _ID = re.compile(r"[!-~]{1,100}")
-# What PostgreSQL cannot keep as text: NUL and half of a surrogate pair.
+# What PostgreSQL cannot store as text: NUL and half of a surrogate pair.
 _UNKEPT = re.compile("[\x00\ud800-\udfff]")
 
 
 class Body(Value):
-    """The part of a message that is kept as JSON."""
+    """The part of a message that is stored as JSON."""
 
     content: str | list[dict[str, Any]] = ""
     answer: KeptAnswer | None = None
@@ -117,7 +117,7 @@ def title_of(text: str) -> str:
 
 
 def kept_text(text: str) -> str:
-    """Return a text without the characters that PostgreSQL cannot keep."""
+    """Return a text without the characters that PostgreSQL cannot store."""
     return _UNKEPT.sub("", text)
 
 
@@ -157,7 +157,7 @@ def message_in(row: Row, siblings: tuple[str, ...]) -> ChatMessage:
 
 
 def body_of(message: ChatMessage) -> bytes:
-    """Return the part of a message that is kept as JSON. Does not raise for any content."""
+    """Return the part of a message that is stored as JSON. Does not raise for any content."""
     return line(Body.model_construct(content=message.content, answer=message.answer)).encode()
 
 
@@ -166,7 +166,7 @@ def _read_value(model: type[Any], body: bytes, id: str) -> Any:
         return model.model_validate_json(body)
     except ValidationError:
         pass
-    try:  # kept by a version with other fields
+    try:  # stored by a version with other fields
         return validate_known(model, from_json(body))[0]
     except ValueError as exc:
         raise StorageError(f"the message {id!r} was kept by another version, or damaged") from exc

@@ -82,7 +82,7 @@ class SqlUpkeep:
         return await self._threads.write(work)
 
     async def probe(self) -> None:
-        """Write something, and remove it. Raises StorageError where nothing can be kept now."""
+        """Write something, and remove it. Raises StorageError where nothing can be stored now."""
         name = f"probe {token_hex(8)}"
 
         def work(sql: Sql) -> None:

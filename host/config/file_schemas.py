@@ -12,7 +12,7 @@ from typing import Any, get_args
 from pydantic import BaseModel
 
 from groundhook.host.config.normalise import spellings
-from groundhook.host.core.settings import Listed, SearchSettings
+from groundhook.host.core.settings import ListSection, SearchSettings
 from groundhook.host.core.settings_files import AgentFile, PackageFile
 from groundhook.host.core.source_settings import Sources, Switched
 from groundhook.host.core.types.api_spec import ApiSpec
@@ -77,7 +77,7 @@ def _lenient(schema: Mapping[str, Any], model: type[BaseModel] | None) -> dict[s
     section = _keys(schema, model)
     if issubclass(model, (Switched, Sources)):
         return {"anyOf": [section, {"type": "boolean"}]}
-    if issubclass(model, Listed):
+    if issubclass(model, ListSection):
         return {"anyOf": [section, {"type": "array"}, {"type": "string"}]}
     # The model also reads a short form.
     if any(

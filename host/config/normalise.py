@@ -23,7 +23,7 @@ from groundhook.host.core.app_settings import AppKeys
 from groundhook.host.core.errors import suggestion
 from groundhook.host.core.settings import (
     HookSettings,
-    Listed,
+    ListSection,
     SearchSettings,
     Settings,
 )
@@ -135,7 +135,7 @@ class _Walk:
             return {"enabled": raw}
         if issubclass(model, Sources) and isinstance(raw, bool):
             return self._sources(model, raw, path, written)
-        if issubclass(model, Listed) and isinstance(raw, (list, tuple, str)):
+        if issubclass(model, ListSection) and isinstance(raw, (list, tuple, str)):
             name, info = next(iter(model.model_fields.items()))
             return {name: self.value(info.annotation, raw, (*path, name), written)}
         if not isinstance(raw, Mapping):

@@ -250,12 +250,12 @@ class ModelSettings(Sampling):
     )
 
 
-class Listed(Value):
+class ListSection(Value):
     """A section with one list, which may be written as the list alone: `db: ["order"]` is `db:
     {models: ["order"]}`."""
 
 
-class AvailableCollections(Listed):
+class AvailableCollections(ListSection):
     """Collections of an assistant."""
 
     collections: tuple[str, ...] = Field(
@@ -263,7 +263,7 @@ class AvailableCollections(Listed):
     )
 
 
-class AvailableModels(Listed):
+class AvailableModels(ListSection):
     """Database models of an assistant."""
 
     models: tuple[str, ...] = Field(default=(), description="Models that the assistant may use")
@@ -294,7 +294,7 @@ class ToolLoop(Value):
     )
 
 
-class AvailableServers(Listed):
+class AvailableServers(ListSection):
     """MCP servers of an assistant."""
 
     servers: tuple[Annotated[str | dict[str, Any], BeforeValidator(_listable)], ...] = Field(
@@ -322,7 +322,7 @@ def _listable_toolkit(entry: Any) -> Any:
     return entry
 
 
-class HttpSettings(Listed):
+class HttpSettings(ListSection):
     """Hosts that hooks may send requests to, and the limits of a request."""
 
     hosts: tuple[DeclaredHost, ...] = Field(

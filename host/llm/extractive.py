@@ -42,39 +42,39 @@ class ExtractiveConnector:
         text = await self._answer(_question(call), call.references)
         for piece in _PIECE.findall(text):
             yield TextDelta(piece)
-            # Nothing else here waits: other turns run in between.
+            # Lets other turns run, since nothing else here waits.
             await anyio.lowlevel.checkpoint()
         yield Finished("stop", model=NAME)
 
     async def _answer(self, question: str, references: Sequence[Item]) -> str:
-        found = passages.candidates(references)
-        if not found:  # before the question is parsed, which may be long
+        candidates = passages.candidates(references)
+        if not candidates:  # before the question is parsed, which may be long
             return compose([], references, direct=False)
         parts = questions.parts(question)
-        lexical = [extract.words(part, found, references) for part in parts]
-        meaning = await self._meaning(question, parts, found, lexical, references)
-        quotes = extract.choose(parts, found, lexical, meaning, references)
-        return compose(quotes, references, direct=extract.answers(lexical, meaning))
+        by_words = [extract.words(part, candidates, references) for part in parts]
+        by_meaning = await self._compare_meaning(question, parts, candidates, by_words, references)
+        quotes = extract.choose(parts, candidates, by_words, by_meaning, references)
+        return compose(quotes, references, direct=extract.answers(by_words, by_meaning))
 
-    async def _meaning(
+    async def _compare_meaning(
         self,
         question: str,
         parts: Sequence[Part],
-        found: Sequence[Candidate],
-        lexical: Sequence[Sequence[float]],
+        candidates: Sequence[Candidate],
+        by_words: Sequence[Sequence[float]],
         references: Sequence[Item],
     ) -> list[dict[int, float]] | None:
         """Return for each part of the question the similarity (0-1) of the candidates on the
         shortlist; None without an embedder. For one of several parts it is the mean of its own
         similarity and that of the whole question, since a part alone may lack its subject."""
-        if self._embedder is None or not found or not question.strip():
+        if self._embedder is None or not candidates or not question.strip():
             return None
-        chosen = extract.shortlist(parts, found, lexical, references)
+        chosen = extract.shortlist(parts, candidates, by_words, references)
         with span("sentence_embedding", sentences=len(chosen)):
             texts = [question] if len(parts) == 1 else [question, *(part.text for part in parts)]
             queries = [await self._embedder.embed_query(text) for text in texts]
             vectors = await self._embedder.embed_documents(
-                [extract.text_for_meaning(found[at], references) for at in chosen]
+                [extract.text_for_meaning(candidates[at], references) for at in chosen]
             )
         near = [
             [self._embedder.similarity(_dot(query, vector)) for vector in vectors]

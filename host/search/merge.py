@@ -13,17 +13,17 @@ from typing import NamedTuple
 
 from groundhook.host.core.ports import Ranked
 from groundhook.host.core.settings import WeightSettings
-from groundhook.host.core.types.search import Item, SearchResult, Source
+from groundhook.host.core.types.search import Item, Origin, SearchResult
 from groundhook.host.search.parts import join_parts
 
-PRIORITY: dict[Source, int] = {"user": 0, "hook": 1, "auto": 2}
+PRIORITY: dict[Origin, int] = {"user": 0, "hook": 1, "auto": 2}
 
 
 class Entry(NamedTuple):
     """An item in the pool with the numbers that rank it; a dropped one has the reason."""
 
     item: Item
-    source: Source
+    source: Origin
     weight: float
     rerank: float = 1.0
     judged: bool = True
@@ -84,7 +84,7 @@ def pool(results: Iterable[SearchResult], weights: WeightSettings) -> Pool:
     are joined. The order depends on the results alone, not on which search answered first; entries
     of equal value keep the order of their result.
     """
-    weight_of: dict[Source, float] = {
+    weight_of: dict[Origin, float] = {
         "user": weights.user,
         "hook": weights.hook,
         "auto": weights.auto,

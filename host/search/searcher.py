@@ -30,7 +30,7 @@ from groundhook.host.core.registry import Registry
 from groundhook.host.core.settings import RerankSettings, Settings
 from groundhook.host.core.trace import Span, span
 from groundhook.host.core.types.events import STOPPED, SearchComplete, SearchFound, SearchStart
-from groundhook.host.core.types.search import Item, SearchRequest, SearchResult, SearchType, Source
+from groundhook.host.core.types.search import Item, Origin, SearchRequest, SearchResult, SearchType
 from groundhook.host.search import plan
 from groundhook.host.search.merge import Pool, apply_ranking, cut, pool
 from groundhook.host.search.reranking import choose, misfit, options_of
@@ -75,7 +75,7 @@ class Searcher:
     channel: Channel
     ids: Iterator[int] = field(default_factory=lambda: itertools.count(1))
 
-    async def search(self, request: SearchRequest, source: Source) -> SearchResult:
+    async def search(self, request: SearchRequest, source: Origin) -> SearchResult:
         """Run one search. A failure of the source does not raise: `error` is set."""
         id = f"s{next(self.ids)}"
         began = time.perf_counter()
@@ -127,7 +127,7 @@ class Searcher:
         return result
 
     async def search_many(
-        self, requests: Sequence[SearchRequest], mode: Mode, source: Source
+        self, requests: Sequence[SearchRequest], mode: Mode, source: Origin
     ) -> list[SearchResult]:
         """Run all searches at the same time. Return with `all` every result in the order of the
         requests; with `any` the first that has items, or the first to end if none has; with `race`
@@ -155,12 +155,12 @@ class Searcher:
             node.data["dropped"] = [entry.explain() for entry in ranked.dropped]
         return ranked
 
-    def _cite(self, item: Item, source: Source) -> Item:
+    def _cite(self, item: Item, source: Origin) -> Item:
         """Return the item with its marker, and the weight of its source."""
         return self.citation_index.cite(item, weight=getattr(self.settings.search.weights, source))
 
     async def _attempt(
-        self, request: SearchRequest, source: Source
+        self, request: SearchRequest, source: Origin
     ) -> tuple[SourceResult, str | None]:
         """Search the source; return its result, or an empty one and the reason."""
         timeout, setting = self._deadline(request, source)
@@ -180,7 +180,7 @@ class Searcher:
         except HostError as exc:
             return SourceResult(), str(exc)
 
-    def _deadline(self, request: SearchRequest, source: Source) -> tuple[int, str]:
+    def _deadline(self, request: SearchRequest, source: Origin) -> tuple[int, str]:
         """Return a search's deadline in milliseconds and the setting that defines it. A search of a
         hook ends before the hook's call does, so that each result has its own error and the results
         of other searches are kept."""
@@ -192,7 +192,7 @@ class Searcher:
             return call, "hooks.limits.call_ms"
         return own, f"search.{request.type}.timeout_ms"
 
-    def _left_ms(self, source: Source, began: float) -> int:
+    def _left_ms(self, source: Origin, began: float) -> int:
         """Return the milliseconds for reranking: a search of a hook must end before the hook's call
         does."""
         own = self.settings.search.rerank.timeout_ms

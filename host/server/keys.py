@@ -1,6 +1,6 @@
 """Keys of the server: `gh_`, eight characters that name the key, `_`, and 256 random bits.
 
-They are kept as SHA-256 in `server-keys.json` in the app's state folder: what is random needs no
+They are stored as SHA-256 in `server-keys.json` in the app's state folder: what is random needs no
 slow hash. The file is read again when it changes, so a revoked key ends at once in every process.
 """
 
@@ -33,7 +33,7 @@ LONGEST = 200
 
 
 class Key(Value):
-    """A key as it is kept. `ends` is in seconds since 1970; 0: never."""
+    """A stored key. `ends` is in seconds since 1970; 0: never."""
 
     id: str
     hash: str

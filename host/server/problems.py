@@ -64,7 +64,7 @@ KINDS: Mapping[str, Kind] = {
     "config": Kind(
         503, "Not available", "The assistant cannot be used at the moment; its files are invalid."
     ),
-    "storage": Kind(503, "Not available", "What is kept cannot be read or written now."),
+    "storage": Kind(503, "Not available", "Stored data cannot be read or written now."),
     "full": Kind(503, "Busy", "The server has as many turns or streams as it takes."),
     "draining": Kind(503, "Shutting down", "The server is about to stop."),
 }

@@ -49,15 +49,15 @@ def serve(
     folder: Path,
     state: Path,
     settings: ServerSettings,
-    listening: Callable[[Address], None],
+    on_listening: Callable[[Address], None],
     *,
     reload: bool = False,
     certificate: Path | None = None,
     private_key: Path | None = None,
 ) -> None:
-    """Serve the app in a folder until a signal ends the process. `listening` is called when the
-    address is taken. Raises ConfigError when nobody could sign in, UsageError for an address that
-    cannot be used."""
+    """Serve the app in a folder until a signal ends the process. `on_listening` is called when
+    the address is taken. Raises ConfigError when nobody could sign in, UsageError for an address
+    that cannot be used."""
     check_settings(settings)
     local = _local_key(settings, KeyFile(state))
     sock = listen(settings.host, settings.port)
@@ -70,7 +70,9 @@ def serve(
         config.ssl_certfile, config.ssl_keyfile = str(certificate), private_key and str(private_key)
     with sock:
         port = sock.getsockname()[1]
-        listening(Address(host=settings.host, port=port, secure=certificate is not None, key=local))
+        on_listening(
+            Address(host=settings.host, port=port, secure=certificate is not None, key=local)
+        )
         if settings.workers > 1:
             Multiprocess(config, [sock]).run()
         else:
@@ -100,11 +102,11 @@ def _run(server: uvicorn.Server, sock: socket.socket) -> None:
         server.run([sock])
 
 
-def _local_key(settings: ServerSettings, kept: KeyFile) -> str:
+def _local_key(settings: ServerSettings, stored: KeyFile) -> str:
     """Return a key for the life of this server, where it has no other way to sign in; "" where it
     has one. Raises ConfigError off loopback."""
     auth = settings.auth
-    if auth.keys or auth.jwt or auth.forwarded or auth.anonymous or kept.all():
+    if auth.keys or auth.jwt or auth.forwarded or auth.anonymous or stored.all():
         return ""
     if not is_loopback(settings.host):
         raise ConfigError(

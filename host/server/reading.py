@@ -22,9 +22,9 @@ def reading_scope(host: Host, identity: Identity, settings: Settings | None = No
 
     async def warn(code: str, message: str) -> None: ...
 
-    owner = Request(assistant_id="", messages=(), identity=identity)
+    request = Request(assistant_id="", messages=(), identity=identity)
     context = RunContext(runtime=host.runtime, turn_id="")
-    return search_scope(context, owner, settings or host.settings(), call_assistant, warn)
+    return search_scope(context, request, settings or host.settings(), call_assistant, warn)
 
 
 async def read_record(host: Host, model: str, id: str, identity: Identity) -> dict[str, Any]:

@@ -44,7 +44,7 @@ class StoreHealth:
                     await self._host.chats.upkeep.probe()
                     self._fine = True
                 except StorageError as exc:
-                    log.warning("kept chats cannot be used: %s", exc)
+                    log.warning("stored chats cannot be used: %s", exc)
                     self._fine = False
                 self._tried = time.monotonic()
             return self._fine
@@ -62,7 +62,7 @@ async def keep_up(host: Host) -> None:
             failing = False
         except StorageError as exc:
             if not failing:
-                log.error("kept chats cannot be used: %s", exc)
+                log.error("stored chats cannot be used: %s", exc)
             failing = True
         await anyio.sleep(LOST_EVERY_S)
 

@@ -85,10 +85,10 @@ class SignIn:
         tokens: Tokens,
         sessions: Sessions,
         local: bool,
-        ignored: Callable[[], None],
+        on_ignored_user: Callable[[], None],
     ) -> None:
         self._settings, self._keys, self._tokens = settings, keys, tokens
-        self._sessions, self._ignored = sessions, ignored
+        self._sessions, self._on_ignored_user = sessions, on_ignored_user
         self._reported: set[str] = set()  # names of keys
         self._open = local and settings.local == "open"
 
@@ -129,7 +129,7 @@ class SignIn:
 
     def _report(self, key: str, header: str) -> None:
         """Count a request that names a person in vain; the first of each key is logged."""
-        self._ignored()
+        self._on_ignored_user()
         if key not in self._reported:
             self._reported.add(key)
             log.warning(

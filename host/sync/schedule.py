@@ -17,11 +17,11 @@ async def keep_synced(
     *,
     last: Callable[[str], Awaitable[SyncStatus]],
     sync: Callable[[str], Awaitable[object]],
-    failed: Callable[[str], object],
+    on_failure: Callable[[str], object],
     now: Clock,
 ) -> None:
     """Sync toolkits, given with the seconds between two syncs (0: never), until it is cancelled.
-    `failed` is called for a failed sync, which is tried again after the same time."""
+    `on_failure` is called for a failed sync, which is tried again after the same time."""
 
     async def keep(toolkit: str, seconds: int) -> None:
         while True:
@@ -31,7 +31,7 @@ async def keep_synced(
                 await sync(toolkit)
             except HostError as exc:
                 if not (await last(toolkit)).running:  # by another process of the same server
-                    failed(f"the scheduled sync of {toolkit!r} failed: {exc}")
+                    on_failure(f"the scheduled sync of {toolkit!r} failed: {exc}")
                 await anyio.sleep(seconds)
 
     async with anyio.create_task_group() as tasks:

@@ -52,7 +52,7 @@ from groundhook.host.testing.tape import (
     TapedReranker,
     TapedSource,
 )
-from groundhook.host.turn.context import Fixed, Runtime
+from groundhook.host.turn.context import Randomness, Runtime
 
 _OUTCOMES = {"warning": "the turn warned", "error": "the turn failed"}
 COMPUTED = frozenset({"score"})  # rerankers without a service, which need no recording
@@ -178,7 +178,8 @@ class Stage:
             connectors=connector,
             now=lambda: now,
             web_configured=web_configured,
-            fixed=Fixed(clock=True, seed=cassette.seed),
+            clock_is_fixed=True,
+            randomness=Randomness(seed=cassette.seed),
         )
 
     def _declared_tools(self, server: str) -> list[dict[str, Any]] | None:

@@ -55,11 +55,9 @@ CallAssistant = Callable[
 
 
 @dataclass(frozen=True, kw_only=True)
-class Fixed:
-    """Fixes the inputs that differ from run to run, for tests and replays. `clock`: the time does
-    not change; `seed`: random numbers repeat (None: they do not)."""
+class Randomness:
+    """Random values of turns. With a `seed` they repeat, for tests and replays."""
 
-    clock: bool = False
     seed: int | None = None
 
     def token(self, size: int) -> str:
@@ -89,7 +87,8 @@ class Runtime:
     servers_for: Callable[[RunContext, Request, Warn], ToolServers]  # as a request reaches them
     now: Clock
     web_configured: Callable[[Settings], bool]
-    fixed: Fixed = Fixed()
+    clock_is_fixed: bool = False  # `now` always returns the same time, for tests and replays
+    randomness: Randomness = Randomness()
     export: Export | None = None  # of traces
 
     def trace_sender(self, channel: Channel) -> Callable[[TraceNode], None]:

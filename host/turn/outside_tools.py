@@ -29,7 +29,7 @@ from groundhook.host.turn.services.scripts import call_script
 from groundhook.host.turn.services.tools import outside, process_offers
 from groundhook.host.turn.stream import call_assistant
 from groundhook.host.turn.tool_scopes import ToolScopes
-from groundhook.host.turn.toolkits import Listed
+from groundhook.host.turn.toolkits import ListedTools
 from groundhook.host.turn.tools import Toolbox
 
 
@@ -48,7 +48,7 @@ class OutsideTools:
         runtime, id = self.runtime, self.request.assistant_id
         own = runtime.toolbox.offers
         if not id:
-            listed = Listed.every(runtime.app, runtime.toolkits)
+            listed = ListedTools.every(runtime.app, runtime.toolkits)
             return Toolbox.of([*own.values(), *listed.offers({}, own)], listed.problems)
         package = runtime.app.package(id)
         run = partial(self._begin, channel or Channel("tool"))
@@ -59,7 +59,7 @@ class OutsideTools:
         except HostError as exc:
             problems["tools"] = exc
         first = {offer.name: offer for offer in scripted} | dict(own)
-        listed = Listed.of(runtime.app, id, self.settings.tools, runtime.toolkits)
+        listed = ListedTools.of(runtime.app, id, self.settings.tools, runtime.toolkits)
         offers = listed.offers(self.request.options.metadata, first)
         box = Toolbox.of([*first.values(), *offers], {**problems, **listed.problems})
         return await self._add_servers(box, package, run) if self.settings.mcp.servers else box
@@ -84,15 +84,15 @@ class OutsideTools:
         return Toolbox.of(box.joined([*found, *processes]).offers.values(), problems)
 
     async def listed(
-        self, *, allowed: bool, problem: Callable[[Warned], object] | None = None
+        self, *, allowed: bool, on_problem: Callable[[Warned], object] | None = None
     ) -> list[ToolInfo]:
-        """Return the tools; with `allowed` those that the identity may use. `problem` is called
-        with a warning for each toolkit and server that failed."""
+        """Return the tools; with `allowed` those that the identity may use. `on_problem` is
+        called with a warning for each toolkit and server that failed."""
         identity, metadata = self.request.identity, self.request.options.metadata
         toolbox = await self.toolbox()
-        if problem is not None:
+        if on_problem is not None:
             for error in toolbox.problems.values():
-                problem(warning_event(error))
+                on_problem(warning_event(error))
         return [
             offer.info()
             for offer in toolbox.offers.values()
@@ -107,13 +107,13 @@ class OutsideTools:
         self,
         tool: str | Tool,
         arguments: Mapping[str, Any],
-        events: Callable[[Event], object] | None,
+        on_event: Callable[[Event], object] | None,
     ) -> ToolOutcome:
-        """Call a tool, by its name or itself. `events` is called with each event, in order; if the
-        call is cancelled, also with those by which its steps report their end."""
+        """Call a tool, by its name or itself. `on_event` is called with each event, in order; if
+        the call is cancelled, also with those by which its steps report their end."""
         channel = Channel("tool")
         outcome: ToolOutcome | None = None
-        if events is None:
+        if on_event is None:
             channel.close()  # it drops what nobody reads
             exported = self.runtime.export is not None
             with recording(self.runtime.trace_sender(channel) if exported else None):
@@ -122,7 +122,7 @@ class OutsideTools:
         async def forward() -> None:
             with anyio.CancelScope(shield=True):  # it ends when the channel is closed, below
                 async for event in channel:
-                    events(event)
+                    on_event(event)
 
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(forward)

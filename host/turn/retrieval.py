@@ -13,7 +13,7 @@ from groundhook.host.core.errors import HostError, SourceTimeout
 from groundhook.host.core.ports import SourceResult
 from groundhook.host.core.trace import span
 from groundhook.host.core.types.events import STOPPED, SearchComplete, SearchFound, SearchStart
-from groundhook.host.core.types.search import SearchRequest, SearchResult, Source
+from groundhook.host.core.types.search import Origin, SearchRequest, SearchResult
 from groundhook.host.core.types.servers import parse_listed
 from groundhook.host.core.types.turn import CreateReturn
 from groundhook.host.search.merge import Pool
@@ -110,7 +110,7 @@ async def _read_document(run: AssistantRun, reference: DocumentReference) -> Sea
 
 
 async def _read_resource(
-    run: AssistantRun, reference: ResourceReference, source: Source
+    run: AssistantRun, reference: ResourceReference, source: Origin
 ) -> SearchResult:
     """Read a resource of an MCP server."""
     runtime = run.runtime
@@ -152,7 +152,7 @@ async def _read_whole(
     run: AssistantRun,
     noun: str,
     name: str,
-    source: Source,
+    source: Origin,
     read: Callable[[], Awaitable[SourceResult]],
     *,
     own_deadline: bool = False,

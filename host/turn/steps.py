@@ -121,7 +121,7 @@ async def run_steps(run: AssistantRun) -> Delegation | None:
 async def _prepare_tools(run: AssistantRun) -> Tooling:
     """Return the tools that the model may call, and the settings of their calls."""
     options, loop = run.settings.options, run.settings.mcp.options
-    fence = run.runtime.fixed.token(8)
+    fence = run.runtime.randomness.token(8)
     return Tooling(
         toolbox=await tools_of(run),
         scope_of=scopes_of(run),

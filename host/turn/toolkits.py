@@ -37,7 +37,7 @@ class Entry:
 
 
 @dataclass
-class Listed:
+class ListedTools:
     """The tools of a list of toolkits, and the problems with its entries, by the name in it."""
 
     entries: list[Entry] = field(default_factory=list)
@@ -46,9 +46,9 @@ class Listed:
     @staticmethod
     def of(
         app: App, assistant_id: str, listed: Iterable[str | Mapping[str, Any]], toolkits: ToolkitOf
-    ) -> Listed:
+    ) -> ListedTools:
         """Return the tools of an assistant's list."""
-        found = Listed()
+        found = ListedTools()
         for one in (each for entry in listed for each in parse_listed_toolkits(entry)):
             try:
                 found._add(app.resolve_toolkit(assistant_id, one.name), one, toolkits)
@@ -57,9 +57,9 @@ class Listed:
         return found
 
     @staticmethod
-    def every(app: App, toolkits: ToolkitOf) -> Listed:
+    def every(app: App, toolkits: ToolkitOf) -> ListedTools:
         """Return the tools of all toolkits of the app."""
-        found = Listed()
+        found = ListedTools()
         for id in app.toolkits:
             try:
                 found._add(app.toolkits[id], ListedToolkit(id), toolkits)

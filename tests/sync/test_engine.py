@@ -290,7 +290,9 @@ async def test_a_host_that_stays_open_syncs_when_it_is_due(clock: Clock) -> None
         async with anyio.create_task_group() as tasks:
             wanted = {"broken": 3600, "books": 3600, "never": 0}
             tasks.start_soon(
-                partial(keep_synced, wanted, last=last, sync=sync, failed=failed.append, now=clock)
+                partial(
+                    keep_synced, wanted, last=last, sync=sync, on_failure=failed.append, now=clock
+                )
             )
             await over.wait()
             await anyio.lowlevel.checkpoint()

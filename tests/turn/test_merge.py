@@ -7,13 +7,13 @@ from hypothesis import strategies as st
 
 from groundhook.host.core.ports import Ranked
 from groundhook.host.core.settings import WeightSettings
-from groundhook.host.core.types.search import Extent, Item, SearchResult, Sentences, Source
+from groundhook.host.core.types.search import Extent, Item, Origin, SearchResult, Sentences
 from groundhook.host.search.merge import Pool, apply_ranking, cut, pool
 
 WEIGHTS = WeightSettings()
 
 
-def result(source: Source, **scores: float) -> SearchResult:
+def result(source: Origin, **scores: float) -> SearchResult:
     items = tuple(Item(type="kb", key=key, title=key, score=score) for key, score in scores.items())
     return SearchResult(type="kb", query="q", source=source, items=items)
 
@@ -102,7 +102,7 @@ def test_a_part_beside_its_whole_chunk_is_the_chunk() -> None:
         assert (entry.item.content, entry.item.extent) == (CHUNK, whole.extent)
 
 
-SOURCES: st.SearchStrategy[Source] = st.sampled_from(["user", "hook", "auto"])
+SOURCES: st.SearchStrategy[Origin] = st.sampled_from(["user", "hook", "auto"])
 RESULTS = st.lists(
     st.builds(
         lambda source, query, scores: result(source, **scores).model_copy(update={"query": query}),

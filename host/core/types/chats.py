@@ -12,7 +12,7 @@ from pydantic import Field
 
 from groundhook.host.core.types.base import Several, Value
 from groundhook.host.core.types.events import Cited, Failed, Verdict, Warned
-from groundhook.host.core.types.search import Item, SearchType, Source
+from groundhook.host.core.types.search import Item, Origin, SearchType
 from groundhook.host.core.types.turn import Identity, Message, Usage
 
 TurnState = Literal["running", "done", "failed", "stopped", "lost"]
@@ -50,7 +50,7 @@ class KeptSearch(Value):
     """A search of a turn with its results, without the passages."""
 
     search_id: str
-    source: Source
+    source: Origin
     search_type: SearchType
     query: str
     total: int = 0

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import ConfigDict, Field, TypeAdapter
 
 from groundhook.host.core.types.base import Value
-from groundhook.host.core.types.search import ComputedBy, Extent, Item, SearchType, Source
+from groundhook.host.core.types.search import ComputedBy, Extent, Item, Origin, SearchType
 from groundhook.host.core.types.turn import Usage
 
 NodeStatus = Literal["running", "completed", "failed"]
@@ -49,7 +49,7 @@ class SearchStart(_Event):
 
     type: Literal["search_start"] = "search_start"
     search_id: str = Field(description="Id of the search in its later events")
-    source: Source = Field(
+    source: Origin = Field(
         description="Origin: the user's data parts, a hook, or the assistant's configuration"
     )
     search_type: SearchType

@@ -16,7 +16,7 @@ from groundhook.host.core.types.filters import parse_filter
 from groundhook.host.core.types.query_language import Aggregate, Order, Wheres
 
 SearchType = Literal["web", "kb", "db"]
-Source = Literal["user", "hook", "auto"]
+Origin = Literal["user", "hook", "auto"]
 TotalIs = Literal["exact", "at_least"]
 SEARCH_TYPES: tuple[SearchType, ...] = get_args(SearchType)
 
@@ -291,7 +291,7 @@ class SearchResult(Value):
 
     type: SearchType
     query: str
-    source: Source = "hook"
+    source: Origin = "hook"
     items: tuple[Item, ...] = ()
     total: int = Field(default=0, description="Matches, not only those that were returned")
     total_is: TotalIs = Field(

@@ -29,7 +29,7 @@ from groundhook.host.turn.package_tools import ProcessServer, RunOf, package_off
 from groundhook.host.turn.run import AssistantRun
 from groundhook.host.turn.server_tools import server_tools
 from groundhook.host.turn.tool_scopes import ToolScopes
-from groundhook.host.turn.toolkits import Listed
+from groundhook.host.turn.toolkits import ListedTools
 from groundhook.host.turn.tools import Toolbox
 
 MOST_NAMED = 5  # unknown tools of Create with a warning each; of more, one warning names the first
@@ -117,7 +117,7 @@ async def _add_toolkits(
 ) -> Toolbox:
     """Return the tools with those of a list of toolkits that are not among them."""
     runtime = run.runtime
-    listed = Listed.of(runtime.app, run.package.id, toolkits, runtime.toolkits)
+    listed = ListedTools.of(runtime.app, run.package.id, toolkits, runtime.toolkits)
     for problem in listed.problems.values():
         await run.channel.send(_make_warning(problem))
     known = {(offer.toolkit, offer.tool) for offer in first if offer.toolkit}

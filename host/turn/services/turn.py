@@ -78,8 +78,8 @@ class TurnServices:
             context=context,
             services=self,
             limits=run.settings.hooks.limits,
-            now=runtime.now() if runtime.fixed.clock else None,
-            seed=runtime.fixed.seed,
+            now=runtime.now() if runtime.clock_is_fixed else None,
+            seed=runtime.randomness.seed,
             trace_id=run.channel.turn_id,
         )
 
