@@ -1,9 +1,9 @@
 """The exact texts of the documents of toolkits, stored beside the knowledge base.
 
-The knowledge base keeps passages, which lack the blanks at the ends of a text and some of its line
+The knowledge base stores passages, which lack the blanks at the ends of a text and some of its line
 breaks. A text is valid while it has the same letters as the passages: another program may have
-replaced the document meanwhile. On a server that several hosts share, each has the texts that it
-put itself.
+replaced the document meanwhile. On a server that several hosts share, each has only the texts
+that it stored itself.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ T = TypeVar("T")
 
 FILE = "texts.sqlite"
 BUSY_MS = 10_000
-_UNSAID = re.compile(r"[\W_]+")
+_NO_LETTERS = re.compile(r"[\W_]+")
 _TABLE = (
     "create table if not exists texts (collection text, tenant text, document text, content blob,"
     " primary key (collection, tenant, document)) without rowid"
@@ -33,8 +33,8 @@ _TABLE = (
 
 
 class ExactTexts:
-    """The texts in one state folder. The file is created by the first text. Every call raises
-    StorageError."""
+    """The texts in one state folder. The file is created by the first text. Every call may
+    raise StorageError."""
 
     def __init__(self, folder: Path) -> None:
         self._path = folder / FILE
@@ -45,7 +45,7 @@ class ExactTexts:
         self._file.close()
 
     async def put(self, collection: str, documents: Sequence[CollectionDocument]) -> None:
-        """Keep the texts of documents."""
+        """Store the texts of documents."""
         rows = [
             (collection, each.tenant, each.id, each.text.encode("utf-8", "surrogatepass"))
             for each in documents
@@ -57,7 +57,7 @@ class ExactTexts:
         await to_thread.run_sync(self._change, write)
 
     async def get(self, collection: str, tenant: str, ids: Sequence[str]) -> Mapping[str, str]:
-        """Return the texts that are kept, by document."""
+        """Return the stored texts, by document."""
         if not self._path.exists():
             return {}
 
@@ -113,4 +113,4 @@ def same_letters(one: str, other: str) -> bool:
 
 
 def _keep_letters(text: str) -> str:
-    return _UNSAID.sub("", unicodedata.normalize("NFC", text))
+    return _NO_LETTERS.sub("", unicodedata.normalize("NFC", text))

@@ -94,9 +94,8 @@ async def open_host(
     which documents must not know. `environment` replaces the process's variables. `plugins`
     register more parts, as the entry point group `groundhook.plugins` does. `sources` replace the
     built-in ones, `connectors` those that the app declares. `tools` are offered to models.
-    `tune_gc` excludes this process's objects from garbage collection while the app is open, for
-    processes that only serve one app: turns then have no pauses of 50 ms. Raises ConfigError,
-    PluginError.
+    `tune_gc` is for processes that only serve one app: objects that exist by then are excluded from
+    garbage collection, and turns have no pauses of 50 ms. Raises ConfigError, PluginError.
     """
     registry = Plugins()
     instances = (Owner("an argument of open_host", passed=True), _plugin_from(sources or {}, tools))

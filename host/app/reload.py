@@ -20,8 +20,8 @@ from groundhook.host.core.errors import ConfigError, HostError
 from groundhook.host.core.hook_engine import HookEngine, HookScript
 from groundhook.host.core.problems import Problem, problems_of
 
-# Of the app's settings: all others hold from the start to the end.
-FIXED = frozenset({"turn_timeout_ms"})
+# Settings of the app that a reload applies; a change of any other needs a restart.
+RELOADED = frozenset({"turn_timeout_ms"})
 
 DECLARATIONS = "the declarations"  # collections, models, connectors and MCP servers
 
@@ -31,7 +31,7 @@ T = TypeVar("T")
 @dataclass(frozen=True, kw_only=True)
 class Swap:
     """The result of a change. `assistants` are new or were swapped; `removed` no longer exist.
-    `problems`: what is wrong with the changed files, which keep their last good version;
+    `problems`: those with the changed files, which keep their last good version;
     `repaired`: what was broken before (`assistants/x`, `the app`). `restart`: changed settings that
     need a new `open_host`."""
 
@@ -242,8 +242,8 @@ def _find_known(catalogue: Mapping[str, T], id: str) -> T | None:
 def _find_restart_settings(old: App, new: App) -> tuple[str, ...]:
     try:
         before, after = (
-            old.settings.model_dump(exclude=set(FIXED)),
-            new.settings.model_dump(exclude=set(FIXED)),
+            old.settings.model_dump(exclude=set(RELOADED)),
+            new.settings.model_dump(exclude=set(RELOADED)),
         )
     except HostError:
         return ()

@@ -1,7 +1,8 @@
 """Titles of conversations that a language model, an assistant or an MCP tool writes (`uses.title`).
 
-Until then, and if that fails, the title is the beginning of the first question. A title is written
-beside the first turn and goes on after it; it is not finished if the host closes before.
+Until then, and if that fails, the title is the beginning of the first question. It is written while
+the first turn runs and after it; if the host closes before it is written, the chat keeps that
+beginning.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ from groundhook.host.core.extras import extra
 
 FOLDERS = ("agent", "assistants", *tree.ENDINGS)  # of an app; others are not watched
 SETTLED_MS = 20  # without a change before changes are reported
-LOOK_MS = 1000  # files in a new folder, and new folders of an app, are seen after so long at most
+LOOK_MS = 1000  # longest time until files in a new folder, and new folders, are seen
 
 _SKIPPED = frozenset({"node_modules", "__pycache__"})
 
@@ -44,7 +44,7 @@ async def changes(root: Path, seen: Mapping[Path, Stamp]) -> AsyncGenerator[froz
                 if changed:
                     yield changed
                 if [folder for name in FOLDERS if (folder := root / name).is_dir()] != folders:
-                    break  # a new folder is to be watched as well
+                    break  # to watch the new folder as well
 
 
 def stamps(root: Path) -> dict[Path, Stamp]:

@@ -15,7 +15,7 @@ from groundhook.host.core.types.chats import ChatMessage, KeptTool
 from groundhook.host.core.types.search import Item
 from groundhook.host.core.types.turn import Message
 
-RESULT_LENGTH = 4000  # characters that are repeated of a tool's result in an earlier turn
+RESULT_LENGTH = 4000  # most characters of a tool's result that a later turn repeats
 MESSAGE_TOKENS = 4  # what a message costs beside its text
 
 

@@ -1,8 +1,8 @@
 """The ports of stored conversations, and the values that they take.
 
 Every method takes the owner first; none finds a row by its id alone. What belongs to somebody else
-does not exist: UnknownName. Times are whole milliseconds since 1970. Every method raises
-StorageError.
+does not exist: UnknownName. Times are whole milliseconds since 1970. Every method may
+raise StorageError.
 """
 
 from __future__ import annotations
@@ -228,7 +228,7 @@ class Upkeep(Protocol):
         ...
 
     async def owners_of(self, chat: str, /) -> Sequence[Owner]:
-        """Return whom chats with this id belong to: programs may choose ids, and two owners the
+        """Return the owners of the chats with this id: programs may choose ids, and two owners the
         same. Raises UnknownName."""
         ...
 

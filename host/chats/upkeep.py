@@ -31,7 +31,7 @@ class SqlUpkeep:
         return [KeptChat(owner_in(row[0]), chat_in(row[2:]), row[1]) for row in rows[: page.limit]]
 
     async def owners_of(self, chat: str, /) -> Sequence[Owner]:
-        """Return whom chats with this id belong to. Raises UnknownName."""
+        """Return the owners of the chats with this id. Raises UnknownName."""
         known = known_id("chat", chat)
         rows = await self._threads.read(
             lambda sql: sql.rows("select owner from chats where id = :id", id=known)

@@ -46,7 +46,7 @@ class Door:
         scope["groundhook.address"] = self._address(scope, headers)
         began, status = time.perf_counter(), 0
 
-        async def sending(message: Message) -> None:
+        async def send_with_headers(message: Message) -> None:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
@@ -60,9 +60,9 @@ class Door:
             if not self._is_ours(headers.get("host", ""), scope["path"]):
                 detail = "the server does not answer under this name (server.hosts lists others)"
                 wrong = response(Problem(code="wrong_host", detail=detail), "problem", request_id)
-                await wrong(scope, receive, sending)
+                await wrong(scope, receive, send_with_headers)
                 return
-            await self._app(scope, receive, sending)
+            await self._app(scope, receive, send_with_headers)
         finally:
             ms = (time.perf_counter() - began) * 1000
             self._logs.request(scope, status, ms)

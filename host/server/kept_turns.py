@@ -23,11 +23,11 @@ PATIENCE_S = 15.0  # with a store that cannot be read
 async def kept_turn(host: Host, owner: Owner, turn_id: str) -> KeptTurn:
     """Return a turn of an owner's chat. Raises UnknownName."""
     turn = await host.chats.conversations.turn(owner, turn_id)
-    kept = KeptTurn(host, owner, turn)
-    if not kept.over:
-        await kept.end_if_lost()
-    await kept.events_so_far()
-    return kept
+    stored = KeptTurn(host, owner, turn)
+    if not stored.over:
+        await stored.end_if_lost()
+    await stored.events_so_far()
+    return stored
 
 
 @dataclass

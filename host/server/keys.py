@@ -109,7 +109,7 @@ class KeyFile:
         self._keys: tuple[Key, ...] = ()
 
     def all(self) -> tuple[Key, ...]:
-        """Return the keys, in the order of making. Raises StorageError."""
+        """Return the keys, the oldest first. Raises StorageError."""
         try:
             stat = self._path.stat()
         except FileNotFoundError:
@@ -130,15 +130,15 @@ class KeyFile:
             raise _unreadable(self._path, exc.__class__.__name__) from exc
 
     def uses(self) -> dict[str, str]:
-        """Return the day on which each key was last used, as YYYY-MM-DD. Those that cannot be read
-        are not known."""
+        """Return the day on which each key was last used, as YYYY-MM-DD; no days if the file cannot
+        be read."""
         try:
             return _USES.validate_json(self._uses.read_bytes())
         except (OSError, ValidationError):
             return {}
 
     def used(self, key: Key) -> None:
-        """Keep that a key is used today: once a day, and without waiting for another process that
+        """Store that a key is used today: once a day, and without waiting for another process that
         does the same."""
         today = datetime.now(UTC).date().isoformat()
         if self._used.get(key.id) == today:
@@ -150,8 +150,8 @@ class KeyFile:
         self._used[key.id] = today
 
     def add(self, key: Key) -> None:
-        """Keep a key. Raises UsageError for a name that is taken, ConfigError for one that does not
-        fit, StorageError."""
+        """Store a key. Raises UsageError for a name that is taken, ConfigError for one that does
+        not fit, StorageError."""
         _check_name(key.name, key.acts_for)
         with self._locked():
             keys = self.all()
@@ -166,10 +166,10 @@ class KeyFile:
         """Remove a key. Raises UnknownName, StorageError."""
         with self._locked():
             keys = self.all()
-            left = [each for each in keys if each.name != name]
-            if len(left) == len(keys):
+            others = [each for each in keys if each.name != name]
+            if len(others) == len(keys):
                 raise UnknownName("key", name, [each.name for each in keys])
-            self._write(left)
+            self._write(others)
 
     @contextmanager
     def _locked(self, seconds: float = 5) -> Iterator[None]:
@@ -208,12 +208,12 @@ class Keyring:
         """Return the key, or None if it is unknown, revoked or ended. Takes the same time whether
         the id is known or not."""
         id, hash = id_of(presented), hash_of(presented)
-        kept = self._file.all()
-        found = next((key for key in (*self._fixed, *kept) if key.id == id), None)
+        stored = self._file.all()
+        found = next((key for key in (*self._fixed, *stored) if key.id == id), None)
         same = hmac.compare_digest(hash, found.hash if found else "0" * len(hash))
         if found is None or not same or (found.ends and found.ends <= time.time()):
             return None
-        if found in kept:
+        if found in stored:
             self._file.used(found)
         return found
 

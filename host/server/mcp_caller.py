@@ -33,7 +33,7 @@ class McpCaller:
         """Whether the caller may use everything of the app."""
         return not self.assistant and self.assistants is None
 
-    def among(self, host: Host) -> list[str]:
+    def assistants_of(self, host: Host) -> list[str]:
         """Return the assistants that the caller may use."""
         if self.assistant:
             return [self.assistant]
@@ -69,21 +69,21 @@ class McpCaller:
         found: dict[str, tuple[SearchType, str]] = {}
         for id, settings in self._settings(host):
             for type in plan(None, None, settings, 0, ()).types:
-                same = repr((settings.search.web, settings.uses)) if type == "web" else id
+                key = repr((settings.search.web, settings.uses)) if type == "web" else id
                 if type != "kb":
-                    found.setdefault(f"{type} {same}", (type, id))
+                    found.setdefault(f"{type} {key}", (type, id))
         return list(found.values())
 
     def _settings(self, host: Host) -> Iterator[tuple[str, Settings]]:
         """Yield the ids and settings of the assistants that the caller may use, without those whose
         files are invalid."""
-        for id in self.among(host):
+        for id in self.assistants_of(host):
             try:
                 yield id, host.settings(id)
             except HostError:
                 continue
 
-    async def counted(self) -> None:
+    async def count_call(self) -> None:
         """Count a call against the limits of the caller. Raises HostError."""
         if self.count is not None:
             await self.count()

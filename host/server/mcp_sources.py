@@ -77,7 +77,7 @@ class McpSources:
         )
         found: list[tuple[float, Result]] = [(one.score, _drop_text(one)) for one in passages]
         if self.searches_web(caller):
-            await caller.counted()
+            await caller.count_call()
         with unwrap_exception_groups():
             results = await run_all(
                 [
@@ -262,9 +262,11 @@ class McpSources:
         self, id: str, signature: str, address: str, caller: McpCaller
     ) -> FetchedDocument:
         readers = [one for type, one in caller.searches(self.host) if type == "web"]
-        if not readers or not self.secret.signed(_PURPOSE, _offer(address, caller), signature):
+        if not readers or not self.secret.is_signature(
+            _PURPOSE, _offer(address, caller), signature
+        ):
             raise _missing("page", id)
-        await caller.counted()
+        await caller.count_call()
         for reader in readers:  # each may have hosts of its own
             scope = reading_scope(self.host, caller.identity, self.host.settings(reader))
             with suppress(NotPermitted, SourceError, IngestError):

@@ -134,7 +134,7 @@ class McpTools:
     ) -> McpAnswer:
         if not caller.assistant and not caller.reaches_all:
             raise UnknownName("tool", name, [tool.name for tool in self._own_tools(caller)])
-        await caller.counted()
+        await caller.count_call()
         outcome = await self._outcome(name, arguments, caller, report)
         if outcome.error is not None:
             shown = (
@@ -184,7 +184,7 @@ class McpTools:
         if caller.assistant:
             question["properties"].pop("assistant")
         else:
-            question["properties"]["assistant"]["enum"] = caller.among(self.host)
+            question["properties"]["assistant"]["enum"] = caller.assistants_of(self.host)
             question["required"] = ["question", "assistant"]
         tools = [
             OfferedTool(
@@ -225,7 +225,7 @@ class McpTools:
     ) -> McpAnswer:
         wanted = _valid(AskArguments, arguments)
         assistant = caller.assistant or wanted.assistant
-        known = caller.among(self.host)
+        known = caller.assistants_of(self.host)
         if not assistant:
             raise UsageError(f"assistant: name one of {', '.join(known)}")
         if assistant not in known:

@@ -29,7 +29,7 @@ class Secret:
         digest = hmac.digest(self._read(), f"{purpose}:{text}".encode(), "sha256")
         return base64.urlsafe_b64encode(digest).decode().rstrip("=")
 
-    def signed(self, purpose: str, text: str, signature: str) -> bool:
+    def is_signature(self, purpose: str, text: str, signature: str) -> bool:
         """Return whether the signature is that of the text. Raises StorageError."""
         return hmac.compare_digest(self.signature(purpose, text).encode(), signature.encode())
 
@@ -59,6 +59,6 @@ class Secret:
         if len(secret := self._path.read_bytes()) != SECRET_BYTES:
             raise StorageError(
                 f"{str(self._path)!r} is not a whole secret",
-                hint="delete it: a new one is made, and who is signed in signs in again",
+                hint="delete it: a new one is made, and everybody signs in again",
             )
         return secret

@@ -39,7 +39,7 @@ class Sessions:
         """Return the id of the key from which a cookie was made; "" if the cookie is invalid or has
         ended."""
         text, _, signature = cookie.rpartition(".")
-        if not self._secret.signed(PURPOSE, text, signature):
+        if not self._secret.is_signature(PURPOSE, text, signature):
             return ""
         key_id, _, ends = text.rpartition(".")
         return key_id if int(ends) > time.time() else ""

@@ -21,15 +21,15 @@ from groundhook.host.core.types.turn import Identity
 from groundhook.host.server.problems import Refused
 
 # Fetches the text of a key set. Raises HostError.
-Fetch = Callable[[str], Awaitable[bytes]]
+FetchKeySet = Callable[[str], Awaitable[bytes]]
 
 ASYMMETRIC = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "EdDSA")
 SYMMETRIC = ("HS256", "HS384", "HS512")
 REQUIRED = ("exp", "iss", "aud", "sub")
 LEEWAY_S = 30
 LONGEST = 16 * 1024  # characters of a token
-STALE_S = 3600.0  # a key set is used for so long when it cannot be fetched
-AGAIN_S = 60.0  # an unknown `kid` makes it be fetched at most so often
+STALE_S = 3600.0  # longest use of a key set that cannot be fetched again
+AGAIN_S = 60.0  # at least this long between two fetches for an unknown `kid`
 
 
 @dataclass
@@ -37,25 +37,25 @@ class _KeySet:
     """The keys of an issuer, fetched when they are needed."""
 
     url: str
-    fetch: Fetch
+    fetch: FetchKeySet
     cache_s: float
     keys: dict[str, PyJWK] = field(default_factory=dict)
-    fetched: float = float("-inf")
-    tried: float = float("-inf")
+    fetched_at: float = float("-inf")
+    tried_at: float = float("-inf")
     lock: anyio.Lock = field(default_factory=anyio.Lock)
 
     async def key(self, kid: str) -> PyJWK | None:
         """Return the key of an id; the only one, for a token that names none."""
         async with self.lock:
             now = time.monotonic()
-            old = now - self.fetched > self.cache_s
+            old = now - self.fetched_at > self.cache_s
             unknown = bool(kid) and kid not in self.keys
-            if (old or unknown) and now - self.tried > (0 if not self.keys else AGAIN_S):
-                # Counts where it fails, too: tokens with unknown keys must not cause a request
-                # each.
-                self.tried = now
+            if (old or unknown) and now - self.tried_at > (0 if not self.keys else AGAIN_S):
+                # Set before the fetch, which may fail: tokens with unknown keys must not cause a
+                # request each.
+                self.tried_at = now
                 await self._renew(now)
-            if now - self.fetched > max(self.cache_s, STALE_S):
+            if now - self.fetched_at > max(self.cache_s, STALE_S):
                 return None
         if not kid:
             return next(iter(self.keys.values())) if len(self.keys) == 1 else None
@@ -67,14 +67,14 @@ class _KeySet:
         except (HostError, PyJWTError, ValueError, TypeError, AttributeError):
             return  # the old keys stay valid for a while
         self.keys = {key.key_id or "": key for key in keys}
-        self.fetched = now
+        self.fetched_at = now
 
 
 class Tokens:
     """Reads tokens of the configured issuers. Raises ConfigError for settings that contradict each
     other."""
 
-    def __init__(self, issuers: Sequence[JWTSettings], fetch: Fetch) -> None:
+    def __init__(self, issuers: Sequence[JWTSettings], fetch: FetchKeySet) -> None:
         self._issuers = {settings.issuer: settings for settings in issuers}
         self._sets = {
             settings.issuer: _KeySet(settings.jwks_url, fetch, settings.cache_s)
@@ -149,6 +149,7 @@ def signed_user(token: str, secret: str) -> str:
 
 
 def _check(settings: JWTSettings, where: str) -> None:
+    """Raise ConfigError for settings of an issuer that contradict each other."""
     sources = [name for name in ("jwks_url", "public_key", "secret") if getattr(settings, name)]
     if len(sources) != 1:
         raise ConfigError(f"{where} needs one of jwks_url, public_key and secret")
