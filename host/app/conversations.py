@@ -182,7 +182,7 @@ class OpenChat:
         block stops what is still running; the text so far is stored. Raises ChatBusy,
         UsageError and StorageError, and what `Host.stream` raises; then nothing is stored."""
         overrides = turn_options(search, connector, options)
-        question = self._find_question(message, "")
+        question = self._make_question(message, "")
         leaf = await self._store_chat()
         question = question.model_copy(update={"parent": leaf})
         async with self._run_turn(question, overrides, first=not leaf) as events:
@@ -205,7 +205,7 @@ class OpenChat:
         before = await self._find_message(message)
         if before.role != "user":
             raise UsageError("only a question can be edited", hint="regenerate an answer instead")
-        question = self._find_question(text, before.parent)
+        question = self._make_question(text, before.parent)
         async with self._run_turn(question, turn_options(search, connector, options)) as events:
             yield events
 
@@ -376,7 +376,7 @@ class OpenChat:
             raise UnknownName("message", id, ())
         return found
 
-    def _find_question(self, message: Question, parent: str) -> ChatMessage:
+    def _make_question(self, message: Question, parent: str) -> ChatMessage:
         parts = not isinstance(message, (Message, Mapping))
         raw: Any = {"role": "user", "content": message} if parts else message
         (valid,) = conversation([raw])

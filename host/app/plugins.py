@@ -112,7 +112,7 @@ class Entries(Generic[T]):
     def __init__(self, noun: str, misfit: Callable[[str, object], str] | None = None) -> None:
         """`misfit` returns what is wrong with a name or an item; "": nothing."""
         self.noun = noun
-        self._misfit = misfit or _check_callable
+        self._misfit = misfit or _describe_wrong_maker
         self._items: dict[str, T] = {}
         self._replacing: set[str] = set()
         self._owners: dict[str, Owner] = {}
@@ -187,19 +187,19 @@ class Entries(Generic[T]):
         return self._items[name]
 
 
-def _check_callable(_: str, item: object) -> str:
+def _describe_wrong_maker(_: str, item: object) -> str:
     return "" if callable(item) else f"is not a function that makes it, but {_describe_kind(item)}"
 
 
-def _check_source(_: str, item: object) -> str:
+def _describe_wrong_source(_: str, item: object) -> str:
     return "" if isinstance(item, Source) else f"is not a `Source(…)`, but {_describe_kind(item)}"
 
 
-def _check_tool(_: str, item: object) -> str:
+def _describe_wrong_tool(_: str, item: object) -> str:
     return "" if isinstance(item, Tool) else f"is not a `Tool(…)`, but {_describe_kind(item)}"
 
 
-def _check_reader(name: str, item: object) -> str:
+def _describe_wrong_reader(name: str, item: object) -> str:
     if name == "." or not name.startswith(".") or name != name.lower():
         return "needs the ending of a file as its name, with its dot and in lower case, like '.log'"
     return "" if callable(item) else f"is not a function, but {_describe_kind(item)}"
@@ -220,7 +220,7 @@ class Plugins:
     `embedders` as `embedding.provider` of a collection; `readers` by the ending of a file, with its
     dot."""
 
-    sources: Entries[Source] = _make_entries("search source", _check_source)
+    sources: Entries[Source] = _make_entries("search source", _describe_wrong_source)
     web_providers: Entries[Callable[[PluginContext], WebProvider]] = _make_entries(
         "web search provider"
     )
@@ -231,8 +231,8 @@ class Plugins:
     embedders: Entries[Callable[[EmbeddingSpec, PluginContext], Embedder]] = _make_entries(
         "embedding provider"
     )
-    readers: Entries[Reader] = _make_entries("document reader", _check_reader)
-    tools: Entries[Tool] = _make_entries("tool", _check_tool)
+    readers: Entries[Reader] = _make_entries("document reader", _describe_wrong_reader)
+    tools: Entries[Tool] = _make_entries("tool", _describe_wrong_tool)
     toolkits: Entries[Callable[[ToolkitSpec, PluginContext], Toolkit]] = _make_entries(
         "toolkit type"
     )

@@ -44,7 +44,7 @@ def wrong_values(layer: Layer) -> Iterator[Problem]:
     from groundhook.handlers.web.urls import bare
 
     for path in _TAGS:
-        tag = _place_of_key(layer, path)
+        tag = _find_value(layer.data, path)
         if isinstance(tag, str) and tag and not is_language_tag(tag):
             yield Problem("warning", f"{dotted(path)!r}: {no_language_tag(tag)}", layer.place(path))
     for number, site in enumerate(_read_list(layer, path := ("search", "web", "exclude_sites"))):
@@ -56,7 +56,7 @@ def wrong_values(layer: Layer) -> Iterator[Problem]:
                 layer.place((*path, number)),
                 "write example.com, or example.com/docs",
             )
-    given = _place_of_key(layer, path := ("search", "query", "language"))
+    given = _find_value(layer.data, path := ("search", "query", "language"))
     among = _read_list(layer, path) or (given,)
     for language in among:
         if not isinstance(language, str) or language in ("auto", *readable()):
@@ -68,7 +68,7 @@ def wrong_values(layer: Layer) -> Iterator[Problem]:
             layer.place(path),
             hint,
         )
-    language = _place_of_key(layer, path := ("search", "keyword", "language"))
+    language = _find_value(layer.data, path := ("search", "keyword", "language"))
     if isinstance(language, str) and language != "auto" and not code_of(language):
         hint = suggestion(language, ["auto", *understood().values()])
         message = (
@@ -192,12 +192,8 @@ def _check_reranker(resolved: Resolved) -> Iterator[Problem]:
         )
 
 
-def _place_of_key(layer: Layer, path: Path) -> Any:
-    return _find_value(layer.data, path)
-
-
 def _read_list(layer: Layer, path: Path) -> Sequence[Any]:
-    found = _place_of_key(layer, path)
+    found = _find_value(layer.data, path)
     return found if isinstance(found, (list, tuple)) else ()
 
 

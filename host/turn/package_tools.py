@@ -236,9 +236,9 @@ class ProcessServer:
             )
             for tool, found in tools.items()
         ]
-        return offers, self._report_missing(failed)
+        return offers, self._make_missing_error(failed)
 
-    def _report_missing(self, failed: Mapping[str, HostError]) -> HostError | None:
+    def _make_missing_error(self, failed: Mapping[str, HostError]) -> HostError | None:
         """Return one error for the tools that cannot be called, with the place of the first."""
         if not failed:
             return None
@@ -258,7 +258,7 @@ class ProcessServer:
         match method:
             case "tools/list":
                 tools, failed = await self.found()
-                if error := self._report_missing(failed):
+                if error := self._make_missing_error(failed):
                     await run.warn(error)
                 return {"tools": _list_tools(tools)}
             case "tools/call":
