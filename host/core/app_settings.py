@@ -173,7 +173,7 @@ class StoreSettings(Value):
     )
     logs_h: float = Field(
         default=24.0,
-        gt=0,
+        ge=1,
         description="Hours that the events of a turn, and the key of its request, can be read",
     )
     flush_ms: int = Field(

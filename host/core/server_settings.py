@@ -141,7 +141,7 @@ class ChatsSettings(Value):
 
     enabled: bool = Field(
         default=True,
-        description="Off: 404, and the server keeps nothing of what its users write",
+        description="Off: 404, and the server keeps no chats",
     )
 
 

@@ -127,7 +127,10 @@ class _StoreTime(Collector):
         self._times = times
 
     def collect(self) -> Iterator[Metric]:
-        name, about = "groundhook_store_seconds", "Time of transactions of the store of chats"
+        name, about = (
+            "groundhook_store_seconds",
+            "Time of transactions of the store of chats, with the wait for their turn",
+        )
         family = SummaryMetricFamily(name, about, labels=["kind"])
         for kind, time in self._times.items():
             family.add_metric([kind], count_value=time.count, sum_value=time.seconds)

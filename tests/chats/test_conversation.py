@@ -7,7 +7,7 @@ import sqlite3
 import time
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import AbstractContextManager, asynccontextmanager, closing
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -532,8 +532,9 @@ async def test_how_long_a_turn_counts_as_running_and_its_log_is_kept_are_setting
 ) -> None:
     owner, app = Owner("acme", "ada"), app_with(make_app)
     (app / "agent").mkdir(exist_ok=True)
-    (app / "agent/agent.yml").write_text("store: {lease_s: 3, flush_ms: 20}\n")
-    async with opened(app, "One.") as host, host.chat("a", identity=ADA) as chat:
+    (app / "agent/agent.yml").write_text("store: {lease_s: 3, logs_h: 3}\n")
+    before = datetime.now(UTC) - timedelta(hours=2)
+    async with opened(app, "One.", now=before) as host, host.chat("a", identity=ADA) as chat:
         async with chat.send("First?") as events:
             turn = await host.chats.conversations.running(owner, chat.id)
             assert turn is not None
@@ -541,10 +542,26 @@ async def test_how_long_a_turn_counts_as_running_and_its_log_is_kept_are_setting
             assert [event async for event in events]
         await host.conversations.sweep()
         assert await host.chats.logs.read(owner, turn.id)
-    (app / "agent/agent.yml").write_text("store: {logs_h: 0.0000001}\n")
+    (app / "agent/agent.yml").write_text("store: {logs_h: 1}\n")
     async with opened(app) as host:
         await host.conversations.sweep()
         assert not await host.chats.logs.read(owner, turn.id)
+
+
+async def test_how_late_the_log_of_a_turn_has_its_events_is_a_setting(make_app: MakeApp) -> None:
+    owner, app = Owner("acme", "ada"), app_with(make_app)
+    (app / "agent").mkdir(exist_ok=True)
+    (app / "agent/agent.yml").write_text("store: {flush_ms: 400}\n")
+    never = {"text": "One.", "delay_ms": 3_600_000}
+    async with opened(app, never) as host, host.chat("a", identity=ADA) as chat:
+        began = time.monotonic()
+        async with chat.send("First?") as events:
+            await anext(events)
+            turn = await host.chats.conversations.running(owner, chat.id)
+            assert turn is not None
+            while not await host.chats.logs.read(owner, turn.id):
+                pass
+        assert time.monotonic() - began >= 0.4
 
 
 NAMED = '{"title": "Brewing green tea"}'
