@@ -71,6 +71,7 @@ if TYPE_CHECKING:
     from groundhook.host.core.types.sync import SyncStatus
     from groundhook.host.sync.engine import SyncEngine
 
+CHATS_FILE = "chats.sqlite"  # in the state folder
 CLOSING_TIME = 5.0  # seconds that the parts of plug-ins get to close
 
 
@@ -189,7 +190,7 @@ def _open_chats(stack: ExitStack, app: App) -> ChatStore:
     from groundhook.host.chats.tables import CHATS
     from groundhook.host.storage.opening import open_storage
 
-    file = app.state / "chats.sqlite"
+    file = app.state / CHATS_FILE
     opened = open_storage(app.settings.store, file, [CHATS], noun="the chats")
     return chat_store(stack.enter_context(opened))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from pathlib import Path
 
@@ -19,10 +19,10 @@ _SKIPPED = frozenset({"node_modules", "__pycache__"})
 Stamp = tuple[int, int, int]
 
 
-async def changes(root: Path, seen: Mapping[Path, Stamp]) -> AsyncGenerator[frozenset[Path]]:
+async def changes(root: Path, seen: dict[Path, Stamp]) -> AsyncGenerator[frozenset[Path]]:
     """Yield the files of the app that were created, written or removed since `seen`, again and
-    again. An event of the system only triggers a look at the files: files in a new folder have no
-    events."""
+    again, and bring `seen` up to date when the next ones are read. An event of the system only
+    triggers a look at the files: files in a new folder have no events."""
     with extra("authoring", "watching files"):
         from watchfiles import awatch
     while True:
@@ -40,9 +40,10 @@ async def changes(root: Path, seen: Mapping[Path, Stamp]) -> AsyncGenerator[froz
                 changed = frozenset(
                     path for path in seen.keys() | now.keys() if seen.get(path) != now.get(path)
                 )
-                seen = now
                 if changed:
                     yield changed
+                seen.clear()
+                seen.update(now)
                 if [folder for name in FOLDERS if (folder := root / name).is_dir()] != folders:
                     break  # to watch the new folder as well
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import signal
 import sys
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable
 from contextlib import aclosing
 from functools import partial
 from pathlib import Path
@@ -127,7 +127,7 @@ class Watch:
         self._beside = beside or _at_once
         self._typed: dict[str, list[Problem]] = {}  # the problems shown last, by assistant
 
-    async def run(self, seen: Mapping[Path, Stamp]) -> None:
+    async def run(self, seen: dict[Path, Stamp]) -> None:
         """Watch until the task is cancelled."""
         async with aclosing(changes(self._root, seen)) as batches:
             async for paths in batches:

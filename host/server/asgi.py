@@ -21,7 +21,7 @@ from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
 from groundhook.host.app.host import Host
-from groundhook.host.app.opening import open_host
+from groundhook.host.app.opening import CHATS_FILE, open_host
 from groundhook.host.config.agent_file import read_agent_file, server_settings
 from groundhook.host.config.environment import process_environment
 from groundhook.host.core.errors import HostError
@@ -120,7 +120,7 @@ def make_app(arguments: ServerArguments) -> Starlette:
             anyio.create_task_group() as tasks,
         ):
             tasks.start_soon(_warm_up_if_set, serving)
-            if serving.has("chats"):
+            if _has_chats(serving):
                 tasks.start_soon(keep_up, host)
             if arguments.reload:
                 tasks.start_soon(reload_saved, host, arguments.folder)
@@ -134,6 +134,14 @@ def make_app(arguments: ServerArguments) -> Starlette:
         middleware=_make_middleware(settings, arguments, logs),
         exception_handlers={HTTPException: _no_route},
     )
+
+
+def _has_chats(serving: Serving) -> bool:
+    """Return whether there may be chats to end or to remove: also those that were kept before they
+    were switched off."""
+    app = serving.host.app
+    file = app.state / CHATS_FILE
+    return serving.has("chats") or bool(app.settings.store.url) or file.exists()
 
 
 async def _warm_up_if_set(serving: Serving) -> None:

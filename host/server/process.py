@@ -130,7 +130,7 @@ def listen(host: str, port: int) -> socket.socket:
         sock.set_inheritable(True)
     except OSError as exc:
         sock.close()
-        owner = _listener(port) if exc.errno == errno.EADDRINUSE else ""
+        owner = _listener(family, host, port) if exc.errno == errno.EADDRINUSE else ""
         raise UsageError(
             f"{host}:{port} cannot be used: {exc.strerror}{owner}",
             hint="--port names another; `--port 0` takes a free one",
@@ -138,11 +138,16 @@ def listen(host: str, port: int) -> socket.socket:
     return sock
 
 
-def _listener(port: int) -> str:
-    """Return ` by …`, the process that listens on a port; "" where the system does not say."""
+def _listener(family: socket.AddressFamily, host: str, port: int) -> str:
+    """Return ` by …`, the process that listens on an address; "" where the system does not say."""
+    every = "::" if family == socket.AF_INET6 else "0.0.0.0"
     with suppress(psutil.Error, OSError):
+        found = {str(info[4][0]) for info in socket.getaddrinfo(host, port, family)}
         for each in psutil.net_connections("tcp"):
-            if each.status == psutil.CONN_LISTEN and each.laddr[1:] == (port,) and each.pid:
+            if each.family != family or each.status != psutil.CONN_LISTEN or not each.pid:
+                continue
+            address, used = each.laddr
+            if used == port and (address in found or every in (address, host)):
                 process = psutil.Process(each.pid)
                 return f" by the process {each.pid} ({process.name()}) of {process.username()}"
     return ""

@@ -5,15 +5,16 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Mapping
 from contextlib import aclosing
 from pathlib import Path
 
 import anyio
 
 from groundhook.host.app.host import Host
-from groundhook.host.app.watching import Stamp, changes, stamps
+from groundhook.host.app.reload import Swap
+from groundhook.host.app.watching import changes, stamps
 from groundhook.host.core.errors import StorageError
+from groundhook.host.core.exception_groups import errors_in
 
 log = logging.getLogger("groundhook.server")
 
@@ -70,24 +71,29 @@ async def keep_up(host: Host) -> None:
 async def reload_saved(host: Host, folder: Path, *, pause_s: float = WATCH_AGAIN_S) -> None:
     """Read the files of the app again when they are saved, until cancelled. Turns under way keep
     the files that they began with, and an invalid file does not replace its last good version. If
-    files cannot be watched, that is logged and tried again after a pause."""
+    files cannot be watched, that is logged once, and tried again after each pause."""
     seen = stamps(folder)  # read once now, for changes from before the files were watched
+    logged = ""
     while True:
         try:
-            await _reload_changes(host, folder, seen)
+            async with aclosing(changes(folder, seen)) as batches:
+                async for paths in batches:
+                    _log_swap(await host.reload(paths))
+                    logged = ""
         except Exception as exc:  # noqa: BLE001 - the server goes on with the files that it has
-            log.error("saved files cannot be read again: %s; next try in %g s", exc, pause_s)
+            cause = "; ".join(str(error) for error in errors_in(exc))
+            if cause != logged:
+                message = "saved files cannot be read again: %s; it is tried every %g s"
+                log.error(message, cause, pause_s)
+            logged = cause
         await anyio.sleep(pause_s)
 
 
-async def _reload_changes(host: Host, folder: Path, seen: Mapping[Path, Stamp]) -> None:
-    async with aclosing(changes(folder, seen)) as batches:
-        async for paths in batches:
-            swap = await host.reload(paths)
-            for problem in swap.problems:
-                log.error("%s", problem)
-            names = ", ".join((*swap.assistants, *swap.removed)) or "the app"
-            if not swap.problems:
-                log.info("reloaded: %s", names)
-            for key in swap.restart:
-                log.warning("%r was changed; restart the server to apply it", key)
+def _log_swap(swap: Swap) -> None:
+    for problem in swap.problems:
+        log.error("%s", problem)
+    names = ", ".join((*swap.assistants, *swap.removed)) or "the app"
+    if not swap.problems:
+        log.info("reloaded: %s", names)
+    for key in swap.restart:
+        log.warning("%r was changed; restart the server to apply it", key)

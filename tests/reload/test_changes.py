@@ -51,6 +51,22 @@ async def test_written_and_removed_files_are_reported(make_app: MakeApp) -> None
         assert await seen(receive, {hook, package}) == {hook, package}
 
 
+async def test_a_watch_that_follows_another_begins_with_what_that_one_did_not_finish(
+    make_app: MakeApp,
+) -> None:
+    app = make_app(APP)
+    hook, package = app / "assistants/a/index.ts", app / "assistants/a/package.yao"
+    before = stamps(app)
+    with anyio.fail_after(20):
+        async with aclosing(changes(app, before)) as batches:
+            hook.write_text("22", encoding="utf-8")
+            assert await anext(batches) == {hook}
+            package.write_text("{ }", encoding="utf-8")
+            assert await anext(batches) == {package}
+        async with aclosing(changes(app, before)) as batches:
+            assert await anext(batches) == {package}
+
+
 async def test_files_in_new_folders_are_reported(make_app: MakeApp) -> None:
     app = make_app(APP)
     made = [

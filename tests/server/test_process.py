@@ -6,6 +6,7 @@ import json
 import re
 import select
 import signal
+import socket
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,8 @@ import pytest
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
+from groundhook import UsageError
+from groundhook.host.server.process import listen
 from tests.server.conftest import APP, GROUNDHOOK, SPARSE, serving, settings, sse, started, write
 
 
@@ -149,6 +152,15 @@ def test_a_port_in_use_and_wrong_settings_are_errors_in_words(app: Path) -> None
     unset["server"]["auth"]["keys"][0]["key"] = "$ENV.NOT_THERE"
     write(app, {"agent/agent.yml": json.dumps(unset)})
     assert "the key 'other' of server.auth.keys is empty" in run("serve", app=app).stderr
+
+
+def test_a_process_that_has_the_port_of_another_address_is_not_blamed() -> None:
+    with socket.socket() as silent, listen("127.0.0.2", 0) as other:
+        port = other.getsockname()[1]
+        silent.bind(("127.0.0.1", port))  # which no process listens on
+        with pytest.raises(UsageError) as taken:
+            listen("127.0.0.1", port)
+        assert taken.value.message == f"127.0.0.1:{port} cannot be used: Address already in use"
 
 
 def test_saved_files_are_read_again_where_that_is_wanted(app: Path) -> None:
