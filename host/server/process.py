@@ -144,10 +144,10 @@ def _listener(family: socket.AddressFamily, host: str, port: int) -> str:
     with suppress(psutil.Error, OSError):
         found = {str(info[4][0]) for info in socket.getaddrinfo(host, port, family)}
         for each in psutil.net_connections("tcp"):
-            if each.family != family or each.status != psutil.CONN_LISTEN or not each.pid:
+            listens = each.family == family and each.status == psutil.CONN_LISTEN
+            if not (listens and each.pid and each.laddr) or each.laddr.port != port:
                 continue
-            address, used = each.laddr
-            if used == port and (address in found or every in (address, host)):
+            if each.laddr.ip in found or every in (each.laddr.ip, host):
                 process = psutil.Process(each.pid)
                 return f" by the process {each.pid} ({process.name()}) of {process.username()}"
     return ""
