@@ -67,13 +67,15 @@ def unknown_field(
 
 def without_words(query: QueryDSL, *, lists: bool) -> QueryDSL | None:
     """Return the query without the words that are searched for in every text; None if it has none,
-    or requests nothing beside them: no conditions, no groups, and no list of records (`lists`)."""
+    or requests nothing beside them: no conditions, no groups, and no list of records (`lists`). A
+    figure of all records is none of those with the words."""
     wheres = tuple(
         where
         for where in query.wheres
         if where.field != EVERY_TEXT or where.op not in (MATCH, MATCH_ANY)
     )
-    requested = bool(wheres or query.groups or lists) and len(wheres) < len(query.wheres)
+    listed = lists and not query.computed
+    requested = bool(wheres or query.groups or listed) and len(wheres) < len(query.wheres)
     return query.model_copy(update={"wheres": wheres}) if requested else None
 
 

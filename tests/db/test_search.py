@@ -205,6 +205,21 @@ async def test_a_list_is_not_emptied_by_words_that_no_record_has(shop: Shop) -> 
     assert not one.items
 
 
+@pytest.mark.parametrize(
+    "question", ["products by Zebulon", "products of zebulon", "the Zebulon products"]
+)
+async def test_a_name_that_no_record_has_does_not_list_the_records_of_all(
+    shop: Shop, question: str
+) -> None:
+    found = await shop.search(question, "product")
+    assert not found.items
+
+
+async def test_a_figure_of_words_that_no_record_has_is_none_of_all_records(shop: Shop) -> None:
+    found = await shop.search("how many zzyzx products", "product")
+    assert [item.data for item in found.items] == [{"count": 0}]
+
+
 async def test_negated_words_exclude_records(shop: Shop) -> None:
     found = await shop.search("audio not wireless", "product", limit=50)
     assert found.items

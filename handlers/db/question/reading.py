@@ -62,7 +62,7 @@ class Reading:
     `named_at` is the position of the model's name, None without one. `requests_something`: "thank
     you" requests nothing of the model. `far` counts the conditions on related records; with any,
     `lead` is the position of the first condition on the record's own fields. `titled`: whether it
-    names a record by its title; `lists`: whether it requests a list of the model's records."""
+    names a record by its title; `lists`: whether it requests a list that unknown words describe."""
 
     dsl: QueryDSL
     understood: tuple[str, ...]
@@ -207,7 +207,21 @@ def _finish(cursor: Cursor, draft: Draft) -> Reading:
         lead=_find_lead(draft) if far else 0,
         titled=any(where.field == cursor.lexicon.schema.title for where in draft.wheres),
         fits_person=not draft.person or cursor.lexicon.of_persons,
-        lists=draft.listing or (draft.named_at is not None and not draft.singular),
+        lists=_requests_list(cursor, draft),
+    )
+
+
+def _requests_list(cursor: Cursor, draft: Draft) -> bool:
+    """Return whether the question requests a list that unknown words only describe: "splendid
+    books", not "books by Tolstoy"."""
+    if draft.named_at is None or draft.phrases or (draft.singular and not draft.listing):
+        return False
+    governing = (sense.Preposition, sense.FieldRef, sense.RelationRef, when.DateRelation)
+    return not any(
+        i > draft.named_at
+        or cursor.is_(cursor.back(i), *governing)
+        or (i > 0 and cursor.typed[i].text[:1].isupper())
+        for i in draft.not_understood
     )
 
 

@@ -31,6 +31,7 @@ MODELS: dict[str, dict[str, Any]] = {
             column("city", label="City"),
             date("begins_on", "Starts"),
             number("renewals", "Renewals"),
+            number("fines", "Fines"),
         ],
     },
     "book": {
@@ -58,7 +59,7 @@ OFFERS = [Offer(SCHEMAS[name], SAMPLES.get(name, {})) for name in MODELS]
         ),
         ("memberships starting next month", "begins_on >= 2026-12-01 and begins_on < 2027-01-01"),
         ("memberships starting from March 2026", "begins_on >= 2026-03-01"),
-        ("memberships renewed more than twice", "renewals > 2"),
+        ("memberships renewed by more than 2", "renewals > 2"),
         ("memberships whose renewals exceed 5", "renewals > 5"),
         ("memberships that need more than 2 renewals", "renewals > 2"),
         ("employees reporting to Otto", "manager like Otto"),
@@ -67,6 +68,21 @@ OFFERS = [Offer(SCHEMAS[name], SAMPLES.get(name, {})) for name in MODELS]
 def test_a_verb_names_the_field_of_the_words_after_it(question: str, found: str) -> None:
     (reading,) = read_question(question, OFFERS, vocabulary("en"), NOW, LEXICONS)
     assert (conditions(reading), reading.not_understood) == (found, ())
+
+
+@pytest.mark.parametrize(
+    ("question", "words"),
+    [
+        ("employees who earn more than twice the average salary", ("more", "than", "twice")),
+        ("memberships with a final letter", ("final", "letter")),
+    ],
+)
+def test_a_word_that_only_resembles_one_of_a_field_is_no_condition(
+    question: str, words: tuple[str, ...]
+) -> None:
+    (reading,) = read_question(question, OFFERS, vocabulary("en"), NOW, LEXICONS)
+    assert [one.field for one in reading.dsl.wheres] == ["*"]
+    assert reading.not_understood == words
 
 
 def test_a_name_of_no_manager_is_reported_and_not_taken_for_an_employee() -> None:
