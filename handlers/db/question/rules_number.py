@@ -265,11 +265,13 @@ def _of_verb(cursor: Cursor, draft: Draft, i: int, field: Field, negated: bool) 
         return found
     if amount is None:
         return None if negated else between(cursor, draft, i, field)
-    if negated:
-        return constraint(amount.end, field.name, "!=", amount.value)
     more = postfixed(cursor, amount.end)
     if more is not None:
-        return constraint(more[1], field.name, more[0], amount.value)
+        op = OPPOSITE[more[0]] if negated else more[0]
+        return constraint(more[1], field.name, op, amount.value)
+    if negated:
+        several = cursor.is_(amount.end, sense.Or, sense.BetweenAnd)
+        return None if several else constraint(amount.end, field.name, "!=", amount.value)
     return equal_to(cursor, field, amount)
 
 

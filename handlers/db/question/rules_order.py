@@ -72,8 +72,9 @@ def _of_kinds(cursor: Cursor, draft: Draft, i: int) -> Parsed | None:
     end, ambiguous = cursor.after(i), cursor.is_(i, sense.Superlative)
     if _names_text(cursor, end):
         return None  # "the most popular genre" is not an order of records
-    if _names_related(cursor, end):
-        return None
+    if cursor.is_(i, sense.OrderWord) and _names_related(cursor, end):
+        places = tuple(range(i, end))  # refused, since no other model is meant either
+        return Parsed(end, not_understood=places, idle=places, refused=True)
     for word in cursor.all(i, sense.OrderWord):
         if ambiguous and "turnover" in word.kinds and not _beside_model(cursor, i):
             continue
@@ -83,17 +84,23 @@ def _of_kinds(cursor: Cursor, draft: Draft, i: int) -> Parsed | None:
 
 
 def extreme_of_each(cursor: Cursor, draft: Draft, i: int) -> Parsed | None:
-    """ "highest salary per office": a number for each group."""
-    extreme = _extreme(cursor, i)
+    """ "highest salary per office": a number for each group. With any other word the question may
+    request records, or more figures."""
+    extreme = None if draft.person or cursor.past(0, sense.Filler) < i else _extreme(cursor, i)
     if extreme is None or extreme[0].kind not in NUMBERS:
         return None
     field, order, end = extreme
     at = cursor.past_one(cursor.after(end), sense.Filler)
     groups = grouping(cursor, at) if cursor.is_(end, sense.Per, sense.SortBy) else []
-    if not groups:
+    first = cursor.lexicon.fields.get(groups[0]) if groups else None
+    end = cursor.after(at)
+    whole = cursor.ended(end) and end + 1 >= len(cursor.tokens)
+    if first is None or first.kind != "text" or "." in field.name or not whole:
+        return None
+    if cursor.is_(at, sense.ModelRef):
         return None
     figure = figure_of("max" if order == "desc" else "min", field.name)
-    return Parsed(cursor.after(at), aggregates=(figure,), groups=tuple(groups))
+    return Parsed(end, aggregates=(figure,), groups=tuple(groups))
 
 
 def _extreme(cursor: Cursor, i: int) -> tuple[Field, Sorting, int] | None:

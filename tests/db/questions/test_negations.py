@@ -43,6 +43,8 @@ NO_FRENCH = "languages match none ['French']"
             "city = Nice and city != Mountain View",
         ),
         ("book", "books that do not cost 5", "price != 5"),
+        ("book", "books that do not cost 5 or less", "price > 5"),
+        ("book", "books that do not cost 5 and above", "price < 5"),
         ("parcel", "parcels that were not shipped from Oslo", "origin != Oslo"),
         ("doctor", "doctors who do not include Haifa", "city != Haifa"),
         ("book", "signed books with no pages", "signed = True and pages = 0"),

@@ -130,6 +130,29 @@ def test_the_highest_number_of_each_group_is_a_figure(question: str) -> None:
     assert reading.not_understood == ()
 
 
+@pytest.mark.parametrize(
+    "question",
+    [
+        "who has the highest salary in each office",
+        "names of employees with highest salary per office",
+        "highest salary per employee",
+        "highest salary per office and manager",
+        "highest salary and lowest salary per office",
+        "which manager has the highest salary per office",
+    ],
+)
+def test_the_highest_of_each_group_is_no_figure_beside_other_words(question: str) -> None:
+    (reading,) = read_question(question, OFFERS, vocabulary("en"), NOW, LEXICONS)
+    assert (reading.dsl.aggregates, reading.dsl.groups) == ((), ())
+    assert reading.not_understood
+
+
+def test_a_value_of_the_group_is_a_condition() -> None:
+    question = "highest salary by manager Otto"
+    (reading,) = read_question(question, OFFERS, vocabulary("en"), NOW, LEXICONS)
+    assert (conditions(reading), reading.dsl.groups) == ("manager like Otto", ())
+
+
 def test_a_german_weekend_is_the_next_one() -> None:
     (reading,) = read_question("Books am Wochenende", OFFERS, vocabulary("de"), NOW, LEXICONS)
     assert conditions(reading) == "published >= 2026-11-14 and published < 2026-11-16"
