@@ -87,20 +87,23 @@ def extreme_of_each(cursor: Cursor, draft: Draft, i: int) -> Parsed | None:
     """ "highest salary per office": a number for each group. With any other word the question may
     request records, or more figures."""
     extreme = None if draft.person or cursor.past(0, sense.Filler) < i else _extreme(cursor, i)
-    if extreme is None or extreme[0].kind not in NUMBERS:
+    if extreme is None or extreme[0].kind not in NUMBERS or "." in extreme[0].name:
         return None
     field, order, end = extreme
-    at = cursor.past_one(cursor.after(end), sense.Filler)
-    groups = grouping(cursor, at) if cursor.is_(end, sense.Per, sense.SortBy) else []
-    first = cursor.lexicon.fields.get(groups[0]) if groups else None
-    end = cursor.after(at)
-    whole = cursor.ended(end) and end + 1 >= len(cursor.tokens)
-    if first is None or first.kind != "text" or "." in field.name or not whole:
-        return None
-    if cursor.is_(at, sense.ModelRef):
-        return None
+    groups = _last_grouping(cursor, end) if cursor.is_(end, sense.Per, sense.SortBy) else ()
     figure = figure_of("max" if order == "desc" else "min", field.name)
-    return Parsed(end, aggregates=(figure,), groups=tuple(groups))
+    return Parsed(len(cursor.tokens), aggregates=(figure,), groups=groups) if groups else None
+
+
+def _last_grouping(cursor: Cursor, i: int) -> tuple[str, ...]:
+    """Return the groups of the "per office" that ends the question; empty for other words, and for
+    the model itself."""
+    at = cursor.past_one(cursor.after(i), sense.Filler)
+    groups, end = grouping(cursor, at), cursor.after(at)
+    first = cursor.lexicon.fields.get(groups[0]) if groups else None
+    whole = cursor.ended(end) and end + 1 >= len(cursor.tokens)
+    text = first is not None and first.kind == "text" and not cursor.is_(at, sense.ModelRef)
+    return tuple(groups) if text and whole else ()
 
 
 def _extreme(cursor: Cursor, i: int) -> tuple[Field, Sorting, int] | None:

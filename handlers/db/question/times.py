@@ -46,7 +46,8 @@ def _relation(cursor: Cursor, i: int, word: when.DateRelation) -> str:
     month where the verb names a date of the model, and otherwise any time from then on."""
     verb = cursor.tokens[i].norm.endswith(cursor.lexicon.vocabulary.file.dates.verb_endings)
     begins = word.relation == "since" and verb and cursor.named(i, TIMES)
-    return "during" if begins else word.relation
+    named = cursor.named(cursor.back(i), TIMES)  # "hired starting 2020" is about the hiring
+    return "during" if begins and not named else word.relation
 
 
 def span(cursor: Cursor, i: int, *, announced: bool, year: bool) -> tuple[Span, int] | None:
