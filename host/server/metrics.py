@@ -129,7 +129,7 @@ class _StoreTime(Collector):
     def collect(self) -> Iterator[Metric]:
         name, about = (
             "groundhook_store_seconds",
-            "Time of transactions of the store of chats, with the wait for their turn",
+            "Time of transactions of the store of chats, with the wait for a free one",
         )
         family = SummaryMetricFamily(name, about, labels=["kind"])
         for kind, time in self._times.items():

@@ -137,7 +137,9 @@ def test_off_loopback_it_refuses_to_start_when_nobody_could_sign_in(app: Path) -
 
 
 def test_a_port_in_use_and_wrong_settings_are_errors_in_words(app: Path) -> None:
-    with started(app) as (process, at):
+    with started(app) as (process, at), connected(at) as client:
+        while not client.get("/readyz").json()["ready"]:
+            pass  # a hook worker that is starting may hold the port as well
         port = at["url"].rpartition(":")[2]
         taken = run("serve", "--port", port, app=app)
     assert taken.returncode == 1
