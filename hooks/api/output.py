@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from groundhook.hooks.api.row import HostCall, Run, kind_of, padded, quoted
-from groundhook.host.core.errors import UsageError, suggestion
+from groundhook.host.core.errors import UsageError
 from groundhook.host.core.hook_services import HookServices
 from groundhook.host.core.types.events import MessageAction
 
@@ -29,7 +29,10 @@ def _send(*, streaming: bool) -> Run:
         block = "" if block_id is None else _check_id(call.js, "block", block_id)
         parsed = _parse_message(call.js, message)
         if meant := _meant_type(parsed):
-            unknown = f"{call.js}: no client shows text of the type {parsed['type']!r}; {meant}"
+            unknown = (
+                f"{call.js}: text of the type {parsed['type']!r} may not be shown;"
+                f" did you mean {meant!r}?"
+            )
             await services.warn("unknown_option", unknown)
         return json.dumps(await services.output.send(parsed, block, streaming=streaming))
 
@@ -127,13 +130,31 @@ def _parse_message(where: str, value: Any) -> dict[str, Any]:
 
 
 def _meant_type(message: Mapping[str, Any]) -> str:
-    """Return the hint for a type that is nearly `text` or `markdown`; "" for any other, since
-    clients may have types of their own."""
+    """Return `text` or `markdown` for a misspelling of it; "" for any other type, since clients may
+    have types of their own. Many words are one letter from `text`, so only its own letters count.
+    """
     type = message["type"]
     if type in TEXTS or not isinstance(message["props"].get("content"), str):
         return ""
-    hint = suggestion(type.lower(), TEXTS)
-    return hint if hint.startswith("did you mean") else ""
+    word = type.lower()
+    if word in TEXTS:
+        return word
+    if word in ("etxt", "txet", "tetx"):
+        return "text"
+    return "markdown" if _is_one_edit(word, "markdown") else ""
+
+
+def _is_one_edit(word: str, meant: str) -> bool:
+    """Return whether one letter is added, left out or another, or two neighbours are exchanged."""
+    both = zip(word, meant, strict=False)
+    start = next((at for at, (a, b) in enumerate(both) if a != b), min(len(word), len(meant)))
+    added, left_out = word[start + 1 :], meant[start + 1 :]
+    return (
+        added == meant[start:]
+        or word[start:] == left_out
+        or added == left_out
+        or (word[start : start + 2] == meant[start : start + 2][::-1] and added[1:] == left_out[1:])
+    )
 
 
 def _is_message(value: Any) -> bool:

@@ -92,11 +92,16 @@ async def _error_answer(request: httpx2.Request, response: httpx2.Response) -> h
         status == 404 or (status == 400 and "session" in message.lower())
     ):
         return _answer(request, UNREACHED, "the session has expired", delivered=False)
-    if isinstance(error, Mapping) and isinstance(error.get("code"), int):
+    if isinstance(error, Mapping) and _is_complete(error):
         return httpx2.Response(
             status, json={"jsonrpc": "2.0", "id": None, "error": dict(error)}, request=request
         )
     return _answer(request, REFUSED, f"{status} {response.reason_phrase}".strip(), status=status)
+
+
+def _is_complete(error: Mapping[str, Any]) -> bool:
+    """Return whether it has what JSON-RPC requires; the SDK reads no other."""
+    return isinstance(error.get("code"), int) and isinstance(error.get("message"), str)
 
 
 async def _read_start(response: httpx2.Response) -> bytes:
@@ -116,7 +121,7 @@ async def _read_start(response: httpx2.Response) -> bytes:
 def _parse_object(body: bytes) -> Mapping[str, Any]:
     try:
         value = json.loads(body)
-    except ValueError:
+    except (ValueError, RecursionError):
         return {}
     return value if isinstance(value, Mapping) else {}
 

@@ -143,11 +143,14 @@ class KeyFile:
         today = datetime.now(UTC).date().isoformat()
         if self._used.get(key.id) == today:
             return
-        with suppress(OSError, portalocker.LockException), self._locked(seconds=0):
-            known = {each.id for each in self.all()}
-            uses = {id: day for id, day in self.uses().items() if id in known}
-            self._replace(self._uses, _USES.dump_json({**uses, key.id: today}))
-        self._used[key.id] = today
+        # While the lock is taken the next request tries again. A folder that cannot be written is
+        # not tried again that day.
+        with suppress(portalocker.LockException):
+            with suppress(OSError), self._locked(seconds=0):
+                known = {each.id for each in self.all()}
+                uses = {id: day for id, day in self.uses().items() if id in known}
+                self._replace(self._uses, _USES.dump_json({**uses, key.id: today}))
+            self._used[key.id] = today
 
     def add(self, key: Key) -> None:
         """Store a key. Raises UsageError for a name that is taken, ConfigError for one that does

@@ -28,6 +28,7 @@ from groundhook.host.server.mcp_tools import McpTools
 from groundhook.host.server.mcp_values import RESOURCES, OfferedTool
 
 Context = ServerRequestContext[Any, Any]
+WARNINGS = "groundhook/warnings"  # the key in `_meta` of an answer
 CallerOf = Callable[[Context], McpCaller]
 
 
@@ -50,10 +51,11 @@ def mcp_server(tools: McpTools, caller_of: CallerOf) -> Server[Any]:
             caller_of(context),
             context.session.report_progress,
         )
-        texts = [answer.text, *answer.warnings]
         links = [types.ResourceLink(name=title or uri, uri=uri) for uri, title in answer.links]
         return types.CallToolResult(
-            content=[*(types.TextContent(text=text) for text in texts), *links],
+            # One text alone, which clients of `search` and `fetch` parse as JSON.
+            content=[types.TextContent(text=answer.text), *links],
+            _meta={WARNINGS: list(answer.warnings)} if answer.warnings else None,
             structured_content=None if answer.structured is None else dict(answer.structured),
             is_error=answer.failed,
         )

@@ -11,6 +11,7 @@ through the guarded client. So the server cannot be used as an open proxy.
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -47,8 +48,11 @@ from groundhook.host.server.mcp_values import (
 from groundhook.host.server.reading import read_record, reading_scope
 from groundhook.host.server.secret import Secret
 
+log = logging.getLogger("groundhook.server")
+
 PAGE = 100  # resources of one listing
 _AT_ONCE = 4  # sources that are read at a time
+_LONGEST_CURSOR = 2 * LONGEST_ID  # characters, of which JSON escapes some
 _PURPOSE = "mcp-web"  # of signatures
 
 
@@ -94,11 +98,11 @@ class McpSources:
                     url = self._linked(item)
                     found.append((item.score, Result(id=id, title=title, url=url)))
         if failed and not found:
-            raise Unavailable("; ".join(failed))
+            raise Unavailable("; ".join(dict.fromkeys(failed)))
         best: dict[str, Result] = {}
         for _, result in sorted(found, key=lambda pair: -pair[0]):
             best.setdefault(result.id, result)
-        return list(best.values())[:MOST_RESULTS], failed
+        return list(best.values())[:MOST_RESULTS], list(dict.fromkeys(failed))
 
     async def passages(
         self,
@@ -175,9 +179,12 @@ class McpSources:
                 [answer] = await reached.find([query])
             except NotPermitted:
                 continue
+            except (SourceError, StorageError, ConfigError) as exc:
+                log.warning("the documents of %r are not listed: %s", name, exc.message)
+                continue
             if page := answer.matches[:PAGE]:
                 is_last = name == names[-1] and len(page) == len(answer.matches)
-                following = "" if is_last else json.dumps([name, page[-1].id])
+                following = "" if is_last else json.dumps([name, page[-1].id], ensure_ascii=False)
                 return [self._result(match) for match in page], following
         return [], ""
 
@@ -190,7 +197,15 @@ class McpSources:
     async def fetch(self, id: str, caller: McpCaller) -> FetchedDocument:
         """Return the whole text of the source with this id. Raises UnknownName, with the same
         message for a source that does not exist and for one that the identity may not see;
-        Unavailable for a page that cannot be read, Refused above the limits of the caller."""
+        Unavailable for one that cannot be read, Refused above the limits of the caller."""
+        try:
+            return await self._fetched(id, caller)
+        except (SourceError, StorageError, ConfigError) as exc:
+            if isinstance(exc, Unavailable):
+                raise
+            raise Unavailable("the source could not be read") from exc
+
+    async def _fetched(self, id: str, caller: McpCaller) -> FetchedDocument:
         kind, _, rest = id.partition(":")
         place, _, name = rest.partition("/")
         if kind == "kb":
@@ -203,24 +218,28 @@ class McpSources:
 
     async def fetch_all(
         self, ids: Sequence[str], caller: McpCaller
-    ) -> tuple[list[FetchedDocument], list[str]]:
-        """Return the sources with these ids, in their order, and the ids of those that cannot be
-        read."""
+    ) -> tuple[list[FetchedDocument], list[str], list[str]]:
+        """Return the sources with these ids, in their order, the ids of those that cannot be read,
+        and a sentence for each of these that may be read later."""
         found: dict[str, FetchedDocument] = {}
+        failed: dict[str, str] = {}
         few = anyio.CapacityLimiter(_AT_ONCE)
 
         async def read(id: str) -> None:
             async with few:
                 try:
                     found[id] = await self.fetch(id, caller)
-                except (UnknownName, Unavailable):
+                except UnknownName:
                     return
+                except Unavailable as exc:
+                    failed[id] = f"{id[:200]}: {exc.message}"
 
         with unwrap_exception_groups():
             async with anyio.create_task_group() as tasks:
                 for id in dict.fromkeys(ids):
                     tasks.start_soon(read, id)
-        return [found[id] for id in ids if id in found], [id for id in ids if id not in found]
+        missing = [id for id in ids if id not in found]
+        return [found[id] for id in ids if id in found], missing, [*failed.values()]
 
     async def _document(
         self, id: str, collection: str, document: str, caller: McpCaller
@@ -334,8 +353,9 @@ def _missing(noun: str, id: str) -> UnknownName:
 
 def _place_of(cursor: str) -> tuple[str, str]:
     """Return the collection and the id of the last document before a page."""
-    with suppress(ValueError):
-        match json.loads(cursor or '["", ""]'):
-            case [str(collection), str(last)]:
-                return collection, last
-    raise UsageError(f"wrong cursor {cursor!r}", hint="use the one of the last page")
+    if len(cursor) <= _LONGEST_CURSOR:
+        with suppress(ValueError, RecursionError):
+            match json.loads(cursor or '["", ""]'):
+                case [str(collection), str(last)]:
+                    return collection, last
+    raise UsageError(f"wrong cursor {cursor[:40]!r}", hint="use the one of the last page")

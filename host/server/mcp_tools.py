@@ -261,8 +261,8 @@ class McpTools:
         self, arguments: Mapping[str, Any], caller: McpCaller, _: Report
     ) -> McpAnswer:
         wanted = _valid(BatchArguments, arguments)
-        found, missing = await self.sources.fetch_all(wanted.ids, caller)
-        return _answer(Fetched(results=found, missing=missing))
+        found, missing, failed = await self.sources.fetch_all(wanted.ids, caller)
+        return _answer(Fetched(results=found, missing=missing), failed)
 
 
 def _of_host(tool: ToolInfo, name: str) -> OfferedTool:
@@ -286,7 +286,7 @@ def _answer(value: BaseModel, failed: Sequence[str] = ()) -> McpAnswer:
     return McpAnswer(
         text=value.model_dump_json(),
         structured=value.model_dump(mode="json"),
-        warnings=[f"Warning: {each}; its results are missing" for each in failed],
+        warnings=[f"{each}; its results are missing" for each in failed],
     )
 
 

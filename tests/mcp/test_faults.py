@@ -23,6 +23,7 @@ from groundhook.host.core.errors import (
     ServerUnreachable,
 )
 from groundhook.host.mcp.servers import Servers, open_servers
+from tests.loopback.server import Json, serving
 from tests.mcp.conftest import HttpServer, Open, declared, read, script, stdio, value
 
 SLEEP = "import time; time.sleep(600)"
@@ -338,3 +339,12 @@ async def test_ctrl_c_in_the_middle_of_a_call_leaves_no_child(diary: Path) -> No
             assert await process.wait() == 130
     assert (len(servers), stderr) == (1, b"error: interrupted\n")
     assert not servers[0].is_running()
+
+
+async def test_a_refusal_without_a_message_is_an_error_at_once(opened: Open) -> None:
+    with serving() as server:
+        server.on("/mcp", Json({"error": {"code": -32000}}, status=429))
+        web = {"transport": "http", "url": f"{server.url}/mcp", "timeout": 20}
+        async with opened(web=web) as servers:
+            with anyio.fail_after(10), pytest.raises(ServerRefused, match="429 Too Many Requests"):
+                await servers.list_tools("web")

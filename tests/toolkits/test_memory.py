@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import sqlite3
 from collections.abc import AsyncIterator, Callable
 from contextlib import closing
@@ -242,6 +243,18 @@ async def test_as_of_finds_what_was_written_up_to_a_time(host: Host) -> None:
         {"query": "connections", "collection": "backend", "as_of": "2025-12-31T00:00:00Z"},
     )
     assert [one["id"] for one in found] == [4]
+
+
+async def test_a_memory_that_is_not_indexed_is_reported_with_as_of_too(
+    synchronised: Callable[[str], Path], tmp_path: Path
+) -> None:
+    shutil.copytree(
+        synchronised("memory"), tmp_path / "app", ignore=shutil.ignore_patterns(".groundhook")
+    )
+    async with open_host(tmp_path / "app") as opened:
+        wanted = {"query": "connections", "collection": "backend", "as_of": "2025-12-31"}
+        outcome = await opened.tool("search", wanted, identity=RED, assistant="memory")
+    assert "nothing is indexed" in str(outcome.warnings)
 
 
 async def test_links_are_followed_in_both_directions(host: Host) -> None:

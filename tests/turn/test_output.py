@@ -62,15 +62,15 @@ async def test_a_type_that_is_nearly_text_is_sent_with_a_warning(make_app: MakeA
         make_app,
         """
         ctx.Send({ type: "Text", props: { content: "A" } });
-        ctx.Send({ type: "markdwon", props: { content: "B" } });
-        for (const type of ["text", "markdown", "quote", "table"])
+        for (let i = 0; i < 2; i++) ctx.Send({ type: "markdwon", props: { content: "B" } });
+        for (const type of ["text", "context", "next", "test", "extra", "rich_text", "mark"])
           ctx.Send({ type, props: { content: "C" } });
         """,
     )
-    assert [kind for kind, *_ in actions(events)] == ["send"] * 6
+    assert [kind for kind, *_ in actions(events)] == ["send"] * 10
     warned = [(each.code, each.message) for each in events if each.type == "warning"]
     assert [code for code, _ in warned] == ["unknown_option"] * 2
-    assert "'Text'; did you mean 'text'?" in warned[0][1]
+    assert "'Text' may not be shown; did you mean 'text'?" in warned[0][1]
     assert "did you mean 'markdown'?" in warned[1][1]
 
 

@@ -87,9 +87,11 @@ class MemoryEngine:
                 ]
             )
         )[0]
-        if not answer.matches and not written:
+        if not answer.matches:
             shelf = arguments.collection
-            await notices.explain_nothing(scope, self._settings, self._name, shelf, answer)
+            await notices.explain_nothing(
+                scope, self._settings, self._name, shelf, answer, filtered=bool(written)
+            )
         newer = await self._newer(scope, collection, answer.matches, written)
         previews = Previews(
             [

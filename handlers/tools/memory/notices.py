@@ -22,16 +22,25 @@ def of_search(answer: CollectionAnswer, newer: Mapping[str, Sequence[str]]) -> l
 
 
 async def explain_nothing(
-    scope: ToolScope, settings: MemorySettings, toolkit: str, shelf: str, answer: CollectionAnswer
+    scope: ToolScope,
+    settings: MemorySettings,
+    toolkit: str,
+    shelf: str,
+    answer: CollectionAnswer,
+    *,
+    filtered: bool,
 ) -> None:
-    """Warn if a shelf, or the part of it that the identity owns, has no memories at all."""
+    """Warn if a shelf, or the part of it that the identity owns, has no memories at all. The latter
+    is not known of a search that was `filtered`."""
     owner = settings.owner
     if not answer.filled:
         if settings.source:
             await scope.warn(
                 "not_indexed", f"nothing is indexed (run: groundhook tools sync {toolkit})"
             )
-    elif owner in ("team", "user") and not scope.identity.tenant_id and not answer.below:
+    elif filtered or answer.below:
+        return
+    elif owner in ("team", "user") and not scope.identity.tenant_id:
         # In the same words whether or not some tenant has such a team or user.
         await scope.warn(
             "no_tenant",

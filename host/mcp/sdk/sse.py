@@ -7,6 +7,7 @@ their deadlines. Here the refusal is the answer to its request.
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from typing import Any
@@ -20,6 +21,8 @@ from mcp_types import ErrorData, JSONRPCError
 from groundhook.host.core.types.server_spec import ServerSpec
 from groundhook.host.mcp.http_client import GuardedClient
 from groundhook.host.mcp.sdk.stdio import Streams
+
+log = logging.getLogger("groundhook")
 
 _CLOSED = (anyio.BrokenResourceError, anyio.ClosedResourceError)
 
@@ -35,11 +38,14 @@ async def sse_streams(spec: ServerSpec) -> AsyncIterator[Streams]:
             if request.method != "POST" or response.status_code < 400:
                 return response
             error = ErrorData.model_validate(json.loads(await response.aread())["error"])
-            id = json.loads(request.content).get("id")
-            if id is not None:
-                answer = JSONRPCError(jsonrpc="2.0", id=id, error=error)
+            sent = json.loads(request.content)
+            if "method" in sent and "id" in sent:
+                answer = JSONRPCError(jsonrpc="2.0", id=sent["id"], error=error)
                 with suppress(*_CLOSED):
                     await send.send(SessionMessage(answer))
+            else:  # a notification, or the answer to a request of the server
+                what = sent.get("method", "an answer")
+                log.warning("MCP server at %s refused %s: %s", spec.url, what, error.message[:200])
             return httpx2.Response(202, request=request)
 
     # Without a limit of silence: the stream is silent between calls.

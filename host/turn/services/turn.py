@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
@@ -45,6 +45,7 @@ class TurnServices:
     calls: Calls
     servers: ServerCalls
     tools: TurnTools
+    _unknown: set[str] = field(default_factory=set)  # messages of `unknown_option`
 
     @staticmethod
     def of(run: AssistantRun) -> TurnServices:
@@ -150,6 +151,10 @@ class TurnServices:
         await self.run.channel.wait_for_reader()
 
     async def warn(self, code: str, message: str, place: Place | None = None, /) -> None:
+        if code == "unknown_option":  # once for each: a hook may send in a loop
+            if message in self._unknown:
+                return
+            self._unknown.add(message)
         at = place or Place(self.run.package.hook_file)
         await self.run.channel.send(
             Warned(code=code, message=message, file=at.file, line=at.line, column=at.column)
