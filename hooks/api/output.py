@@ -136,7 +136,7 @@ def _meant_type(message: Mapping[str, Any]) -> str:
     type = message["type"]
     if type in TEXTS or not isinstance(message["props"].get("content"), str):
         return ""
-    word = type.lower()
+    word: str = type.lower()
     if word in TEXTS:
         return word
     if word in ("etxt", "txet", "tetx"):

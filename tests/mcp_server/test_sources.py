@@ -303,6 +303,28 @@ async def test_all_documents_are_listed_however_many_there_are(make_app: MakeApp
                 assert len(str(refused.value)) < 200
 
 
+async def test_a_collection_whose_file_is_damaged_hides_no_document_of_another(
+    make_app: MakeApp, caplog: pytest.LogCaptureFixture
+) -> None:
+    hash = json.dumps({"name": "Notes", "embedding": {"provider": "hash"}})
+    app = make_app({"kb/bad.kb.yao": hash, "kb/good.kb.yao": hash, "tea.md": "Oolong.\n"})
+    (app / "assistants").mkdir(exist_ok=True)
+    async with open_host(app) as opened:
+        for name in ("bad", "good"):
+            await opened.add_documents(name, app / "tea.md")
+    (app / "kb/bad.kb.yao").write_text("{")
+    async with open_host(app) as opened, client(opened) as connected:
+        listed = (await connected.list_resources()).resources
+        assert [one.uri for one in listed] == ["groundhook://kb/good/tea.md"]
+        assert "the documents of 'bad' are not listed" in caplog.text
+        ids = ["kb:bad/tea.md", "kb:good/tea.md"]
+        answer = await connected.call_tool("batch_fetch", {"ids": ids})
+        assert not answer.is_error
+        read = answer.structured_content or {}
+        assert ([one["id"] for one in read["results"]], read["missing"]) == (ids[1:], ids[:1])
+        assert "kb:bad/tea.md: the source could not be read" in str(answer.meta)
+
+
 async def test_over_http_each_tenant_reads_what_its_own_search_offered(
     app: Path, host: Host, web: Loopback, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
