@@ -12,7 +12,7 @@ change either. Vectors are not normalised again afterwards, since that makes the
 (`bench/ablation.py`).
 
 Means are stored as sums, which change when a document is added or removed. The mean of a language
-with few passages is smoothed with the mean of all passages; a language with fewer than LEAST
+with few passages is smoothed with the mean of all passages; a language with fewer than MIN_PASSAGES
 passages is searched with the collection's main one.
 """
 
@@ -30,8 +30,8 @@ from typing import NamedTuple
 
 Vector = Sequence[float]
 
-LEAST = 5  # passages that make a language one of the collection's
-MOST = 8  # languages that are searched one by one
+MIN_PASSAGES = 5  # passages that make a language one of the collection's
+MAX_LANGUAGES = 8  # languages that are searched one by one
 _PRIOR = 4  # passages of the mean of all that each language's mean is made with
 
 
@@ -109,8 +109,8 @@ class Balance:
         often = sorted(self.sums, key=lambda language: (-self.sums[language].passages, language))
         return tuple(
             language
-            for at, language in enumerate(often[:MOST])
-            if at == 0 or self.sums[language].passages >= LEAST
+            for at, language in enumerate(often[:MAX_LANGUAGES])
+            if at == 0 or self.sums[language].passages >= MIN_PASSAGES
         )
 
     def share(self, language: str) -> float:

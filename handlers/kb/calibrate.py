@@ -143,22 +143,22 @@ async def calibrate(
     `questions` has no off-topic ones, the built-in ones are used. Raises UsageError if there are
     too few questions, UnknownName for a missing document, StorageError, and the embedder's
     errors."""
-    chance = random.Random(1)  # every run takes the same sample
+    random_source = random.Random(1)  # every run takes the same sample
     usage = await store.usage(collection, tenant)
     if not usage.documents:
         raise _empty_error(collection, tenant)
     stored = [record.document for record in usage.documents]
-    ids = _choose_documents(stored, questions, max_questions, chance)
+    ids = _choose_documents(stored, questions, max_questions, random_source)
     documents = await _read_documents(store, collection, tenant, ids)
     pairs = (
-        _cloze_pairs(documents, max_questions, chance)
+        _cloze_pairs(documents, max_questions, random_source)
         if questions is None
         else _given_pairs(documents, questions)
     )
     _refuse_too_few(pairs, collection)
     given = [each.question for each in questions or () if not each.documents]
     off_topic = given or OFF_TOPIC.get(usage.language, OFF_TOPIC["english"])
-    passages = _sample_passages(documents, chance)
+    passages = _sample_passages(documents, random_source)
     report = _report_pairs(progress, pairs, total=len(pairs) + len(off_topic))
     return _make_calibration(
         collection,
@@ -174,7 +174,7 @@ def _choose_documents(
     stored: Sequence[str],
     questions: Sequence[CalibrationQuestion] | None,
     max_questions: int,
-    chance: random.Random,
+    random_source: random.Random,
 ) -> list[str]:
     """Return the documents to read: those that the questions name, and a sample of the others,
     since off-topic questions are compared with any passage. Raises UsageError if all questions are
@@ -190,7 +190,7 @@ def _choose_documents(
         if id not in stored:
             raise UnknownName("document", id, stored)
     others = sorted(set(stored) - set(named))
-    return [*named, *chance.sample(others, min(max_questions, len(others)))]
+    return [*named, *random_source.sample(others, min(max_questions, len(others)))]
 
 
 async def _read_documents(
@@ -214,10 +214,12 @@ def _refuse_too_few(pairs: Sequence[_Pair], collection: str) -> None:
         )
 
 
-def _sample_passages(documents: Mapping[str, FullDocument], chance: random.Random) -> Cosines:
+def _sample_passages(
+    documents: Mapping[str, FullDocument], random_source: random.Random
+) -> Cosines:
     """Return the vectors of passages that off-topic questions are compared with."""
     passages = [passage for document in documents.values() for passage in document.passages]
-    return _vectors(chance.sample(passages, min(_PASSAGES, len(passages))))
+    return _vectors(random_source.sample(passages, min(_PASSAGES, len(passages))))
 
 
 def _report_pairs(
@@ -296,22 +298,24 @@ def _given_pairs(
 
 
 def _cloze_pairs(
-    documents: dict[str, FullDocument], most: int, chance: random.Random
+    documents: dict[str, FullDocument], max_questions: int, random_source: random.Random
 ) -> list[_Pair]:
-    """Take at most `most` questions from the documents, in turn, so that every document has about
-    as many."""
-    queues = [list(_cloze_questions(id, full, chance)) for id, full in documents.items()]
+    """Take at most `max_questions` from the documents, in turn, so that every document has about as
+    many."""
+    queues = [list(_cloze_questions(id, full, random_source)) for id, full in documents.items()]
     pairs: list[_Pair] = []
-    while len(pairs) < most and any(queues):
-        pairs += [queue.pop() for queue in queues if queue][: most - len(pairs)]
+    while len(pairs) < max_questions and any(queues):
+        pairs += [queue.pop() for queue in queues if queue][: max_questions - len(pairs)]
     return pairs
 
 
-def _cloze_questions(id: str, document: FullDocument, chance: random.Random) -> Iterator[_Pair]:
+def _cloze_questions(
+    id: str, document: FullDocument, random_source: random.Random
+) -> Iterator[_Pair]:
     """Yield a question for each passage that has a suitable sentence, in random order. Its headings
     and the sentence are the question, the rest of the passage is the answer."""
     passages = list(document.passages)
-    chance.shuffle(passages)
+    random_source.shuffle(passages)
     for passage in passages:
         content = passage.content
         sentences = [

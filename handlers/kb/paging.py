@@ -100,9 +100,9 @@ def make_page(
         count = len(order)
     if matching is not None:
         count = max(matching, len(order))
-    wanted = order[question.offset : question.offset + question.limit]
+    on_page = order[question.offset : question.offset + question.limit]
     return Page(
-        found={place: fused[place] if place in fused else rest[place] for place in wanted},
+        found={place: fused[place] if place in fused else rest[place] for place in on_page},
         total=min(count, COUNTED),
         total_is="exact" if whole and count <= COUNTED else "at_least",
     )
@@ -112,22 +112,22 @@ def _order_key(place: P, similarity: float) -> tuple[float, P]:
     return -round(similarity, _DIGITS), place
 
 
-def _limit_groups(order: Iterable[P], most: int, document_of: DocumentOf[P]) -> list[P]:
-    """Return the passages in their order, at most `most` of each document (0: all)."""
-    if not most:
+def _limit_groups(order: Iterable[P], per_document: int, document_of: DocumentOf[P]) -> list[P]:
+    """Return the passages in their order, at most `per_document` of each document (0: all)."""
+    if not per_document:
         return list(order)
     seen = Counter[Hashable]()
-    kept = []
+    selected = []
     for place in order:
         document = document_of(place)
         seen[document] += 1
-        if seen[document] <= most:
-            kept.append(place)
-    return kept
+        if seen[document] <= per_document:
+            selected.append(place)
+    return selected
 
 
-def _count_returnable(found: Collection[P], most: int, document_of: DocumentOf[P]) -> int:
+def _count_returnable(found: Collection[P], per_document: int, document_of: DocumentOf[P]) -> int:
     """Return how many of the passages `_limit_groups` keeps."""
-    if not most:
+    if not per_document:
         return len(found)
-    return sum(min(most, count) for count in Counter(map(document_of, found)).values())
+    return sum(min(per_document, count) for count in Counter(map(document_of, found)).values())

@@ -228,10 +228,10 @@ class KBClient:
         self, collection: str, tenant: str | None, documents: Sequence[str] | None, /
     ) -> list[str]:
         wanted = None if documents is None else list(documents)
-        gone: list[str] = await self._ask(
+        removed: list[str] = await self._ask(
             "remove", {"collection": collection, "tenant": tenant, "documents": wanted}
         )
-        return gone
+        return removed
 
     async def stop_worker(self) -> None:
         """End the worker, if one runs, and wait for it."""

@@ -136,17 +136,17 @@ class Requests:
         collection = self._collection(name)
         if collection is None:
             return []
-        gone = [
+        removed = [
             stored
             for stored in collection.document_records(tenant)
             if wanted is None or stored.document in wanted
         ]
-        if len(gone) == len(collection.document_records(None)):
+        if len(removed) == len(collection.document_records(None)):
             del self._open[name]
             collection.discard()
         else:
-            collection.remove(gone)
-        return [stored.document for stored in gone]
+            collection.remove(removed)
+        return [stored.document for stored in removed]
 
     async def _swap(self, _connection: WorkerConnection, body: Any) -> bool:
         name, other = body["collection"], body["building"]

@@ -1,4 +1,4 @@
-"""Embedding models behind a network: the part that all services share.
+"""Embedding models over a network: the part that all services share.
 
 `ServiceEmbedder` divides texts into requests that the service accepts, sends a few of them
 concurrently, retries temporary failures, keeps a deadline for the whole, and turns every failure
@@ -187,11 +187,11 @@ class ServiceEmbedder:
             ) from exc
         raise AssertionError("every attempt returns or raises")
 
-    def _check(self, vectors: Vectors, wanted: int) -> Vectors:
+    def _check(self, vectors: Vectors, expected: int) -> Vectors:
         """Check that there is a vector of the right dimensions for each text; return them with unit
         length. Raises SourceMalformed."""
-        if len(vectors) != wanted:
-            raise malformed_error(self._access, f"{len(vectors)} vectors for {wanted} texts")
+        if len(vectors) != expected:
+            raise malformed_error(self._access, f"{len(vectors)} vectors for {expected} texts")
         return [self._normalise(vector) for vector in vectors]
 
     def _normalise(self, vector: list[float]) -> list[float]:

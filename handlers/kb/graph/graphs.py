@@ -47,9 +47,9 @@ if TYPE_CHECKING:
 
 _RULES = "1"  # increased when the rules change, so that graphs are built again
 _QUICK_S = 0.1  # a graph that loads within this time is loaded again after every change,
-_PATIENCE = 20  # a larger one only after so many times its loading time
+_RELOAD_FACTOR = 20  # a larger one after this many times its loading time
 _LARGE = 20_000  # nodes from which on the walk runs in a thread, off the event loop
-_LOOKED_AT = 100  # passages of the reached documents that the store compares with the question
+_COMPARED_PASSAGES = 100  # passages of the reached documents that are compared with the question
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,13 +67,13 @@ class GraphSearchResult:
 
 @dataclass
 class _LoadedGraph:
-    """A loaded graph. `changes`: the file's counter when it was loaded; `at`: when that was;
-    `took`: seconds it took."""
+    """A loaded graph. `changes`: the file's counter when it was loaded; `loaded_at`:
+    when that was; `load_s`: the seconds that it took."""
 
     graph: Graph
     changes: int
-    at: float
-    took: float
+    loaded_at: float
+    load_s: float
 
 
 class Graphs:
@@ -82,8 +82,8 @@ class Graphs:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._files: dict[str, GraphFile] = {}
-        self._read: dict[tuple[str, str], _LoadedGraph] = {}
-        self._reading = anyio.Lock()
+        self._loaded: dict[tuple[str, str], _LoadedGraph] = {}
+        self._loading = anyio.Lock()
 
     def file(self, collection: str) -> GraphFile:
         if collection not in self._files:
@@ -157,7 +157,7 @@ class Graphs:
         narrowed = replace(
             question,
             filter=among,
-            limit=_LOOKED_AT,
+            limit=_COMPARED_PASSAGES,
             least_cosine=-1.0,
             offset=0,
             groups=0,
@@ -170,17 +170,21 @@ class Graphs:
         """Return the tenant's graph, at most slightly out of date while documents are added; None
         if there is none."""
         file = self.file(collection)
-        async with self._reading:
+        async with self._loading:
             if not file.exists():
                 return None
             changes = await anyio.to_thread.run_sync(file.changes, tenant)
-            known = self._read.get((collection, tenant))
-            wait = 0.0 if known is None or known.took < _QUICK_S else _PATIENCE * known.took
-            if known is None or (known.changes != changes and time.monotonic() - known.at >= wait):
+            known = self._loaded.get((collection, tenant))
+            wait = (
+                0.0 if known is None or known.load_s < _QUICK_S else _RELOAD_FACTOR * known.load_s
+            )
+            if known is None or (
+                known.changes != changes and time.monotonic() - known.loaded_at >= wait
+            ):
                 began = time.monotonic()
                 graph = await anyio.to_thread.run_sync(_load, file, tenant)
                 known = _LoadedGraph(graph, changes, time.monotonic(), time.monotonic() - began)
-                self._read[collection, tenant] = known
+                self._loaded[collection, tenant] = known
         return known.graph if known.graph.size else None
 
 
@@ -313,9 +317,9 @@ class GraphedStore:
     async def remove(
         self, collection: str, tenant: str | None, documents: Sequence[str] | None, /
     ) -> list[str]:
-        gone = await self._store.remove(collection, tenant, documents)
+        removed = await self._store.remove(collection, tenant, documents)
         await anyio.to_thread.run_sync(self._graphs.file(collection).remove, tenant, documents)
-        return gone
+        return removed
 
     async def search(
         self, collection: str, settings: CollectionSettings, question: Question, /

@@ -13,12 +13,12 @@ from groundhook.handlers.kb.store import Hit
 def limit_per_document(hits: Sequence[Hit], most: int) -> list[Hit]:
     """The hits in their order, at most `most` of each document."""
     seen = Counter[str]()
-    kept = []
+    selected = []
     for hit in hits:
         seen[hit.document] += 1
         if seen[hit.document] <= most:
-            kept.append(hit)
-    return kept
+            selected.append(hit)
+    return selected
 
 
 def select_diverse(

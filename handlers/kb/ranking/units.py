@@ -12,7 +12,7 @@ from typing import Literal, NamedTuple
 from groundhook.host.core.sentences import spans
 
 LONGEST = 480  # bytes of a unit: a longer sentence is cut at clauses or blanks
-TITLE = 8  # words of a title behind a number: "4. How long it takes."
+TITLE = 8  # words of a title after a number: "4. How long it takes."
 # Chunks whose units, tokens and runs are cached, since many questions find the same ones.
 REMEMBERED = 1024
 
@@ -169,7 +169,7 @@ def _kind(line: str, before: Kind | None, *, parted: bool) -> Kind:
 
 def announces(content: str, at: int) -> bool:
     """Return whether a unit only announces what follows it: a heading, a colon, a number such as
-    "4.", the title behind such a number, a question that is not followed by another."""
+    "4.", the title after such a number, a question that is not followed by another."""
     all = units(content)
     unit, after = all[at], all[at + 1] if at + 1 < len(all) else None
     end = content[max(unit.body, unit.end - 8) : unit.end].rstrip("*_` \t")

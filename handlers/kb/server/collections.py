@@ -185,7 +185,7 @@ class Collections:
         )
 
     async def _physical_name(self, collection: str) -> str | None:
-        """Return the Qdrant collection behind an alias."""
+        """Return the Qdrant collection that an alias refers to."""
         name = alias(self._prefix, collection)
         found = await self._connection.read(lambda client: client.get_aliases())
         return next((one.collection_name for one in found.aliases if one.alias_name == name), None)

@@ -43,8 +43,8 @@ class CollectionReader:
         found: dict[str, tuple[Mapping[str, Any], list[models.Record]]] = {}
         waiting = list(wanted)
         for _ in range(_ROUNDS):
-            kept = await self._retrieve(waiting, vectors=False)
-            records = {id: record.payload or {} for id, record in kept.items()}
+            stored = await self._retrieve(waiting, vectors=False)
+            records = {id: record.payload or {} for id, record in stored.items()}
             ids = {id: _passage_ids(record, wanted[id]) for id, record in records.items()}
             passages = await self._retrieve([*chain.from_iterable(ids.values())], vectors=vectors)
             for id, own in ids.items():

@@ -87,7 +87,7 @@ class _Seen:
     resources: dict[tuple[str, str], tuple[int, str]] = field(default_factory=dict)
     renamed: set[tuple[int, str, str]] = field(default_factory=set)
 
-    def entered(self, place: int, record: SyncRecord) -> list[SyncRecord]:
+    def add(self, place: int, record: SyncRecord) -> list[SyncRecord]:
         """Return a record of a source as it is put; nothing if an earlier source has it."""
         if not isinstance(record, PackageRecord):
             return [record]
@@ -99,13 +99,13 @@ class _Seen:
         ids = {
             id: free
             for id in record.resources
-            if (free := _free(self.resources, record.tenant, id, mine, record.id)) != id
+            if (free := _unused_id(self.resources, record.tenant, id, mine, record.id)) != id
         }
         self.renamed |= {(*mine, id) for id in ids}
         changed = replace(
             record,
             # The same id of two tenants is that of two datasets.
-            id=_free(self.records, "", record.id, record.tenant, record.tenant),
+            id=_unused_id(self.records, "", record.id, record.tenant, record.tenant),
         )
         if not ids:
             return [changed]
@@ -159,15 +159,15 @@ class SeveralSources:
         batch = await self._sources[place].read(inner, "")
         seen = self._seen
         seen.totals[place] = batch.total
-        kept: list[SyncRecord] = []
+        records: list[SyncRecord] = []
         for record in batch.records:
-            kept += seen.entered(place, record)
+            records += seen.add(place, record)
         last = batch.last and place == len(self._sources) - 1
         following = (place + 1, "") if batch.last else (place, batch.position)
         self._at = json.dumps(following)
         return replace(
             batch,
-            records=kept,
+            records=records,
             position=self._at,
             total=sum(seen.totals.values()) - len(seen.folded),
             last=last,
@@ -176,7 +176,7 @@ class SeveralSources:
         )
 
 
-def _free(owners: dict[tuple[str, str], T], scope: str, id: str, owner: T, prefix: str) -> str:
+def _unused_id(owners: dict[tuple[str, str], T], scope: str, id: str, owner: T, prefix: str) -> str:
     """Return an id that no other owner has in a scope, and enter it: the id itself, or one with as
     many prefixes as it takes."""
     while owners.setdefault((scope, id), owner) != owner:

@@ -121,39 +121,39 @@ class PageRanker:
         with a warning. Raises SourceError if that fails too."""
         async with self.limiter:
             with span("rank", shown, candidates=len(candidates)) as node:
-                fallback = ""
+                fallback_reason = ""
                 ranked: Sequence[Ranked] | None = None
                 if self.settings.by != "builtin" and candidates:
                     try:
                         reading = await self._request(query, candidates)
-                        if _may_obey(reading) and (
+                        if _may_be_influenced(reading) and (
                             suspects := set(filter(gives_orders, candidates))
                         ):
                             node.data["suspicious"] = [one.key for one in suspects]
                             reading = await self._rank_without(query, candidates, suspects)
                     except HostError as exc:
-                        fallback = f"{exc.message}; the built-in ranked {shown} instead"
+                        fallback_reason = f"{exc.message}; the built-in ranked {shown} instead"
                     else:
                         node.data["invented"] = reading.invented
                         if reading.usable:
                             ranked = reading.ranked
                         else:
-                            fallback = (
+                            fallback_reason = (
                                 f"the ranker {self.settings.by!r} named nothing that was sent on"
                                 f" {shown}; the built-in ranked it instead"
                             )
                 if ranked is None:
                     ranked = await rank_by_texts(self.embedder, query, candidates)
-                kept = at_least(ranked, self.settings.least, self.settings.top)
+                selected = at_least(ranked, self.settings.least, self.settings.top)
                 node.data |= {
-                    "by": "builtin" if fallback else self.settings.by,
-                    "kept": len(kept),
-                    "dropped": len(candidates) - len(kept),
-                    "fallback": fallback,
+                    "by": "builtin" if fallback_reason else self.settings.by,
+                    "kept": len(selected),
+                    "dropped": len(candidates) - len(selected),
+                    "fallback": fallback_reason,
                 }
-        if fallback:
-            await self.scope.warn("ranker_replaced", fallback)
-        return kept
+        if fallback_reason:
+            await self.scope.warn("ranker_replaced", fallback_reason)
+        return selected
 
     async def _rank_without(
         self, query: str, candidates: Sequence[Candidate], suspects: Set[Candidate]
@@ -208,7 +208,7 @@ class PageRanker:
         )
 
 
-def _may_obey(reading: Reading) -> bool:
+def _may_be_influenced(reading: Reading) -> bool:
     """Return whether a summary may have influenced an answer: nothing is relevant, or the first
     document addresses the model."""
     if not reading.ranked:

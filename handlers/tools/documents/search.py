@@ -97,19 +97,19 @@ class _Search:
             self.notices.append(
                 f"Only the first {pages} of {first.total_pages} pages were read (most_pages)"
             )
-        chosen = self._chooses(first.total_records)
+        selecting = self._must_select(first.total_records)
         limiter = anyio.CapacityLimiter(self.settings.concurrency)
         async with anyio.create_task_group() as group:
-            group.start_soon(self._arrived, 1, pages, first, chosen)
+            group.start_soon(self._rank_or_store, 1, pages, first, selecting)
             for index in range(2, pages + 1):
-                group.start_soon(self._rank_page, index, pages, limiter, chosen)
-        if chosen:
-            await self._rank_chosen()
+                group.start_soon(self._rank_page, index, pages, limiter, selecting)
+        if selecting:
+            await self._rank_selected()
         with span("merge", f"{len(self.ranked)} pages") as node:
             every = [self.ranked[index] for index in sorted(self.ranked)]
             best = joined(every, self.settings.keep)
             if self.settings.ranker.final == "rerank" and sum(map(bool, every)) > 1:
-                best = await self._again(best)
+                best = await self._rerank(best)
             node.data |= {
                 "documents": len(best),
                 "requests": self.ranker.requests,
@@ -117,13 +117,13 @@ class _Search:
             }
         return Outcome(documents=best, notices=self.notices)
 
-    def _chooses(self, records: int) -> bool:
+    def _must_select(self, records: int) -> bool:
         """Return whether the built-in selects the summaries for the ranker."""
         ranker = self.settings.ranker
         return ranker.by != "builtin" and 0 < ranker.most < records
 
     async def _rank_page(
-        self, index: int, pages: int, limiter: anyio.CapacityLimiter, chosen: bool
+        self, index: int, pages: int, limiter: anyio.CapacityLimiter, selecting: bool
     ) -> None:
         async with limiter:
             try:
@@ -131,7 +131,7 @@ class _Search:
             except HostError as exc:
                 self.notices.append(f"Page {index} of {pages} could not be read ({_reason(exc)})")
                 return
-        await self._arrived(index, pages, page, chosen)
+        await self._rank_or_store(index, pages, page, selecting)
 
     async def _read(self, index: int) -> Page:
         identity, settings = self.scope.identity, self.settings
@@ -152,10 +152,10 @@ class _Search:
             node.data["count"] = len(page.summaries)
         return page
 
-    async def _arrived(self, index: int, pages: int, page: Page, chosen: bool) -> None:
-        """Rank a page, or keep it until the built-in selects from all pages."""
+    async def _rank_or_store(self, index: int, pages: int, page: Page, selecting: bool) -> None:
+        """Rank a page, or store it until the built-in selects from all pages."""
         candidates = candidates_of(page.summaries, index, self.settings.ranker.preview)
-        if chosen:
+        if selecting:
             self.waiting[index] = candidates
             return
         self.ranked[index] = await self.ranker.rank(
@@ -163,7 +163,7 @@ class _Search:
         )
         await self.scope.progress(done=len(self.ranked), total=pages, message="pages ranked")
 
-    async def _rank_chosen(self) -> None:
+    async def _rank_selected(self) -> None:
         """Rank the best `ranker.most` summaries by the built-in, in parts of a page's size."""
         every = distinct(one for index in sorted(self.waiting) for one in self.waiting[index])
         with span("choose", f"{len(every)} summaries") as node:
@@ -187,7 +187,7 @@ class _Search:
             for index in range(len(parts)):
                 group.start_soon(rank, index)
 
-    async def _again(self, best: Sequence[Ranked]) -> list[Ranked]:
+    async def _rerank(self, best: Sequence[Ranked]) -> list[Ranked]:
         """Rank the best of all pages once more; those that are omitted keep their order after the
         others. A failure keeps the order by scores."""
         order = await self.ranker.rank(

@@ -19,7 +19,7 @@ from groundhook.host.core.types.collection_queries import (
 )
 from groundhook.host.core.types.search import Item
 
-MORE = 3  # of the intent so many times more sections are compared than are shown
+CANDIDATES = 3  # times as many sections are compared as are returned
 MOST_OUTCOMES = 8  # outcomes whose coverage is measured
 
 
@@ -64,7 +64,7 @@ async def _find(
                 CollectionQuery(
                     collection=collection,
                     text=text,
-                    limit=settings.limit * MORE,
+                    limit=settings.limit * CANDIDATES,
                     threshold=settings.threshold,
                 )
                 for text in texts

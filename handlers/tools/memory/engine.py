@@ -53,7 +53,7 @@ class MemoryNotFound(NotFound, ValueError):
 
 
 class MemoryEngine:
-    """The operations on the shelves of one toolkit. `name` is that of the toolkit."""
+    """The operations on the collections of one toolkit. `name` is that of the toolkit."""
 
     def __init__(self, settings: MemorySettings, name: str) -> None:
         self._settings = settings
@@ -64,7 +64,7 @@ class MemoryEngine:
         supersedes. `[]` and a warning for an unknown collection."""
         collection = self._settings.collections.get(arguments.collection)
         if collection is None:
-            await scope.warn("unknown_collection", self._no_shelf(arguments.collection))
+            await scope.warn("unknown_collection", self._unknown_collection(arguments.collection))
             return Previews([])
         written = (
             {"written": {"lte": documents.moment(arguments.as_of)}} if arguments.as_of else None
@@ -104,7 +104,7 @@ class MemoryEngine:
                 for match in newest_first(answer.matches, newer)
             ]
         )
-        previews._shelf = arguments.collection
+        previews._collection = arguments.collection
         previews._notes = notices.of_search(answer, newer)
         return previews
 
@@ -112,7 +112,7 @@ class MemoryEngine:
         """Return a whole memory. Raises MemoryNotFound, which is a ValueError."""
         collection = self._settings.collections.get(arguments.collection)
         if collection is None:
-            raise MemoryNotFound(self._no_shelf(arguments.collection))
+            raise MemoryNotFound(self._unknown_collection(arguments.collection))
         id = str(arguments.doc_id)
         found = await self._read(scope, arguments.collection, collection, [id])
         document = found.get(id)
@@ -132,7 +132,7 @@ class MemoryEngine:
                 names=await self._named(scope, documents.links_of(document.text)),
                 named_by=await self._naming(scope, f"{arguments.collection}:{arguments.doc_id}"),
             )
-        memory._shelf = arguments.collection
+        memory._collection = arguments.collection
         return memory
 
     async def batch_fetch(self, scope: ToolScope, arguments: BatchArguments) -> Memories:
@@ -179,7 +179,7 @@ class MemoryEngine:
         collection, StorageError if it could not be stored."""
         collection = self._settings.collections.get(arguments.collection)
         if collection is None:
-            raise MemoryNotFound(self._no_shelf(arguments.collection))
+            raise MemoryNotFound(self._unknown_collection(arguments.collection))
         id = await self._free_id(scope, collection)
         made = documents.document(
             id,
@@ -229,7 +229,7 @@ class MemoryEngine:
 
     # -------------------------------------------------------------------------------------- within
 
-    def _no_shelf(self, name: str) -> str:
+    def _unknown_collection(self, name: str) -> str:
         known = sorted(self._settings.collections)
         return f"there is no collection {name!r} ({suggestion(name, known)})"
 

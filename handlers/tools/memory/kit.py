@@ -51,7 +51,7 @@ class MemoryToolkit:
 
     def tools(self) -> Sequence[Tool]:
         """Return search, fetch and batch_fetch, and what else the settings offer."""
-        shelves = ", ".join(sorted(self._settings.collections))
+        names = ", ".join(sorted(self._settings.collections))
         needs = self._needs()
         engine = self._engine
 
@@ -69,7 +69,7 @@ class MemoryToolkit:
                 name="search",
                 description=(
                     "Search memories. Returns previews (id, title, two or three sentences, score);"
-                    f" read whole ones with fetch or batch_fetch. Collections: {shelves}"
+                    f" read whole ones with fetch or batch_fetch. Collections: {names}"
                 ),
                 arguments=SearchArguments,
                 answers=Previews,
@@ -80,7 +80,7 @@ class MemoryToolkit:
             ),
             Tool(
                 name="fetch",
-                description=f"Read one memory whole, by its id. Collections: {shelves}",
+                description=f"Read one memory whole, by its id. Collections: {names}",
                 arguments=FetchArguments,
                 answers=Memory,
                 run=fetch,
@@ -91,7 +91,7 @@ class MemoryToolkit:
                 name="batch_fetch",
                 description=(
                     "Read several memories whole, of several collections at once. Those that do"
-                    f" not exist are omitted. Collections: {shelves}"
+                    f" not exist are omitted. Collections: {names}"
                 ),
                 arguments=BatchArguments,
                 answers=Memories,
@@ -100,10 +100,10 @@ class MemoryToolkit:
                 items=_batch_items,
                 text=_with_notes,
             ),
-            *self._writing(shelves, needs),
+            *self._writing(names, needs),
         ]
 
-    def _writing(self, shelves: str, needs: Needs) -> Sequence[Tool]:
+    def _writing(self, names: str, needs: Needs) -> Sequence[Tool]:
         """Return remember and forget, where the settings offer them."""
         engine = self._engine
 
@@ -118,7 +118,7 @@ class MemoryToolkit:
             tools.append(
                 Tool(
                     name="remember",
-                    description=f"Store a memory for later. Collections: {shelves}",
+                    description=f"Store a memory for later. Collections: {names}",
                     arguments=RememberArguments,
                     answers=Remembered,
                     run=remember,
@@ -132,7 +132,7 @@ class MemoryToolkit:
                     name="forget",
                     description=(
                         "Remove one memory for ever, by its id. Returns how often it is still"
-                        f" found: 0 everywhere. Collections: {shelves}"
+                        f" found: 0 everywhere. Collections: {names}"
                     ),
                     arguments=ForgetArguments,
                     answers=Forgotten,
@@ -174,24 +174,26 @@ def _with_notes(answer: Previews | Memories | Forgotten) -> str:
     return "\n".join([text, *answer._notes])
 
 
-def _item(id: int, shelf: str, title: str, content: str, score: float = 1.0) -> Item:
+def _item(id: int, collection: str, title: str, content: str, score: float = 1.0) -> Item:
     return Item(
         score=score,
         type="kb",
-        key=f"memory:{shelf}/{id}",
+        key=f"memory:{collection}/{id}",
         title=title,
         content=content,
         document_id=str(id),
-        collection=shelf,
+        collection=collection,
     )
 
 
 def _preview_items(answer: Previews) -> list[Item]:
-    return [_item(one.id, answer._shelf, one.title, one.preview, one.score) for one in answer.root]
+    return [
+        _item(one.id, answer._collection, one.title, one.preview, one.score) for one in answer.root
+    ]
 
 
 def _memory_items(answer: Memory) -> list[Item]:
-    return [_item(answer.id, answer._shelf, answer.title, answer.content)]
+    return [_item(answer.id, answer._collection, answer.title, answer.content)]
 
 
 def _batch_items(answer: Memories) -> list[Item]:

@@ -102,10 +102,10 @@ class Preview(BaseModel):
 
 class Previews(RootModel[list[Preview]]):
     """Previews, best first. `_notes` are sentences for the model that the list has no place for,
-    `_shelf` is the collection as the arguments named it."""
+    `_collection` is the collection as the arguments named it."""
 
     _notes: list[str] = PrivateAttr(default_factory=list)
-    _shelf: str = PrivateAttr(default="")
+    _collection: str = PrivateAttr(default="")
 
 
 class LinkedMemory(BaseModel):
@@ -122,7 +122,7 @@ class Memory(BaseModel):
     title: str
     preview: str
     content: str
-    _shelf: str = PrivateAttr(default="")
+    _collection: str = PrivateAttr(default="")
 
 
 class MemoryWithLinks(Memory):
