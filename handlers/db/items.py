@@ -6,6 +6,7 @@ so that the query's order survives a sort by score:
     0.90  every word of the question became a condition, or the caller gave the conditions; figures
     0.70  some words were searched for as text and all were found, + 0.10 × their share in the title
     0.45  the conditions hold, and no word was found
+    0.05  likewise without a condition: the list that the question requests
     0.45  only some of these words were found, + 0.10 × their share in the title
     0.50  no condition at all: the model's records in their own order
     − 0.05 × position / limit
