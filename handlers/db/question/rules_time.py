@@ -37,7 +37,15 @@ def date_led(cursor: Cursor, draft: Draft, i: int, of: Field | None = None) -> P
     built"."""
     if of is not None and not has_times(cursor, of):
         return None
-    return _ahead(cursor, i, of) or _dated(cursor, draft, i, of)
+    return _any_weekend(cursor, i) or _ahead(cursor, i, of) or _dated(cursor, draft, i, of)
+
+
+def _any_weekend(cursor: Cursor, i: int) -> Parsed | None:
+    """ "on a weekend": reported, unless the model has a field that is called so."""
+    if not (cursor.is_(i, when.Weekend) and cursor.is_(i - 1, sense.Single)):
+        return None
+    own = any("." not in one.field.name for one in cursor.all(i, sense.FieldRef))
+    return None if own else of_no_field(i, cursor.after(i))
 
 
 def _ahead(cursor: Cursor, i: int, of: Field | None) -> Parsed | None:

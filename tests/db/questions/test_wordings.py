@@ -25,6 +25,7 @@ MODELS: dict[str, dict[str, Any]] = {
             number("beach", "Distance to beach", "m"),
             number("rating", "Guest rating", type="decimal"),
             column("pool", "boolean", "Swimming pool"),
+            column("open", "boolean", "Open on weekends", comment="weekends"),
         ],
         "relations": {
             "bookings": {"type": "hasMany", "model": "booking", "key": "hotel_id", "foreign": "id"}
@@ -195,6 +196,7 @@ def test_a_superlative_is_of_the_field_that_it_names(
         ("horses between 9 and 11 am", "between"),
         ("bookings by the newest hotel", "newest"),
         ("hotels of the newest booking", "newest"),
+        ("bookings for guests on a weekend", "weekend"),
         ("horses that do not cost 5 or 6", "6"),
     ],
 )
