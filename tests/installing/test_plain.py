@@ -46,6 +46,7 @@ DOORS = {
     "handlers.web.bounded_body",
     "host.mcp.sdk.errors",
     "host.mcp.sdk.session",
+    "host.mcp.sdk.sse",
     "host.mcp.sdk.stdio",
     "host.storage.connection",
 }
