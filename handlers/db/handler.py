@@ -29,6 +29,7 @@ from groundhook.handlers.db.question.lexicons import Lexicons
 from groundhook.handlers.db.question.reading import Reading, read_question
 from groundhook.handlers.db.request_query import (
     merge,
+    requests_words,
     unknown_field,
     with_any_word,
     without_words,
@@ -79,7 +80,7 @@ class DBHandler:
         found = await self._run_all(permitted, scope, limit)
         if not found.items:
             found = await self._search_any_word(permitted, scope, limit) or found
-        if _is_empty(found):
+        if _is_empty(found) and not requests_words(request):
             lists = {reading.dsl.model for reading in readings if reading.lists}
             found = await self._search_without_words(permitted, lists, scope, limit) or found
         return found

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from groundhook.handlers.db.dsl import EVERY_TEXT, MATCH, MATCH_ANY, QueryDSL, conditions
 from groundhook.handlers.db.schema import Schema, route
+from groundhook.host.core.types.query_language import Where
 from groundhook.host.core.types.search import SearchRequest
 
 
@@ -69,14 +70,19 @@ def without_words(query: QueryDSL, *, lists: bool) -> QueryDSL | None:
     """Return the query without the words that are searched for in every text; None if it has none,
     or requests nothing beside them: no conditions, no groups, and no list of records (`lists`). A
     figure of all records is none of those with the words."""
-    wheres = tuple(
-        where
-        for where in query.wheres
-        if where.field != EVERY_TEXT or where.op not in (MATCH, MATCH_ANY)
-    )
+    wheres = tuple(where for where in query.wheres if not _is_of_words(where))
     listed = lists and not query.computed
     requested = bool(wheres or query.groups or listed) and len(wheres) < len(query.wheres)
     return query.model_copy(update={"wheres": wheres}) if requested else None
+
+
+def requests_words(request: SearchRequest) -> bool:
+    """Return whether a condition of the caller's own is of words, which no result may lack."""
+    return any(map(_is_of_words, request.wheres or ()))
+
+
+def _is_of_words(where: Where) -> bool:
+    return where.field == EVERY_TEXT and where.op in (MATCH, MATCH_ANY)
 
 
 def with_any_word(query: QueryDSL) -> QueryDSL | None:
