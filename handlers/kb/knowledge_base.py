@@ -394,8 +394,9 @@ class KnowledgeBase:
 
     def _valid_collections(self) -> Iterator[tuple[CollectionSpec, Embedder, CollectionSettings]]:
         """Yield the collections whose declarations are valid, with embedders and settings."""
-        for spec in self._collections.values():
+        for id in self._collections:
             try:
+                spec = self._collections[id]
                 if self.declaration_error(spec) is None:
                     embedder = self._embedder_of(spec)
                     yield spec, embedder, self._settings(spec, embedder)

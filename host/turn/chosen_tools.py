@@ -114,4 +114,6 @@ def _change_tool(offer: Offer, changed: Mapping[str, Any]) -> Offer:
     if "parameters" not in changed:
         return found
     check_changed = schema_check(changed["parameters"])
-    return replace(found, check=lambda arguments: offer.check(check_changed(arguments)))
+    return replace(
+        found, check=lambda arguments: offer.check(check_changed(arguments)), slow_check=True
+    )

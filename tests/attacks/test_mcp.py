@@ -6,7 +6,6 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-import anyio
 import httpx
 import pytest
 
@@ -14,6 +13,7 @@ from groundhook import open_host
 from groundhook.host.server.keys import make_key
 from tests.loopback.server import Html, Json, Loopback
 from tests.loopback.server import serving as loopback
+from tests.loops import run
 from tests.server.conftest import Served, serving, settings, write
 
 KEYS = {"red": make_key(), "blue": make_key()}
@@ -72,7 +72,7 @@ def served(tmp_path_factory: pytest.TempPathFactory, web: Loopback) -> Iterator[
             await host.database.load(now=host.runtime.now)
             await host.add_documents("notes", app / "red.jsonl")
 
-    anyio.run(fill)
+    run(fill)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("SEARXNG_URL", web.url)
         with serving(app) as server:

@@ -187,7 +187,7 @@ def test_options_set_the_other_fields_of_a_request(groundhook: Groundhook, shop:
     """
     (shop / "assistants/shop/index.ts").write_text(hook, encoding="utf-8")
     bare = groundhook("chat", "shop", "hi", "--user", "ada")
-    assert (bare.code, "groundhook chat --chat …" in bare.err) == (1, True)
+    assert (bare.code, "give the request a chat id" in bare.err) == (1, True)
     text = [
         "--user",
         "ada",

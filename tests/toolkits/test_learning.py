@@ -61,7 +61,7 @@ async def test_sections_have_the_five_keys_and_scores_that_never_rise(host: Host
 async def test_a_vague_intent_finds_the_sections_of_the_outcomes_and_a_topic_its_own(
     host: Host,
 ) -> None:
-    outcomes = ["mitosis of cells", "nerve impulses along a fibre"]
+    outcomes = ["mitosis: a spindle divides the chromosomes", "nerve impulses along a fibre"]
     course = {**COURSE, "outcomes": outcomes}
     assert {"bio-4", "bio-10"} <= set(ids(await search(host, "quiz", course))[:3])
     assert ids(await search(host, "Photosynthesis", course))[0] == "bio-2"

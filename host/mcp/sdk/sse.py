@@ -63,8 +63,10 @@ async def sse_streams(spec: ServerSpec) -> AsyncIterator[Streams]:
                     await send.send(message)
 
     async with (
-        sse_client(spec.url, httpx_client_factory=lambda *_, **__: client) as (incoming, outgoing),
+        # First, so that they are closed also when the server cannot be reached.
+        send,
         receive,
+        sse_client(spec.url, httpx_client_factory=lambda *_, **__: client) as (incoming, outgoing),
         anyio.create_task_group() as tasks,
     ):
         tasks.start_soon(forward, incoming)
