@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AbstractAsyncContextManager, suppress
 from datetime import datetime
@@ -16,7 +17,8 @@ from groundhook.host.cli import options
 from groundhook.host.cli.edge import FAILED, execute
 from groundhook.host.cli.report import Report
 from groundhook.host.cli.view import View
-from groundhook.host.core.errors import UnknownName
+from groundhook.host.core.errors import UnknownName, UsageError
+from groundhook.host.core.types.chats import Owner
 from groundhook.host.core.types.events import Event
 
 
@@ -79,6 +81,8 @@ def command(
 
     async def work() -> int:
         async with open_host(app, now=now, tune_gc=True) as host:
+            if chat is not None:
+                await _refuse_other_owner(host, Owner(tenant, user), chat)
             if message is None:
                 failed = await _converse(host, assistant, report, asking, overrides, trace=trace)
             else:
@@ -87,6 +91,23 @@ def command(
         return FAILED if failed else 0
 
     return execute(work, report, debug=debug)
+
+
+async def _refuse_other_owner(host: Host, owner: Owner, chat: str) -> None:
+    """Raise UsageError for a kept chat of other users alone: a turn with its id would begin without
+    its history. An id that nobody has is one that hooks know."""
+    try:
+        owners = await host.chats.upkeep.owners_of(chat)
+    except UnknownName:
+        return
+    if owner in owners:
+        return
+    given = [("--tenant", owners[0].tenant), ("--user", owners[0].user)]
+    options = " ".join(f"{name} {shlex.quote(id)}" for name, id in given if id)
+    raise UsageError(
+        f"the chat {chat!r} belongs to another user",
+        hint=f"`{options}` continues it" if options else "without --user and --tenant it continues",
+    )
 
 
 async def _show(

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import json
+import shlex
+from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -14,6 +19,9 @@ from groundhook.host.config.packages import App, load_app
 from groundhook.host.core.errors import ConfigError, HostError
 from groundhook.host.core.extras import extra, install, lacking
 from groundhook.host.core.server_settings import ServerSettings
+
+if TYPE_CHECKING:
+    from groundhook.host.server import process
 
 FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
@@ -39,8 +47,9 @@ def command(
 ) -> int:
     """Serve the app over HTTP: its own API under /api, OpenAI's under /v1.
 
-    Without configuration it listens on this machine alone, with a key that it prints. Log lines are
-    on standard error. Ctrl-C lets turns under way end, and stops them after `server.drain_s`.
+    Without configuration it listens on this machine alone, with a key that it prints and keeps.
+    Log lines are on standard error: `ready` is one when everything is loaded. Ctrl-C lets turns
+    under way end, and stops them after `server.drain_s`.
     """
     report = Report(json=as_json)
 
@@ -61,7 +70,7 @@ def command(
             if as_json:
                 report.line({"type": "serving", "url": at.url, "key": at.key})
             else:
-                _introduce(report, at.url, at.key, assistants, openai=settings.openai.enabled)
+                _introduce(report, at, loaded, assistants, settings)
             process.write_logs(debug=debug)
 
         process.serve(
@@ -83,19 +92,67 @@ def _is_offered(app: App, id: str, settings: ServerSettings) -> bool:
     that."""
     if settings.assistants is not None:
         return id in settings.assistants
+    return not _info(app, id).get("automated")
+
+
+def _introduce(
+    report: Report, at: process.Address, app: App, assistants: list[str], settings: ServerSettings
+) -> None:
+    """Print where the server is, and a request to each of its APIs as it is typed. A line is never
+    wrapped: it is there to be copied."""
+
+    def show(*lines: str) -> None:
+        for line in lines:
+            report.out.print(line, soft_wrap=True, highlight=False, markup=False)
+
+    show(f"Serving on {at.url}  (Ctrl-C stops it)")
+    show(f"\nAssistants: {', '.join(assistants) or 'none'}")
+    assistant = _example(app, assistants)
+    if assistant is None:
+        return
+    question = _question(app, assistant)
+    body = shlex.quote(json.dumps({"assistant": assistant, "text": question}, ensure_ascii=False))
+    key = f" -H 'Authorization: Bearer {at.key}'" if at.key else ""
+    show("\nAn answer as a stream of events:")
+    show(f"  curl -N {at.url}/api/turns{key} -H 'Content-Type: application/json' -d {body}")
+    if settings.openai.enabled:
+        show(
+            "\nFor clients of OpenAI's API:",
+            f"  export OPENAI_BASE_URL={at.url}/v1",
+            f"  export OPENAI_API_KEY={at.key or 'none'}",
+            "\nIn Python (pip install openai):",
+            "  from openai import OpenAI",
+            f"  messages = [{{'role': 'user', 'content': {question!r}}}]",
+            "  print(OpenAI().chat.completions.create("
+            f"model={assistant!r}, messages=messages).choices[0].message)",
+        )
+    show("")
+
+
+def _example(app: App, assistants: list[str]) -> str | None:
+    """Return the assistant that a newcomer asks first: one that suggests a question, and whose
+    collections are not filled by a toolkit, which must have run before."""
+
+    def rank(id: str) -> tuple[bool, bool]:
+        with suppress(HostError):
+            package = app.package(id)
+            filled = bool(app.settings_for(package).settings.tools)
+            return "placeholder" not in package.info, filled
+        return True, True
+
+    return min(assistants, key=rank, default=None)
+
+
+def _question(app: App, assistant: str) -> str:
+    """Return the question that an assistant's package suggests, or one that fits any."""
+    text = _info(app, assistant).get("placeholder")
+    fits = isinstance(text, str) and text.isprintable()
+    return text if text and fits else "What can you help me with?"
+
+
+def _info(app: App, assistant: str) -> Mapping[str, Any]:
+    """Return what an assistant's package says of itself; nothing for a broken one."""
     try:
-        return not app.package(id).info.get("automated")
+        return app.package(assistant).info
     except HostError:
-        return True
-
-
-def _introduce(report: Report, url: str, key: str, assistants: list[str], *, openai: bool) -> None:
-    print_ = report.out.print
-    print_(f"Serving on {url}  (Ctrl-C stops it)", soft_wrap=True, highlight=False)
-    if key and not openai:
-        print_(f"\nKey: {key}", soft_wrap=True, highlight=False)
-    elif key:
-        print_("\nFor clients of OpenAI's API:", highlight=False)
-        print_(f"  export OPENAI_BASE_URL={url}/v1", soft_wrap=True, highlight=False)
-        print_(f"  export OPENAI_API_KEY={key}", soft_wrap=True, highlight=False)
-    print_(f"\nAssistants: {', '.join(assistants) or 'none'}\n", soft_wrap=True, highlight=False)
+        return {}

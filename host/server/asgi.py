@@ -150,6 +150,7 @@ async def _warm_up_if_set(serving: Serving) -> None:
         offered = serving.settings.assistants
         await warm_up(serving.host, list(offered or serving.host.assistants()))
     serving.warm = True
+    log.info("ready")
 
 
 def settings_of(folder: Path) -> ServerSettings:

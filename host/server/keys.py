@@ -2,12 +2,16 @@
 
 They are stored as SHA-256 in `server-keys.json` in the app's state folder: what is random needs no
 slow hash. The file is read again when it changes, so a revoked key ends at once in every process.
+
+The key for this machine, which `groundhook serve` prints where nothing else is configured, is kept
+as it is, since a client on this machine has it in its environment beyond a restart.
 """
 
 from __future__ import annotations
 
 import hmac
 import os
+import re
 import secrets
 import time
 from collections.abc import Iterable, Iterator, Sequence
@@ -25,11 +29,14 @@ from groundhook.host.core.server_settings import READER_SCOPES, KeySettings, Ser
 from groundhook.host.core.types.base import Value
 from groundhook.host.core.types.turn import Identity
 from groundhook.host.dialects.numbering import CitationStyle
+from groundhook.host.server.private_file import read_or_make
 
 FILE = "server-keys.json"
+LOCAL = "server-local-key"
 USES = "server-key-uses.json"  # the day of the last use, by the id of the key
 SHORTEST = 32  # characters of a key from the app's files
 LONGEST = 200
+_KEY = re.compile(r"gh_[a-z0-9]{8}_[\w-]{43}", re.ASCII)
 
 
 class Key(Value):
@@ -64,6 +71,16 @@ def make_key() -> str:
     """Return a new key."""
     alphabet = "abcdefghijklmnopqrstuvwxyz0123456789"
     return f"gh_{''.join(secrets.choice(alphabet) for _ in range(8))}_{secrets.token_urlsafe(32)}"
+
+
+def local_key(state: Path) -> str:
+    """Return the key for this machine of an app's state folder, which is made when it is first
+    needed. Raises StorageError."""
+    path = state / LOCAL
+    key = read_or_make(path, make_key().encode()).decode(errors="replace")
+    if not _KEY.fullmatch(key):
+        raise StorageError(f"{str(path)!r} is damaged", hint="delete it: a new key is made")
+    return key
 
 
 def hash_of(key: str) -> str:

@@ -34,7 +34,7 @@ def document(endpoints: Iterable[Endpoint]) -> dict[str, Any]:
 
 
 def _operation(endpoint: Endpoint, schemas: dict[str, Any]) -> dict[str, Any]:
-    name = endpoint.path.strip("/").replace("/", "_").replace(".", "_")
+    name = endpoint.path.strip("/").replace("/", "_").replace(".", "_") or "index"
     operation: dict[str, Any] = {
         "summary": endpoint.about,
         "operationId": f"{endpoint.method.lower()}_{re.sub(r'[{}:]', '', name)}",

@@ -19,7 +19,7 @@ from uvicorn.supervisors import Multiprocess
 from groundhook.host.core.errors import ConfigError, UsageError
 from groundhook.host.core.server_settings import ServerSettings
 from groundhook.host.server.asgi import ServerArguments, check_settings, make_app
-from groundhook.host.server.keys import Key, KeyFile, hash_of, id_of, make_key
+from groundhook.host.server.keys import Key, KeyFile, hash_of, id_of, local_key
 from groundhook.host.server.who import ALL_SCOPES, is_loopback
 
 HEADER_BYTES = 32 * 1024
@@ -29,8 +29,8 @@ BACKLOG = 2048
 
 @dataclass(frozen=True, kw_only=True)
 class Address:
-    """The address of the server. `key` is the local key, which is printed; "" if the server has
-    other ways to sign in."""
+    """The address of the server. `key` is the key for this machine, which is printed; "" if the
+    server has other ways to sign in."""
 
     host: str
     port: int
@@ -57,9 +57,9 @@ def serve(
 ) -> None:
     """Serve the app in a folder until a signal ends the process. `on_listening` is called when
     the address is taken. Raises ConfigError when nobody could sign in, UsageError for an address
-    that cannot be used."""
+    that cannot be used, StorageError when the key for this machine cannot be stored."""
     check_settings(settings)
-    local = _local_key(settings, KeyFile(state))
+    local = _local_key(settings, state)
     sock = listen(settings.host, settings.port)
     key = Key(id=id_of(local), hash=hash_of(local), name="local", user="local", scopes=ALL_SCOPES)
     arguments = ServerArguments(
@@ -102,19 +102,20 @@ def _run(server: uvicorn.Server, sock: socket.socket) -> None:
         server.run([sock])
 
 
-def _local_key(settings: ServerSettings, stored: KeyFile) -> str:
-    """Return a key for the life of this server, where it has no other way to sign in; "" where it
-    has one. Raises ConfigError off loopback."""
+def _local_key(settings: ServerSettings, state: Path) -> str:
+    """Return the key for this machine, where the server has no other way to sign in; "" where it
+    has one. Raises ConfigError off loopback, StorageError."""
     auth = settings.auth
-    if auth.keys or auth.jwt or auth.forwarded or auth.anonymous or stored.all():
+    if auth.keys or auth.jwt or auth.forwarded or auth.anonymous or KeyFile(state).all():
         return ""
     if not is_loopback(settings.host):
         raise ConfigError(
-            f"nobody could sign in on {settings.host!r}, and others than this machine reach it",
+            f"no way to sign in is configured, and {settings.host!r} is reachable from other"
+            " machines",
             hint="make a key with `groundhook keys add NAME`, or configure server.auth in"
             " agent/agent.yml",
         )
-    return "" if auth.local == "open" else make_key()
+    return "" if auth.local == "open" else local_key(state)
 
 
 def listen(host: str, port: int) -> socket.socket:

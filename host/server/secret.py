@@ -6,11 +6,11 @@ from __future__ import annotations
 
 import base64
 import hmac
-import os
 import secrets
 from pathlib import Path
 
 from groundhook.host.core.errors import StorageError
+from groundhook.host.server.private_file import read_or_make
 
 FILE = "server-secret"
 SECRET_BYTES = 32
@@ -35,30 +35,13 @@ class Secret:
 
     def _read(self) -> bytes:
         if not self._secret:
-            try:
-                self._secret = self._make()
-            except OSError as exc:
-                raise StorageError(f"{str(self._path)!r} cannot be used: {exc.strerror}") from exc
+            # A secret that exists is not made again, although new bytes are drawn here.
+            secret = read_or_make(self._path, secrets.token_bytes(SECRET_BYTES))
+            if len(secret) != SECRET_BYTES:
+                raise StorageError(
+                    f"{str(self._path)!r} has {len(secret)} bytes, not {SECRET_BYTES}: it is"
+                    " damaged",
+                    hint="delete it: a new secret is made, and everybody signs in again",
+                )
+            self._secret = secret
         return self._secret
-
-    def _make(self) -> bytes:
-        self._path.parent.mkdir(parents=True, exist_ok=True)
-        new = self._path.with_suffix(f".{secrets.token_hex(4)}")
-        descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(secrets.token_bytes(SECRET_BYTES))
-            file.flush()
-            # Before it has its name: after a power cut the name must not lead to an empty file.
-            os.fsync(file.fileno())
-        try:
-            os.link(new, self._path)  # the first process wins
-        except FileExistsError:
-            pass
-        finally:
-            new.unlink()
-        if len(secret := self._path.read_bytes()) != SECRET_BYTES:
-            raise StorageError(
-                f"{str(self._path)!r} is not a whole secret",
-                hint="delete it: a new one is made, and everybody signs in again",
-            )
-        return secret

@@ -3,12 +3,13 @@ of scopes are made."""
 
 from __future__ import annotations
 
-from starlette.responses import JSONResponse, Response
+from starlette.responses import HTMLResponse, JSONResponse, Response
 
 from groundhook.host.core.types.chats import Feedback
 from groundhook.host.dialects.native import Answer
 from groundhook.host.server import (
     chat_api,
+    index,
     mcp_http,
     meta_api,
     openai_api,
@@ -38,11 +39,28 @@ STREAM_QUERY = (
 
 async def _openapi(call: Call) -> Response:
     """Return this table as OpenAPI 3.1, without the parts that are switched off."""
-    offered = [endpoint for endpoint in ENDPOINTS if call.serving.has(endpoint.part)]
-    return JSONResponse(openapi.document(offered))
+    return JSONResponse(openapi.document(_offered(call)))
+
+
+async def _index(call: Call) -> Response:
+    """Return what the server offers, as a page where the client prefers one."""
+    if "text/html" in call.request.headers.get("accept", ""):
+        return HTMLResponse(index.index_page(_offered(call), call.public_url))
+    return JSONResponse(index.index(_offered(call), call.public_url))
+
+
+def _offered(call: Call) -> list[Endpoint]:
+    return [endpoint for endpoint in ENDPOINTS if call.serving.has(endpoint.part)]
 
 
 ENDPOINTS: tuple[Endpoint, ...] = (
+    Endpoint(
+        method="GET",
+        path="/",
+        handler=_index,
+        about="These endpoints and a request to try; a page for browsers.",
+        open=True,
+    ),
     Endpoint(
         method="GET",
         path="/healthz",

@@ -58,3 +58,20 @@ def test_the_same_id_of_two_users_needs_a_user(groundhook: Groundhook) -> None:
     assert "2 chats 'c1', of the users 'ada', 'bob'" in refused.err
     assert groundhook("chats", "show", "c1", "--user", "ada").code == 0
     assert "no chat 'nothing'" in groundhook("chats", "show", "nothing").err
+
+
+def test_a_chat_of_another_user_is_not_begun_anew(groundhook: Groundhook) -> None:
+    local, nobody = talk(groundhook, "--user", "local", "--tenant", "a b"), talk(groundhook)
+    for message in (["And the blue one?"], []):
+        refused = groundhook("chat", "shop", *message, "--chat", local, stdin="And the blue one?\n")
+        assert refused.code == 1
+        assert f"the chat '{local}' belongs to another user" in refused.err.replace("\n", " ")
+        assert "`--tenant 'a b' --user local` continues it" in refused.err.replace("\n", " ")
+        other = groundhook("chat", "shop", *message, "--chat", nobody, "--user", "eve")
+        assert "without --user and --tenant it continues" in other.err.replace("\n", " ")
+    going_on = groundhook(
+        "chat", "shop", "And?", "--chat", local, "--user", "local", "--tenant", "a b"
+    )
+    assert going_on.code == 0
+    (kept,) = groundhook("chats", "list", "--user", "local", "--tenant", "a b", "--json").lines
+    assert kept["messages"] == 4

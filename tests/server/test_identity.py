@@ -414,5 +414,5 @@ def test_an_author_whose_key_lists_assistants_sees_the_problems_of_these_alone(
 
 def test_a_secret_that_was_cut_signs_nothing(tmp_path: Path) -> None:
     (tmp_path / FILE).write_bytes(b"")
-    with pytest.raises(StorageError, match="is not a whole secret"):
+    with pytest.raises(StorageError, match="0 bytes, not 32"):
         Secret(tmp_path).signature("session", "x")

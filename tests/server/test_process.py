@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import select
 import signal
 import socket
+import stat
 import subprocess
+import sys
 from pathlib import Path
+from textwrap import dedent
 from typing import Any
 
 import anyio
@@ -36,22 +40,61 @@ def connected(at: dict[str, Any]) -> httpx.Client:
     return httpx.Client(base_url=at["url"], headers=headers, timeout=20, transport=transport)
 
 
-def test_without_configuration_it_prints_an_address_a_key_and_the_assistants(app: Path) -> None:
+def test_what_it_prints_without_configuration_is_ready_to_be_pasted(app: Path) -> None:
+    question = """It's "tea"?"""
+    tea = {"name": "Tea", "connector": "titles", "placeholder": question}
+    write(app, {"assistants/tea/package.yao": json.dumps(tea)})
     command = [GROUNDHOOK, "serve", "--app", str(app), "--port", "0"]
     with subprocess.Popen(
-        command, env={**SPARSE, "HOME": str(app.parent)}, stdout=subprocess.PIPE, text=True
+        command,
+        env={**SPARSE, "HOME": str(app.parent)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
     ) as process:
         assert process.stdout is not None
-        shown = "".join(process.stdout.readline() for _ in range(7))
-        url = shown.split()[2]
-        with connected({"url": url, "key": ""}) as client:
-            assert client.get("/healthz").json() == {"ok": True}
+        assert process.stderr is not None
+        shown = "".join(iter(process.stdout.readline, "  from openai import OpenAI\n"))
+        python = "".join(process.stdout.readline() for _ in range(2))
+        while not process.stderr.readline().endswith(" ready\n"):
+            pass
+        curl = next(line for line in shown.splitlines() if "curl" in line)
+        exports = [line for line in shown.splitlines() if "export" in line]
+        client = f"from openai import OpenAI\n{dedent(python)}"
+        answers = [
+            subprocess.run(
+                ["/bin/sh", "-c", script],
+                env={"PATH": os.environ["PATH"], "PROGRAM": client},  # noqa: TID251
+                capture_output=True,
+                text=True,
+                timeout=30,
+                check=True,
+            ).stdout
+            for script in (curl, "\n".join([*exports, f'{sys.executable} -c "$PROGRAM"']))
+        ]
         process.send_signal(signal.SIGINT)
         assert process.wait(20) == 0
     assert re.search(r"Serving on http://127\.0\.0\.1:\d+ ", shown)
-    assert re.search(r"export OPENAI_BASE_URL=http://127\.0\.0\.1:\d+/v1\n", shown)
-    assert re.search(r"export OPENAI_API_KEY=gh_[a-z0-9]{8}_[\w-]{43}\n", shown)
     assert "Assistants: fails, late, talks, tea\n" in shown
+    assert "event: stream_end" in answers[0]
+    assert "ChatCompletionMessage(content='A title'" in answers[1]
+
+
+def test_the_key_for_this_machine_outlives_the_server_and_is_readable_by_its_user_alone(
+    app: Path,
+) -> None:
+    keys = []
+    for _ in range(2):
+        with started(app) as (process, at):
+            keys.append(at["key"])
+            process.send_signal(signal.SIGTERM)
+            process.wait(20)
+    assert keys[0] == keys[1]
+    file = app / ".groundhook/server-local-key"
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    file.write_text("gh_short")
+    refused = run("serve", "--port", "0", app=app)
+    assert (refused.returncode, "delete it: a new key is made" in refused.stderr) == (1, True)
 
 
 @pytest.mark.parametrize("workers", [1, 2])
@@ -132,7 +175,7 @@ def run(*command: str, app: Path) -> subprocess.CompletedProcess[str]:
 def test_off_loopback_it_refuses_to_start_when_nobody_could_sign_in(app: Path) -> None:
     refused = run("serve", "--host", "0.0.0.0", "--port", "0", app=app)
     assert refused.returncode == 1
-    assert "nobody could sign in on '0.0.0.0'" in refused.stderr
+    assert "no way to sign in is configured" in refused.stderr
     assert "groundhook keys add" in refused.stderr
 
 

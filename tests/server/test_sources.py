@@ -172,6 +172,13 @@ def test_every_endpoint_is_in_the_document_and_unknown_addresses_are_problems(
             for method in methods
         }
         assert described == {(e.method, e.path.replace(":path", "")) for e in ENDPOINTS}
+        listed = client.get("/").json()
+        assert {(each["method"], each["path"]) for each in listed["endpoints"]} == described
+        assert listed["openapi"].endswith("/openapi.json")
+        page = client.get("/", headers={"accept": "text/html,*/*;q=0.8"})
+        assert page.headers["content-type"].startswith("text/html")
+        assert "<code>POST /api/turns</code>" in page.text
+        assert "script" not in page.text
         missing = client.get("/nothing")
         assert (missing.status_code, missing.json()["code"]) == (404, "unknown_name")
         assert client.put("/healthz").json()["code"] == "not_allowed"
