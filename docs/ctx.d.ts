@@ -68,7 +68,7 @@ declare module "groundhook" {
     total_tokens: number;
   }
 
-  /** A tool call with its result or its error; the same value at every door. */
+  /** A tool call with its result or its error; the same value for every caller. */
   export interface ToolOutcome {
     /** Id of the call in the turn; empty outside */
     toolcall_id: string;
@@ -233,7 +233,7 @@ declare module "groundhook" {
 
   /** Options of `ctx.search.Web`. */
   export interface WebOptions {
-    /** Most results to return (default 10) */
+    /** Maximum results to return (default 10) */
     limit?: number | null;
     /** Only results from these sites */
     sites?: string[] | null;
@@ -269,19 +269,19 @@ declare module "groundhook" {
 
   /** Options of `ctx.search.KB`. */
   export interface KBOptions {
-    /** Most results to return (default 10) */
+    /** Maximum results to return (default 10) */
     limit?: number | null;
     /** Results to skip: pages of the same limit neither overlap nor leave gaps */
     offset?: number | null;
     /** Collections to search (default: the assistant's) */
     collections?: CollectionName[] | null;
-    /** Least similarity, 0-1, the same scale for every embedding model */
+    /** Minimum similarity, 0-1, the same scale for every embedding model */
     threshold?: number | null;
     /** Only documents that fulfil it: {"year": {"gte": 2020}, "tag": ["a", "b"]} */
     filter?: Filter | null;
     /** Count the documents that fulfil the filter, by values of these fields */
     facets?: string[] | null;
-    /** Most passages of one document; true: its best one; false: no limit */
+    /** Maximum passages of one document; true: its best one; false: no limit */
     groups?: number | boolean | null;
     /** Passages before and after each hit that are added to its content */
     neighbours?: number | null;
@@ -302,7 +302,7 @@ declare module "groundhook" {
 
   /** Options of `ctx.search.DB`. */
   export interface DBOptions {
-    /** Most records to return */
+    /** Maximum records to return */
     limit?: number | null;
     /** Models to query (default: the assistant's) */
     models?: ModelName[] | null;

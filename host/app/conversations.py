@@ -178,9 +178,10 @@ class OpenChat:
         connector: str | Sequence[str] | None = None,
         options: TurnOptions | Mapping[str, Any] | None = None,
     ) -> AsyncIterator[AsyncIterator[Event]]:
-        """Ask the next question, as text or parts, and read the events of its turn. Leaving the
-        block stops what is still running; the text so far is stored. Raises ChatBusy,
-        UsageError and StorageError, and what `Host.stream` raises; then nothing is stored."""
+        """Return a context manager that asks the next question, as text or parts, and yields the
+        events of its turn. Leaving the block stops what is still running; the text so far is
+        stored. Raises ChatBusy, UsageError and StorageError, and what `Host.stream` raises; then
+        nothing is stored."""
         overrides = turn_options(search, connector, options)
         question = self._make_question(message, "")
         leaf = await self._store_chat()
@@ -198,8 +199,9 @@ class OpenChat:
         connector: str | Sequence[str] | None = None,
         options: TurnOptions | Mapping[str, Any] | None = None,
     ) -> AsyncIterator[AsyncIterator[Event]]:
-        """Ask a question of the chat in other words. This begins a branch beside the question,
-        which is shown from now on. `message` is the question or its id. Otherwise as `send`. Raises
+        """Return a context manager that asks a question of the chat in other words and yields the
+        events of its turn, as `send` does. The new question begins a branch, which is shown from
+        now on; the old one stays in its own. `message` is the old question or its id. Raises
         UsageError for an answer."""
         await self._end_lost_turn()
         before = await self._find_message(message)
@@ -218,8 +220,9 @@ class OpenChat:
         connector: str | Sequence[str] | None = None,
         options: TurnOptions | Mapping[str, Any] | None = None,
     ) -> AsyncIterator[AsyncIterator[Event]]:
-        """Ask for another answer beside `message`, which is an answer, a question, or the id of one
-        (None: the last answer). Otherwise as `send`. Raises UsageError for a chat without a
+        """Return a context manager that asks for another answer and yields the events of its turn,
+        as `send` does; the old answer stays in its branch. `message` is that answer, its question,
+        or the id of one of them (None: the last answer). Raises UsageError for a chat without a
         question."""
         await self._end_lost_turn()
         if message is None:
@@ -250,8 +253,8 @@ class OpenChat:
         await self._of.store.conversations.rate(self._owner, id, valid)
 
     def stop(self) -> bool:
-        """Stop the turn that runs in this object: its reader gets an `error` with the code
-        `stopped`, and `stream_end`. Returns whether one was running."""
+        """Stop the turn that runs in this object, and return whether one was running. Its reader
+        gets an `error` with the code `stopped`, and `stream_end`."""
         if self._running is None:
             return False
         self._running.stop()

@@ -85,7 +85,7 @@ class Host:
         return Syncs(self.app, self.sources, self.runtime.toolkits, engine)
 
     def assistants(self) -> list[str]:
-        """The ids of the app's assistants, in order."""
+        """Return the ids of the app's assistants in alphabetical order."""
         return sorted(self.app.packages)
 
     def stream(
@@ -98,10 +98,10 @@ class Host:
         identity: Identity | Mapping[str, Any] | None = None,
         options: TurnOptions | Mapping[str, Any] | None = None,
     ) -> AbstractAsyncContextManager[AsyncIterator[Event]]:
-        """Enter one turn and read its events; leaving the block stops what is still running.
-        `messages` is the conversation or one user message. With several `connector`s the next one
-        answers when one cannot be reached. Entering raises UnknownName and ConfigError; later
-        failures are `error` events."""
+        """Return a context manager that runs one turn and yields its events; leaving the block
+        stops what is still running. `messages` is the conversation or one user message. With
+        several `connector`s the next one answers when one cannot be reached. Entering raises
+        UnknownName, ConfigError and TooManyTurns; later failures are `error` events."""
         request = Request(
             assistant_id=assistant_id,
             messages=conversation(messages, self.app.settings.turns),
@@ -119,9 +119,10 @@ class Host:
         chat_id: str | None = None,
         create: bool = False,
     ) -> AsyncIterator[OpenChat]:
-        """Open a stored conversation: a new one, or the one with this id. It belongs to the tenant
-        and user of `identity`. `create`: begin one with this id if there is none. Raises
-        UnknownName, ConfigError, UsageError and StorageError."""
+        """Return a context manager that yields a stored conversation: a new one, or the one with
+        this id. It belongs to the tenant and user of `identity`. `create`: begin a conversation
+        with this id if it does not exist. Raises UnknownName, ConfigError, UsageError and
+        StorageError."""
         owner = validated(Identity, identity or {}, "identity")
         yield await self.conversations.opened(assistant_id, owner, chat_id, create=create)
 
@@ -146,9 +147,10 @@ class Host:
         assistant: str | None = None,
         warned: Callable[[Warned], object] | None = None,
     ) -> SearchResult:
-        """Search once, outside a turn, with the settings and names of an assistant, or else of the
-        app. A search that fails is a result with `error`; `warned` is called with every warning.
-        Raises UsageError for an invalid request, UnknownName for the assistant."""
+        """Return the result of a search outside a turn, with the settings and names of an
+        assistant, or else of the app. A search that fails is a result with `error`; `warned` is
+        called with every warning. Raises UsageError for an invalid request, UnknownName for the
+        assistant."""
         valid = validated(SearchRequest, request)
         self.turns.refuse_if_closed()
         settings = self.settings(assistant)
@@ -179,10 +181,10 @@ class Host:
         locale: str = "",
         events: Callable[[Event], object] | None = None,
     ) -> ToolOutcome:
-        """Call a tool outside a turn: `catalogue.searchDatasets`. With `assistant` only the tools
-        that it lists can be called, by their names and with their settings there; without it, the
-        tools of all toolkits and of the host; a `Tool` itself is called as if it were one of the
-        host's. Every failure of the call is `error` of the outcome,
+        """Call a tool outside a turn, such as `catalogue.searchDatasets`, and return the outcome.
+        With `assistant` only the tools that it lists can be called, by their names and with their
+        settings there; without it, the tools of all toolkits and of the host. A `Tool` itself is
+        called as if it were one of the host's. A failure of the call is `error` of the outcome,
         with `code` for programs. `events` is called with the progress, the trace and the warnings.
         Raises UnknownName for the assistant, UsageError for an invalid identity."""
         call = self._tool_call(identity, assistant, metadata, locale)
@@ -197,9 +199,9 @@ class Host:
         problem: Callable[[Warned], object] | None = None,
     ) -> list[ToolInfo]:
         """Return the tools that `tool` may call, in the order in which a model gets them, without
-        those that are withheld under the metadata. With `identity` only those that it may use.
-        Toolkits and servers that fail are omitted; `problem` is called with a warning for each.
-        Raises UnknownName for the assistant."""
+        those that the metadata withholds. With `identity`: only the tools that it may use. Toolkits
+        and servers that fail are omitted; `problem` is called with a warning for each. Raises
+        UnknownName for the assistant."""
         call = self._tool_call(identity, assistant, metadata, "")
         return await call.listed(allowed=identity is not None, on_problem=problem)
 
@@ -246,11 +248,11 @@ class Host:
         tenant: str = "",
         progress: Progress | None = None,
     ) -> AddReport:
-        """Add files, and the files in folders, to a collection of the built-in knowledge base, as
-        `groundhook kb add` does: changed documents are replaced, and documents whose files no
-        longer exist in the same folders are removed. `progress` is called with the bytes done, the
-        bytes in total, the current document and the passages embedded. The report has the problems
-        with single files. Raises UnknownName for the collection, UsageError, ConfigError,
+        """Add files, and the files in folders, to a collection of the built-in knowledge base and
+        return a report, which has the problems of single files. As `groundhook kb add` does, it
+        replaces changed documents and removes documents whose files no longer exist in the same
+        folders. `progress` is called with the bytes done, the bytes in total, the current document
+        and the passages embedded. Raises UnknownName for the collection, UsageError, ConfigError,
         StorageError."""
         notes: list[str] = []
         report = await self.kb.add(
@@ -266,9 +268,8 @@ class Host:
         self, collection: str, documents: Iterable[str] | None, *, tenant: str = ""
     ) -> tuple[str, ...]:
         """Remove documents by their ids, or all (None), from a collection of the built-in knowledge
-        base, as `groundhook kb remove` does. Returns the ids that were removed. Raises UnknownName
-        for a collection or a document that does not exist (nothing is removed then), UsageError,
-        StorageError."""
+        base, and return the ids that were removed. Raises UnknownName for a collection or a
+        document that does not exist (nothing is removed then), UsageError, StorageError."""
         ids = None if documents is None else list(documents)
         id = self.kb.full_id(collection)
         removed = await self.kb.remove(id, ids, tenant=tenant)
@@ -305,11 +306,11 @@ class Host:
         ).delegates
 
     async def reload(self, paths: Iterable[Path] | None = None) -> Swap:
-        """Read the app's files again. Returns the changes and the problems: a broken file does not
-        replace its last good version, and running turns keep the files that they began with. MCP
-        servers do not change until the host is opened again. `paths` are the files that changed
-        (None: any of them)."""
-        # Otherwise the older of two readings could be swapped in last.
+        """Read the app's files again and return the changes and the problems. A broken file does
+        not replace its last good version, and running turns keep the files that they began with.
+        MCP servers do not change until the host is opened again. `paths` are the files that
+        changed (None: any of them)."""
+        # One reading at a time: of two, the older could otherwise be swapped in last.
         async with self._reloading:
             app, swap = await self._reloads.read(self.app, self.runtime.hooks, paths)
             if app is not self.app:
@@ -342,7 +343,7 @@ class Host:
         """Return the problems with the app's files, or with one assistant: configuration,
         references between files, hooks that do not compile or do not fit their types. Raises
         UnknownName."""
-        # Imported here because turns and searches do not need them.
+        # Imported here because turns and searches do not need these modules.
         from groundhook.host.app.check import check
         from groundhook.host.app.hook_diagnostics import hook_problems
 

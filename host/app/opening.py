@@ -1,4 +1,4 @@
-"""The composition root: opens an app, and makes the parts that its turns and searches need.
+"""The composition root: opens an app and makes the parts that its turns and searches need.
 
 async with open_host("path/to/app") as host:
     async with host.stream("docs", "What is a hook?") as events:
@@ -88,16 +88,16 @@ async def open_host(
     connectors: Mapping[str, Connector] | None = None,
     tune_gc: bool = False,
 ) -> AsyncIterator[Host]:
-    """Open the app in a folder. Processes and models start when they are first used.
+    """Return a context manager that opens the app in a folder and yields its `Host`. Processes and
+    models start when they are first used. Raises ConfigError, PluginError.
 
-    `now` fixes the clock (a moment, or what returns one), for hooks as well. `seed` makes random
-    values repeatable, for tests only: the random numbers of hooks, and the fence around sources,
-    which documents must not know. `environment` replaces the process's variables. `plugins`
-    register more parts, as the entry point group `groundhook.plugins` does. `sources` replace the
-    built-in ones, `connectors` those that the app declares. `tools` are offered to models.
-    `tune_gc` is for processes that only serve one app: objects that exist by then are excluded from
-    garbage collection, and turns have no pauses of 50 ms. Raises ConfigError, PluginError.
-    """
+    `now` fixes the clock, also for hooks: a moment, or a function that returns one. `seed` makes
+    random values repeatable, for tests only: the random numbers of hooks, and the fence around
+    sources, which documents must not know. `environment` replaces the process's variables.
+    `plugins` register more parts, as the entry point group `groundhook.plugins` does. `sources`
+    replace the built-in ones, `connectors` those that the app declares. `tools` are offered to
+    models. `tune_gc` is for processes that serve only one app: objects that exist when it is opened
+    are excluded from garbage collection, which saves turns pauses of 50 ms."""
     registry = Plugins()
     instances = (Owner("an argument of open_host", passed=True), _plugin_from(sources or {}, tools))
     join(registry, [(HOST, BUILTIN), *installed(), *given(plugins), instances])
@@ -130,7 +130,7 @@ async def open_host(
         runtime = Runtime(
             app=app,
             plugins=SearchPlugins(
-                handlers=opened.handlers, rerankers=_rerankers(context), imported=opened.imported
+                handlers=opened.handlers, rerankers=_make_rerankers(context), imported=opened.imported
             ),
             documents=opened,
             records=opened,
@@ -151,7 +151,7 @@ async def open_host(
             export=await stack.enter_async_context(_open_trace_export(app)),
         )
         chats = partial(_open_chats, stack.enter_context(ExitStack()), app)
-        # After what turns use, so that they end before it.
+        # Entered after everything that turns use, so that turns end before it is closed.
         turns = await stack.enter_async_context(open_turns(settings.turns))
         if tune_gc:
             stack.enter_context(frozen_heap())
@@ -160,7 +160,7 @@ async def open_host(
 
 @asynccontextmanager
 async def open_suite_engine(app: App) -> AsyncIterator[SuiteEngine]:
-    """Open the engine that runs an app's test files."""
+    """Yield the engine that runs an app's test files."""
     # Imported here because only tests need it.
     from groundhook.hooks.testing import open_suites
 
@@ -184,7 +184,7 @@ def _load(path: Path, environment: Mapping[str, str] | None, registry: Plugins) 
 
 
 def _open_chats(stack: ExitStack, app: App) -> ChatStore:
-    """Open the store of conversations, which is closed with the stack."""
+    """Return the store of conversations, which is closed with the stack."""
     # Imported here because turns outside of conversations do not need it.
     from groundhook.host.chats.store import chat_store
     from groundhook.host.chats.tables import CHATS
@@ -196,8 +196,8 @@ def _open_chats(stack: ExitStack, app: App) -> ChatStore:
 
 
 def _open_exact_texts(app: App, closing: AsyncExitStack) -> Callable[[], ExactTexts]:
-    """Return what opens the exact texts of documents at their first use, until the app is
-    closed."""
+    """Return a function that opens the exact texts of documents when it is first called; they are
+    closed with the app."""
 
     @cache
     def opened() -> ExactTexts:
@@ -212,7 +212,7 @@ def _open_exact_texts(app: App, closing: AsyncExitStack) -> Callable[[], ExactTe
 
 @asynccontextmanager
 async def _open_trace_export(app: App) -> AsyncIterator[Export | None]:
-    """Open the export of traces that the app's settings name. Raises ConfigError."""
+    """Yield the export of traces that the app's settings name, or None. Raises ConfigError."""
     settings = app.settings.trace.export
     if settings is None:
         yield None
@@ -269,7 +269,7 @@ def _make_sync_reader(folder: Path, now: Clock) -> Callable[[str], Awaitable[Syn
     return status
 
 
-def _rerankers(context: PluginContext) -> Registry[Reranker]:
+def _make_rerankers(context: PluginContext) -> Registry[Reranker]:
     entries = context.plugins.rerankers
     makers = {
         name: partial(made, entries.part(name), RERANKER, partial(make, context))

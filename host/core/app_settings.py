@@ -41,9 +41,11 @@ class QdrantSettings(Value):
     api_key: str = Field(default="", description="Its key, as $ENV.NAME")
     prefix: str = Field(
         default="groundhook.",
-        description="Prefix of names on the server; apps that share one need different ones",
+        description="Prefix of names on the server; apps that share it need different prefixes",
     )
-    timeout_s: float = Field(default=10.0, gt=0, description="One request with its retries")
+    timeout_s: float = Field(
+        default=10.0, gt=0, description="Deadline of a request with its retries"
+    )
     retries: int = Field(
         default=2,
         ge=0,
@@ -70,7 +72,7 @@ class KBStorageSettings(Value):
         default=128, ge=0, description="Disk space that must stay free when documents are added"
     )
     vector_cache_mb: int = Field(
-        default=256, ge=0, description="Cache of vectors, on disk; 0: none"
+        default=256, ge=0, description="Size of the cache of vectors on disk; 0: no cache"
     )
     small_embedder: bool = Field(
         default=False,
@@ -107,9 +109,11 @@ class EmbedderSettings(Value):
         description="Empty: OPENAI_API_KEY or VOYAGE_API_KEY, for a service at its own address",
     )
     headers: Headers = Field(default={}, description="Sent with every request; `openai` only")
-    query_timeout_ms: int = Field(default=6000, ge=1, description="A question, with retries")
+    query_timeout_ms: int = Field(
+        default=6000, ge=1, description="Deadline of a question, with retries"
+    )
     timeout_ms: int = Field(
-        default=120000, ge=1, description="One request of documents, with retries"
+        default=120000, ge=1, description="Deadline of a request with documents, with retries"
     )
     retries: int = Field(
         default=3,
@@ -118,12 +122,12 @@ class EmbedderSettings(Value):
         description="Retries after a rate limit, a failure or a lost connection",
     )
     batch_texts: int = Field(
-        default=0, ge=0, description="Most texts in a request; 0: the service's limit"
+        default=0, ge=0, description="Maximum texts in a request; 0: the service's limit"
     )
     batch_tokens: int = Field(
         default=0,
         ge=0,
-        description="Most tokens in a request, estimated; 0: the service's limit",
+        description="Maximum tokens in a request, estimated; 0: the service's limit",
     )
     text_bytes: int = Field(
         default=0, ge=0, description="A longer text is cut; 0: the limit of the service's models"
@@ -137,17 +141,17 @@ class EmbedderSettings(Value):
     )
     document_prefix: str = Field(default="", description="Prefix of documents, likewise")
     curve: CurveSettings | None = Field(
-        default=None, description="Cosine to similarity; none: the known one of the model"
+        default=None, description="From cosine to similarity; none: the known curve of the model"
     )
 
 
 class MemorySettings(Value):
     """Limits of the memory of assistants (`ctx.memory`)."""
 
-    key_length: int = Field(default=256, ge=1, le=4096, description="Characters of a key")
-    value_kb: int = Field(default=256, ge=1, description="One value, as JSON")
+    key_length: int = Field(default=256, ge=1, le=4096, description="Longest key, in characters")
+    value_kb: int = Field(default=256, ge=1, description="Largest value, as JSON")
     keys: int = Field(
-        default=1000, ge=1, description="Keys in one namespace of one user, team or chat"
+        default=1000, ge=1, description="Maximum keys in one namespace of one user, team or chat"
     )
     busy_ms: int = Field(
         default=5000, ge=0, description="Longest wait while another process writes"
@@ -169,7 +173,7 @@ class StoreSettings(Value):
     keep_days: int = Field(
         default=0,
         ge=0,
-        description="Conversations that have not changed for so long are removed; 0: never",
+        description="Days without a change after which a conversation is removed; 0: never",
     )
     logs_h: float = Field(
         default=24.0,
@@ -180,13 +184,13 @@ class StoreSettings(Value):
         default=250,
         ge=10,
         le=1000,
-        description="Other processes see the events of a turn so late; a kill loses so much",
+        description="Time between two writes of a turn's events; a killed process loses the last",
     )
     lease_s: float = Field(
         default=15.0,
         ge=3,
         le=60,
-        description="A turn whose process has been silent for so long counts as lost",
+        description="Silence of a process after which its turns count as lost",
     )
 
 
@@ -194,13 +198,15 @@ class TurnsSettings(Value):
     """The number of turns that an open app runs at the same time, and the size of a request. Turns
     of called assistants do not count."""
 
-    at_once: int = Field(default=200, ge=1, description="Turns that run; others wait")
+    at_once: int = Field(
+        default=200, ge=1, description="Turns that run at the same time; others wait"
+    )
     queue: int = Field(default=1000, ge=0, description="Turns that wait; others raise TooManyTurns")
-    messages: int = Field(default=1000, ge=1, description="Messages of one request")
+    messages: int = Field(default=1000, ge=1, description="Maximum messages of one request")
     characters: int = Field(
         default=1_000_000,
         ge=1,
-        description="Characters of text in the messages of one request, images not counted",
+        description="Maximum characters of text in the messages of one request, without images",
     )
 
 
@@ -214,7 +220,7 @@ class TraceExportSettings(Value):
     headers: dict[str, str] = Field(default={}, description="Of each request; use $ENV for keys")
     content: bool = Field(
         default=False,
-        description="Whether texts are sent: questions, queries, labels, errors; else only figures",
+        description="Whether to send texts (questions, queries, labels, errors), not only figures",
     )
 
     @model_validator(mode="after")
@@ -260,5 +266,5 @@ class AppSettings(AppKeys):
     hook_workers: int | None = Field(
         default=None,
         ge=0,
-        description="Processes that run hooks; none: one for each core; 0: in process",
+        description="Processes that run hooks; none: one for each core; 0: the host's own process",
     )

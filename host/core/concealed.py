@@ -8,7 +8,7 @@ import re
 from urllib.parse import unquote
 
 SHORTEST = 6  # a shorter value, such as a port, would be found in unrelated text
-LONG = 20  # longer ones are nobody's names, so they are replaced anywhere
+LONG = 20  # a longer value is not an ordinary word, so it is replaced anywhere
 
 _HOST = re.compile(r"\w+://[\w.:\[\]-]+/?")  # an address that holds no secret
 _SIGN_IN = re.compile(r"//(([^/@:\s]*):?([^/@\s]*))@")  # user and password in an address
@@ -23,7 +23,7 @@ def conceal(variable: str, value: str) -> None:
         return
     parts = [value.strip()]
     for both, _, password in _SIGN_IN.findall(value):
-        # Libraries report a password as it is used, too, not only as the address has it.
+        # An address has the password percent-encoded; libraries also report it decoded.
         parts += [both, password, unquote(password)]
     for part in parts:
         if len(part) >= SHORTEST:
@@ -32,8 +32,7 @@ def conceal(variable: str, value: str) -> None:
 
 def without_concealed(message: str, shortest: int = SHORTEST) -> str:
     """Return the message with `$ENV.NAME` in place of each concealed value of that length, the
-    longest first. A short one, such as "production", is replaced only where it is no part of a
-    longer name."""
+    longest first. A short one, such as "production", is replaced only as a whole word."""
     found = [value for value in _variables if len(value) >= shortest and value in message]
     for value in sorted(found, key=len, reverse=True):
         text = re.escape(value)

@@ -40,7 +40,7 @@
     │   ├── ServerRefused         it answered with an error
     │   └── ToolFailed            the tool ran and reported a failure
     ├── IngestError            a document cannot be added
-    ├── TooManyTurns           the host has as many turns as it takes
+    ├── TooManyTurns           the host's limit of turns, running and waiting, is reached
     ├── ChatBusy               another turn of the chat is under way
     ├── StorageError           disk full, a store that cannot be opened or is in use
     └── WorkerDied             a child process of the host ended during a call
@@ -107,8 +107,8 @@ class UnknownName(UsageError):
     """A name is not known: `UnknownName("assistant", "dcos", ["docs"])`. The hint has the nearest
     known name.
 
-    The name is the caller's word. A value that can be guessed is not replaced in it, or the answer
-    would confirm the guess."""
+    The caller chose the name. Values of variables are not replaced in it: the replacement would
+    confirm a guess."""
 
     code = "unknown_name"
     _concealed_from = LONG
@@ -279,7 +279,7 @@ class RerankError(HostError):
 
 
 class DelegateError(HostError):
-    """A step by an assistant or MCP tool gave no usable answer; the built-in does it."""
+    """A step by an assistant or MCP tool gave no usable answer; the built-in does the step."""
 
     code = "delegate"
 
@@ -391,7 +391,7 @@ class IngestError(HostError):
 
 
 class TooManyTurns(HostError):
-    """The host has as many turns, running and waiting, as its settings allow."""
+    """The host's limit of turns, running and waiting, is reached."""
 
     code = "too_many_turns"
 

@@ -19,8 +19,8 @@ def errors_in(error: BaseException) -> Iterator[BaseException]:
 
 @contextmanager
 def unwrap_exception_groups() -> Iterator[None]:
-    """Raise the error inside an exception group: the only one, or the first if all are
-    HostErrors."""
+    """Return a context manager that raises the error inside an exception group instead of the
+    group: the only one, or the first if all are HostErrors."""
     try:
         yield
     except BaseExceptionGroup as group:
@@ -28,7 +28,7 @@ def unwrap_exception_groups() -> Iterator[None]:
         if len(found) > 1 and not all(isinstance(error, HostError) for error in found):
             raise
         if isinstance(found[0], (SystemExit, KeyboardInterrupt)):
-            # asyncio has already received it and stops its loop; if the task raised it again, the
-            # loop could not close in order
+            # asyncio has already received it and stops its loop. If the task raised it again, the
+            # loop could not close cleanly.
             raise
         raise found[0] from found[0].__cause__

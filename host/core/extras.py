@@ -66,13 +66,13 @@ MODULES: Mapping[Extra, tuple[str, ...]] = {
 
 @contextmanager
 def extra(name: Extra, need: str, error: type[HostError] = ConfigError) -> Iterator[None]:
-    """Surround an import from the extra `name`. Raises `error` if the extra is not installed or
-    cannot be imported; `need` begins the message: "reading PDF files"."""
+    """Return a context manager for an import from the extra `name`. It raises `error` if the extra
+    is not installed or cannot be imported; `need` begins the message: "reading PDF files"."""
     try:
         yield
     except ImportError as exc:
         module = (exc.name or "").partition(".")[0]
-        if module == "groundhook":  # a mistake of ours
+        if module == "groundhook":  # a bug of this program, not a missing package
             raise
         if isinstance(exc, ModuleNotFoundError) and module:
             message = f"{need} needs the extra {name!r}, which is not installed: no {module!r}"
@@ -93,7 +93,7 @@ def install(name: Extra) -> str:
 
 def reranker_hint(name: str, nearest: str) -> str:
     """Return the advice for an unknown reranker; `nearest` is the hint for its name. The name of a
-    provider belongs into another setting."""
+    provider belongs in another setting."""
     # Imported here because worker processes need this module, and nothing of pydantic.
     from groundhook.host.core.types.search import RerankProvider
 

@@ -15,14 +15,14 @@ from groundhook.host.core.settings import HookLimits
 from groundhook.host.core.types.turn import CreateReturn, Message, NextPayload, NextReturn
 
 if TYPE_CHECKING:
-    # Readers of packages import this module, and need none of these types.
+    # Modules that read packages import this one; they do not need these types at run time.
     from groundhook.host.core.hook_services import HookServices
 
 
 @dataclass(frozen=True, kw_only=True)
 class HookScript:
     """A package's hook: the entry file and the folder that imports must stay inside. With a
-    `next_entry` Next is in that file, and Create alone in `entry`. `by_name`: the host calls the
+    `next_entry`, Next is in that file and only Create in `entry`. `by_name`: the host calls the
     functions of the file by their names, and neither Create nor Next.
 
     `shown` is the folder's name in messages (`assistants/docs`). `paths` are aliases of files, as
@@ -72,7 +72,7 @@ class ScriptFunction:
 
 @dataclass(frozen=True, kw_only=True)
 class WrittenName:
-    """A collection or a model that a script names in a literal, in a call of `ctx.search`."""
+    """The name of a collection or a model as a literal in a script's call of `ctx.search`."""
 
     noun: Literal["collection", "model"]
     name: str
@@ -137,13 +137,13 @@ class HookEngine(Protocol):
         ...
 
     async def functions(self, script: HookScript, /) -> Sequence[ScriptFunction]:
-        """Return the functions of a script's entry file; executes nothing. Raises
+        """Return the functions of a script's entry file, without running it. Raises
         HookSyntaxError."""
         ...
 
     async def names(self, script: HookScript, /) -> Sequence[WrittenName]:
         """Return the collections and models that a script and the files that it imports name in
-        literals; executes nothing. Raises HookSyntaxError."""
+        literals, without running it. Raises HookSyntaxError."""
         ...
 
     def keep_compiler(self) -> AbstractAsyncContextManager[None]:

@@ -21,9 +21,9 @@ class HookOutput(Protocol):
     """Messages to the client, which receives them in order, while the hook runs."""
 
     async def send(self, message: Mapping[str, Any], block_id: str, /, *, streaming: bool) -> str:
-        """Send a message {type, props, …}; return its id. `message_id`, `block_id` and `thread_id`
-        in it are kept. A stream that is left open is closed when the hook ends. Raises UsageError
-        for an id that is in use."""
+        """Send a message {type, props, …} and return its id. `message_id`, `block_id` and
+        `thread_id` in it are kept. A stream that is left open is closed when the hook ends. Raises
+        UsageError for an id that is in use."""
         ...
 
     async def change(
@@ -47,7 +47,7 @@ class HookTrace(Protocol):
     the hook ends, at the latest. An unknown node raises UsageError."""
 
     async def add(self, parent: str, type: str, label: str, data: Mapping[str, Any], /) -> str:
-        """Add a node under `parent`; return its id."""
+        """Add a node under `parent` and return its id."""
         ...
 
     async def log(self, node: str, level: str, message: str, /) -> None:
@@ -72,13 +72,13 @@ class HookCalls(Protocol):
     its answer is set."""
 
     async def ask(self, asks: Sequence[Ask], mode: Together, /) -> list[Answered]:
-        """Run the calls at the same time. Return with `all` every answer, in order; with `any` the
-        first that did not fail; with `race` the first that ends."""
+        """Run the calls at the same time and return their answers: with `all` every answer, in
+        order; with `any` the first that did not fail; with `race` the first that ends."""
         ...
 
     async def open(self, asks: Sequence[Ask], mode: Together, /) -> int:
-        """Start the same and return a handle to read the answers as they arrive. It is closed when
-        the hook ends, at the latest."""
+        """Start calls as `ask` does and return a handle to read the answers as they arrive. It is
+        closed when the hook ends, at the latest."""
         ...
 
     async def next(self, handle: int, /) -> Sequence[tuple[int, str]]:
@@ -87,8 +87,8 @@ class HookCalls(Protocol):
         ...
 
     async def close(self, handle: int, problem: str, /) -> list[Answered]:
-        """Stop the calls that still run; return the answers as `ask` does. A call that was stopped
-        has the text that had arrived and, if not empty, `problem` as its error."""
+        """Stop the calls that still run and return the answers as `ask` does. A call that was
+        stopped has the text that had arrived and, if not empty, `problem` as its error."""
         ...
 
 
@@ -104,15 +104,15 @@ class HookServers(Protocol):
     async def ask(
         self, server: str, method: ServerMethod, params: Mapping[str, Any], /
     ) -> dict[str, Any]:
-        """Send a request as `ToolServers.ask` does; the answer of a tool also has `result`, its
-        value. Raises the errors of `ToolServers.ask`."""
+        """Send a request and return the server's answer as `ToolServers.ask` does; the answer of a
+        tool also has its value as `result`. Raises the errors of `ToolServers.ask`."""
         ...
 
     async def call_many(
         self, asks: Sequence[ToolAsk], calling: ServerCalling, /
     ) -> list[dict[str, Any]]:
-        """Call tools of several servers, one after the other or at the same time. Return the
-        answers in order; with `any` the first that did not fail, with `race` the first that ends. A
+        """Call tools of several servers, one after the other or at the same time, and return the
+        answers in order: with `any` the first that did not fail, with `race` the first that ends. A
         call that fails does not raise: `error` of its answer is set."""
         ...
 
@@ -127,8 +127,8 @@ class HookTools(Protocol):
     async def call(
         self, name: str, arguments: Mapping[str, Any], /, *, pool: bool = False
     ) -> ToolOutcome:
-        """Call a tool. Its items have their markers; with `pool` they join the sources of the turn.
-        Raises UnknownName; any other failure is `error` of the outcome."""
+        """Call a tool and return the outcome. Its items have their markers; with `pool` they join
+        the sources of the turn. Raises UnknownName; any other failure is `error` of the outcome."""
         ...
 
 
@@ -188,9 +188,9 @@ class HookWeb(Protocol):
         headers: Mapping[str, str],
         body: Any,
     ) -> Mapping[str, Any]:
-        """Send a request; a body that is not text is sent as JSON. Return {status, code, message,
-        url, headers, data} for every status. Raises NotPermitted for a host that is not declared,
-        SourceError without an answer, UsageError for wrong arguments."""
+        """Send a request and return {status, code, message, url, headers, data}, for every status.
+        A body that is not text is sent as JSON. Raises NotPermitted for a host that is not
+        declared, SourceError without an answer, UsageError for wrong arguments."""
         ...
 
 
@@ -282,8 +282,8 @@ class HookServices(Protocol):
     async def search_many(
         self, requests: Sequence[SearchRequest], mode: Together, /
     ) -> list[SearchResult]:
-        """Search at the same time. Return with `all` every result, in order; with `any` the first
-        that has items; with `race` the first that ends."""
+        """Run the searches at the same time and return their results: with `all` every result, in
+        order; with `any` the first that has items; with `race` the first that ends."""
         ...
 
     async def log(self, level: str, message: str, /) -> None:

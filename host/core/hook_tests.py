@@ -44,15 +44,15 @@ class Stage(Protocol):
 
     async def turn(self, message: Any, options: Any, /) -> Mapping[str, Any]:
         """Run one turn of the assistant and return its outcome. Raises HostError when the test
-        cannot go on."""
+        cannot continue."""
         ...
 
     async def log(self, level: str, message: str, /) -> None:
-        """Note a line of the console."""
+        """Record a line of the console."""
         ...
 
     async def warn(self, code: str, message: str, place: Place | None = None, /) -> None:
-        """Note a warning; `place` is its cause in a file."""
+        """Record a warning; `place` is its cause in a file."""
         ...
 
 
@@ -60,7 +60,7 @@ class Suite(Protocol):
     """One file of tests."""
 
     async def tests(self, stage: Stage, /) -> list[Declared]:
-        """Return the tests. Raises HookError when the file does not compile or does not load."""
+        """Return the tests. Raises HookError when the file does not compile or load."""
         ...
 
     async def run(self, index: int, stage: Stage, /) -> Fault | None:

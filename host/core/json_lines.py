@@ -19,7 +19,7 @@ from pydantic_core import PydanticSerializationError, to_json
 # str.splitlines() and JavaScript before 2019 treat these as line ends; JSON allows them in text.
 _LINE_ENDS = {0x85: "\\u0085", 0x2028: "\\u2028", 0x2029: "\\u2029"}
 
-DEEPEST = 200  # levels that are kept of deeper values; pydantic writes at most about 250
+DEEPEST = 200  # levels of a value that are written; pydantic writes at most about 250
 CUT = "…"
 
 

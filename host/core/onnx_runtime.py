@@ -44,16 +44,16 @@ class OnnxModel:
         """`weights` are the external initialisers of the graph, by name. Raises Unusable, also if
         onnxruntime itself cannot be loaded."""
         with _speaking(model if isinstance(model, Path) else None):
-            # It would keep an identifier of the machine in the home folder and report its use to
-            # its maker. It reads the variable while it is imported.
+            # onnxruntime would keep an identifier of the machine in the home folder and report its
+            # use to its maker. It reads the variable while it is imported.
             os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")  # noqa: TID251 (set, not read)
             import onnxruntime
 
             options = onnxruntime.SessionOptions()
-            # errors are raised; onnxruntime would also write them to stderr
+            # onnxruntime would also write to stderr what it raises
             options.log_severity_level = 4
-            # The threads of one call wait for each other in a busy loop; calls share the cores
-            # instead.
+            # With several threads for one call, those that wait use a core in a busy loop. Calls
+            # share the cores instead: each is computed in one thread.
             options.intra_op_num_threads = options.inter_op_num_threads = 1
             options.enable_cpu_mem_arena = False  # it would keep the memory of the longest text
             self._weights = dict(weights or {})  # read in place as long as the session lives

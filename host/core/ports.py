@@ -56,7 +56,7 @@ Clock = Callable[[], datetime]
 
 
 def accept_any(_answer: object) -> str:
-    """Accept every answer of the right shape: return no problem."""
+    """Return no problem: every answer of the right shape is accepted."""
     return ""
 
 
@@ -84,7 +84,7 @@ class Delegates(Protocol):
 
 
 class NoDelegates:
-    """The delegates outside a host: every request raises DelegateError."""
+    """The delegates outside a host, which refuse every request."""
 
     async def ask(
         self,
@@ -98,7 +98,7 @@ class NoDelegates:
         wrong: Callable[[Answer], str] = accept_any,
         tries: int = 2,
     ) -> Answer:
-        """Raise DelegateError."""
+        """Return nothing: always raises DelegateError."""
         raise DelegateError(f"{use.name} by {doer!r} failed: there are no delegates outside a host")
 
 
@@ -107,7 +107,7 @@ class NoDelegates:
 
 @dataclass(frozen=True, kw_only=True)
 class Scope:
-    """The context of a search beside its request.
+    """The context of a search: what it needs in addition to its request.
 
     `identity` is that of the request, `assistant_id` the assistant ("" outside of one), `settings`
     and `uses` those of the layer that searches, `now` the clock. `warn(code, message)` sends a
@@ -326,8 +326,8 @@ class LearnsWindow(Protocol):
 
     @property
     def window(self) -> int | None:
-        """Tokens of the window, with the answer; 0: the endpoint does not report it; None: not
-        known, or known for too long."""
+        """Tokens of the window, including the answer; 0: the endpoint does not report it; None: not
+        known yet, or no longer up to date."""
         ...
 
     async def learn_window(self) -> None:

@@ -1,4 +1,4 @@
-"""Findings in the files of an app, as values: `groundhook check` lists them, all other callers
+"""Findings in the files of an app, as values: `groundhook check` lists them; all other callers
 raise them as errors."""
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def problems_of(error: HostError, severity: Literal["error", "warning"] = "error
 
 
 def raise_all(errors: Sequence[ConfigError]) -> None:
-    """Raise the one error, or several as one ConfigErrors; return if there are none."""
+    """Raise the error, or several as one ConfigErrors; without errors do nothing."""
     if len(errors) == 1:
         raise errors[0]
     if errors:

@@ -108,7 +108,7 @@ class RerankSettings(RerankOptions):
         default=100,
         ge=1,
         le=1000,
-        description="Most items that are judged; the others stay behind them",
+        description="Maximum items that are judged; the others stay behind them",
     )
     max_chars: int = Field(
         default=0,
@@ -212,16 +212,22 @@ class HookLimits(Value):
     cpu_ms: int = Field(
         default=2000, ge=1, description="CPU time inside V8; the clock stops during host calls"
     )
-    wall_ms: int = Field(default=30000, ge=1, description="Time of one hook, with its host calls")
-    call_ms: int = Field(default=15000, ge=1, description="Time of one host call")
-    heap_mb: int = Field(default=128, ge=8, description="V8 heap of one isolate")
-    memory_mb: int = Field(
-        default=512, ge=64, description="Growth of a worker's resident memory during one run"
+    wall_ms: int = Field(
+        default=30000, ge=1, description="Longest time of one hook, with its host calls"
     )
-    calls: int = Field(default=10000, ge=0, description="Host calls of one turn")
-    argument_kb: int = Field(default=1024, ge=1, description="Arguments of one host call, as JSON")
+    call_ms: int = Field(default=15000, ge=1, description="Longest time of one host call")
+    heap_mb: int = Field(default=128, ge=8, description="Largest V8 heap of one isolate")
+    memory_mb: int = Field(
+        default=512,
+        ge=64,
+        description="Largest growth of a worker's resident memory during one run",
+    )
+    calls: int = Field(default=10000, ge=0, description="Maximum host calls of one turn")
+    argument_kb: int = Field(
+        default=1024, ge=1, description="Largest arguments of one host call, as JSON"
+    )
     result_kb: int = Field(
-        default=4096, ge=1, description="Result of a host call or of the hook, as JSON"
+        default=4096, ge=1, description="Largest result of a host call or of the hook, as JSON"
     )
 
 
@@ -233,7 +239,7 @@ class HookSettings(Value):
     create: str = Field(
         default="", description="File with Create, such as `src/create.ts`; empty: index.ts"
     )
-    next: str = Field(default="", description="The same for Next")
+    next: str = Field(default="", description="File with Next; empty: index.ts")
 
 
 class ModelSettings(Sampling):
@@ -242,7 +248,9 @@ class ModelSettings(Sampling):
     temperature: float | None = Field(default=None, ge=0, le=2)
     max_tokens: int | None = Field(default=None, ge=0)
     max_completion_tokens: int | None = Field(default=None, ge=0)
-    tool_rounds: int = Field(default=5, ge=0, description="Rounds of tool calls in one turn")
+    tool_rounds: int = Field(
+        default=5, ge=0, description="Maximum rounds of tool calls in one turn"
+    )
     tool_result_kb: int = Field(
         default=64,
         ge=1,
@@ -290,7 +298,7 @@ class ToolLoop(Value):
         default=None,
         ge=0,
         validation_alias=AliasChoices("max_turn", "max_turns"),
-        description="Rounds of tool calls in one turn, in place of `options.tool_rounds`",
+        description="Maximum rounds of tool calls in one turn, in place of `options.tool_rounds`",
     )
 
 
@@ -306,14 +314,16 @@ class AvailableServers(ListSection):
 class HistorySettings(Value):
     """The part of a kept conversation that a turn gets: the newest messages within both limits."""
 
-    messages: int = Field(default=40, ge=0, description="Most messages before the question")
-    tokens: int = Field(default=16_000, ge=0, description="Most tokens of them, estimated")
+    messages: int = Field(default=40, ge=0, description="Maximum messages before the question")
+    tokens: int = Field(
+        default=16_000, ge=0, description="Maximum tokens of these messages, estimated"
+    )
     summarise: bool = Field(
         default=False,
         description="Whether the turn's model summarises what is omitted, in a call of its own",
     )
     summary_timeout_ms: int = Field(
-        default=10_000, ge=1, description="Deadline of that; afterwards there is no summary"
+        default=10_000, ge=1, description="Deadline of the summary, which is omitted after it"
     )
 
 
@@ -332,8 +342,12 @@ class HttpSettings(ListSection):
             " `*`: any public host"
         ),
     )
-    timeout_ms: int = Field(default=10000, ge=1, description="One request with its redirects")
-    max_kb: int = Field(default=4096, ge=1, description="Body of an answer, after decompression")
+    timeout_ms: int = Field(
+        default=10000, ge=1, description="Deadline of a request with its redirects"
+    )
+    max_kb: int = Field(
+        default=4096, ge=1, description="Largest body of an answer, after decompression"
+    )
     redirects: int = Field(
         default=5, ge=0, description="Redirects to follow; 0: return the redirect itself"
     )

@@ -24,7 +24,9 @@ class PageSettings(Value):
     """The reading of pages that a web search found."""
 
     timeout_ms: int = Field(
-        default=4000, ge=1, description="One page, with its site's robots.txt and redirects"
+        default=4000,
+        ge=1,
+        description="Deadline of one page, with its site's robots.txt and redirects",
     )
     max_kb: int = Field(default=2048, ge=1, description="Largest page, after decompression")
     redirects: int = Field(default=5, ge=0, le=20, description="Redirects to follow")
@@ -42,7 +44,7 @@ class WebCacheSettings(Switched):
     """The cache of provider answers; their lifetime depends on the time range of the search."""
 
     enabled: bool = Field(default=True, description="Cache answers")
-    entries: int = Field(default=256, ge=1, le=10_000, description="Most answers kept")
+    entries: int = Field(default=256, ge=1, le=10_000, description="Maximum answers kept")
     day_s: float = Field(
         default=300, ge=0, description="Lifetime in seconds of an answer for the last day"
     )
@@ -105,14 +107,14 @@ class KBSettings(Switched):
         default=(), description="Collections to search automatically (default: kb.collections)"
     )
     threshold: float = Field(
-        default=0.3, ge=0, le=1, description="Least similarity, the same scale for every model"
+        default=0.3, ge=0, le=1, description="Minimum similarity, the same scale for every model"
     )
     graph: bool = False
     groups: int = Field(
         default=0,
         ge=0,
         le=1000,
-        description="Most passages of one document; 0: no limit",
+        description="Maximum passages of one document; 0: no limit",
     )
     neighbours: int = Field(
         default=0,

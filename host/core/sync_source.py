@@ -19,9 +19,9 @@ _PAGE = 100
 
 @dataclass(frozen=True, kw_only=True)
 class SyncRecord:
-    """A record as its source lists it. `digest` differs whenever the record does. `make` returns
-    its documents; it is called only for records that are new or changed, after `prepare`, which
-    reads what the listing does not have and fails only as `SyncSource.read` does."""
+    """A record as its source lists it. A changed record has another `digest`. `make` returns its
+    documents; it is called only for records that are new or changed, after `prepare`, which reads
+    what the listing does not have and raises only the errors of `SyncSource.read`."""
 
     id: str
     digest: str
@@ -32,9 +32,9 @@ class SyncRecord:
 @dataclass(frozen=True, kw_only=True)
 class SyncBatch:
     """A part of a listing. `position` is where the next part begins (opaque; only its source reads
-    it), `total` what the source counts in all, `last`: nothing follows. `folded` and `notes` are of
-    the listing so far: records that it omits because others of it are the same, and what the report
-    should show."""
+    it), `total` the source's count of all records. `last`: nothing follows. `folded` counts the
+    records that the listing has omitted so far because others of it are the same; `notes` are lines
+    for the report."""
 
     records: Sequence[SyncRecord]
     position: str

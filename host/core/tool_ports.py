@@ -36,10 +36,10 @@ class Collections(Protocol):
     identity lacks, UsageError for a wrong filter, ConfigError and StorageError."""
 
     async def find(self, queries: Sequence[CollectionQuery], /) -> list[CollectionAnswer]:
-        """Answer several questions together, in their order: their texts are embedded in one
-        request for each model, and questions to one collection are one request to its store.
-        `[]` for no questions. A collection into which nothing was ever put gives an answer with
-        `filled=False`. Raises SourceError when the embedding fails."""
+        """Return an answer for each question, in their order; `[]` for no questions. The texts are
+        embedded in one request for each model, and questions to one collection are one request to
+        its store. A collection into which nothing was ever put gives an answer with `filled=False`.
+        Raises SourceError when the embedding fails."""
         ...
 
     async def get(
@@ -70,16 +70,16 @@ class Collections(Protocol):
         *,
         owner: Owner = "tenant",
     ) -> PutReport:
-        """Add documents, each in place of the one with the same id and tenant; unchanged ones cost
-        a hash. The report has the problems of single documents. For a tool `tenant` of the
-        documents is set by the host; in a sync it is what the documents have."""
+        """Add documents and return a report, which has the problems of single documents. Each
+        replaces the document with the same id and tenant; an unchanged one costs only a hash. For a
+        tool the host sets `tenant` of the documents; in a sync it is what the documents have."""
         ...
 
     async def remove(
         self, collection: str, ids: Sequence[str], /, *, owner: Owner = "tenant", tenant: str = ""
     ) -> tuple[str, ...]:
-        """Remove documents by their raw ids. Returns those that existed. `tenant` counts in a sync
-        only, as in `put`."""
+        """Remove documents by their raw ids and return the ids that existed. `tenant` counts in a
+        sync only, as in `put`."""
         ...
 
 
@@ -135,7 +135,7 @@ class Progress(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class ToolScope(Scope):
-    """The context of a tool call beside its arguments.
+    """The context of a tool call: what it needs in addition to its arguments.
 
     `identity`, `assistant_id` ("" outside of one), `settings` and `uses` (of the assistant, or the
     app's), `now`, `warn` and `delegates` are those of `Scope`; warnings are also in the outcome.

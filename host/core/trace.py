@@ -78,14 +78,14 @@ _recorder: ContextVar[Recorder | None] = ContextVar("recorder", default=None)
 _here: ContextVar[str] = ContextVar("here", default="")
 
 
-# Receives the steps of turns and tool calls by their id, beside the events that report them.
+# Receives the steps of turns and tool calls by their id; events report the same steps.
 Export = Callable[[str], Callable[[TraceNode], None]]
 
 
 @contextmanager
 def recording(changed: Callable[[TraceNode], None] | None) -> Iterator[None]:
-    """Record the spans that this task and the tasks it starts open inside the block; None: record
-    none of them, nor in a recording around it."""
+    """Return a context manager that records the spans that this task and the tasks it starts open
+    inside the block. None: nothing is recorded, nor by a recording around the block."""
     recorder = _recorder.set(None if changed is None else Recorder(changed))
     here = _here.set("")
     try:
@@ -98,7 +98,8 @@ def recording(changed: Callable[[TraceNode], None] | None) -> Iterator[None]:
 def open_span(
     type: str, label: str = "", *, parent: Span | None = None, data: dict[str, Any] | None = None
 ) -> Span:
-    """Open a step under `parent`, or under the step that surrounds the caller; `close` ends it."""
+    """Open a step under `parent`, or under the step that surrounds the caller, and return it;
+    `close` ends it."""
     recorder = _recorder.get()
     above = _here.get() if parent is None else parent.id
     node = Span(

@@ -190,9 +190,9 @@ async def start_child(
     incoming: Incoming | None = None,
     environment: Mapping[str, str] | None = None,
 ) -> Child:
-    """Start the module with arguments FD and `arguments`; FD is its end of a socket pair, and the
-    module must end when that closes. `environment` replaces this process's. Raises OSError if the
-    process cannot be started."""
+    """Start a process that runs the module with arguments FD and `arguments`, and return it. FD is
+    its end of a socket pair; the module must end when that closes. `environment` replaces that of
+    this process. Raises OSError if the process cannot be started."""
     ours, theirs = socket.socketpair()
     try:
         with theirs:

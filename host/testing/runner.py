@@ -181,8 +181,8 @@ class Runner:
 async def open_runner(
     root: str | Path, *, record: bool = False, environment: Mapping[str, str] | None = None
 ) -> AsyncIterator[Runner]:
-    """Open the app in a folder to run its tests. `record`: use the real sources and models, and
-    write new cassettes. Raises ConfigError."""
+    """Return a context manager that opens the app in a folder and yields the runner of its tests.
+    `record`: use the real sources and models, and write new cassettes. Raises ConfigError."""
     async with (
         open_host(root, environment=environment) as host,
         open_suite_engine(host.app) as engine,

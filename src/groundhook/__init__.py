@@ -14,8 +14,8 @@ is imported when it is first used, so `import groundhook` loads nothing else.
 from importlib import import_module
 from os.path import dirname, isdir  # pathlib would be most of what importing this takes
 
-# Type checkers know the name. `typing` is not imported: with `python -m groundhook` it may still be
-# looked for in the current folder, which belongs to anybody.
+# Type checkers know the name. `typing` is not imported: with `python -m groundhook` Python may
+# still look for it in the current folder, where anyone may have put a module of that name.
 TYPE_CHECKING = False
 
 _LINKS = ("handlers", "hooks", "host", "rerankers")

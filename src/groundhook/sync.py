@@ -44,7 +44,7 @@ class Host:
         self._host, self._portal = host, portal
 
     def assistants(self) -> list[str]:
-        """The ids of the app's assistants, in order."""
+        """Return the ids of the app's assistants in alphabetical order."""
         return self._host.assistants()
 
     def stream(
@@ -57,8 +57,8 @@ class Host:
         identity: Identity | Mapping[str, Any] | None = None,
         options: TurnOptions | Mapping[str, Any] | None = None,
     ) -> AbstractContextManager[Iterator[Event]]:
-        """Enter one turn and read its events; leaving the block stops what is still running. Raises
-        UnknownName, ConfigError and TooManyTurns."""
+        """Return a context manager that runs one turn and yields its events; leaving the block
+        stops what is still running. Entering raises UnknownName, ConfigError and TooManyTurns."""
         turn = self._host.stream(
             assistant_id,
             messages,
@@ -78,9 +78,9 @@ class Host:
         chat_id: str | None = None,
         create: bool = False,
     ) -> Iterator[Chat]:
-        """Open a kept conversation: a new one, or the one with this id. It belongs to the tenant
-        and user of `identity`. `create`: begin one with this id if there is none. Raises
-        UnknownName, ConfigError, UsageError and StorageError."""
+        """Return a context manager that yields a kept conversation: a new one, or the one with this
+        id. It belongs to the tenant and user of `identity`. `create`: begin a conversation with
+        this id if it does not exist. Raises UnknownName, ConfigError, UsageError, StorageError."""
         opening = self._host.chat(assistant_id, identity=identity, chat_id=chat_id, create=create)
         with self._portal.wrap_async_context_manager(opening) as chat:
             yield Chat(chat, self._portal)
@@ -93,8 +93,8 @@ class Host:
         assistant: str | None = None,
         warned: Callable[[Warned], object] | None = None,
     ) -> SearchResult:
-        """One search outside a turn. A search that fails is a result with `error`. Raises
-        UsageError and UnknownName."""
+        """Return the result of a search outside a turn. A search that fails is a result with
+        `error`. Raises UsageError and UnknownName."""
 
         async def search() -> SearchResult:
             return await self._host.search(
@@ -113,8 +113,9 @@ class Host:
         metadata: Mapping[str, Any] | None = None,
         locale: str = "",
     ) -> ToolOutcome:
-        """Call a tool outside a turn: `catalogue.searchDatasets`, or a `Tool`. Every failure is
-        `error` of the outcome. Raises UnknownName for the assistant, UsageError."""
+        """Call a tool outside a turn, `catalogue.searchDatasets` or a `Tool`, and return the
+        outcome. Every failure is `error` of the outcome. Raises UnknownName for the assistant,
+        UsageError."""
 
         async def call() -> ToolOutcome:
             return await self._host.tool(
@@ -136,9 +137,9 @@ class Host:
         tenant: str = "",
         progress: Progress | None = None,
     ) -> AddReport:
-        """Add files, and the files in folders, to a collection. `progress` is called in the host's
-        thread. The report has the problems with single files. Raises UnknownName for the
-        collection, UsageError, ConfigError, StorageError."""
+        """Add files, and the files in folders, to a collection, and return a report, which has the
+        problems of single files. `progress` is called in the host's thread. Raises UnknownName for
+        the collection, UsageError, ConfigError, StorageError."""
 
         async def add() -> AddReport:
             return await self._host.add_documents(
@@ -175,9 +176,9 @@ class Chat:
         connector: str | Sequence[str] | None = None,
         options: TurnOptions | Mapping[str, Any] | None = None,
     ) -> AbstractContextManager[Iterator[Event]]:
-        """Ask the next question and read the events of its turn. Leaving the block stops what is
-        still running; the text so far is kept. Raises ChatBusy, UsageError, StorageError, and
-        what `Host.stream` raises."""
+        """Return a context manager that asks the next question and yields the events of its turn.
+        Leaving the block stops what is still running; the text so far is kept. Entering raises
+        ChatBusy, UsageError, StorageError, and what `Host.stream` raises."""
         turn = self._chat.send(message, search=search, connector=connector, options=options)
         return _entered(self._portal, turn)
 
@@ -190,7 +191,8 @@ class Chat:
         connector: str | Sequence[str] | None = None,
         options: TurnOptions | Mapping[str, Any] | None = None,
     ) -> AbstractContextManager[Iterator[Event]]:
-        """Ask a question of the chat in other words, in a branch beside it. Otherwise as `send`."""
+        """Return a context manager that asks a question of the chat in other words, in a new
+        branch, and yields the events of its turn, as `send` does."""
         turn = self._chat.edit(message, text, search=search, connector=connector, options=options)
         return _entered(self._portal, turn)
 
@@ -202,7 +204,8 @@ class Chat:
         connector: str | Sequence[str] | None = None,
         options: TurnOptions | Mapping[str, Any] | None = None,
     ) -> AbstractContextManager[Iterator[Event]]:
-        """Ask for another answer beside `message` (None: the last). Otherwise as `send`."""
+        """Return a context manager that asks for another answer than `message` (None: the last
+        one), in a new branch, and yields the events of its turn, as `send` does."""
         turn = self._chat.regenerate(message, search=search, connector=connector, options=options)
         return _entered(self._portal, turn)
 
@@ -216,7 +219,7 @@ class Chat:
         self._portal.call(self._chat.rate, message, feedback)
 
     def stop(self) -> bool:
-        """Stop the turn that runs in this object; return whether one was running. Called from
+        """Stop the turn that runs in this object, and return whether one was running. Call it from
         another thread than the one that reads the events."""
         return self._portal.call(self._chat.stop)
 
@@ -228,7 +231,8 @@ def open_host(
     environment: Mapping[str, str] | None = None,
     plugins: Iterable[Plugin] = (),
 ) -> Iterator[Host]:
-    """Open the app in a folder, as `groundhook.open_host` does. Raises ConfigError, PluginError."""
+    """Return a context manager that opens the app in a folder and yields its `Host`, as
+    `groundhook.open_host` does. Raises ConfigError, PluginError."""
     with (
         start_blocking_portal() as portal,
         portal.wrap_async_context_manager(

@@ -38,7 +38,7 @@ def _template(value: Any) -> Any:
 class ApiFields(Value):
     """The paths of an item's parts in an entry of the answer, such as `links.0.href`."""
 
-    id: str = Field(default="", description="What names the entry, so that its citation id stays")
+    id: str = Field(default="", description="Id of the entry, which keeps its citation id stable")
     title: str = ""
     content: Few[tuple[str, ...]] = Field(
         default=(), description="Text of the item, several paths line by line; empty: all values"
@@ -72,8 +72,10 @@ class ApiSpec(Value):
         default="", description="Path of the list in the answer, such as `data.rows`; empty: all"
     )
     fields: ApiFields = ApiFields()
-    max_results: int = Field(default=10, ge=1, le=1000, description="Most items of one answer")
-    timeout_ms: int = Field(default=5000, ge=1, description="The request with its redirects")
+    max_results: int = Field(default=10, ge=1, le=1000, description="Maximum items of one answer")
+    timeout_ms: int = Field(
+        default=5000, ge=1, description="Deadline of the request with its redirects"
+    )
     max_kb: int = Field(default=1024, ge=1, description="Largest answer, after decompression")
     hosts: tuple[DeclaredHost, ...] = Field(
         default=(),
@@ -90,7 +92,7 @@ class ApiSpec(Value):
         if not url:
             raise ValueError("should be an http(s) address, such as 'https://host/orders'")
         if "{{" in url.partition("://")[2].partition("/")[0] or "{{" in url.partition("?")[2]:
-            raise ValueError("placeholders belong into the path, and into 'query'")
+            raise ValueError("placeholders belong in the path and in 'query'")
         web_address(_PLACEHOLDER.sub("x", url))
         return url
 

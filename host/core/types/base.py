@@ -41,7 +41,7 @@ class _First(FailFast):
 FEW = BeforeValidator(_limit_entries)
 Few = Annotated[Listed, _First(), FEW]
 
-# For fields of values that programs make: any sequence is accepted, and kept as a tuple.
+# For fields of values that programs make: any sequence is accepted and kept as a tuple.
 if TYPE_CHECKING:
     Several = Sequence
     FewOf = Annotated[Sequence[Listed], FEW]
@@ -53,12 +53,13 @@ else:
 class Value(BaseModel):
     """A value on the wire. Frozen: a changed one is a new one (`model_copy(update=…)`)."""
 
-    # Validators are built when they are first used: building all of them is a tenth of a start.
+    # Validators are built when they are first used: building all of them takes a tenth of the time
+    # of a start.
     model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True, defer_build=True)
 
     def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
-        """Return a copy with changes, as pydantic's does, in a fifth of the time: a turn makes a
-        hundred copies."""
+        """Return a copy with changes, as pydantic's method does, in a fifth of its time: a turn
+        makes a hundred copies."""
         if deep or self.__pydantic_extra__ is not None or self.__pydantic_private__ is not None:
             return super().model_copy(update=update, deep=deep)
         changes, fields_set = update or {}, self.__pydantic_fields_set__

@@ -133,7 +133,7 @@ class ChatMessage(Value):
     feedback: Feedback | None = None
     siblings: tuple[str, ...] = Field(
         default=(),
-        description="All messages after the same parent, itself among them, in the order of making",
+        description="All messages after the same parent, including this one, the oldest first",
     )
 
     @property

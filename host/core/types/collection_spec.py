@@ -33,7 +33,7 @@ class EmbeddingSpec(Value):
 class ChunkSpec(Value):
     """The cutting of documents into chunks."""
 
-    size: int = Field(default=400, ge=32, le=2000, description="Most tokens in a chunk")
+    size: int = Field(default=400, ge=32, le=2000, description="Maximum tokens in a chunk")
     overlap: int = Field(
         default=40,
         ge=0,
@@ -197,7 +197,7 @@ class CollectionSpec(Value):
     threshold: float | None = Field(default=None, ge=0, le=1)
     schemes: tuple[str, ...] = Field(
         default=(),
-        description="Schemes that addresses of its documents may have, beside http and https",
+        description="Schemes that addresses of its documents may have, besides http and https",
     )
     permission: PermissionSpec = PermissionSpec()
     storage: StorageSpec = StorageSpec()

@@ -89,7 +89,7 @@ class KeywordAsk(Value):
     content: str = Field(
         default="", description="The same, for assistants and tools that read it by this name"
     )
-    max_keywords: int = Field(default=10, description="Most keywords that are used")
+    max_keywords: int = Field(default=10, description="Maximum keywords that are used")
     language: str = Field(default="auto", description="Language of the question; `auto`: not known")
 
 
@@ -143,7 +143,7 @@ class QueryAsk(Value):
     orders: tuple[dict[str, Any], ...] = Field(
         default=(), description="Orders that take precedence: {field, order}"
     )
-    limit: int = Field(description="Most records that are returned")
+    limit: int = Field(description="Maximum records that are returned")
     now: str = Field(description="The current time, ISO 8601, for words such as `yesterday`")
     language: str = Field(default="en", description="Language of the question")
 
@@ -262,7 +262,7 @@ class WebAsk(Value):
     """Search the web."""
 
     query: str = Field(description="Search words, after keyword extraction")
-    limit: int = Field(description="Most results that are used")
+    limit: int = Field(description="Maximum results that are used")
     sites: tuple[str, ...] = Field(default=(), description="Only results from these sites")
     exclude_sites: tuple[str, ...] = Field(default=(), description="No results from these sites")
     time_range: TimeRange | None = Field(

@@ -194,7 +194,7 @@ class DocumentsSearchStarted(_Event):
 
 
 class DocumentsSearchCompleted(_Event):
-    """The tool `search_documents` ended: also when it failed or was cancelled."""
+    """The tool `search_documents` ended, or failed, or was cancelled."""
 
     type: Literal["search_documents.completed"] = "search_documents.completed"
     call_id: str = ""

@@ -26,8 +26,8 @@ def halves(format: str) -> tuple[str, str, bool]:
 
 
 def usable_format(value: str) -> str:
-    """Return the format, `xml` as the one that it names. Raises ValueError, with a message for the
-    author, for one that cannot be distinguished from text."""
+    """Return the format; for `xml`, the format that this name stands for. Raises ValueError, with a
+    message for the author, for a format that cannot be distinguished from text."""
     value = NAMED_FORMATS.get(value, value)
     if value.count("{id}") + value.count("{index}") != 1:
         raise ValueError(

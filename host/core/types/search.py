@@ -59,7 +59,7 @@ class WebOptions(Value):
     """Options of `ctx.search.Web`."""
 
     limit: int | None = Field(
-        default=None, ge=1, le=1000, description="Most results to return (default 10)"
+        default=None, ge=1, le=1000, description="Maximum results to return (default 10)"
     )
     sites: FewOf[str] | None = Field(default=None, description="Only results from these sites")
     exclude_sites: FewOf[str] | None = Field(
@@ -92,7 +92,7 @@ class KBOptions(Value):
     """Options of `ctx.search.KB`."""
 
     limit: int | None = Field(
-        default=None, ge=1, le=1000, description="Most results to return (default 10)"
+        default=None, ge=1, le=1000, description="Maximum results to return (default 10)"
     )
     offset: int | None = Field(
         default=None,
@@ -107,7 +107,7 @@ class KBOptions(Value):
         default=None,
         ge=0,
         le=1,
-        description="Least similarity, 0-1, the same scale for every embedding model",
+        description="Minimum similarity, 0-1, the same scale for every embedding model",
     )
     filter: dict[str, Any] | None = Field(
         default=None,
@@ -121,7 +121,7 @@ class KBOptions(Value):
         default=None,
         ge=0,
         le=1000,
-        description=("Most passages of one document; true: its best one; false: no limit"),
+        description=("Maximum passages of one document; true: its best one; false: no limit"),
     )
     neighbours: int | None = Field(
         default=None,
@@ -163,7 +163,7 @@ class KBOptions(Value):
 class DBOptions(Value):
     """Options of `ctx.search.DB`."""
 
-    limit: int | None = Field(default=None, ge=1, le=1000, description="Most records to return")
+    limit: int | None = Field(default=None, ge=1, le=1000, description="Maximum records to return")
     models: FewOf[str] | None = Field(
         default=None, description="Models to query (default: the assistant's)"
     )
@@ -191,7 +191,7 @@ class RecordQuery(Value):
     select: Several[str] = Field(default=(), description="Fields to return (default: all)")
     wheres: Wheres = Field(default=(), description="Conditions, all of which must hold")
     orders: FewOf[Order] = Field(default=(), description="Sort orders")
-    limit: int = Field(default=1000, ge=1, le=1000, description="Most records to return")
+    limit: int = Field(default=1000, ge=1, le=1000, description="Maximum records to return")
 
 
 class SearchRequest(WebOptions, KBOptions, DBOptions):

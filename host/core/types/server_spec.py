@@ -51,7 +51,7 @@ class ServerSpec(Value):
     start_timeout: Seconds = Field(
         default=30.0,
         gt=0,
-        description="Seconds to start or connect, part of the first call",
+        description="Seconds to start or connect, which are a part of the first call's time",
     )
     result_kb: int = Field(default=4096, ge=1, description="Largest answer, as JSON")
     tools: tuple[str, ...] | Mapping[str, str] = Field(

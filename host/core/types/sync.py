@@ -59,11 +59,11 @@ class SyncProgress:
 
 @dataclass(frozen=True, kw_only=True)
 class SyncReport:
-    """The result of a sync. The numbers are records: `listed` by the source, of which so many were
-    `added`, `changed`, `unchanged` or `failed`, and `removed` ones. `folded` ones were omitted,
-    because others of the listing are the same. `known` are in the index now.
-    `mode`: everything was listed, or only what changed; `resumed`: an interrupted sync went on;
-    `noun`: what the records are, in the plural."""
+    """The result of a sync. The numbers count records: `listed` by the source, and of these
+    `added`, `changed`, `unchanged` and `failed`; `removed` from the index; `folded`, omitted
+    because others of the listing are the same; `known`, in the index now. `mode`: whether
+    everything was listed, or only what changed; `resumed`: an interrupted sync was continued;
+    `noun`: the name of the records, in the plural."""
 
     toolkit: str
     mode: SyncMode

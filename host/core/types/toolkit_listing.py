@@ -28,7 +28,7 @@ class ListedToolkit:
     names: Mapping[str, str] = field(default_factory=dict, hash=False)
 
     def withheld(self, metadata: Mapping[str, Any]) -> str:
-        """Return why the tools are not offered under this metadata; "" if they are."""
+        """Return why the tools are not offered with this metadata; "" if they are."""
         scope = metadata.get(SCOPE) or DEFAULT_SCOPE
         if self.scopes and scope not in self.scopes:
             return f"not offered in this scope ({scope!r}; offered in {', '.join(self.scopes)})"

@@ -1,6 +1,6 @@
-"""Tools: their definition, the requests that may use them, and the outcome of a call. Every door
-(the model of a turn, hooks, Python, the command line, MCP, HTTP) offers the same `Tool` and returns
-the same `ToolOutcome`."""
+"""Tools: their definition, the requests that may use them, and the outcome of a call. Every caller
+(the model of a turn, hooks, Python, the command line, MCP, HTTP) gets the same `Tool` and the same
+`ToolOutcome`."""
 
 from __future__ import annotations
 
@@ -46,22 +46,21 @@ class Tool:
     """A tool, as its toolkit or its program defines it.
 
     `arguments` is a pydantic model. The language model receives its JSON Schema, and every call is
-    validated against it before `run` is called with an instance. Unknown keys are refused at every
-    door unless the model has `extra="allow"`. No argument may name an identity: that is in the
-    scope.
+    validated against it before `run` is called with an instance. Unknown keys are always refused
+    unless the model has `extra="allow"`. No argument may name an identity: that is in the scope.
 
     `run(arguments)` or `run(arguments, scope)`, where `scope` is a `host.core.ports.ToolScope`.
     It is async, or a plain function, which is called in a thread. It returns a value with a JSON
     form (dates, decimals, sets, dataclasses and models have one) and raises HostError or
     ValueError.
 
-    `answers` is the model of the answer: the output schema at the doors that have one.
+    `answers` is the model of the answer, from which MCP and OpenAPI get the output schema.
     `reads_only`: a call changes nothing, so that it may be repeated. `items(answer)` returns what
     the answer lets a model cite, `text(answer)` the text that a model gets in place of the answer's
     JSON; both receive what `run` returned, before it is turned into JSON. Items have a `key` that
     identifies the source (`kb`: collection and document), a title, and an http(s) `url` if there
     is one; the host sets their `citation_id`. An item's `document_id` (for db its `record_id`) is
-    the id of its entry in the answer: beside that entry the model is shown the marker.
+    the id of its entry in the answer: the marker is put beside that entry in the model's text.
     `deadline_ms` ends a call.
 
     Raises ValueError for a name that APIs refuse."""
@@ -101,7 +100,7 @@ class ToolInfo:
     server: str = ""
 
 
-# Why a call failed, for doors with codes of their own (HTTP statuses). `service`: what the tool
+# Why a call failed, for callers with codes of their own (HTTP statuses). `service`: what the tool
 # calls (a portal, a model, an MCP server) failed; `failed`: any other reason.
 ToolErrorCode = Literal[
     "",
@@ -129,9 +128,9 @@ DOOR_KEYS = ("name", "result", "text", "error", "items", "warnings", "duration_m
 
 
 class ToolOutcome(Value):
-    """A tool call with its result or its error; the same value at every door.
+    """A tool call with its result or its error; the same value for every caller.
 
-    The keys of doors outside a turn are those of `answer()`; a Next hook gets the whole value."""
+    Callers outside a turn get the keys of `answer()`; a Next hook gets the whole value."""
 
     toolcall_id: str = Field(default="", description="Id of the call in the turn; empty outside")
     server: str = Field(default="", description="The MCP server of the tool; empty: none")
@@ -150,7 +149,7 @@ class ToolOutcome(Value):
     code: ToolErrorCode = Field(default="", description="Code of the failure, for programs")
 
     def answer(self) -> dict[str, Any]:
-        """Return the keys of doors outside a turn: name, result, text, error, items, warnings,
+        """Return the keys for callers outside a turn: name, result, text, error, items, warnings,
         duration_ms."""
         dumped = self.model_dump(mode="json", include=set(DOOR_KEYS))
         return {key: dumped[key] for key in DOOR_KEYS}
