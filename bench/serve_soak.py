@@ -45,7 +45,8 @@ FAILS = 0.3  # of the questions
 THINKING_S = (4.0, 16.0)  # so that two cores are not always busy
 SETTLING_S = 60.0
 LONGEST_S = 60.0  # of anything that a reader does
-MORE_MB = 40.0  # memory may grow so much: caches, allocators
+MORE_MB = 40.0  # what caches and allocators may keep
+MORE_DESCRIPTORS = 5  # what pools may keep open
 LATE = re.compile(rb"@(\d+\.\d{6})")
 HOOK = """
 function Create(ctx: any, messages: any[]) {
@@ -346,11 +347,8 @@ async def warmed(soak: Soak, readers: int) -> None:
             tasks.start_soon(once, n)
 
 
-async def soaked(app: Path, port: int, model: int, readers: int, seconds: float) -> bool:
-    """Run the readers, and print what was before and after; whether nothing is left."""
-    await warmed(Soak(port, 0), readers)
-    before = await settled(port, lambda state: not state["turns"] and not state["isolates"])
-    soak = Soak(port, time.monotonic() + seconds, model)
+async def run_readers(soak: Soak, readers: int) -> list[BaseException]:
+    """Run the readers until the soak ends. Returns what failed."""
     failures: list[BaseException] = []
 
     async def run(n: int) -> None:
@@ -362,16 +360,27 @@ async def soaked(app: Path, port: int, model: int, readers: int, seconds: float)
     async with anyio.create_task_group() as tasks:
         for n in range(readers):
             tasks.start_soon(run, n)
-    after = await settled(
-        port,
-        lambda state: (
-            not state["turns"]
-            and not state["isolates"]
-            and state["tasks"] <= before["tasks"]
-            and state["descriptors"] <= before["descriptors"] + 5
-        ),
-    )
-    running = rows_running(app)
+    return failures
+
+
+def is_idle(state: dict[str, float]) -> bool:
+    """Whether no turn runs and no isolate is open."""
+    return not state["turns"] and not state["isolates"]
+
+
+def leaks(before: dict[str, float], after: dict[str, float], running: int) -> list[str]:
+    """Return the names of what grew and was not given back."""
+    spare = {"tasks": 0, "isolates": 0, "turns": 0, "descriptors": MORE_DESCRIPTORS}
+    left = [what for what, more in spare.items() if after[what] > before[what] + more]
+    left += ["rows running"] if running else []
+    left += ["memory"] if after["memory, MB"] > before["memory, MB"] + MORE_MB else []
+    return left
+
+
+def print_figures(
+    before: dict[str, float], after: dict[str, float], running: int, soak: Soak
+) -> None:
+    """Print the state before and after, what the readers did, and how late the text came."""
     for what in before:
         figure(f"{what} before", before[what], "")
         figure(f"{what} after", after[what], "")
@@ -383,12 +392,27 @@ async def soaked(app: Path, port: int, model: int, readers: int, seconds: float)
     for percent in (50, 99):
         name = f"written by the model to read, p{percent}"
         figure(name, cut[percent - 1], "ms", bare[percent - 1], "without the server")
+
+
+async def soaked(app: Path, port: int, model: int, readers: int, seconds: float) -> bool:
+    """Run the readers and print the figures. Returns whether nothing failed and nothing is left."""
+    await warmed(Soak(port, 0), readers)
+    before = await settled(port, is_idle)
+    soak = Soak(port, time.monotonic() + seconds, model)
+    failures = await run_readers(soak, readers)
+    after = await settled(
+        port,
+        lambda state: (
+            is_idle(state)
+            and state["tasks"] <= before["tasks"]
+            and state["descriptors"] <= before["descriptors"] + MORE_DESCRIPTORS
+        ),
+    )
+    running = rows_running(app)
+    print_figures(before, after, running, soak)
     for failure in failures[:20]:
         print(f"failed: {failure!r}", file=sys.stderr)
-    left = [what for what in ("tasks", "isolates", "turns") if after[what] > before[what]]
-    left += ["descriptors"] if after["descriptors"] > before["descriptors"] + 5 else []
-    left += ["rows running"] if running else []
-    left += ["memory"] if after["memory, MB"] > before["memory, MB"] + MORE_MB else []
+    left = leaks(before, after, running)
     print(f"left: {', '.join(left) or 'nothing'}; failures: {len(failures)}", file=sys.stderr)
     return not left and not failures
 

