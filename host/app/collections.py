@@ -17,7 +17,12 @@ import anyio
 
 from groundhook.host.app.exact_texts import same_letters
 from groundhook.host.config.packages import App
-from groundhook.host.core.errors import NotPermitted, SourceNotConfigured, UsageError
+from groundhook.host.core.errors import (
+    ConfigError,
+    NotPermitted,
+    SourceNotConfigured,
+    UsageError,
+)
 from groundhook.host.core.exception_groups import unwrap_exception_groups
 from groundhook.host.core.ports import Scope, SourceResult
 from groundhook.host.core.trace import span
@@ -186,7 +191,8 @@ class AppCollections:
     ) -> PutReport:
         spec = self._spec(collection)
         if self.scope is not None:
-            tenant = self._scoped(spec, owner).identity.tenant_id if spec.tenant_field else ""
+            scope = self._scoped(spec, owner)
+            tenant = scope.identity.tenant_id if spec.tenant_field else ""
             documents = [replace(document, tenant=tenant) for document in documents]
         if not documents:
             return PutReport()
@@ -223,21 +229,32 @@ class AppCollections:
         """Return the scope in which the documents of an owner are those of its tenant. Raises
         NotPermitted."""
         assert self.scope is not None, "a sync puts and removes documents, and reads none"
-        # Imported here because the package of the knowledge base is loaded when it is first used.
-        from groundhook.handlers.kb.access import permitted_tenant
+        return owned_scope(spec, owner, self.scope)
 
-        identity = self.scope.identity
-        if owner in ("app", "tenant") or not spec.tenant_field:
-            permitted_tenant(spec, identity)
-            return self.scope
-        permitted_tenant(spec.model_copy(update={"tenant_field": ""}), identity)
-        tenant = partition(identity, owner)
-        if not tenant:
-            raise NotPermitted(
-                f"collection {spec.id!r} separates the documents of each {owner}, and the request"
-                " names none"
-            )
-        return replace(self.scope, identity=identity.model_copy(update={"tenant_id": tenant}))
+
+def owned_scope(spec: CollectionSpec, owner: Owner, scope: Scope) -> Scope:
+    """Return the scope in which the documents of an owner are those of its tenant. Raises
+    NotPermitted; ConfigError for a collection that does not keep teams or users apart."""
+    # Imported here because the package of the knowledge base is loaded when it is first used.
+    from groundhook.handlers.kb.access import permitted_tenant
+
+    identity = scope.identity
+    if owner in ("app", "tenant"):
+        permitted_tenant(spec, identity)
+        return scope
+    if not spec.tenant_field:
+        raise ConfigError(
+            f"the collection {spec.id!r} does not separate the documents of each {owner}",
+            hint="declare tenant_field in its .kb.yao",
+        )
+    permitted_tenant(spec.model_copy(update={"tenant_field": ""}), identity)
+    tenant = partition(identity, owner)
+    if not tenant:
+        raise NotPermitted(
+            f"collection {spec.id!r} separates the documents of each {owner}, and the request"
+            " names none"
+        )
+    return replace(scope, identity=identity.model_copy(update={"tenant_id": tenant}))
 
 
 def _facets(

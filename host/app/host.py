@@ -18,7 +18,7 @@ from groundhook.host.app.plugins import Plugins
 from groundhook.host.app.reload import Reloads, Swap
 from groundhook.host.app.requests import conversation, turn_options, validated
 from groundhook.host.app.sources import Sources
-from groundhook.host.app.toolkits import Toolkits
+from groundhook.host.app.toolkits import Toolkits, owners_of
 from groundhook.host.citations.index import CitationIndex
 from groundhook.host.config.packages import App
 from groundhook.host.config.resolve import Explained
@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from groundhook.host.app.conversations import Conversations, OpenChat
     from groundhook.host.app.syncs import Syncs
     from groundhook.host.chats.ports import ChatStore
+    from groundhook.host.core.types.collection_queries import Owner
     from groundhook.host.turn.outside_tools import OutsideTools
 
 
@@ -220,6 +221,11 @@ class Host:
             context, caller, self.settings(assistant), call_assistant, _warner(None)
         )
         return self.runtime.collections(scope, assistant or "")
+
+    def owners_of(self, collection: str) -> Sequence[Owner]:
+        """Return the owners of the documents in a collection, given its full id: those that
+        toolkits name for it, or else `tenant`."""
+        return owners_of(self.app, self.runtime.toolkits, collection)
 
     def _tool_call(
         self,

@@ -156,7 +156,10 @@ EMBEDDER = Port(
         "fallback": _wrap_awaited,
     },
 )
-TOOLKIT = Port(needs=("tools", "sync"), methods={"tools": _wrap_tools, "sync": _wrap_plain})
+TOOLKIT = Port(
+    needs=("tools", "sync"),
+    methods={"tools": _wrap_tools, "sync": _wrap_plain, "owners": _wrap_plain},
+)
 _ENGINE = Port(needs=("search",), methods={"search": partial(_wrap_awaited, returns=list)})
 
 

@@ -159,7 +159,7 @@ class _Reading:
                 self.broken.append(DECLARATIONS)
                 if exc.place is not None and exc.place.file in self._touched:
                     self.problems += problems_of(exc)
-        return Catalogue(new.noun, values, {id: new[id] for id in new.built_in})
+        return Catalogue(new.noun, values, {id: new[id] for id in new.built_in}, new.files)
 
     def _read_global(self, app: App) -> App:
         """Read the app's own files."""

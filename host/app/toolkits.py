@@ -1,18 +1,26 @@
-"""The toolkits of an open app, each made when one of its tools is first listed."""
+"""The toolkits of an open app, each made when one of its tools is first listed, and the owners of
+the documents in their collections."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 
 from groundhook.host.app.parts import TOOLKIT, made
 from groundhook.host.app.plugins import PluginContext
 from groundhook.host.config.packages import App
-from groundhook.host.core.tool_ports import Toolkit
+from groundhook.host.core.errors import ConfigError, HostError, Place, UnknownName
+from groundhook.host.core.tool_ports import HasOwners, Toolkit
+from groundhook.host.core.types.collection_queries import Owner
+from groundhook.host.core.types.collection_spec import CollectionSpec
 from groundhook.host.core.types.toolkit_spec import ToolkitSpec
 
 
 class Toolkits:
-    """Toolkits by full id. A reload makes those again whose files have changed."""
+    """Toolkits by full id. A reload makes those again whose files have changed; all of them if a
+    collection has changed, since they may depend on it."""
 
     def __init__(
         self,
@@ -25,15 +33,19 @@ class Toolkits:
 
     def with_app(self, app: App) -> Toolkits:
         """Return the toolkits of another reading of the app's files."""
-        return Toolkits(app, self._context, dict(self._made))
+        context = replace(self._context, collections=app.collections, models=app.models)
+        same = app.collections is self._app.collections
+        return Toolkits(app, context, dict(self._made) if same else {})
 
     def __call__(self, id: str) -> Toolkit:
         """Return a toolkit by its full id. Raises UnknownName; ConfigError when its file is broken
-        or needs a variable that is not set, PluginError when its type cannot be made."""
+        or needs a variable that is not set, and for a collection that does not keep the owners of
+        its documents apart; PluginError when its type cannot be made."""
         spec = self._app.toolkits.named(id)
         made = self._made.get(id)
         if made is None or made[0] != spec:
             made = self._made[id] = (spec, self._make_toolkit(spec))
+        _refuse_unseparated(self._app, spec, made[1])  # files of collections change as well
         return made[1]
 
     def _make_toolkit(self, spec: ToolkitSpec) -> Toolkit:
@@ -41,3 +53,34 @@ class Toolkits:
         part = types.part(spec.common.type)
         make = partial(types[spec.common.type], spec, self._context)
         return made(part and f"the toolkit {spec.id!r}, {part},", TOOLKIT, make)
+
+
+def owners_of(app: App, toolkits: Callable[[str], Toolkit], collection: str) -> Sequence[Owner]:
+    """Return the owners of the documents in a collection, given its full id, as the toolkits of the
+    app name them; `tenant` if none does."""
+    found: dict[Owner, None] = {}
+    for id in app.toolkits:
+        with suppress(HostError):  # a toolkit that cannot be made is reported where it is used
+            for each, owner in _owned(app, app.toolkits[id], toolkits(id)):
+                if each.id == collection:
+                    found[owner] = None
+    return tuple(found) or ("tenant",)
+
+
+def _refuse_unseparated(app: App, spec: ToolkitSpec, toolkit: Toolkit) -> None:
+    """Raise ConfigError if everybody would see the documents of everybody."""
+    for collection, owner in _owned(app, spec, toolkit):
+        if owner != "app" and not collection.tenant_field:
+            raise ConfigError(
+                f"'tenant_field' is missing: the toolkit {spec.id!r} keeps the documents of each"
+                f" {owner} in {collection.id!r}, which does not separate them",
+                place=Place(app.collections.files.get(collection.id, collection.id)),
+                hint=f'add "tenant_field": "owner", or set "owner": "app" in {spec.shown}',
+            )
+
+
+def _owned(app: App, spec: ToolkitSpec, toolkit: Toolkit) -> Iterator[tuple[CollectionSpec, Owner]]:
+    if isinstance(toolkit, HasOwners):
+        for name, owner in toolkit.owners().items():
+            with suppress(UnknownName):  # a call and `groundhook check` report it
+                yield app.resolve_collection(spec.assistant, name), owner

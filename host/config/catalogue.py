@@ -14,16 +14,18 @@ T = TypeVar("T")
 class Catalogue(Mapping[str, T]):
     """A read-only mapping of id → value. Listing ids reads nothing; taking a value may raise
     ConfigError. `built_in` values apply where no declaration has their id; they can be taken and
-    are not listed."""
+    are not listed. `files` are the paths of the declarations in messages."""
 
     def __init__(
         self,
         noun: str,
         loaders: Mapping[str, Callable[[], T]],
         built_in: Mapping[str, T] | None = None,
+        files: Mapping[str, str] | None = None,
     ) -> None:
         self._noun = noun
         self._loaders = dict(loaders)
+        self.files = dict(files or {})
         self._values: dict[str, T] = {
             id: value for id, value in (built_in or {}).items() if id not in self._loaders
         }

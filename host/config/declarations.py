@@ -43,11 +43,10 @@ def collections(
     root: Path, found: Sequence[tree.FoundPath], environment: Environment
 ) -> Catalogue[CollectionSpec]:
     """Return the collections of an app, with those of its assistants."""
-    loaders = {
-        each.id: partial(_collection, each, root, environment)
-        for each in _everywhere("kb", found, root)
-    }
-    return Catalogue("collection", loaders)
+    files = {each.id: each for each in _everywhere("kb", found, root)}
+    loaders = {id: partial(_collection, each, root, environment) for id, each in files.items()}
+    shown = {id: each.shown for id, each in files.items()}
+    return Catalogue("collection", loaders, files=shown)
 
 
 def models(

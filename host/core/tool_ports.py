@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
 
 from groundhook.host.core.ports import Scope, WebClient
 from groundhook.host.core.types.tools import Tool
@@ -163,4 +163,16 @@ class Toolkit(Protocol):
     def sync(self) -> SyncSource | None:
         """Return the source that fills the toolkit's collections; None for a toolkit that reads
         live."""
+        ...
+
+
+@runtime_checkable
+class HasOwners(Protocol):
+    """A toolkit that reads and writes its collections with an `owner` may have this as well. The
+    host refuses such a toolkit over a collection that cannot keep owners apart, and finds its
+    documents for links and for MCP clients."""
+
+    def owners(self) -> Mapping[str, Owner]:
+        """Return the owner of the documents of each collection, by its name in the toolkit's
+        file."""
         ...

@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from groundhook.host.core.sync_source import SyncRecord as SyncRecord
     from groundhook.host.core.sync_source import SyncSource as SyncSource
     from groundhook.host.core.tool_ports import Collections as Collections
+    from groundhook.host.core.tool_ports import HasOwners as HasOwners
     from groundhook.host.core.tool_ports import ModelReply as ModelReply
     from groundhook.host.core.tool_ports import Models as Models
     from groundhook.host.core.tool_ports import Progress as Progress
@@ -124,6 +125,7 @@ _HOMES = {
     "groundhook.host.core.types.sync": ("SyncSettings",),
     "groundhook.host.core.tool_ports": (
         "Collections",
+        "HasOwners",
         "ModelReply",
         "Models",
         "Progress",

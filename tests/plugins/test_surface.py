@@ -91,6 +91,7 @@ PLUGINS = [
     "FollowsDeclarations",
     "Found",
     "Handler",
+    "HasOwners",
     "HttpSettings",
     "Identity",
     "Item",

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 from groundhook import Host, open_host
 from groundhook.host.core.errors import ConfigError
+from groundhook.plugins import CollectionDocument, CollectionQuery, Owner
 from tests.cli.conftest import run_in
 from tests.conftest import MakeApp
 from tests.toolkits.conftest import OpenSample
@@ -335,6 +336,55 @@ WRITABLE = {
         {"type": "memory", "collections": {"own": "own"}, "write": True}
     ),
 }
+
+
+@pytest.mark.parametrize("owner", ["user", "team", "tenant"])
+async def test_a_collection_that_cannot_keep_owners_apart_is_refused_and_reported(
+    make_app: MakeApp, owner: str
+) -> None:
+    file = "assistants/memory/kb/own.kb.yao"
+    together = {
+        name: value for name, value in json.loads(WRITABLE[file]).items() if name != "tenant_field"
+    }
+    kit = {"type": "memory", "collections": {"own": "own"}, "owner": owner, "write": True}
+    app = make_app(
+        {
+            **WRITABLE,
+            file: json.dumps(together),
+            "assistants/memory/toolkits/memory.toolkit.yao": json.dumps(kit),
+        }
+    )
+    async with open_host(app) as host:
+        outcome = await host.tool(
+            "memory.search",
+            {"query": "x", "collection": "own"},
+            identity={"user_id": "me", "team_id": "red", "tenant_id": "acme"},
+            assistant="memory",
+        )
+        problems = [each for each in await host.check() if each.severity == "error"]
+    assert outcome.result is None
+    [problem] = problems
+    assert problem.place is not None
+    assert problem.place.file == file
+    assert problem.message.startswith("'tenant_field' is missing")
+    assert f"of each {owner} in 'agents.memory.own'" in problem.message
+
+
+@pytest.mark.parametrize("owner", ["user", "team"])
+async def test_a_collection_without_tenants_gives_no_team_or_user_a_part_of_it(
+    make_app: MakeApp, owner: Owner
+) -> None:
+    collection = '{"name": "All", "embedding": {"provider": "hash"}}'
+    app = make_app({"agent/agent.yml": "", "kb/all.kb.yao": collection})
+    async with open_host(app) as host:
+        reached = host.collections(identity={"user_id": "me", "team_id": "red"})
+        note = CollectionDocument(id="1", text="Pears ripen late.")
+        with pytest.raises(ConfigError, match=f"separate the documents of each {owner}"):
+            await reached.put("all", [note], owner=owner)
+        with pytest.raises(ConfigError, match="'all'"):
+            await reached.find([CollectionQuery(collection="all", text="x", owner=owner)])
+        with pytest.raises(ConfigError, match="'all'"):
+            await reached.get("all", ["1"], owner=owner)
 
 
 @pytest.fixture

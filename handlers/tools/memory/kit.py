@@ -16,14 +16,17 @@ from groundhook.handlers.tools.memory.values import (
     Forgotten,
     Memories,
     Memory,
+    Preview,
     Previews,
     RememberArguments,
     Remembered,
     SearchArguments,
+    ShelvedMemory,
 )
 from groundhook.host.core.errors import ConfigError
 from groundhook.host.core.sync_source import ListedDocuments
 from groundhook.host.core.tool_ports import ToolScope
+from groundhook.host.core.types.collection_queries import Owner
 from groundhook.host.core.types.collection_spec import CollectionSpec
 from groundhook.host.core.types.search import Item
 from groundhook.host.core.types.toolkit_spec import ToolkitSpec
@@ -36,8 +39,11 @@ class MemoryToolkit:
 
     def __init__(self, spec: ToolkitSpec, declared: Mapping[str, CollectionSpec]) -> None:
         self._settings = spec.read(MemorySettings)
-        for name in self._settings.collections.values():
-            if found := declared.get(f"agents.{spec.assistant}.{name}") or declared.get(name):
+        self._full_ids: dict[str, str] = {}
+        for shelf, name in self._settings.collections.items():
+            own = f"agents.{spec.assistant}.{name}"
+            self._full_ids[shelf] = own if own in declared else name
+            if found := declared.get(self._full_ids[shelf]):
                 _check_fields(found)
         self._spec = spec
         self._engine = MemoryEngine(self._settings, spec.name)
@@ -48,6 +54,10 @@ class MemoryToolkit:
             return None
         file = self._settings.source.file
         return memory_files(self._settings, self._spec.folder / file, file)
+
+    def owners(self) -> Mapping[str, Owner]:
+        """Return whose memories each collection holds."""
+        return dict.fromkeys(self._settings.collections.values(), self._settings.owner)
 
     def tools(self) -> Sequence[Tool]:
         """Return search, fetch and batch_fetch, and what else the settings offer."""
@@ -75,7 +85,7 @@ class MemoryToolkit:
                 answers=Previews,
                 run=search,
                 needs=needs,
-                items=_preview_items,
+                items=self._preview_items,
                 text=_with_notes,
             ),
             Tool(
@@ -85,7 +95,7 @@ class MemoryToolkit:
                 answers=Memory,
                 run=fetch,
                 needs=needs,
-                items=_memory_items,
+                items=self._memory_items,
             ),
             Tool(
                 name="batch_fetch",
@@ -97,7 +107,7 @@ class MemoryToolkit:
                 answers=Memories,
                 run=batch_fetch,
                 needs=needs,
-                items=_batch_items,
+                items=self._batch_items,
                 text=_with_notes,
             ),
             *self._writing(names, needs),
@@ -144,6 +154,32 @@ class MemoryToolkit:
             )
         return tools
 
+    def _preview_items(self, answer: Previews) -> list[Item]:
+        shelf = answer._collection
+        return [self._item(one, shelf, one.preview, one.score) for one in answer.root]
+
+    def _memory_items(self, answer: Memory) -> list[Item]:
+        return [self._item(answer, answer._collection, answer.content)]
+
+    def _batch_items(self, answer: Memories) -> list[Item]:
+        return [self._item(one, one.collection, one.content or one.preview) for one in answer.root]
+
+    def _item(
+        self, memory: Preview | Memory | ShelvedMemory, shelf: str, content: str, score: float = 1.0
+    ) -> Item:
+        """Return a memory as a source. Its collection and owner identify it: shelves of several
+        toolkits may have one name."""
+        collection = self._full_ids.get(shelf, shelf)
+        return Item(
+            score=score,
+            type="kb",
+            key=f"memory:{collection}/{self._settings.owner}/{memory.id}",
+            title=memory.title,
+            content=content,
+            document_id=str(memory.id),
+            collection=collection,
+        )
+
     def _needs(self) -> Needs:
         """The parts of the identity that make the owner of the memories (`partition`); the tenant
         may be empty."""
@@ -172,31 +208,3 @@ def _check_fields(collection: CollectionSpec) -> None:
 def _with_notes(answer: Previews | Memories | Forgotten) -> str:
     text = json.dumps(answer.model_dump(mode="json"), ensure_ascii=False)
     return "\n".join([text, *answer._notes])
-
-
-def _item(id: int, collection: str, title: str, content: str, score: float = 1.0) -> Item:
-    return Item(
-        score=score,
-        type="kb",
-        key=f"memory:{collection}/{id}",
-        title=title,
-        content=content,
-        document_id=str(id),
-        collection=collection,
-    )
-
-
-def _preview_items(answer: Previews) -> list[Item]:
-    return [
-        _item(one.id, answer._collection, one.title, one.preview, one.score) for one in answer.root
-    ]
-
-
-def _memory_items(answer: Memory) -> list[Item]:
-    return [_item(answer.id, answer._collection, answer.title, answer.content)]
-
-
-def _batch_items(answer: Memories) -> list[Item]:
-    return [
-        _item(one.id, one.collection, one.title, one.content or one.preview) for one in answer.root
-    ]
