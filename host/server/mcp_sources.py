@@ -14,7 +14,7 @@ import json
 import logging
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -145,9 +145,7 @@ class McpSources:
         async def of(name: str) -> Sequence[CollectionMatch]:
             wanted = CollectionQuery(collection=name, text=query, filter=filter, limit=limit)
             try:
-                return (await reached.find([wanted]))[0].matches
-            except NotPermitted:
-                pass  # others may have an answer for this caller
+                return await self._matches(wanted, reached)
             except (SourceError, StorageError, ConfigError):
                 failed.append(f"the search of the collection {name!r} failed")
             return ()
@@ -176,14 +174,12 @@ class McpSources:
             after = last if name == collection else ""
             query = CollectionQuery(collection=name, limit=PAGE + 1, after=after)
             try:
-                [answer] = await reached.find([query])
-            except NotPermitted:
-                continue
+                found = await self._matches(query, reached)
             except (SourceError, StorageError, ConfigError) as exc:
                 log.warning("the documents of %r are not listed: %s", name, exc.message)
                 continue
-            if page := answer.matches[:PAGE]:
-                is_last = name == names[-1] and len(page) == len(answer.matches)
+            if page := sorted(found, key=lambda match: match.id)[:PAGE]:
+                is_last = name == names[-1] and len(page) == len(found)
                 following = "" if is_last else json.dumps([name, page[-1].id], ensure_ascii=False)
                 return [self._result(match) for match in page], following
         return [], ""
@@ -246,10 +242,11 @@ class McpSources:
     ) -> FetchedDocument:
         if collection not in caller.collections(self.host) or not document:
             raise _missing("document", id)
-        try:
-            found = (await self._reached(caller).get(collection, [document])).get(document)
-        except NotPermitted:
-            found = None
+        found = None
+        for owner in self.host.owners_of(collection):
+            with suppress(NotPermitted):
+                read = await self._reached(caller).get(collection, [document], owner=owner)
+                found = found or read.get(document)
         if found is None:
             raise _missing("document", id)
         item = Item(type="kb", url=found.url, collection=collection, document_id=document)
@@ -304,6 +301,19 @@ class McpSources:
     ) -> SearchResult:
         request = {"type": type, "query": query, "limit": MOST_RESULTS}
         return await self.host.search(request, identity=caller.identity, assistant=assistant)
+
+    async def _matches(
+        self, query: CollectionQuery, reached: Collections
+    ) -> Sequence[CollectionMatch]:
+        """Return what the caller owns of a collection, or shares with its tenant, team or user;
+        nothing where it may see nothing."""
+        found: dict[str, CollectionMatch] = {}
+        for owner in self.host.owners_of(query.collection):
+            with suppress(NotPermitted):
+                [answer] = await reached.find([replace(query, owner=owner)])
+                for match in answer.matches:
+                    found.setdefault(match.id, match)
+        return list(found.values())
 
     def _reached(self, caller: McpCaller) -> Collections:
         return self.host.collections(identity=caller.identity, assistant=caller.assistant or None)

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
+from groundhook.host.app.collections import owned_scope
 from groundhook.host.app.host import Host
 from groundhook.host.core.errors import NotPermitted, SourceNotConfigured, UnknownName
 from groundhook.host.core.ports import Scope
 from groundhook.host.core.settings import Settings
 from groundhook.host.core.types.model_spec import ModelSpec
-from groundhook.host.core.types.search import RecordQuery
+from groundhook.host.core.types.search import Item, RecordQuery
 from groundhook.host.core.types.turn import Identity
 from groundhook.host.turn.context import Request, RunContext, search_scope
 from groundhook.host.turn.stream import call_assistant
@@ -25,6 +28,19 @@ def reading_scope(host: Host, identity: Identity, settings: Settings | None = No
     request = Request(assistant_id="", messages=(), identity=identity)
     context = RunContext(runtime=host.runtime, turn_id="")
     return search_scope(context, request, settings or host.settings(), call_assistant, warn)
+
+
+async def read_passages(host: Host, collection: str, id: str, identity: Identity) -> Sequence[Item]:
+    """Return a document as passages. Raises UnknownName, with the same message for a document that
+    does not exist and for one that the identity may not see."""
+    scope, declared = reading_scope(host, identity), host.app.collections
+    for owner in host.owners_of(collection):
+        with suppress(NotPermitted, SourceNotConfigured, UnknownName):
+            own = scope  # of the collection of a plug-in's source
+            if collection in declared:
+                own = owned_scope(declared[collection], owner, scope)
+            return (await host.runtime.documents.fetch_document(collection, id, own)).items
+    raise UnknownName("document", id[:200], ())
 
 
 async def read_record(host: Host, model: str, id: str, identity: Identity) -> dict[str, Any]:

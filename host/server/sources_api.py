@@ -11,17 +11,11 @@ from typing import Any
 from starlette.responses import HTMLResponse, Response
 from starlette.types import ASGIApp
 
-from groundhook.host.core.errors import (
-    HostError,
-    NotPermitted,
-    SourceNotConfigured,
-    UnknownName,
-    UsageError,
-)
+from groundhook.host.core.errors import HostError, UnknownName, UsageError
 from groundhook.host.core.json_lines import line
 from groundhook.host.core.types.search import Item
 from groundhook.host.dialects.places import page_of
-from groundhook.host.server.reading import read_record, reading_scope
+from groundhook.host.server.reading import read_passages, read_record
 from groundhook.host.server.serving import Call
 from groundhook.host.turn.names import AssistantNames
 
@@ -31,14 +25,8 @@ async def document(call: Call) -> ASGIApp:
     collection = call.request.path_params["collection"]
     id = call.request.path_params["document"]
     start, end = _place(call, "start"), _place(call, "end")
-    host = call.serving.host
     _may_read(call, "kb", collection)
-    try:
-        scope = reading_scope(host, call.who.identity)
-        found = await host.runtime.documents.fetch_document(collection, id, scope)
-    except (NotPermitted, SourceNotConfigured, UnknownName):
-        raise UnknownName("document", id[:200], ()) from None
-    items = found.items
+    items = await read_passages(call.serving.host, collection, id, call.who.identity)
     passages = [
         {
             "content": item.content,
