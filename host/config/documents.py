@@ -7,6 +7,7 @@ document means.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -52,12 +53,14 @@ class Document:
         where `path` does not exist."""
         return self._place(self._index.offset(path, of))
 
-    def place_of_text(self, path: Path, part: str) -> Place:
-        """Return the place of `part` in the text at `path`; if it is written with escapes, the
+    def place_of_match(self, path: Path, match: re.Match[str]) -> Place:
+        """Return the place of a match in the text at `path`; if it is written with escapes, the
         place of the whole text."""
         start = self._index.offset(path, "value")
-        found = self.text.find(part, start)
-        return self._place(found if found >= 0 else start)
+        # Matched again, because the same characters may be the beginning of a longer name.
+        again = match.re.finditer(self.text, start)
+        same = (found.start() for found in again if found[0] == match[0])
+        return self._place(next(same, start))
 
     def at(self, path: Path, absent: Any = None) -> Any:
         """Return the value at `path` as it is written, or `absent`."""

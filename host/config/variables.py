@@ -155,11 +155,11 @@ def unfilled(
     for match in _VARIABLE.finditer(value):
         where, hint = _missing(match, locales)
         if hint:
-            place = document.place_of_text(path, match[0])
+            place = document.place_of_match(path, match)
             yield Problem("warning", f"nothing fills {match[0]!r}{where}", place, hint)
     for match in _ASSET.finditer(value):
         if _read_asset(folder, match["path"]) is None:
-            place = document.place_of_text(path, match[0])
+            place = document.place_of_match(path, match)
             message = f"there is no text file {match[0]!r}"
             yield Problem("warning", message, place, "assets/ is a folder of the package")
 

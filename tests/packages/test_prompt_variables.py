@@ -150,6 +150,27 @@ def test_variables_that_nothing_fills_are_warnings_with_their_line(make_app: Mak
     ]
 
 
+def test_a_variable_is_located_where_its_whole_name_is_written(make_app: MakeApp) -> None:
+    root = make_app(
+        {
+            "assistants/a/package.yao": '{"description": "{{ names }} {{ name }}"}',
+            "assistants/a/locales/en.yml": "names: A\n",
+            "assistants/a/prompts.yml": (
+                "- role: system\n  content: |\n    It is $SYS.DATETIME, @assets/a.md2 for\n"
+                "    $CTX.USER_IDS, $CTX.USER_ID\n    @assets/a.md\n    and $SYS.DAT, $CTX.USER.\n"
+            ),
+            "assistants/a/assets/a.md2": "x",
+        }
+    )
+    assert [str(problem).partition(" (")[0] for problem in check(load_app(root, {}))] == [
+        "assistants/a/package.yao:1:30: warning: nothing fills '{{ name }}'",
+        "assistants/a/prompts.yml:4:5: warning: nothing fills '$CTX.USER_IDS'",
+        "assistants/a/prompts.yml:6:9: warning: nothing fills '$SYS.DAT'",
+        "assistants/a/prompts.yml:6:19: warning: nothing fills '$CTX.USER'",
+        "assistants/a/prompts.yml:5:5: warning: there is no text file '@assets/a.md'",
+    ]
+
+
 def test_texts_that_one_language_lacks_are_warnings(make_app: MakeApp) -> None:
     root = make_app(
         {
