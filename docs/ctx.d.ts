@@ -373,7 +373,9 @@ declare module "groundhook" {
     locale?: string | null;
     /** `ctx.metadata` of its hooks */
     metadata?: Record<string, any>;
-    /** The opposites of `search`, `history` and `forward` */
+    /** Accepted, and nothing acts on it: a turn has no modes */
+    mode?: string | null;
+    /** The opposites of `search`, `history` and `forward`; and `trace` */
     skip?: Skipped;
   }
 
@@ -382,6 +384,8 @@ declare module "groundhook" {
     search?: boolean | null;
     history?: boolean | null;
     output?: boolean | null;
+    /** Leave its steps out of the trace; its `agent` node stays */
+    trace?: boolean | null;
   }
 
   /** Options of a call of a language model. */

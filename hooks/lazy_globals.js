@@ -173,13 +173,28 @@
 
   // Return the message of an error, with why the part is missing that a hook has called or read on.
   function explained(message) {
+    const read = slice(message, 0, 35) === "Cannot read properties of undefined";
     for (let entry = lastAbsent; entry !== undefined; entry = entry.next) {
+      if (includes(message, entry.why)) return message;
       const called =
         includes(message, "." + entry.key + " is not a ") || includes(message, entry.key + "(...)");
-      if (called || (entry === lastAbsent && slice(message, 0, 22) === "Cannot read properties"))
-        return message + "; " + entry.why;
+      if (called || (entry === lastAbsent && read)) return message + "; " + entry.why;
     }
     return message;
+  }
+
+  // Replace the message of an error that a hook has caught by the explained one.
+  function completeMessage(error) {
+    if (lastAbsent === undefined || typeof error !== "object" || error === null) return;
+    const message = readText(error, "message");
+    const value = explained(message);
+    if (value !== message)
+      defineProperty(error, "message", {
+        __proto__: null,
+        value,
+        writable: true,
+        configurable: true,
+      });
   }
 
   function cannotImport(name) {
@@ -551,6 +566,7 @@
     print,
     makeError,
     missing,
+    completeMessage,
     cannotImport,
     find,
     fireTimer,

@@ -314,6 +314,13 @@
     return lazyGlobals().watch(value);
   });
 
+  // The compiler (transpile.js) passes what a catch clause catches through here: V8's message about
+  // a missing part of `ctx` does not say what to use instead.
+  const caught = ((error) => {
+    if (loadedGlobals !== undefined) loadedGlobals.completeMessage(error);
+    return error;
+  });
+
   // With promises to watch, a hook has ended only when its microtasks have run.
   const finish = ((text) => {
     if (!watching) return text;
@@ -375,7 +382,7 @@
   });
 
   defineProperty(globalThis, "__groundhook", {
-    value: Object.freeze({ __proto__: null, begin, invoke, later, compile, watched }),
+    value: Object.freeze({ __proto__: null, begin, invoke, later, compile, watched, caught }),
   });
   return memory;
 })

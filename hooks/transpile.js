@@ -12,15 +12,17 @@
 //
 // Values that are dropped or kept in a variable, and async functions that are passed on, go through
 // `__groundhook.watched`: the error of a promise that is not awaited would be lost otherwise, since
-// V8 reports it to its embedder in C++ only.
+// V8 reports it to its embedder in C++ only. Errors that are caught go through `__groundhook.caught`.
 const { factory } = ts;
 
-const watched = (node, ...more) =>
+const callPrelude = (name, ...given) =>
   factory.createCallExpression(
-    factory.createPropertyAccessExpression(factory.createIdentifier("__groundhook"), "watched"),
+    factory.createPropertyAccessExpression(factory.createIdentifier("__groundhook"), name),
     undefined,
-    [node, ...more],
+    given,
   );
+
+const watched = (node, ...more) => callPrelude("watched", node, ...more);
 
 // Whether an expression may be a promise that it has just made.
 function mayBePromise(node) {
@@ -69,9 +71,33 @@ const mayGivePromises = (node) =>
   ts.isCallExpression(node) ||
   (ts.isArrowFunction(node) && mayBePromise(node.body));
 
-const watchPromises = (context) => (file) => {
+// Passes what a catch clause catches through the prelude before the clause reads it.
+function completeCaught(clause) {
+  const name = clause.variableDeclaration?.name;
+  if (!name) return clause;
+  const simple = ts.isIdentifier(name);
+  const error = simple ? name : factory.createUniqueName("error");
+  const completed = callPrelude("caught", error);
+  const first = simple
+    ? factory.createExpressionStatement(completed)
+    : factory.createVariableStatement(
+        undefined,
+        factory.createVariableDeclarationList(
+          [factory.createVariableDeclaration(name, undefined, undefined, completed)],
+          ts.NodeFlags.Let,
+        ),
+      );
+  return factory.updateCatchClause(
+    clause,
+    factory.createVariableDeclaration(error),
+    factory.updateBlock(clause.block, [first, ...clause.block.statements]),
+  );
+}
+
+const throughPrelude = (context) => (file) => {
   const visit = (before) => {
     const node = ts.visitEachChild(before, visit, context);
+    if (ts.isCatchClause(node)) return completeCaught(node);
     if (ts.isExpressionStatement(node)) {
       return mayBePromise(node.expression)
         ? factory.updateExpressionStatement(node, watched(node.expression))
@@ -137,7 +163,7 @@ globalThis.__transpile = (file, source, others) => {
   const result = ts.transpileModule(source, {
     fileName: file,
     reportDiagnostics: true,
-    transformers: { before: [watchPromises] },
+    transformers: { before: [throughPrelude] },
     compilerOptions: {
       module: ts.ModuleKind.CommonJS,
       target: ts.ScriptTarget.ES2022,

@@ -278,6 +278,29 @@ async def test_a_part_of_ctx_that_is_absent_is_undefined_with_one_warning_for_ea
     assert services.places[0].startswith("assistants/x/index.ts:1:")
 
 
+@pytest.mark.parametrize(
+    ("called", "expected_message"),
+    [
+        ("ctx.vfs()", "ctx.vfs is not offered by this host: hooks have no file system"),
+        ("ctx.space.Get('x')", "ctx.space is not offered by this host: use ctx.memory"),
+        ("(ctx.robot, null.x)", "Cannot read properties of null (reading 'x')"),
+    ],
+)
+async def test_a_caught_error_says_itself_what_to_use_instead(
+    hooks: Hooks, called: str, expected_message: str
+) -> None:
+    for clause in (
+        "catch (error) { return error.message; }",
+        "catch ({ message }) { return message; }",
+    ):
+        message = await hooks.value(f"(() => {{ try {{ {called}; }} {clause} }})()")
+        assert message.partition("; ")[2 if "; " in message else 0].startswith(expected_message)
+    again = f"(() => {{ try {{ {called}; }} catch (error) {{ throw error; }} }})()"
+    with pytest.raises(HookThrew) as thrown:
+        await hooks.value(again)
+    assert thrown.value.message.count(expected_message) == 1
+
+
 async def test_text_encodings_agree_with_pythons(hooks: Hooks) -> None:
     text = "aé€😀\u0000z"
     assert await hooks.value(f"Array.from(new TextEncoder().encode({json.dumps(text)}))") == list(

@@ -166,6 +166,21 @@ async def test_whether_it_searches_is_the_callers_choice(
     assert any(event.node.type == "search" for event in of(events, "trace")) == searched
 
 
+async def test_options_of_other_hosts_are_accepted_and_its_steps_may_be_left_out_of_the_trace(
+    make_app: MakeApp,
+) -> None:
+    hook = """function Create(ctx) {
+        ctx.agent.Call("b", "x", { mode: "task", skip: { trace: true, output: true } });
+    }"""
+    events, _ = await turn(make_app, {"a": hook}, packages={"b": SEARCHING})
+    assert not of(events, "warning")
+    nodes = {event.node.id: event.node for event in of(events, "trace")}
+    (agent,) = [node for node in nodes.values() if node.type == "agent"]
+    assert (agent.status, agent.data["characters"]) == ("completed", len(LONG))
+    assert not [node for node in nodes.values() if node.parent == agent.id]
+    assert [node.type for node in nodes.values()].count("model") == 1
+
+
 async def test_history_puts_the_callers_conversation_first(make_app: MakeApp) -> None:
     hook = """function Create(ctx) {
         ctx.agent.Call("b", [{ role: "user", content: "more?" }], { history: true, temperature: 0.1, connector: "c" });

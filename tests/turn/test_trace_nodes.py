@@ -131,6 +131,16 @@ async def test_calls_of_nodes_chain_and_several_nodes_begin_at_once(make_app: Ma
     assert by_label(events, "two").parent == step.id
 
 
+async def test_a_hook_that_has_ended_its_own_node_sees_that_it_ended(make_app: MakeApp) -> None:
+    states = "[ctx.trace.IsComplete(), ctx.trace.MarkComplete().IsComplete()]"
+    events = await tracing(
+        make_app, f"return {{ metadata: {{ create: {states} }} }};", f"return {{ data: {states} }};"
+    )
+    assert end(events).metadata == {"create": [False, True]}
+    assert end(events).data == [False, True]
+    assert [node.status for node in nodes(events, "hook")] == ["completed", "completed"]
+
+
 async def test_every_node_that_a_hook_made_belongs_to_one_that_exists_and_ended(
     make_app: MakeApp,
 ) -> None:

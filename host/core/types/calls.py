@@ -19,6 +19,9 @@ class Skipped(Value):
     search: bool | None = None
     history: bool | None = None
     output: bool | None = None
+    trace: bool | None = Field(
+        default=None, description="Leave its steps out of the trace; its `agent` node stays"
+    )
 
 
 class AgentOptions(Value):
@@ -38,9 +41,12 @@ class AgentOptions(Value):
     max_tokens: int | None = Field(default=None, ge=0)
     locale: str | None = None
     metadata: dict[str, Any] = Field(default={}, description="`ctx.metadata` of its hooks")
+    mode: str | None = Field(
+        default=None, description="Accepted, and nothing acts on it: a turn has no modes"
+    )
     skip: Skipped = Field(
         default=Skipped(),
-        description="The opposites of `search`, `history` and `forward`",
+        description="The opposites of `search`, `history` and `forward`; and `trace`",
     )
 
 

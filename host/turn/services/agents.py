@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Awaitable, Callable, Sequence
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -20,7 +20,7 @@ from anyio.abc import TaskGroup
 from groundhook.host.core.errors import HostError, ModelTruncated, UsageError
 from groundhook.host.core.hook_services import Together
 from groundhook.host.core.ports import ModelCall, TextDelta, ToolDelta
-from groundhook.host.core.trace import span
+from groundhook.host.core.trace import recording, span
 from groundhook.host.core.types.calls import (
     AgentAsk,
     AgentResult,
@@ -171,9 +171,10 @@ class Calls:
 
         with span("agent", ask.agent) as node:
             try:
-                end, error = await self.run.call_assistant(
-                    self.run.context, self._make_request(ask), forward_event, outbox
-                )
+                with recording(None) if ask.options.skip.trace else nullcontext():
+                    end, error = await self.run.call_assistant(
+                        self.run.context, self._make_request(ask), forward_event, outbox
+                    )
             except HostError as exc:
                 node.fail(str(exc))
                 return AgentResult(agent_id=ask.agent, error=str(exc))

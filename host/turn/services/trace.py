@@ -24,11 +24,13 @@ class HookNodes:
     channel: Channel
     _nodes: dict[str, Span] = field(default_factory=dict)
     _made: int = 0
+    _own_ended: bool = False  # the running hook has ended its own node, whose span stays open
 
     @contextmanager
     def under(self, own: Span) -> Iterator[None]:
         """Make `own` the node of the hook that runs in the block."""
         self._nodes[""] = own
+        self._own_ended = False
         try:
             yield
         except BaseException:
@@ -56,8 +58,8 @@ class HookNodes:
         await self.channel.wait_for_reader()
 
     async def close(self, node: str, error: str | None, /) -> None:
-        """Close a node, failed when there is an `error`. The hook's own node stays open until the
-        hook ends, and keeps its failure until then."""
+        """Close a node, failed when there is an `error`. The span of the hook's own node stays open
+        until the hook ends, and keeps its failure until then."""
         found = self._find_node(node)
         if error is not None:
             found.fail(error)
@@ -66,10 +68,13 @@ class HookNodes:
             found.data.pop("error", None)
         if node:
             found.close()
+        else:
+            self._own_ended = True
         await self.channel.wait_for_reader()
 
     def is_complete(self, node: str, /) -> bool:
-        return self._find_node(node).status != "running"
+        ended = self._find_node(node).status != "running"
+        return ended or (not node and self._own_ended)
 
     def _find_node(self, id: str) -> Span:
         if id not in self._nodes:
