@@ -22,7 +22,7 @@ from groundhook.handlers.kb.graph.names import KINDS
 from groundhook.host.app.prompt_checks import wrong_shared_variables, wrong_variables
 from groundhook.host.app.references import References
 from groundhook.host.app.toolkit_checks import list_problems, toolkit_problems
-from groundhook.host.app.unread_files import unread_files, unread_hook
+from groundhook.host.app.unread_files import unread_files, unread_hooks
 from groundhook.host.app.value_checks import wrong_for_all, wrong_rows, wrong_together, wrong_values
 from groundhook.host.config import tree
 from groundhook.host.config.declarations import LENIENT
@@ -166,7 +166,7 @@ class _Check:
         if package.layer.checked is not None:
             self.found.extend(package.layer.checked.findings())
         self._check_names(package.layer, package.id)
-        self.found.extend(unread_hook(package, self.app.root))
+        self.found.extend(unread_hooks(package, self.app.root))
         self._check_texts(package)
         with suppress(ConfigError):  # the broken layer is reported by itself
             resolved = self.app.settings_for(package)

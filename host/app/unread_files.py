@@ -48,24 +48,51 @@ def unread_files(root: Path, assistants: Sequence[tree.FoundPath]) -> Iterator[P
         yield Problem("warning", message, Place(shown))
 
 
-def unread_hook(package: Package, root: Path) -> Iterator[Problem]:
-    """Yield a warning for the script of a package without a hook that is meant to be one: it has
-    nearly the name of a hook, or it defines Create or Next."""
-    scripts = list(tree.scripts(package.folder)) if package.hook is None else []
-    named = (path for path in scripts if path.stem.lower() in _NEAR_NAMES)
-    near = next(named, None) or next((path for path in scripts if _defines_a_hook(path)), None)
-    if near is not None:
+def unread_hooks(package: Package, root: Path) -> Iterator[Problem]:
+    """Yield a warning for a script of a package that is meant to be its hook and is not: it has
+    nearly the name of a hook, or it defines Create or Next where the package has no hook."""
+    scripts = list(tree.scripts(package.folder))
+    named = [path for path in scripts if path.stem.lower() in _NEAR_NAMES]
+    if package.hook is None:
+        found = named[:1] or [path for path in scripts if _defines_a_hook(path)][:1]
+    else:
+        usual = [*tree.hooks(package.folder), *package.hook.entries]
+        found = [path for path in named if path not in usual and not _is_mentioned(path, package)]
+    for path in found:
         hint = (
-            "what is read is index.ts, src/index.ts, or the files that 'hooks' in package.yao names"
+            "what is read is index.ts, src/index.ts, or the files that 'hooks' in package.yao"
+            " names, and what they import"
         )
-        yield _make_warning(tree.shown(near, root), hint)
+        yield _make_warning(tree.shown(path, root), hint)
+
+
+def _is_mentioned(script: Path, package: Package) -> bool:
+    """Return whether another file of the package imports a script, or names one of its functions
+    for a call by name (`scripts.hook.Find`)."""
+    names = [script.stem, *([script.parent.name] if script.stem == "index" else [])]
+    name = "|".join(map(re.escape, names))
+    mention = re.compile(
+        rf"""["'`](?:[^"'`\n]*/)?(?:{name})(?:\.[jt]s)?["'`]|(?:scripts|agents)\.[\w.-]*\b(?:{name})\."""
+    )
+    others = (
+        path
+        for ending in ("*.ts", "*.js", "*.yao")
+        for path in package.folder.rglob(ending)
+        if path != script and "node_modules" not in path.parts
+    )
+    return any(mention.search(_read_text(path)) for path in others)
 
 
 def _defines_a_hook(path: Path) -> bool:
+    return bool(_HOOK.search(_read_text(path)))
+
+
+def _read_text(path: Path) -> str:
+    """Return the text of a file; "" if it cannot be read, which another check reports."""
     try:
-        return bool(_HOOK.search(path.read_text(encoding="utf-8-sig", errors="replace")))
+        return path.read_text(encoding="utf-8-sig", errors="replace")
     except OSError:
-        return False
+        return ""
 
 
 def _make_warning(shown: str, hint: str) -> Problem:

@@ -65,6 +65,30 @@ async def test_a_hook_under_another_name_is_a_warning(make_app: MakeApp) -> None
     assert found.startswith("assistants/a/hook.ts: warning: nothing reads this file (what is read")
 
 
+async def test_a_second_hook_that_nothing_imports_is_a_warning(make_app: MakeApp) -> None:
+    hook = "export function Create(ctx) { return null; }"
+    root = make_app(
+        {
+            "assistants/a/package.yao": '{"mcp": {"servers": ["desk"]}}',
+            "assistants/a/src/index.ts": f"import {{ one }} from '@lib/main';\n{hook}",
+            "assistants/a/tsconfig.json": '{"compilerOptions": {"paths": {"@lib/*": ["./src/*"]}}}',
+            "assistants/a/hook.ts": hook,
+            "assistants/a/src/main.ts": "export { one } from '../hooks';",
+            "assistants/a/hooks/index.ts": "export const one = 1;",
+            "assistants/a/hooks/next.js": "export function Next(ctx) {}",
+            "assistants/a/src/create.ts": "export function Find() { return 1; }",
+            "assistants/a/mcps/desk.mcp.yao": json.dumps(
+                {"transport": "process", "tools": {"find": "scripts.create.Find"}}
+            ),
+        }
+    )
+    found = [line.partition(" (")[0] for line in await findings(root)]
+    assert found == [
+        "assistants/a/hook.ts: warning: nothing reads this file",
+        "assistants/a/hooks/next.js: warning: nothing reads this file",
+    ]
+
+
 @pytest.mark.parametrize(
     ("path", "is_hook"),
     [
