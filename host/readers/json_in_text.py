@@ -28,6 +28,12 @@ _YAML = ("yaml", "yml")
 _JSON_LIKE = re.compile(
     r"""\{\s*(?:["'}]|//|/\*|[A-Za-z_$][\w$-]*\s*:)|\[\s*(?:[\[{"'\]]|//|/\*|-?\d+(?:\.\d+)?\s*[,\]])"""
 )
+# Quotes as word processors write them. Those that stand where JSON has its own are replaced.
+_CURLY = "“”„‟‘’‚‛«»"
+_CURLY_JSON = re.compile(rf"[\[{{]\s*[{_CURLY}]")
+_CURLY_MARK = re.compile(rf"(?<=[\[{{,:])(\s*)[{_CURLY}]|[{_CURLY}](?=\s*[,:\]}}])")
+# What a model thinks before it answers, where its server leaves that in the text.
+_THOUGHT = re.compile(r"\s*<(think|thinking)>.*?(?:</\1>|\Z)", re.DOTALL | re.IGNORECASE)
 _PLACEHOLDER = re.compile(r"\{\{")  # of a template
 _YAML_TEXT = re.compile(r"[a-z_][\w-]*:(?:[ \t][^\n]*)?\n")  # a whole text that may be YAML
 # One line of YAML with a key, an entry, or a comment; prose with a colon has words before it.
@@ -44,10 +50,12 @@ def extract_json(text: str) -> Any:
     """Return the first JSON value of a text, or None. The whole text may be any value; else an
     object or a list in a fenced block, else anywhere.
 
-    Trailing and missing commas, comments, single quotes and keys without quotes are repaired; a
-    fenced block, or a whole text of several lines, may be YAML. None for a value that is cut or
-    cannot be repaired, even where a part of it could be read. Takes up to a second on the largest
-    texts."""
+    Trailing and missing commas, comments, single and typographic quotes and keys without quotes are
+    repaired; a fenced block, or a whole text of several lines, may be YAML. A `<think>` block at
+    the beginning is skipped. None for a value that is cut or cannot be repaired, even where a part
+    of it could be read. Takes up to a second on the largest texts."""
+    if thought := _THOUGHT.match(text):
+        text = text[thought.end() :]
     whole = text.strip().removeprefix("\ufeff").strip()
     try:
         return _DECODER.decode(whole)
@@ -69,6 +77,8 @@ def _in_prose(text: str) -> Any:
         start = found.start()
         if start < end or count > MOST_SPANS:
             continue
+        if _CURLY_JSON.match(text, start):
+            text = text[:start] + _CURLY_MARK.sub(r'\1"', text[start:])
         like = _JSON_LIKE.match(text, start) and not _PLACEHOLDER.match(text, start)
         try:
             return _DECODER.raw_decode(text, start)[0]
