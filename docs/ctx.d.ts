@@ -99,7 +99,7 @@ declare module "groundhook" {
   export interface Item {
     /** Marker of the item in answers */
     citation_id: string;
-    type: "web" | "kb" | "db";
+    type: "web" | "kb" | "db" | "api";
     title: string;
     /** The passage, snippet or record, as text */
     content: string;
@@ -108,9 +108,9 @@ declare module "groundhook" {
     score: number;
     /** Weight of its origin: user, hook or auto */
     weight: number;
-    /** kb: the document */
+    /** kb: the document; api: the entry's id */
     document_id: string;
-    /** kb: the collection */
+    /** kb: the collection; api: the API */
     collection: string;
     /** kb: place of the content in the document */
     extent: Extent | null;
@@ -413,7 +413,7 @@ declare module "groundhook" {
 
   /** The result of one search. Of a failed search `error` is the reason and `items` is empty. */
   export interface SearchResult {
-    type: "web" | "kb" | "db";
+    type: "web" | "kb" | "db" | "api";
     query: string;
     source: "user" | "hook" | "auto";
     items: Item[];
@@ -470,7 +470,7 @@ declare module "groundhook" {
     verdict: "ok" | "earlier" | "unknown";
     title: string;
     url: string;
-    type: "web" | "kb" | "db" | null;
+    type: "web" | "kb" | "db" | "api" | null;
     collection: string;
     document_id: string;
     /** Of a passage: its place in the document */
@@ -1310,7 +1310,7 @@ declare module "groundhook" {
     content: string;
     citations: Record<string, any>[];
     /** The searches in the order in which they began: the request, its origin (`source`), and the results. */
-    searches: (Record<string, any> & { type: "web" | "kb" | "db"; query: string; source: string; items: Item[]; total: number; error: string | null })[];
+    searches: (Record<string, any> & { type: "web" | "kb" | "db" | "api"; query: string; source: string; items: Item[]; total: number; error: string | null })[];
     /** The messages that the hook sent. */
     messages: any[];
     /** The data that Next returned. */
@@ -1359,7 +1359,7 @@ declare module "groundhook" {
     toBeDefined(): void;
     toThrow(wanted?: string | RegExp): void;
     /** Of a turn: searched there, for a query or with options. */
-    toHaveSearched(type: "web" | "kb" | "db", what?: string | RegExp | object): void;
+    toHaveSearched(type: "web" | "kb" | "db" | "api", what?: string | RegExp | object): void;
     /** Of a turn: the answer cites a source that contains this. */
     toHaveCited(what?: string | RegExp | object): void;
     /** Of a turn: the hook sent a message. */

@@ -50,7 +50,7 @@ declare module "groundhook" {
     content: string;
     citations: Record<string, any>[];
     /** The searches in the order in which they began: the request, its origin (`source`), and the results. */
-    searches: (Record<string, any> & { type: "web" | "kb" | "db"; query: string; source: string; items: Item[]; total: number; error: string | null })[];
+    searches: (Record<string, any> & { type: "web" | "kb" | "db" | "api"; query: string; source: string; items: Item[]; total: number; error: string | null })[];
     /** The messages that the hook sent. */
     messages: any[];
     /** The data that Next returned. */
@@ -99,7 +99,7 @@ declare module "groundhook" {
     toBeDefined(): void;
     toThrow(wanted?: string | RegExp): void;
     /** Of a turn: searched there, for a query or with options. */
-    toHaveSearched(type: "web" | "kb" | "db", what?: string | RegExp | object): void;
+    toHaveSearched(type: "web" | "kb" | "db" | "api", what?: string | RegExp | object): void;
     /** Of a turn: the answer cites a source that contains this. */
     toHaveCited(what?: string | RegExp | object): void;
     /** Of a turn: the hook sent a message. */

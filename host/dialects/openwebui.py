@@ -12,12 +12,13 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from groundhook.host.core.types.events import SearchComplete, SearchStart, ToolResult, ToolStart
-from groundhook.host.core.types.search import Item, SearchType
+from groundhook.host.core.types.search import Item, SourceType
 
-PLACES: dict[SearchType, str] = {
+PLACES: dict[SourceType, str] = {
     "web": "the web",
     "kb": "the knowledge base",
     "db": "the database",
+    "api": "an API",
 }
 _TASK = "### Task:"
 _FIRST_QUESTION = re.compile(r"^\s*USER:\s*(\S.*)$", re.MULTILINE)

@@ -8,10 +8,15 @@ from rich.style import Style
 from rich.text import Text as Styled
 
 from groundhook.host.core.types.events import Cited, Failed, Verdict, Warned
-from groundhook.host.core.types.search import Item, SearchType
+from groundhook.host.core.types.search import Item, SourceType
 from groundhook.host.output.flow import one_line
 
-SOURCES: dict[SearchType, str] = {"web": "web", "kb": "knowledge base", "db": "database"}
+SOURCES: dict[SourceType, str] = {
+    "web": "web",
+    "kb": "knowledge base",
+    "db": "database",
+    "api": "API",
+}
 _PAGE = re.compile(r"#page=(\d+)$")
 
 
@@ -30,12 +35,12 @@ def title_of(item: Item) -> str:
 
 def place_of(source: Item | Cited) -> str:
     """Return the place of a source: its address on the web, `collection / document` with its page
-    and the sentences of a long passage, or `model / record`."""
+    and the sentences of a long passage, `API / entry`, or `model / record`."""
     if source.url.startswith(("http://", "https://")):
         return one_line(source.url)
     parts = (
         (source.collection, source.document_id)
-        if source.type == "kb"
+        if source.type in ("kb", "api")
         else (source.model, source.record_id)
     )
     place = one_line(

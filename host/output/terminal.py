@@ -42,7 +42,7 @@ from groundhook.host.core.types.events import (
     Verdict,
     Warned,
 )
-from groundhook.host.core.types.search import Item, SearchType
+from groundhook.host.core.types.search import Item, SourceType
 from groundhook.host.output.flow import Flow, Isolates, one_line, shortened, visible
 from groundhook.host.output.single_lines import (
     SOURCES,
@@ -101,7 +101,7 @@ class Terminal:
         self._written = False
         self._wants_gap = False
         self._found: dict[str, list[Item]] = {}
-        self._types: dict[str, SearchType] = {}
+        self._types: dict[str, SourceType] = {}
         self._announced: deque[CitationSeen] = deque()
         self._held = ""  # end of the answer that may be the beginning of an announced marker
         self._messages: Messages = {}

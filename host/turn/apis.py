@@ -102,13 +102,13 @@ def _make_items(entries: list[Any], spec: ApiSpec) -> Iterator[Item]:
         if not content and not title:
             continue
         yield Item(
-            type="kb",
+            type="api",
             title=title or spec.label or spec.id,
             content=content or title,
             url=address(_format_value(at(entry, fields.url))) if fields.url else "",
             score=1 - place / (2 * spec.max_results),
             document_id=_format_value(at(entry, fields.id)) if fields.id else "",
-            collection=f"api:{spec.id}",
+            collection=spec.id,
         )
 
 

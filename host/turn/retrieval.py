@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from functools import partial
 
 import anyio
@@ -13,7 +14,7 @@ from groundhook.host.core.errors import HostError, SourceTimeout
 from groundhook.host.core.ports import SourceResult
 from groundhook.host.core.trace import span
 from groundhook.host.core.types.events import STOPPED, SearchComplete, SearchFound, SearchStart
-from groundhook.host.core.types.search import Origin, SearchRequest, SearchResult
+from groundhook.host.core.types.search import Origin, SearchRequest, SearchResult, SourceType
 from groundhook.host.core.types.servers import parse_listed
 from groundhook.host.core.types.turn import CreateReturn
 from groundhook.host.search.merge import Pool
@@ -106,7 +107,7 @@ async def _read_document(run: AssistantRun, reference: DocumentReference) -> Sea
         )
 
     name = f"{reference.collection}/{reference.document_id}"
-    return await _read_whole(run, "document", name, "user", read)
+    return await _read_whole(run, _Reading("document", name, name, "kb", "user"), read)
 
 
 async def _read_resource(
@@ -127,7 +128,7 @@ async def _read_resource(
         )
 
     name = f"{reference.server}/{reference.uri}" if reference.server else reference.uri
-    return await _read_whole(run, "resource", name, source, read)
+    return await _read_whole(run, _Reading("resource", name, name, "kb", source), read)
 
 
 async def _request_api(run: AssistantRun, reference: ApiReference) -> SearchResult:
@@ -145,27 +146,38 @@ async def _request_api(run: AssistantRun, reference: ApiReference) -> SearchResu
             scope.warn,
         )
 
-    return await _read_whole(run, "API", reference.name, "user", read, own_deadline=True)
+    reading = _Reading("API", reference.name, reference.question, "api", "user", own_deadline=True)
+    return await _read_whole(run, reading, read)
+
+
+@dataclass(frozen=True)
+class _Reading:
+    """A source that is read without a search: its noun and name for people, the query and type of
+    its events, and its origin. The deadline is that of knowledge bases, unless it has its own."""
+
+    noun: str
+    name: str
+    query: str
+    type: SourceType
+    origin: Origin
+    own_deadline: bool = False
 
 
 async def _read_whole(
-    run: AssistantRun,
-    noun: str,
-    name: str,
-    source: Origin,
-    read: Callable[[], Awaitable[SourceResult]],
-    *,
-    own_deadline: bool = False,
+    run: AssistantRun, reading: _Reading, read: Callable[[], Awaitable[SourceResult]]
 ) -> SearchResult:
-    """Read a source whole, with the events of a search; a failure is a warning as well. The
-    deadline is that of knowledge bases, unless `read` has its own."""
+    """Read a source whole, with the events of a search; a failure is a warning as well."""
     id = f"s{next(run.searcher.ids)}"
     channel, began = run.channel, time.perf_counter()
-    await channel.send(SearchStart(search_id=id, source=source, search_type="kb", query=name))
-    with span(noun, name) as node:
+    await channel.send(
+        SearchStart(
+            search_id=id, source=reading.origin, search_type=reading.type, query=reading.query
+        )
+    )
+    with span(reading.noun, reading.name) as node:
         try:
-            timeout_ms = None if own_deadline else run.settings.search.kb.timeout_ms
-            found, error = await _attempt(noun, name, read, timeout_ms)
+            timeout_ms = None if reading.own_deadline else run.settings.search.kb.timeout_ms
+            found, error = await _attempt(reading, read, timeout_ms)
         except anyio.get_cancelled_exc_class():
             channel.send_nowait(
                 SearchComplete(
@@ -175,11 +187,11 @@ async def _read_whole(
             raise
         if error is not None:
             node.fail(str(error))
-    weight = getattr(run.settings.search.weights, source)
+    weight = getattr(run.settings.search.weights, reading.origin)
     result = SearchResult(
-        type="kb",
-        query=name,
-        source=source,
+        type=reading.type,
+        query=reading.query,
+        source=reading.origin,
         items=tuple(
             run.searcher.citation_index.cite(item.model_copy(update={"weight": weight}))
             for item in found.items
@@ -201,7 +213,7 @@ async def _read_whole(
 
 
 async def _attempt(
-    noun: str, name: str, read: Callable[[], Awaitable[SourceResult]], timeout_ms: int | None
+    reading: _Reading, read: Callable[[], Awaitable[SourceResult]], timeout_ms: int | None
 ) -> tuple[SourceResult, HostError | None]:
     """Return the items that `read` returns within the timeout, or none and the error."""
     try:
@@ -209,7 +221,8 @@ async def _attempt(
             return await read(), None
     except TimeoutError:
         return SourceResult(), SourceTimeout(
-            f"the {noun} {name!r} was not read within {timeout_ms} ms", hint="search.kb.timeout_ms"
+            f"the {reading.noun} {reading.name!r} was not read within {timeout_ms} ms",
+            hint="search.kb.timeout_ms",
         )
     except HostError as exc:
         return SourceResult(), exc

@@ -14,6 +14,7 @@ import pytest
 from groundhook.host.app.check import check
 from groundhook.host.config.packages import load_app
 from groundhook.host.core.types.turn import Identity
+from groundhook.host.dialects.places import address
 from groundhook.host.llm.scripted import ScriptedConnector
 from tests.conftest import MakeApp
 from tests.loopback.server import Answer, Cut, Hang, Html, Json, Loopback, Reply, serving
@@ -64,12 +65,16 @@ async def test_entries_of_an_answer_are_cited_like_any_other_source(
     root = app(make_app, server)
     events = await events_of(root)
     (start,), (done,) = of(events, "search_start"), of(events, "search_complete")
-    assert (start.source, start.query, done.total, done.error) == ("user", "orders", 2, None)
+    assert (start.source, start.search_type, start.query) == ("user", "api", "Which?")
+    assert (done.total, done.error) == (2, None)
     first, second = (event.item for event in of(events, "search_result"))
     assert (first.title, first.content, first.url) == ("Kettle", "in stock, 3", "https://e.com/7")
     assert (second.title, second.content, second.url) == ("Mug", "sold out", "")
+    # The server has no page about an entry of an API.
+    assert address(second, "https://chat.example") == ""
     (cited,) = end(events).citations
     assert (cited.title, cited.document_id, cited.verdict) == ("Kettle", "7", "ok")
+    assert (cited.type, cited.collection) == ("api", "orders")
     again = await events_of(root)
     assert end(again).citations[0].marker == cited.marker
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 import itertools
 from collections.abc import Container
 from importlib.resources import files
+from typing import get_args
 
 import pytest
 
 from groundhook.hooks.api.search import OPTIONS
 from groundhook.hooks.globals import SHARED
 from groundhook.host.core.settings import SearchSettings, Settings, UsesSettings
-from groundhook.host.core.types.search import SEARCH_TYPES, SearchRequest, SearchType
+from groundhook.host.core.types.search import SEARCH_TYPES, SearchRequest, SearchType, SourceType
 from groundhook.host.core.types.turn import CreateReturn, Message, SearchChoice
 from groundhook.host.dialects.openwebui import PLACES
 from groundhook.host.output.single_lines import SOURCES
@@ -72,13 +73,17 @@ def test_every_type_of_search_is_in_every_table(type: SearchType) -> None:
         "SearchSettings": SearchSettings.model_fields,
         "UsesSettings": UsesSettings.model_fields,
         "OPTIONS in hooks/api/search.py": OPTIONS,
-        "SOURCES in host/output/single_lines.py": SOURCES,
-        "PLACES in host/dialects/openwebui.py": PLACES,
     }
     for name, table in tables.items():
         assert type in table, f"{name} lacks the type of search {type!r}"
     assert plan(True, None, PLAIN, 0, {type}).types == (type,)
     assert timeout_ms(type, PLAIN)
+
+
+@pytest.mark.parametrize("type", get_args(SourceType))
+def test_every_type_of_source_has_a_name_for_people(type: SourceType) -> None:
+    assert SOURCES[type]
+    assert PLACES[type]
 
 
 def test_every_type_of_search_is_in_the_handwritten_declarations_of_hooks() -> None:

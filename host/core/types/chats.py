@@ -12,7 +12,7 @@ from pydantic import Field
 
 from groundhook.host.core.types.base import Several, Value
 from groundhook.host.core.types.events import Cited, Failed, Verdict, Warned
-from groundhook.host.core.types.search import Item, Origin, SearchType
+from groundhook.host.core.types.search import Item, Origin, SourceType
 from groundhook.host.core.types.turn import Identity, Message, Usage
 
 TurnState = Literal["running", "done", "failed", "stopped", "lost"]
@@ -51,7 +51,7 @@ class KeptSearch(Value):
 
     search_id: str
     source: Origin
-    search_type: SearchType
+    search_type: SourceType
     query: str
     total: int = 0
     duration_ms: int = 0

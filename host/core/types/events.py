@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import ConfigDict, Field, TypeAdapter
 
 from groundhook.host.core.types.base import Value
-from groundhook.host.core.types.search import ComputedBy, Extent, Item, Origin, SearchType
+from groundhook.host.core.types.search import ComputedBy, Extent, Item, Origin, SourceType
 from groundhook.host.core.types.turn import Usage
 
 NodeStatus = Literal["running", "completed", "failed"]
@@ -52,8 +52,13 @@ class SearchStart(_Event):
     source: Origin = Field(
         description="Origin: the user's data parts, a hook, or the assistant's configuration"
     )
-    search_type: SearchType
-    query: str = Field(description="The query that the source receives")
+    search_type: SourceType
+    query: str = Field(
+        description=(
+            "The question that the source is searched for; of a document or a resource that is read"
+            " whole its name"
+        )
+    )
 
 
 class SearchFound(_Event):
@@ -256,7 +261,7 @@ class Cited(Value):
     verdict: Verdict
     title: str = ""
     url: str = ""
-    type: SearchType | None = None
+    type: SourceType | None = None
     collection: str = ""
     document_id: str = ""
     extent: Extent | None = Field(

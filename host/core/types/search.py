@@ -16,6 +16,8 @@ from groundhook.host.core.types.filters import parse_filter
 from groundhook.host.core.types.query_language import Aggregate, Order, Wheres
 
 SearchType = Literal["web", "kb", "db"]
+# What an item can come from: the types that can be searched, and APIs, which a message refers to.
+SourceType = Literal[SearchType, "api"]
 Origin = Literal["user", "hook", "auto"]
 TotalIs = Literal["exact", "at_least"]
 SEARCH_TYPES: tuple[SearchType, ...] = get_args(SearchType)
@@ -235,14 +237,14 @@ class Item(Value):
     """
 
     citation_id: str = Field(default="", description="Marker of the item in answers")
-    type: SearchType
+    type: SourceType
     title: str = ""
     content: str = Field(default="", description="The passage, snippet or record, as text")
     url: str = ""
     score: float = Field(default=0.0, ge=0, le=1, description="Relevance by the source, 0-1")
     weight: float = Field(default=1.0, description="Weight of its origin: user, hook or auto")
-    document_id: str = Field(default="", description="kb: the document")
-    collection: str = Field(default="", description="kb: the collection")
+    document_id: str = Field(default="", description="kb: the document; api: the entry's id")
+    collection: str = Field(default="", description="kb: the collection; api: the API")
     extent: Extent | None = Field(
         default=None, description="kb: place of the content in the document"
     )
@@ -289,7 +291,7 @@ class FacetCount(Value):
 class SearchResult(Value):
     """The result of one search. Of a failed search `error` is the reason and `items` is empty."""
 
-    type: SearchType
+    type: SourceType
     query: str
     source: Origin = "hook"
     items: tuple[Item, ...] = ()
