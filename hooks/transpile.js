@@ -12,7 +12,7 @@
 //
 // Values that are dropped or kept in a variable, and async functions that are passed on, go through
 // `__groundhook.watched`: the error of a promise that is not awaited would be lost otherwise, since
-// V8 reports it to its embedder in C++ only. Errors that are caught go through `__groundhook.caught`.
+// V8 reports it to its embedder in C++ only. What is caught goes through `__groundhook.caught`.
 const { factory } = ts;
 
 const callPrelude = (name, ...given) =>
