@@ -58,6 +58,8 @@ SETS = {
     "trials": "trials",
     "theatre": "theatre",
     "workshop": "workshop",
+    "vineyard": "vineyard",
+    "ferry": "ferry",
     "marina kept aside": "marina_aside",
     "shelter kept aside": "shelter_aside",
     "museum kept aside": "museum_aside",
