@@ -93,7 +93,6 @@ IMPORTERS = {
     "ruamel": (
         "host.config",
         "host.readers.json_in_text",
-        "handlers.db.question",
         "handlers.kb.reading.front_matter",
     ),
     "msgpack": ("host.core.workers",),

@@ -27,6 +27,7 @@ from groundhook.handlers.db.schema import Schema
 SUFFIX = "__text"  # of an index's name, after the table's name
 # Of FTS5's own tables, after the name of the index.
 FTS5_SUFFIXES = ("_config", "_data", "_docsize", "_idx")
+FTS5_NAMES = frozenset({"rank", "rowid"})  # of its own columns; a text field may not have them
 MAX_COLUMNS = 16  # in an index of MariaDB
 MAX_NAME = 56  # of a table's name, so that the index's name is not too long for PostgreSQL
 MAX_WORD = 60  # characters of an indexed word; MariaDB's limit is 84
@@ -63,7 +64,7 @@ def create(connection: Connection, schema: Schema, table: sa.Table) -> None:
             sa.Index(name, _tsvector(columns), postgresql_using="gin").create(connection)
         case "mariadb":
             sa.Index(name, *columns, mariadb_prefix="FULLTEXT").create(connection)
-        case _ if _has_fts5(connection) and _has_rowid_key(schema, table):
+        case _ if _has_fts5(connection) and _fits_fts5(schema, table):
             for statement in _fts5(connection, name, schema, table):
                 connection.exec_driver_sql(statement)
 
@@ -84,7 +85,7 @@ def is_present(connection: Connection, schema: Schema, table: sa.Table) -> bool:
         case _:
             return (
                 _has_fts5(connection)
-                and _has_rowid_key(schema, table)
+                and _fits_fts5(schema, table)
                 and _has_fts5_table(connection, schema, name_of(table.name))
             )
 
@@ -184,12 +185,12 @@ def _can_index(schema: Schema, table: sa.Table) -> bool:
     return 0 < len(schema.texts) <= MAX_COLUMNS and len(table.name) <= MAX_NAME
 
 
-def _has_rowid_key(schema: Schema, table: sa.Table) -> bool:
-    """Return whether SQLite's rowid is the table's key. Other rowids may change when SQLite vacuums
-    the file."""
-    return [one.name for one in table.primary_key] == [schema.key] and schema.fields[
-        schema.key
-    ].kind == "integer"
+def _fits_fts5(schema: Schema, table: sa.Table) -> bool:
+    """Return whether SQLite's rowid is the table's key, and no text field has a name that FTS5
+    keeps for itself. Other rowids may change when SQLite vacuums the file."""
+    keys = [one.name for one in table.primary_key]
+    has_rowid_key = keys == [schema.key] and schema.fields[schema.key].kind == "integer"
+    return has_rowid_key and FTS5_NAMES.isdisjoint(one.name.lower() for one in schema.texts)
 
 
 def _has_fts5(connection: Connection) -> bool:

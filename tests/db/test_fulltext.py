@@ -256,3 +256,24 @@ async def test_the_search_connection_is_read_only_with_an_index_too(url: str) ->
             ["note"],
         )
     await engine.close()
+
+
+async def test_a_field_with_a_name_of_the_engines_index_is_searched_without_one(
+    fresh_database: Fresh,
+) -> None:
+    columns = [
+        {"name": "id", "type": "ID"},
+        {"name": "name", "type": "string"},
+        {"name": "rank", "type": "string"},
+    ]
+    rows = [
+        {"id": 1, "name": "Ada Sato", "rank": "captain"},
+        {"id": 2, "name": "Ben Ortiz", "rank": "mate"},
+    ]
+    spec = {"id": "sailor", "table": {"name": "sailor"}, "columns": columns, "values": rows}
+    made = await fresh_database()
+    async with open_database(made, 20_000, {"sailor": ModelSpec.model_validate(spec)}) as database:
+        await database.load()
+        words = [{"field": "*", "op": "match", "value": ["capt"]}]
+        found = await Shop(database, made).search("all sailors", "sailor", wheres=words)
+        assert [item.record_id for item in found.items] == [1]

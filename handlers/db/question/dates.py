@@ -177,7 +177,7 @@ def season_of(now: datetime, which: str, first: int) -> Span:
 
 def weekday(now: datetime, number: int, *, before_today: bool) -> Span:
     """The latest such day; today counts unless `before_today`."""
-    back = (now.weekday() - number) % 7
+    back = (now.isoweekday() - number) % 7
     return day(now - timedelta(days=back or (7 if before_today else 0)))
 
 
@@ -213,7 +213,7 @@ def weekend(now: datetime, weeks: int) -> Span:
 
 def coming_weekday(now: datetime, number: int) -> Span:
     """The first such day after today."""
-    return day(now + timedelta(days=(number - now.weekday() - 1) % 7 + 1))
+    return day(now + timedelta(days=(number - now.isoweekday() - 1) % 7 + 1))
 
 
 def stored(moment: datetime, kind: str) -> str:

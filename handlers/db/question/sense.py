@@ -89,8 +89,8 @@ class Unit(Sense):
 class Measure(Sense):
     """A unit of a kind; `scale` is its size in the smallest unit."""
 
-    kind: str
     scale: float
+    kind: str
 
 
 class Adjective(Sense):

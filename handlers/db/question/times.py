@@ -194,7 +194,7 @@ def _month(cursor: Cursor, i: int, *, announced: bool) -> tuple[Span, int] | Non
         return dates.month(cursor.now, number, year[0]), year[1]
     if day := cursor.whole(end, 31):
         return _on(cursor, day[0], number, _ordinal(cursor, day[1]))
-    if not (announced or month[0].clear):
+    if not announced and cursor.is_(i, when.Unclear):
         return None
     return dates.month(cursor.now, number, _year_ahead(cursor, end)), end
 

@@ -1,21 +1,20 @@
-"""The words of a language: read from `<language>.yml` beside this module, checked, and made into a
+"""The words of a language: read from `<language>.toml` beside this module, checked, and made into a
 table of phrases."""
 
 from __future__ import annotations
 
 import re
+import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from importlib.resources import files
-from importlib.resources.abc import Traversable
 from typing import Any
 
 from pydantic import ValidationError
 
 from groundhook.handlers.db.question import sense
-from groundhook.handlers.db.question.language_file import LanguageFile, Words
-from groundhook.handlers.db.question.language_meanings import meanings_of
+from groundhook.handlers.db.question.language_file import LanguageFile, Words, meanings_of
 from groundhook.handlers.db.question.sense import Phrase
 from groundhook.handlers.db.question.tokens import phrase_of
 from groundhook.host.core.errors import ConfigError, SourceNotConfigured, suggestion
@@ -67,14 +66,14 @@ def vocabulary(language: str) -> Vocabulary:
         raise SourceNotConfigured(
             f"questions in {language!r} cannot be read", hint=suggestion(language, languages())
         )
-    return build_vocabulary(language, _read_yaml(FOLDER / f"{language}.yml"))
+    return build_vocabulary(language, tomllib.loads(_text_of(language)))
 
 
 @cache
 def languages() -> tuple[str, ...]:
     """Return the languages that have a file, English first."""
     names = (file.name for file in FOLDER.iterdir())
-    found = (name.removesuffix(".yml") for name in names if name.endswith(".yml"))
+    found = (name.removesuffix(".toml") for name in names if name.endswith(".toml"))
     return tuple(sorted(found, key=lambda name: (name != "en", name)))
 
 
@@ -84,9 +83,12 @@ def alphabet(language: str) -> frozenset[str]:
     file."""
     if language not in languages():
         return frozenset()
-    text = (FOLDER / f"{language}.yml").read_text(encoding="utf-8")
-    letters = re.search(r"^letters: *(\S+)", text, re.MULTILINE)
-    return frozenset(letters[1].strip("\"'")) if letters else frozenset()
+    letters = re.search(r'^letters = "(\w+)"', _text_of(language), re.MULTILINE)
+    return frozenset(letters[1]) if letters else frozenset()
+
+
+def _text_of(language: str) -> str:
+    return (FOLDER / f"{language}.toml").read_text(encoding="utf-8")
 
 
 def build_vocabulary(language: str, raw: Mapping[str, Any]) -> Vocabulary:
@@ -98,7 +100,7 @@ def build_vocabulary(language: str, raw: Mapping[str, Any]) -> Vocabulary:
         raise ConfigError(f"the words of {language!r}: {dotted(path)}: {message}") from exc
     phrases: dict[Phrase, list[sense.Sense]] = {}
     for words, meaning in meanings_of(file):
-        for phrase in filter(None, map(phrase_of, words)):
+        if phrase := phrase_of(words):
             phrases.setdefault(phrase, []).append(meaning)
     return Vocabulary(
         language,
@@ -131,11 +133,3 @@ def _list_function_words(file: LanguageFile) -> frozenset[str]:
 
 def _fold(text: str) -> str:
     return " ".join(phrase_of(text))
-
-
-def _read_yaml(path: Traversable) -> Mapping[str, Any]:
-    from ruamel.yaml import YAML
-
-    with path.open(encoding="utf-8") as stream:
-        raw: Mapping[str, Any] = YAML(typ="safe").load(stream)
-    return raw

@@ -39,14 +39,17 @@ class DateUnit(Sense):
 
 class Month(Sense):
     number: int
-    clear: bool
+
+
+class Unclear(Sense):
+    """The name of a month that is also another word: "may"."""
 
 
 class Length(Sense):
     """A length of time with a name of its own: "fortnight"."""
 
-    unit: DateUnitName
     count: int
+    unit: DateUnitName
 
 
 class Ahead(Sense):
@@ -57,6 +60,8 @@ class Ahead(Sense):
 
 
 class Weekday(Sense):
+    """`number` is 1 for Monday."""
+
     number: int
 
 

@@ -213,7 +213,7 @@ def test_a_language_is_chosen_among_those_in_use() -> None:
         words_for(("xx",), question)
 
 
-def test_words_of_languages_that_are_not_in_use_are_never_loaded() -> None:
+def test_words_of_languages_that_are_not_needed_are_never_loaded() -> None:
     script = """
 from groundhook.handlers.db.question import vocabulary
 loaded = []
@@ -223,9 +223,10 @@ from groundhook.handlers.db.question.languages import words_for
 assert loaded == [], loaded
 words_for(("de", "he"), "Flüsse länger als 1000 km")
 words_for("auto", "נהרות")
+words_for("auto", "what are the most expensive ones")
 print(loaded)
 """
     run = subprocess.run(
         [sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=60
     )
-    assert run.stdout.strip() == "['de', 'he']"
+    assert run.stdout.strip() == "['de', 'he', 'en']"
