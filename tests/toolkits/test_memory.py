@@ -409,6 +409,29 @@ async def test_what_a_user_remembers_is_found_and_nobody_else_finds_it(writable:
     )
 
 
+async def test_a_document_that_is_no_memory_is_left_out_with_one_warning(writable: Host) -> None:
+    note = {"collection": "own", "title": "Shoes", "content": "My size is 43."}
+    kept = (await call(writable, "remember", note, ME))["id"]
+    about = {"links": f"own:{kept}", "supersedes": str(kept)}
+    others = [
+        CollectionDocument(id=id, text="My size, once more.", fields=about)
+        for id in ("size-43", "007", "²", "9" * 20)
+    ]
+    reached = writable.collections(identity=ME, assistant="memory")
+    assert (await reached.put("own", others, owner="user")).added == len(others)
+    for tool, arguments in (
+        ("search", {"query": "size", "collection": "own"}),
+        ("fetch", {"doc_id": kept, "collection": "own", "links": True}),
+    ):
+        outcome = await writable.tool(tool, arguments, identity=ME, assistant="memory")
+        assert outcome.error is None
+        [warning] = outcome.warnings
+        assert warning.startswith("documents of 'own' whose ids are no whole numbers are left out")
+        assert "superseded" not in outcome.text
+        found = outcome.result if tool == "search" else [outcome.result]
+        assert [one["id"] for one in found] == [kept]
+
+
 async def test_a_memory_is_read_while_another_program_writes(make_app: MakeApp) -> None:
     me, app = {"user_id": "me"}, make_app(WRITABLE)
     note = {"collection": "own", "title": "Shoes", "content": " My size is 43.\n"}

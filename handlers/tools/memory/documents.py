@@ -42,6 +42,13 @@ def parsed_link(link: str) -> tuple[str, str]:
     return name, id
 
 
+def number_of(id: str) -> int | None:
+    """Return the number of a memory from the id of its document; None for a document that is no
+    memory, such as one that was put into the collection by other means."""
+    number = int(id) if id.isascii() and id.isdigit() and len(id) <= 16 else LARGEST_ID + 1
+    return number if number <= LARGEST_ID and str(number) == id else None
+
+
 def document(
     id: int,
     *,

@@ -92,7 +92,8 @@ class MemoryEngine:
             await notices.explain_nothing(
                 scope, self._settings, self._name, shelf, answer, filtered=bool(written)
             )
-        newer = await self._newer(scope, collection, answer.matches, written)
+        found = await notices.memories_of(scope, arguments.collection, answer.matches)
+        newer = await self._newer(scope, collection, found, written)
         previews = Previews(
             [
                 Preview(
@@ -101,7 +102,7 @@ class MemoryEngine:
                     preview=documents.preview_in(match.fields, match.passage),
                     score=match.score,
                 )
-                for match in newest_first(answer.matches, newer)
+                for match in newest_first(found, newer)
             ]
         )
         previews._collection = arguments.collection
@@ -280,7 +281,7 @@ class MemoryEngine:
         by_old: dict[str, list[str]] = {}
         for match in newer[0].matches:
             for old in documents.values_in(match.fields, "supersedes"):
-                if old in ids and old != match.id:
+                if old in ids and old != match.id and documents.number_of(match.id) is not None:
                     by_old.setdefault(old, []).append(match.id)
         return by_old
 
@@ -322,7 +323,7 @@ class MemoryEngine:
                 preview=documents.preview_in(match.fields, match.passage),
             )
             for shelf, answer in zip(shelves, answers, strict=True)
-            for match in answer.matches
+            for match in await notices.memories_of(scope, shelf, answer.matches)
         ]
 
     async def _free_id(self, scope: ToolScope, collection: str) -> int:

@@ -1,12 +1,13 @@
-"""The notices beside the results of a search."""
+"""The notices beside the results of a search, and the documents that are no memories."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from groundhook.handlers.tools.memory.documents import number_of
 from groundhook.handlers.tools.memory.settings import MemorySettings
 from groundhook.host.core.tool_ports import ToolScope
-from groundhook.host.core.types.collection_queries import CollectionAnswer
+from groundhook.host.core.types.collection_queries import CollectionAnswer, CollectionMatch
 
 
 def of_search(answer: CollectionAnswer, newer: Mapping[str, Sequence[str]]) -> list[str]:
@@ -19,6 +20,20 @@ def of_search(answer: CollectionAnswer, newer: Mapping[str, Sequence[str]]) -> l
         least = "at least " if answer.total_is == "at_least" else ""
         notes.append(f"There are {least}{more} more; pass a higher `limit`.")
     return notes
+
+
+async def memories_of(
+    scope: ToolScope, shelf: str, matches: Sequence[CollectionMatch]
+) -> list[CollectionMatch]:
+    """Return the matches that are memories, and warn once of documents that are none."""
+    others = [match.id for match in matches if number_of(match.id) is None]
+    if others:
+        await scope.warn(
+            "not_a_memory",
+            f"documents of {shelf!r} whose ids are no whole numbers are left out, such as"
+            f" {others[0][:100]!r}",
+        )
+    return [match for match in matches if match.id not in others]
 
 
 async def explain_nothing(
