@@ -14,7 +14,7 @@ from groundhook.handlers.tools.learning.queries import (
     is_vague,
     texts_in,
 )
-from groundhook.handlers.tools.learning.ranking import ranked, spread
+from groundhook.handlers.tools.learning.ranking import COUNTS, ranked, spread
 from groundhook.handlers.tools.learning.values import CourseContext
 from groundhook.host.core.types.collection_queries import CollectionMatch
 
@@ -115,6 +115,24 @@ def test_what_the_intent_finds_clearly_stays_first_whatever_other_queries_find(
     intent = {"clear": 0.9, "weak": 0.5}
     order = ranked([found(intent), found(others), *map(found, more)])
     assert order[0].match.id == "clear"
+
+
+@given(SCORES, st.lists(SCORES, max_size=4), st.integers(0, 4))
+def test_the_first_section_of_a_clear_intent_stays_among_three_whatever_other_queries_find(
+    intent: dict[str, float], others: list[dict[str, float]], alike: int
+) -> None:
+    hits = found(intent)
+    order = [
+        section.match.id for section in ranked([hits, *map(found, others)], min(alike, len(others)))
+    ]
+    if hits and hits[0].score >= COUNTS:
+        assert hits[0].id in order[:3]
+
+
+def test_three_other_queries_displace_no_section_that_is_barely_ahead() -> None:
+    intent = {"right": 0.60, "a": 0.59, "b": 0.58, "c": 0.57}
+    order = ranked([found(intent), *[found({"a": 1.0, "b": 1.0, "c": 1.0})] * 3])
+    assert [section.match.id for section in order[:3]] == ["a", "b", "right"]
 
 
 def test_a_book_gives_no_more_sections_than_the_setting_allows() -> None:

@@ -1,8 +1,8 @@
 """Joins the results of several queries. Pure.
 
 A section's place follows from its similarity to the intent, or to a translation of it, and by a
-third as much from its similarity to the other queries: a query that a model wrote badly cannot
-displace what the intent finds clearly, and a translation never from the first three.
+third as much from its similarity to the other queries. Whatever a model wrote, the first section
+that the intent itself finds stays among the first three if it is similar enough to count.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def ranked(found: Sequence[Sequence[CollectionMatch]], alike: int = 0) -> list[R
         return max(own.get(n, 0.0) for n in range(alike + 1)) + OTHERS * rest / others
 
     order = sorted(matches, key=lambda key: (-fused(key), key))
-    if alike and found[0]:
+    if found and found[0]:
         first = max(found[0], key=lambda match: match.score)
         own_first = (first.collection, first.id)
         if first.score >= COUNTS and order.index(own_first) >= SURE:
