@@ -19,7 +19,7 @@ from groundhook.host.core.errors import UsageError
 from groundhook.host.core.types.events import Event, Warned
 from groundhook.host.core.types.tools import ToolOutcome
 from tests.conftest import MakeApp
-from tests.loopback.server import Answer, Cut, Html, Json
+from tests.loopback.server import Answer, Cut, Hang, Html, Json
 from tests.loopback.summaries import Summaries, summaries
 
 ROOT = Path(__file__).parents[2]
@@ -155,16 +155,82 @@ async def test_a_page_that_the_model_answers_badly_is_ranked_by_the_built_in(
     assert any("the built-in ranked" in warning for warning in outcome.warnings)
 
 
-@pytest.mark.parametrize("fault", [Json({"error": {"message": "no"}}, 400), Cut(b"HTTP/1.1")])
+@pytest.mark.parametrize(
+    "fault",
+    [
+        Json({"error": {"message": "no"}}, 400),
+        Json({"error": {"message": "slow down"}}, 429),
+        Json({"error": {"message": "no"}}, 500),
+        Cut(b"HTTP/1.1"),
+        Hang(),
+    ],
+)
 async def test_a_model_that_fails_costs_nothing_but_its_ranking(
     server: Summaries, opened: Opened, fault: Answer
 ) -> None:
     server.summaries = server.summaries[:10]
     server.model_faults = [fault] * 20
-    async with opened() as host:
+    slow = {"timeout_ms": 200} if isinstance(fault, Hang) else {}
+    async with opened(ranker={"by": "connector:ranker", **slow}) as host:
         outcome = await search(host, "the subject 7")
     assert 107 in ids(outcome)[:5]
-    assert outcome.warnings
+    [warning] = outcome.warnings
+    assert warning.endswith("; the built-in ranked page 1 of 1 instead")
+    assert not slow or "within 200 ms" in warning
+
+
+OFF_TOPIC = "football results of last weekend"
+HOUSE = [
+    {"id": 1, "title": "Offer for the lift", "content": "A firm offers to renew the lift."},
+    {"id": 2, "title": "Snow rota", "content": "Who clears the snow in front of the house."},
+]
+
+
+async def test_an_empty_answer_says_what_the_least_relevance_left_out(
+    server: Summaries, opened: Opened
+) -> None:
+    server.summaries = HOUSE
+    events: list[Event] = []
+    async with opened(ranker={}) as host:
+        outcome = await search(host, OFF_TOPIC, events=events.append)
+        right = await search(host, "When will the elevator be repaired?")
+    assert ids(outcome) == []
+    assert outcome.warnings == ("Documents below the least relevance of 0.3: 2 (ranker.least)",)
+    root = ElementTree.fromstring(outcome.text)
+    assert [child.tag for child in root][2:] == ["documentIds", "notice"]
+    assert root.findtext("notice") == "Documents below the least relevance of 0.3: 2"
+    [completed] = [each for each in events if each.type == "search_documents.completed"]
+    assert completed.error is None
+    [merge] = [each.node for each in events if each.type == "trace" and each.node.type == "merge"][
+        -1:
+    ]
+    assert merge.data["below"] == 2
+    assert ids(right) == [1]
+    assert right.warnings == ()
+    assert "<notice>" not in right.text
+
+
+async def test_a_page_that_the_built_in_ranks_in_place_of_a_model_is_never_empty(
+    server: Summaries, opened: Opened
+) -> None:
+    server.summaries, server.ranks = HOUSE, lambda _: "I cannot rank these."
+    async with opened() as host:
+        outcome = await search(host, OFF_TOPIC)
+    assert len(ids(outcome)) == 1
+    assert "<notice>" not in outcome.text
+
+
+@pytest.mark.parametrize(
+    "odd", [{"title": "No id"}, {"id": None}, {"id": " "}, {"id": True}, {"id": 1.5}, "text", None]
+)
+async def test_a_summary_without_an_id_does_not_spoil_its_page(
+    server: Summaries, opened: Opened, odd: Any
+) -> None:
+    server.summaries = [HOUSE[0], odd, HOUSE[1]]
+    async with opened() as host:
+        outcome = await search(host, "lift")
+    assert sorted(ids(outcome)) == [1, 2]
+    assert outcome.warnings == ("summaries without an id were left out of page 1: 1",)
 
 
 async def test_a_model_that_refuses_the_temperature_is_asked_without_and_it_is_remembered(
@@ -194,6 +260,7 @@ async def test_a_page_that_fails_is_tried_once_more_and_then_missing_with_a_noti
     [
         (Html(), "the summaries API answered with HTML"),
         (Json({"summaries": "no", "totalPages": 1, "totalRecords": 1}), "in another shape"),
+        (Json({"summaries": [{}], "totalPages": 1, "totalRecords": 1}), "shape: summaries.0.id"),
         (Json({}, 403), "refused the key (403)"),
         (Json({}, 404), "the status 404"),
     ],

@@ -13,6 +13,9 @@ from numpy.typing import ArrayLike
 from groundhook.handlers.tools.documents.ranking import Candidate, Ranked
 from groundhook.host.core.ports import Embedder
 
+# A similarity as relevance. Below a similarity of 0.1 no right document is found for the questions
+# of bench/toolkits that are not kept aside; models call that 0.3.
+_SIMILARITIES, _RELEVANCES = (0.0, 0.1, 1.0), (0.0, 0.3, 1.0)
 WORDS = 0.3  # how much a document gains that has all words of the question
 _WORD = re.compile(r"\w+")
 _FILE_ENDING = re.compile(r"\.\w{1,5}$")
@@ -21,8 +24,9 @@ _FILE_ENDING = re.compile(r"\.\w{1,5}$")
 async def rank_by_texts(
     embedder: Embedder, query: str, candidates: Sequence[Candidate]
 ) -> list[Ranked]:
-    """Return all candidates with a relevance of 0-1: the similarity of their titles and previews to
-    the question, raised by the share of its words that they have. Raises SourceError."""
+    """Return all candidates with a relevance of 0-1 that means what a model's does: the similarity
+    of their titles and previews to the question, raised by the share of its words that they have,
+    on a model's scale. Raises SourceError."""
     if not candidates:
         return []
     titles = [readable(candidate.title or "") for candidate in candidates]
@@ -40,8 +44,13 @@ async def rank_by_texts(
         candidates, cosines, word_shares(query, texts), strict=True
     ):
         similarity = min(max(embedder.similarity(cosine), 0.0), 1.0)
-        ranked.append(Ranked(candidate, similarity + WORDS * share * (1 - similarity)))
+        ranked.append(Ranked(candidate, relevance(similarity + WORDS * share * (1 - similarity))))
     return ranked
+
+
+def relevance(similarity: float) -> float:
+    """Return the relevance of 0-1 that a model would give for a similarity of 0-1."""
+    return float(np.interp(similarity, _SIMILARITIES, _RELEVANCES))
 
 
 def readable(title: str) -> str:

@@ -50,7 +50,8 @@ class FoundDocument(BaseModel):
 
 
 class FoundDocuments(BaseModel):
-    """Documents, best first. `_notices` say which pages are missing."""
+    """Documents, best first. `_notices` say which pages are missing, and what was not relevant
+    enough if nothing was."""
 
     model_config = ConfigDict(serialize_by_alias=True)
 
@@ -146,7 +147,7 @@ def _answer(query: str, found: Outcome, key: str) -> FoundDocuments:
             for one in found.documents
         ],
     )
-    answer._notices = list(found.notices)
+    answer._notices = [*found.notices, *([found.below] if found.below else [])]
     answer._items = [
         Item(
             type="kb",

@@ -105,7 +105,8 @@ RANK_DOCUMENTS = Use(
 class PageRanker:
     """Ranks pages for one call. `prompts` are the messages before the summaries, `limiter` bounds
     the rankings at a time; `requests` and `tokens` are what the ranker has cost so far (tokens of
-    connectors that count them)."""
+    connectors that count them), `below` is the number of documents that were less relevant than
+    `settings.least`."""
 
     settings: RankerSettings
     prompts: Sequence[Message]
@@ -114,11 +115,13 @@ class PageRanker:
     limiter: anyio.CapacityLimiter
     requests: int = 0
     tokens: int = 0
+    below: int = 0
 
     async def rank(self, query: str, candidates: Sequence[Candidate], shown: str) -> list[Ranked]:
         """Return the best candidates of a page, each at most once; `shown` names the page in
         messages. A ranker that fails, or names nothing that was sent, is replaced by the built-in,
-        with a warning. Raises SourceError if that fails too."""
+        with a warning; then the page has a document at least. Raises SourceError if that fails
+        too."""
         async with self.limiter:
             with span("rank", shown, candidates=len(candidates)) as node:
                 fallback_reason = ""
@@ -145,10 +148,15 @@ class PageRanker:
                 if ranked is None:
                     ranked = await rank_by_texts(self.embedder, query, candidates)
                 selected = at_least(ranked, self.settings.least, self.settings.top)
+                below = sum(one.score < self.settings.least for one in ranked)
+                if fallback_reason and not selected:
+                    selected = at_least(ranked, 0, 1)
+                self.below += below
                 node.data |= {
                     "by": "builtin" if fallback_reason else self.settings.by,
                     "kept": len(selected),
                     "dropped": len(candidates) - len(selected),
+                    "below": below,
                     "fallback": fallback_reason,
                 }
         if fallback_reason:

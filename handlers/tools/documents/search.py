@@ -24,10 +24,12 @@ from groundhook.host.core.types.turn import Message
 
 @dataclass(frozen=True, kw_only=True)
 class Outcome:
-    """The documents of a search, best first, and what is missing."""
+    """The documents of a search, best first, and what is missing. `below` says why there are none,
+    if documents were found that are not relevant enough."""
 
     documents: Sequence[Ranked]
     notices: Sequence[str]
+    below: str = ""
 
 
 async def search_documents(
@@ -112,10 +114,21 @@ class _Search:
                 best = await self._rerank(best)
             node.data |= {
                 "documents": len(best),
+                "below": self.ranker.below,
                 "requests": self.ranker.requests,
                 "tokens": self.ranker.tokens,
             }
-        return Outcome(documents=best, notices=self.notices)
+        below = "" if best else await self._explain_nothing()
+        return Outcome(documents=best, notices=self.notices, below=below)
+
+    async def _explain_nothing(self) -> str:
+        """Return what the least relevance left out of an empty answer, and warn of it."""
+        if not self.ranker.below:
+            return ""
+        least = self.settings.ranker.least
+        below = f"Documents below the least relevance of {least:g}: {self.ranker.below}"
+        await self.scope.warn("below_least", f"{below} (ranker.least)")
+        return below
 
     def _must_select(self, records: int) -> bool:
         """Return whether the built-in selects the summaries for the ranker."""
@@ -149,7 +162,12 @@ class _Search:
                     size=settings.page,
                 )
                 self.cache.put(key, page)
-            node.data["count"] = len(page.summaries)
+            node.data |= {"count": len(page.summaries), "unusable": page.unusable}
+        if page.unusable:
+            await self.scope.warn(
+                "unusable_summaries",
+                f"summaries without an id were left out of page {index}: {page.unusable}",
+            )
         return page
 
     async def _rank_or_store(self, index: int, pages: int, page: Page, selecting: bool) -> None:

@@ -40,7 +40,12 @@ class RankerSettings(Value):
         ),
     )
     top: int = Field(default=10, ge=1, le=100, description="Documents kept of a page")
-    least: float = Field(default=0.3, ge=0, le=1, description="The least relevance that is kept")
+    least: float = Field(
+        default=0.3,
+        ge=0,
+        le=1,
+        description="The least relevance that is kept; the built-in's has a model's scale",
+    )
     preview: int = Field(default=500, ge=50, le=4000, description="Characters of a summary")
     timeout_ms: int = Field(default=12_000, ge=1, description="Deadline of ranking one page")
     most: int = Field(

@@ -18,6 +18,7 @@ from pydantic import (
     StrictInt,
     StrictStr,
     ValidationError,
+    model_validator,
 )
 
 from groundhook.handlers.tools.documents.previews import beginning, plain
@@ -69,13 +70,31 @@ class Summary(BaseModel):
 
 
 class Page(BaseModel):
-    """One page of summaries. `currentPage` of the API is not trusted, and not read."""
+    """One page of summaries. `currentPage` of the API is not trusted, and not read. `unusable` is
+    the number of summaries that were left out because they have no id."""
 
     model_config = ConfigDict(extra="ignore", frozen=True, populate_by_name=True)
 
     summaries: list[Summary]
     total_pages: int = Field(alias="totalPages", ge=0)
     total_records: int = Field(alias="totalRecords", ge=0)
+    unusable: int = 0
+
+    @model_validator(mode="before")
+    @classmethod
+    def _leave_out(cls, raw: Any) -> Any:
+        """A summary without an id does not spoil its page; a page of nothing else has another
+        shape."""
+        every = raw.get("summaries") if isinstance(raw, dict) else None
+        usable = [each for each in every if _has_id(each)] if isinstance(every, list) else []
+        if not usable or not isinstance(every, list):
+            return raw
+        return {**raw, "summaries": usable, "unusable": len(every) - len(usable)}
+
+
+def _has_id(summary: Any) -> bool:
+    id = summary.get("id") if isinstance(summary, dict) else None
+    return bool(id.strip()) if isinstance(id, str) else type(id) is int
 
 
 @dataclass(frozen=True, kw_only=True)
