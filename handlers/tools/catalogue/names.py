@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import re
 import unicodedata
 from collections.abc import Iterable
@@ -46,17 +47,25 @@ _SPELLINGS: dict[str, tuple[str, ...]] = {
 _FORMATS = {
     spelling: key for key, spellings in _SPELLINGS.items() for spelling in (key, *spellings)
 }
+# Names of several formats.
+_EXCEL, _SPREADSHEET = ("xls", "xlsx"), ("xls", "xlsx", "ods")
+_FAMILIES = {
+    **dict.fromkeys(("excel", "ms excel", "microsoft excel"), _EXCEL),
+    **dict.fromkeys(("spreadsheet", "spreadsheets"), _SPREADSHEET),
+}
 # Words that mean something else more often than a format.
 _NOT_IN_QUESTIONS = {"text", "tab", "word", "shape", "zip", "website", "web page", "doc", "txt"}
 # The longest first: "geo json" is one name.
 _ASKED = {
-    re.compile(rf"(?<![\w.-]){re.escape(spelling)}(?![\w-])", re.IGNORECASE): (
-        {"xls", "xlsx"} if "excel" in spelling else {key}
+    re.compile(rf"(?<![\w.-]){re.escape(spelling)}(?![\w-])", re.IGNORECASE): set(
+        _FAMILIES.get(spelling) or [_FORMATS[spelling]]
     )
-    for spelling, key in sorted(_FORMATS.items(), key=lambda pair: -len(pair[0]))
+    for spelling in sorted({*_FORMATS, *_FAMILIES}, key=lambda spelling: (-len(spelling), spelling))
     if "/" not in spelling and spelling not in _NOT_IN_QUESTIONS
 }
 _BLANKS = re.compile(r"\s+")
+_WORD = re.compile(r"[^\W_]+")
+_SHORTEST_PREFIX = 3  # letters
 
 
 def key(text: str) -> str:
@@ -79,6 +88,32 @@ def format_key(text: str) -> str:
     plain = plain.removeprefix("http://publications.europa.eu/resource/authority/file-type/")
     plain = plain.removeprefix("https://www.iana.org/assignments/media-types/")
     return _FORMATS.get(plain, plain)
+
+
+def format_keys(text: str) -> tuple[str, ...]:
+    """Return the formats of a name for comparison: `excel` is `xls` and `xlsx`."""
+    return _FAMILIES.get(key(text)) or (format_key(text),)
+
+
+def nearest(wanted: str, known: Iterable[str]) -> str:
+    """Return the known name that is meant by an unknown one, all as `key` returns them: one that
+    begins with it, one that has all of its words or only words of it, or one of nearly the same
+    letters; "" if there is none."""
+    wanted = wanted[:100]
+    names = sorted(known, key=lambda name: (len(name), name))
+    if len(wanted) >= _SHORTEST_PREFIX:
+        begins = next((name for name in names if name.startswith(wanted)), "")
+        if begins:
+            return begins
+    words = set(_WORD.findall(wanted))
+    alike = [
+        name
+        for name in names
+        if (own := set(_WORD.findall(name))) and words and (words <= own or own <= words)
+    ]
+    if alike:
+        return max(alike, key=lambda name: len(words & set(_WORD.findall(name))))
+    return next(iter(difflib.get_close_matches(wanted, names, n=1, cutoff=0.6)), "")
 
 
 def format_of(resource: dict[str, Any]) -> str:

@@ -9,7 +9,14 @@ from typing import Any
 import pytest
 
 from groundhook.handlers.tools.catalogue.freshness import days_of, frequency_of, is_overdue
-from groundhook.handlers.tools.catalogue.names import format_key, format_of, formats_in, key
+from groundhook.handlers.tools.catalogue.names import (
+    format_key,
+    format_keys,
+    format_of,
+    formats_in,
+    key,
+    nearest,
+)
 from groundhook.handlers.tools.catalogue.packages import LONGEST_TEXT, PackageReader
 from groundhook.handlers.tools.catalogue.settings import CatalogueCollections
 from tests.loopback.ckan import package
@@ -47,9 +54,50 @@ def test_a_format_that_is_not_declared_follows_from_the_file(
     assert format_of(resource) == format
 
 
+@pytest.mark.parametrize(
+    ("written", "formats"),
+    [
+        ("Excel", {"xls", "xlsx"}),
+        ("spreadsheets ", {"xls", "xlsx", "ods"}),
+        ("XLSX", {"xlsx"}),
+        ("application/vnd.ms-excel", {"xls"}),
+        ("csv", {"csv"}),
+    ],
+)
+def test_the_name_of_a_program_or_of_a_kind_of_file_is_all_of_its_formats(
+    written: str, formats: set[str]
+) -> None:
+    assert set(format_keys(written)) == formats
+
+
+NAMES = ["health", "health-ministry", "ministry of health", "ministry of war", "public transport"]
+
+
+@pytest.mark.parametrize(
+    ("wanted", "near"),
+    [
+        ("heal", "health"),
+        ("health-min", "health-ministry"),
+        ("ministry health", "health-ministry"),
+        ("the ministry of war and peace", "ministry of war"),
+        ("transport", "public transport"),
+        ("helth", "health"),
+        ("he", ""),
+        ("-", ""),
+        ("fisheries", ""),
+    ],
+)
+def test_the_nearest_name_begins_alike_or_shares_words_or_else_letters(
+    wanted: str, near: str
+) -> None:
+    assert nearest(wanted, NAMES) == near
+
+
 def test_a_question_names_formats_only_by_their_words() -> None:
     assert formats_in("CSV files about education") == ({"csv"}, "files about education")
     assert formats_in("Excel or Geo JSON map") == ({"xls", "xlsx", "geojson"}, "or map")
+    assert formats_in("Spreadsheets of trees") == ({"xls", "xlsx", "ods"}, "of trees")
+    assert formats_in("Excel 2007 lists") == ({"xlsx"}, "lists")
     assert formats_in("קבצי CSV על חינוך") == ({"csv"}, "קבצי על חינוך")
     assert formats_in("csv") == ({"csv"}, "csv")
     assert formats_in("text of the word csvs and shapes")[0] == set()

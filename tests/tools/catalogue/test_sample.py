@@ -67,7 +67,10 @@ async def test_results_that_are_hardly_similar_are_said_to_be_the_nearest(sample
     for tool in ("searchDatasets", "searchResources"):
         result = await found(sample, tool, query="xateqo pupa vahuqi")
         assert result["total"] > 0
-        assert result["message"] == "Nothing is close to the query; these are the nearest."
+        assert result["message"] == (
+            "Nothing is very similar to the query: the first results may be near matches only, or"
+            " in another language."
+        )
         clear = await found(sample, tool, query="air quality")
         assert clear["message"] == ""
 
@@ -104,6 +107,8 @@ async def test_all_tags_must_be_there(sample: Host) -> None:
     ("arguments", "message"),
     [
         ({"organization": "energy-regulater"}, "no organization 'energy-regulater' (did you mean"),
+        ({"organization": "Energy"}, "no organization 'Energy' (did you mean 'energy regulator'?)"),
+        ({"tag": "transport"}, "no tag 'transport' (did you mean 'public transport'?)"),
         ({"tag": "electrocity"}, "no tag 'electrocity' (did you mean 'electricity'?)"),
         ({"tag": "bus", "organization": "energy-regulator"}, "fulfils all of the filters"),
         ({"query": "qwxz jjkk", "tag": "bus"}, "similar enough"),
@@ -200,6 +205,15 @@ async def test_a_format_is_a_filter_however_it_is_written(sample: Host, written:
     assert {each["format"] for each in result["resources"]} == {"CSV"}
     both = await found(sample, "searchResources", format=written, query="trees")
     assert {each["format"] for each in both["resources"]} == {"CSV"}
+
+
+@pytest.mark.parametrize("written", ["excel", "Microsoft Excel", "spreadsheet"])
+async def test_the_name_of_a_program_filters_all_of_its_formats(sample: Host, written: str) -> None:
+    every = await found(sample, "searchResources", format="xlsx", limit=100)
+    assert every["total"] > 0
+    assert await found(sample, "searchResources", format=written, limit=100) == every
+    both = await found(sample, "searchResources", format=written, query="trees")
+    assert {each["format"] for each in both["resources"]} == {"XLSX"}
 
 
 async def test_a_dataset_is_a_filter_by_its_id_and_its_name(sample: Host) -> None:
