@@ -106,7 +106,7 @@ class References:
         if isinstance(extra, dict) and extra.get("unread"):
             yield Problem(
                 "warning",
-                f"'uses.{path[-1]}' is accepted, and nothing acts on it",
+                f"'uses.{path[-1]}' has no effect",
                 self.layer.place(path),
                 code="unread",
             )

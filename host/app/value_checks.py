@@ -32,6 +32,7 @@ _SITE = re.compile(
 )
 _ROW = re.compile(r"\bvalues\[(\d+)\]")
 _OWN_HOST = ("endpoint", "tei")  # rerankers without a default address
+_TARGETS = {"agent": "an assistant's id", "mcp": "a server's name"}  # of rerankers of that type
 
 
 def wrong_values(layer: Layer) -> Iterator[Problem]:
@@ -123,7 +124,7 @@ def wrong_together(package: Package, resolved: Resolved) -> Iterator[Problem]:
             hint = f"name some with '{source}.{names}', or leave '{source}' out of 'search'"
             place = resolved.place("search", source, "enabled")
             yield Problem(
-                "warning", f"'search.{source}' is on, and there is no {noun} to search", place, hint
+                "warning", f"'search.{source}' is on, but no {noun} is declared", place, hint
             )
 
 
@@ -165,16 +166,12 @@ def _check_reranker(resolved: Resolved) -> Iterator[Problem]:
         "search", "rerank", "provider"
     )
     uses = resolved.settings.uses.rerank
-    beside = "mcp" if uses.startswith("mcp:") else "agent" if uses not in ("", "builtin") else ""
-    if (
-        rerank.type in ("agent", "mcp")
-        and not getattr(rerank, rerank.type)
-        and rerank.type != beside
-    ):
+    used = "mcp" if uses.startswith("mcp:") else "agent" if uses not in ("", "builtin") else ""
+    if rerank.type in ("agent", "mcp") and not getattr(rerank, rerank.type) and rerank.type != used:
         message = (
-            f"'search.rerank.type' is {rerank.type!r}, and there is no {rerank.type!r} beside it"
+            f"'search.rerank.type' is {rerank.type!r}, but 'search.rerank.{rerank.type}' is not set"
         )
-        yield Problem("error", message, place, f"set search.rerank.{rerank.type}")
+        yield Problem("error", message, place, f"set it to {_TARGETS[rerank.type]}")
     if rerank.type == "model" and rerank.provider == "onnx" and not rerank.path:
         yield Problem(
             "error",

@@ -167,7 +167,7 @@ class AnthropicConnector:
                             yield delta
             if not reader.whole:
                 raise ModelTruncated(
-                    f"the answer of model {self._name!r} ended before it was whole"
+                    f"the answer of model {self._name!r} ended before it was complete"
                     " (no message_stop)"
                 )
             self._keep_thought(reader)

@@ -353,5 +353,5 @@ def _not_whole(name: str, begun: bool, content_type: str) -> ModelError:
             ),
         )
     return ModelTruncated(
-        f"the answer of model {name!r} ended before it was whole (no finish_reason)"
+        f"the answer of model {name!r} ended before it was complete (no finish_reason)"
     )

@@ -155,7 +155,7 @@ class ScriptedConnector:
         for delta in _tool_deltas(reply.tool_calls, len(self.calls)):
             yield delta
         if reply.cut:
-            raise ModelTruncated(f"the answer of {self._name!r} ended before it was whole")
+            raise ModelTruncated(f"the answer of {self._name!r} ended before it was complete")
         reason = reply.finish_reason or ("tool_calls" if reply.tool_calls else "stop")
         yield Finished(reason, model="scripted", usage=Usage())
 

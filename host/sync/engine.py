@@ -317,8 +317,8 @@ class _Sync:
         allowed = max(FEW, self.source.settings.remove_at_most * known) if seen else 0
         if len(unseen) > allowed and not self.force:
             raise UsageError(
-                f"{self.source.name} lists {seen:,} of {known:,} {self.source.noun}: none of the"
-                f" {len(unseen):,} others was removed",
+                f"{self.source.name} lists {seen:,} of {known:,} {self.source.noun}: the other"
+                f" {len(unseen):,} were not removed",
                 hint=(
                     f"if they are really gone, `groundhook tools sync {self.toolkit} --force`"
                     " removes them"

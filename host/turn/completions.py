@@ -96,5 +96,5 @@ async def step_by_model(
         try:
             return use.answers.model_validate(reply.data)
         except ValidationError:
-            problem = "its answer is none in the format of the step"
+            problem = "its answer does not have the step's format"
     raise DelegateError(f"{use.name} by the model {connector!r} failed: {problem}", hint=hint)

@@ -144,7 +144,7 @@ class Delegates:
 @dataclass(frozen=True)
 class Delegate(Generic[Request, Answer]):
     """One step done by one target. `wrong` returns the problem with an answer that has the right
-    shape; "" when there is none."""
+    shape, or ""."""
 
     use: Use[Request, Answer]
     send: Send
@@ -275,8 +275,8 @@ def _select_declared(
     ]:
         sent = ", ".join(use.asks.model_fields)
         raise DelegateError(
-            f"tool {tool!r} requires {missing[0]!r}, which is not sent for {use.name}",
-            hint=f"sent are: {sent}",
+            f"tool {tool!r} requires {missing[0]!r}, which requests of {use.name} do not have",
+            hint=f"they have: {sent}",
         )
     if not declared or schema.get("additionalProperties") is True:
         return wanted

@@ -322,7 +322,7 @@ async def test_a_tool_of_a_program_is_a_node_of_the_callers_trace(turn: Turn) ->
         (
             "mcp:steps.wants",
             (
-                "tool 'steps.wants' requires 'topic', which is not sent for keyword (sent are: query,"
+                "tool 'steps.wants' requires 'topic', which requests of keyword do not have (they have: query,"
                 " content, max_keywords, language)"
             ),
         ),

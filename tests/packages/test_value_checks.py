@@ -105,7 +105,10 @@ WRONG: list[tuple[str, Any, str]] = [
     (
         PACKAGE,
         {"search": {"rerank": {"type": "agent"}}},
-        "4:12: error: 'search.rerank.type' is 'agent', and there is no 'agent' beside it",
+        (
+            "4:12: error: 'search.rerank.type' is 'agent', but 'search.rerank.agent' is not set (set"
+            " it to an assistant's id)"
+        ),
     ),
     (
         PACKAGE,
@@ -116,14 +119,14 @@ WRONG: list[tuple[str, Any, str]] = [
         PACKAGE,
         {"search": {"kb": True}},
         (
-            "3:9: warning: 'search.kb' is on, and there is no collection to search (name some with"
+            "3:9: warning: 'search.kb' is on, but no collection is declared (name some with"
             " 'kb.collections'"
         ),
     ),
     (
         PACKAGE,
         {"search": {"db": {"max_results": 3}}},
-        "3:9: warning: 'search.db' is on, and there is no model to search (name some with",
+        "3:9: warning: 'search.db' is on, but no model is declared (name some with",
     ),
     (
         CONNECTOR,

@@ -198,7 +198,7 @@ async def test_history_puts_the_callers_conversation_first(make_app: MakeApp) ->
         (
             {"b": [{"text": "Half of it", "cut": True}]},
             "",
-            "ended before it was whole",
+            "ended before it was complete",
             "Half of it",
         ),
         ({"b": [{"error": {"code": "refused", "message": "no key"}}]}, "", "no key", ""),
@@ -440,7 +440,7 @@ async def test_a_model_that_fails_is_an_error_with_what_had_arrived(make_app: Ma
     found = await value(
         make_app, "ctx.llm.Stream('b', 'x')", {"b": [{"text": "Half", "cut": True}]}
     )
-    assert (found["content"], "before it was whole" in found["error"]) == ("Half", True)
+    assert (found["content"], "before it was complete" in found["error"]) == ("Half", True)
 
 
 # ------------------------------------------------------------------------------------ as it arrives

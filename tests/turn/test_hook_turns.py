@@ -153,7 +153,7 @@ async def test_next_runs_and_sees_the_error_when_the_model_fails(make_app: MakeA
     events = await hooked(make_app, hook, script=[{"text": "Half", "cut": True}])
     content, error = end(events).data
     assert content == "Half"
-    assert "before it was whole" in error
+    assert "before it was complete" in error
     assert [event.code for event in of(events, "error")] == ["model_truncated"]
 
 
