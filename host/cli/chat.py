@@ -41,8 +41,8 @@ from groundhook.host.core.types.events import Event
         " on."
     ),
 )
-@options.asker
-@options.circumstances
+@options.identity_options
+@options.message_options
 @options.clock
 @click.option(
     "--trace",
@@ -74,7 +74,7 @@ def command(
     each of its lines is a question.
     """
     report = Report(json=as_json)
-    asking = options.asking(
+    asking = options.request_arguments(
         user=user, team=team, tenant=tenant, chat=chat, locale=locale, metadata=metadata
     )
     overrides = {"search": search, "connector": connector or None}

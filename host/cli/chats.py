@@ -31,7 +31,7 @@ def command() -> None:
 
 @command.command("list", short_help="List conversations, the last changed first.")
 @options.common
-@options.asker
+@options.identity_options
 @click.option("--assistant", type=options.Words(), metavar="A", help="Only those with A.")
 @click.option(
     "--limit", type=click.IntRange(1, 1000), default=50, metavar="N", help="At most N (50)."
@@ -84,7 +84,7 @@ def _line(kept: KeptChat) -> dict[str, object]:
 @command.command("show", short_help="Show a conversation as it was shown live.")
 @click.argument("id")
 @options.common
-@options.asker
+@options.identity_options
 def show(id: str, app: Path, user: str, team: str, tenant: str, as_json: bool, debug: bool) -> int:
     """Show the conversation ID: the branch that is shown, its questions and answers with their
     sources. --user and --tenant say whose, where two have the same id."""
@@ -112,7 +112,7 @@ def show(id: str, app: Path, user: str, team: str, tenant: str, as_json: bool, d
 @command.command("export", short_help="Write a conversation as Markdown or JSON.")
 @click.argument("id")
 @options.common
-@options.asker
+@options.identity_options
 @click.option(
     "--format",
     "format",

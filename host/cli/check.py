@@ -24,13 +24,13 @@ from groundhook.host.core.types.events import Failed, Warned
 
 @click.command("check")
 @click.argument("assistant", required=False)
-@click.option("--yao", is_flag=True, help="Report what of an app written for Yao differs here.")
+@click.option("--yao", is_flag=True, help="Also report what works differently than in Yao.")
 @options.common
 def command(assistant: str | None, yao: bool, app: Path, as_json: bool, debug: bool) -> int:
     """Find mistakes in configuration, hooks and references between files.
 
-    Checks ASSISTANT, or the whole app. The exit code is 1 when there is an error; warnings alone
-    leave it 0.
+    Checks ASSISTANT, or the whole app. The exit code is 1 if there is an error; for warnings it is
+    0.
     """
     report = Report(json=as_json)
 

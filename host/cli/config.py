@@ -17,16 +17,16 @@ from groundhook.host.output.flow import compact
 
 @click.group("config")
 def command() -> None:
-    """Configuration: which layer set which value."""
+    """Show the settings of an assistant."""
 
 
-@command.command("explain", short_help="Show every setting and who set it.")
+@command.command("explain", short_help="Show every setting and which layer set it.")
 @click.argument("assistant")
 @click.argument("key", required=False, default="")
 @options.common
 def explain(assistant: str, key: str, app: Path, as_json: bool, debug: bool) -> int:
-    """Show every setting of ASSISTANT, the layer that set it, and where that is written; with KEY,
-    such as `search.web`, only that one or that section."""
+    """Show every setting of ASSISTANT, the layer that set it, and the file and line. With KEY, such
+    as `search.web`, show only that setting or section."""
     report = Report(json=as_json)
 
     def work() -> int:

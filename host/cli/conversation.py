@@ -1,4 +1,4 @@
-"""A conversation at the command line: reads questions, and shows answers as they arrive.
+"""A conversation on the command line: reads questions, and shows answers as they arrive.
 
 `groundhook chat` and `groundhook dev` share it. Lines such as `/new` are commands, typed or piped.
 If a person types, Ctrl-C stops the running answer, and an unknown command is not sent as a
@@ -144,8 +144,8 @@ class Conversation:
         self._last = events
 
     async def _stop_on_interrupts(self, *, task_status: anyio.abc.TaskStatus[None]) -> None:
-        """Stop the turn on Ctrl-C and keep its text so far. A turn that has not begun leaves
-        nothing; without a turn, Ctrl-C does nothing."""
+        """Stop the turn on Ctrl-C and keep its text so far. Of a turn that has not begun nothing is
+        kept; without a turn, Ctrl-C does nothing."""
         with anyio.open_signal_receiver(signal.SIGINT) as signals:
             task_status.started()
             async for _ in signals:

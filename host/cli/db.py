@@ -18,17 +18,17 @@ from groundhook.host.cli.tables import table
 
 @click.group("db")
 def command() -> None:
-    """Databases: create the models' tables, load their sample rows, compare tables with models."""
+    """Create the models' tables, load their sample rows, and compare tables with models."""
 
 
 def _warn_of_unread_keys(host: Host, report: Report) -> None:
-    """Write which keys of the app's settings nothing reads: a `db.url` in place of `database.url`
-    would mean another database."""
+    """Warn of unknown keys in the app's settings: with `db.url` in place of `database.url` the
+    command would use another database."""
     for problem in host.app.agent_file.ignored if host.app.agent_file else ():
         report_problem(report, problem)
 
 
-@command.command("load", short_help="Create tables that are missing, and load sample rows.")
+@command.command("load", short_help="Create missing tables and load sample rows.")
 @options.common
 def load(app: Path, as_json: bool, debug: bool) -> int:
     """Create missing tables and load the models' sample rows into empty ones.

@@ -36,8 +36,8 @@ Beside = Callable[[Callable[[], None]], Awaitable[None]]
 @click.command("dev")
 @click.argument("assistant", required=False)
 @options.common
-@options.asker
-@options.circumstances
+@options.identity_options
+@options.message_options
 def command(
     assistant: str | None,
     app: Path,
@@ -50,14 +50,17 @@ def command(
     as_json: bool,
     debug: bool,
 ) -> int:
-    """Watch the app, and apply saved files while turns continue. A running turn ends with the files
-    that it began with. A broken file is reported, and its last good version stays in use; types of
-    hooks are checked on every save. With ASSISTANT it is also a conversation, as `groundhook chat
-    ASSISTANT` is, and Ctrl-C stops an answer. If standard input is not a terminal, every line of it
-    is a question, and the command ends with the last one: with exit code 1 if a turn has failed.
+    """Watch the app, and apply saved files while turns continue.
+
+    A running turn keeps the files that it began with. A broken file is reported, and its last good
+    version stays in use. The types of hooks are checked on every save.
+
+    With ASSISTANT the command is also a conversation, like `groundhook chat ASSISTANT`; Ctrl-C
+    stops an answer. If standard input is not a terminal, each of its lines is a question, and the
+    command ends with the last one; the exit code is 1 if a turn failed.
     """
     report = Report(json=as_json)
-    asking = options.asking(
+    asking = options.request_arguments(
         user=user, team=team, tenant=tenant, chat=chat, locale=locale, metadata=metadata
     )
 
@@ -68,7 +71,7 @@ def command(
             host.runtime.hooks.keep_compiler(),
             anyio.create_task_group() as tasks,
         ):
-            lines = _lines(host, report) if assistant is not None else None
+            lines = _open_lines(host, report) if assistant is not None else None
             typed = lines is not None and lines.typed
             tasks.start_soon(_until_interrupted, tasks.cancel_scope, typed)
             seen = stamps(app)
@@ -82,7 +85,7 @@ def command(
             else:
                 conversation = Conversation(host, assistant, lines, report, asking=asking)
                 await conversation.run(create=True)
-                # In the background, without input, the command continues.
+                # Without input, such as in the background, the command keeps watching.
                 if not typed and is_nowhere(sys.stdin.fileno()):
                     await anyio.sleep_forever()
                 code = FAILED if conversation.failed and not typed else 0
@@ -92,7 +95,7 @@ def command(
     return execute(work, report, debug=debug)
 
 
-def _lines(host: Host, report: Report) -> Lines:
+def _open_lines(host: Host, report: Report) -> Lines:
     return opened_lines(host.app.state / "questions", list(COMMANDS), json=report.json)
 
 

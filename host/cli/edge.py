@@ -24,14 +24,13 @@ if TYPE_CHECKING:
 FAILED = 1
 INTERRUPTED = 130
 READER_GONE = 141
-# Errors of writing to a file that takes the output.
+# The errors when standard output is a file that cannot be written.
 UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
 Work = Callable[[], Awaitable[int]]
 
 DEBUG_HINT = (
-    "this is a bug in Groundhook or a plug-in; the same command with --debug at its end shows the"
-    " traceback"
+    "this is a bug in Groundhook or a plug-in; add --debug to the command to see the traceback"
 )
 
 
@@ -42,7 +41,7 @@ def execute(work: Work, report: Report, *, debug: bool = False) -> int:
         # Imported here because some commands need no event loop.
         import anyio
 
-        return anyio.run(_woken_by_signals, work)
+        return anyio.run(_run_woken_by_signals, work)
 
     return execute_without_loop(on_a_loop, report, debug=debug)
 
@@ -58,7 +57,7 @@ def execute_without_loop(work: Callable[[], int], report: Report, *, debug: bool
     return code
 
 
-async def _woken_by_signals(work: Work) -> int:
+async def _run_woken_by_signals(work: Work) -> int:
     """Run `work` on an event loop that every signal wakes. Ctrl-C just before the loop begins to
     wait would otherwise take effect only at its next event; a handler for any signal prevents
     that."""
@@ -70,7 +69,7 @@ async def _woken_by_signals(work: Work) -> int:
 
 
 def _report_errors(errors: list[BaseException], report: Report, *, debug: bool) -> int:
-    # Imported here because most commands end well.
+    # Imported here because most commands succeed.
     from groundhook.host.core.error_events import error_events
     from groundhook.host.core.types.events import Failed
 
@@ -100,7 +99,8 @@ def _report_errors(errors: list[BaseException], report: Report, *, debug: bool) 
 
 
 def _add_option(event: Failed) -> Failed:
-    """Return the event with the option that mends the error, of which the host knows nothing."""
+    """Return the event with the command line's option in its hint, which the host does not
+    know."""
     if not event.message.startswith(NO_APP):
         return event
     return event.model_copy(update={"hint": f"{event.hint}; --app names its folder"})

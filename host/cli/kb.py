@@ -44,15 +44,15 @@ class Added(Protocol):
 
 @click.group("kb")
 def command() -> None:
-    """Documents of knowledge bases: add, list, remove, show that they are gone; collections:
-    rebuild, export, import, calibrate."""
+    """Add, list and remove documents of knowledge bases, and show that they are gone; rebuild,
+    export, import and calibrate collections."""
 
 
 for other in (kb_move.rebuild, kb_move.export, kb_move.import_, kb_calibrate.calibrate):
     command.add_command(other)
 
 
-@command.command("add", short_help="Add the documents of files and folders, or of a feed.")
+@command.command("add", short_help="Add documents from files, folders or standard input.")
 @click.argument("collection")
 @click.argument(
     "paths",
@@ -66,7 +66,8 @@ for other in (kb_move.rebuild, kb_move.export, kb_move.import_, kb_calibrate.cal
 @click.option(
     "--prune/--no-prune",
     default=None,
-    help="Remove documents that PATH no longer has (default: unless it has none of them).",
+    help="Remove documents whose files no longer exist in PATH (default: --prune, but --no-prune if"
+    " all of them are missing).",
 )
 def add(
     collection: str,
@@ -81,9 +82,9 @@ def add(
     rows of CSV and JSON Lines files. `-` reads JSON from standard input: one object {id, title,
     content, url, …} per line, or an array of them.
 
-    A changed document replaces its last version, and an unchanged one is left alone. A document
-    that came from the same folder or file and no longer exists there is removed. The exit code is 1
-    if something could not be added; everything else was added.
+    A changed document replaces its last version; an unchanged one is skipped. A document that was
+    added from the same folder or file and no longer exists there is removed. The exit code is 1 if
+    something could not be added; everything else was added.
     """
     report = Report(json=as_json)
     files = [path for path in paths if path != FEED]
@@ -120,11 +121,11 @@ def add(
 @command.command("list", short_help="Show the collections, or the documents in some.")
 @click.argument("collections", nargs=-1, metavar="[COLLECTION]...")
 @options.common
-@click.option("--tenant", metavar="T", help="Only documents of this tenant.")
+@click.option("--tenant", metavar="T", help="Only documents of this tenant (default: of all).")
 def list_(
     collections: tuple[str, ...], app: Path, tenant: str | None, as_json: bool, debug: bool
 ) -> int:
-    """Show the app's collections; or, when some are named, the documents in them."""
+    """Show the app's collections, or the documents of each COLLECTION."""
     report = Report(json=as_json)
 
     async def work() -> int:
@@ -186,7 +187,7 @@ def list_(
     "--all",
     "everything",
     is_flag=True,
-    help="Remove all documents; with --tenant, all of that tenant.",
+    help="Remove all documents; with --tenant, all documents of that tenant.",
 )
 def remove(
     collection: str,
@@ -197,8 +198,8 @@ def remove(
     as_json: bool,
     debug: bool,
 ) -> int:
-    """Remove documents from COLLECTION by their ids, as `kb list COLLECTION` shows them. When one
-    of the ids is not there, nothing is removed."""
+    """Remove documents from COLLECTION by their ids, as `kb list COLLECTION` shows them. If one of
+    the ids does not exist, nothing is removed."""
     report = Report(json=as_json)
     if everything == bool(ids):
         raise click.UsageError(
@@ -255,14 +256,14 @@ def gone(
 @command.command("search", hidden=True, context_settings={"ignore_unknown_options": True})
 @click.argument("anything", nargs=-1)
 def search(anything: tuple[str, ...]) -> int:
-    """Point to the search command, which also has the other kinds of search."""
+    """Point to the search command, which has all kinds of search."""
     raise click.UsageError(
         "`groundhook search kb QUERY` searches knowledge bases; --collection names one"
     )
 
 
 def unread(names: Sequence[str]) -> Iterator[str]:
-    """Return the note about fields of documents that the collection does not declare."""
+    """Yield the note about fields of documents that the collection does not declare."""
     if names:
         shown = ", ".join(repr(name) for name in names)
         yield (
@@ -272,7 +273,7 @@ def unread(names: Sequence[str]) -> Iterator[str]:
 
 
 def summary(added: Added, ms: float) -> str:
-    """`Added 3 documents to docs (41 chunks), 2 replaced, 1 failed in 1.2s.`"""
+    """Return `Added 3 documents to docs (41 chunks), 2 replaced, 1 failed in 1.2s.`"""
     counts = added.counts
     parts = [
         f"Added {documents(counts.get('added', 0))} to {added.collection}"

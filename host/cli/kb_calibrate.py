@@ -66,8 +66,8 @@ class Calibrated(Protocol):
     type=click.Path(path_type=Path, dir_okay=False, exists=True),
     metavar="FILE",
     help=(
-        "JSON lines {question, document}: questions, and what answers them; without `document`:"
-        " off-topic ones."
+        "JSON lines {question, document}: questions with the id of the document that answers;"
+        " without `document`: off-topic questions."
     ),
 )
 @click.option(
@@ -75,7 +75,8 @@ class Calibrated(Protocol):
     type=click.IntRange(10, 10_000),
     default=100,
     show_default=True,
-    help="Questions made without FILE.",
+    metavar="N",
+    help="Number of questions made from the documents when FILE is not given.",
 )
 @click.option("--tenant", default="", metavar="T", help="Tenant whose documents are measured.")
 @options.common
@@ -92,7 +93,7 @@ def calibrate(
 
     The curve belongs in `embedders.<name>.curve` in agent/agent.yml; with it, `threshold` has the
     same meaning as for every other embedding model. Without FILE the questions are sentences of the
-    documents, and the off-topic ones are questions of daily life. Nothing is changed.
+    documents, and the off-topic questions are about daily life. Nothing is changed.
     """
     report = Report(json=as_json)
 
@@ -108,14 +109,14 @@ def calibrate(
         _show(report, found, str(file))
         if found.curve is None:
             message = (
-                f"{found.provider}:{found.model} does not separate what belongs together from what"
-                " does not on these documents"
+                f"{found.provider}:{found.model} does not separate related from unrelated texts of"
+                " these documents"
             )
             report.failed(
                 Failed(
                     code="calibrate",
                     message=message,
-                    hint="ask questions of your own with --questions",
+                    hint="use questions of your own with --questions",
                 )
             )
             return FAILED
@@ -133,36 +134,35 @@ def _lines(file: Path) -> list[str]:
 
 def _show(report: Report, found: Calibrated, file: str) -> None:
     own = "made from the documents" if found.made else f"of {file}"
-    strange = "built in" if found.off_topic_built_in else f"of {file}"
-    report.show(
-        f"Measured with {found.questions} questions {own}, and {found.off_topic} off-topic"
-        f" {strange}."
-    )
+    off_topic = f"{found.off_topic} {'built-in ' if found.off_topic_built_in else ''}off-topic"
+    off_topic += " question" if found.off_topic == 1 else " questions"
+    off_topic += "" if found.off_topic_built_in else f" of {file}"
+    report.show(f"Measured with {found.questions} questions {own}, and {off_topic}.")
     marks = ("1 %", "5 %", "50 %", "95 %", "99 %")
     rows = [
         (name, *(f"{cosine:.3f}" for cosine in cosines))
         for name, cosines in (
             ("a question and its passage", found.related),
-            ("an off-topic one and the nearest passage", found.unrelated),
+            ("an off-topic question and the nearest passage", found.unrelated),
         )
     ]
     report.show(table(("cosine of", *marks), rows, numbers=marks))
-    kept = (
-        f"A cosine of {found.balanced:.3f} loses {found.lost:.0%} of the first and lets"
-        f" {found.passed:.0%} of the second pass"
+    report.show(
+        f"A threshold at the cosine {found.balanced:.3f} drops {found.lost:.0%} of the passages"
+        f" that answer and keeps {found.passed:.0%} of those nearest to off-topic questions."
     )
     report.show(
-        f"{kept}.\nThe curve in use gives it {found.in_use[0]:.2f}, and the middle of the first"
-        f" {found.in_use[1]:.2f}."
+        f"The curve in use makes this cosine a similarity of {found.in_use[0]:.2f}, and the median"
+        f" of questions and their passages {found.in_use[1]:.2f}."
     )
     if found.curve is None:
         return
     values = f"{{middle: {found.curve.middle:g}, scale: {found.curve.scale:g}}}"
     if found.provider in ("builtin", "hash"):
         report.show(
-            f"With this curve they are 0.27 and 0.87: {values}. That of {found.provider!r} cannot"
+            f"The curve {values} would make them 0.27 and 0.87; that of {found.provider!r} cannot"
             " be set."
         )
     else:
-        report.show("With this one, in agent/agent.yml, they are 0.27 and 0.87:")
+        report.show("This curve, in agent/agent.yml, makes them 0.27 and 0.87:")
         report.show(f"\nembedders:\n  {found.provider}:\n    curve: {values}")

@@ -36,9 +36,9 @@ STANDARD = Path("-")  # standard input or output
 def rebuild(collection: str, app: Path, as_json: bool, debug: bool) -> int:
     """Rebuild COLLECTION from its stored texts, as it is declared now.
 
-    Use it after a change of the embedding or the analyser. The new collection is built beside the
-    old one, which stays in use until the new one is complete. After an interruption the next
-    `rebuild` continues. Chunks do not change: after a change of `chunk`, use `kb add`.
+    Use it after a change of the embedding or the analyser. The old collection stays in use until
+    the new one is complete. After an interruption the next `rebuild` continues. Chunks do not
+    change: after a change of `chunk`, use `kb add`.
     """
     report = Report(json=as_json)
 
@@ -49,10 +49,12 @@ def rebuild(collection: str, app: Path, as_json: bool, debug: bool) -> int:
                 report, f"rebuilding {collection}", chunks, MofNCompleteColumn(), Rate()
             ) as update:
                 done = await host.kb.rebuild(collection, progress=update)
-        whole = _counted(done.documents + done.unchanged, done.passages + done.unchanged_passages)
-        stopped = _counted(done.unchanged, done.unchanged_passages)
-        before = f"; {stopped} of them were done before, the rest" if done.unchanged else ""
-        _tell(report, asdict(done), f"Rebuilt {done.collection}: {whole}{before}", began)
+        whole = _count_documents(
+            done.documents + done.unchanged, done.passages + done.unchanged_passages
+        )
+        stopped = _count_documents(done.unchanged, done.unchanged_passages)
+        before = f"; {stopped} of them in an earlier run, the rest" if done.unchanged else ""
+        _show_result(report, asdict(done), f"Rebuilt {done.collection}: {whole}{before}", began)
         report.show("Chunks have not changed: after a change of `chunk`, add the documents again.")
         return 0
 
@@ -70,8 +72,8 @@ def export(
 ) -> int:
     """Write COLLECTION to FILE as JSON lines: texts, vectors and fields, of all tenants.
 
-    `-` is standard output; a name that ends in .gz is compressed. `kb import` reads it, on this
-    engine or another.
+    `-` is standard output; a file whose name ends in .gz is compressed. `kb import` reads it, on
+    this engine or another.
     """
     report = Report(json=as_json)
     if file != STANDARD and file.is_file() and not overwrite:
@@ -90,10 +92,10 @@ def export(
             ):
                 done = await host.kb.export(collection, out, progress=update)
         if file != STANDARD:
-            _tell(
+            _show_result(
                 report,
                 asdict(done),
-                f"Exported {_counted(done.documents, done.passages)} of {done.collection}",
+                f"Exported {_count_documents(done.documents, done.passages)} of {done.collection}",
                 began,
             )
         return 0
@@ -131,26 +133,23 @@ def import_(collection: str, file: Path, app: Path, as_json: bool, debug: bool, 
                 _reading(file) as lines,
             ):
                 done = await host.kb.load(collection, lines, embed=embed, progress=update)
+        new = _count_documents(done.documents, done.passages)
         unchanged = f", {done.unchanged} unchanged" if done.unchanged else ""
-        _tell(
-            report,
-            asdict(done),
-            f"Imported {_counted(done.documents, done.passages)} into {done.collection}{unchanged}",
-            began,
-        )
+        text = f"Imported {new} into {done.collection}{unchanged}"
+        _show_result(report, asdict(done), text, began)
         return 0
 
     after = "imported documents stay; the same command continues with the rest"
     return execute(partial(stoppable, work, report, after), report, debug=debug)
 
 
-def _tell(report: Report, done: dict[str, Any], text: str, began: float) -> None:
+def _show_result(report: Report, done: dict[str, Any], text: str, began: float) -> None:
     if report.json:
         report.line(done)
     report.show(f"{text} in {duration((time.monotonic() - began) * 1000)}.")
 
 
-def _counted(documents: int, passages: int) -> str:
+def _count_documents(documents: int, passages: int) -> str:
     return f"{documents} document{'' if documents == 1 else 's'} ({chunks(passages)})"
 
 
@@ -160,8 +159,8 @@ def chunks(number: int) -> str:
 
 @contextmanager
 def _writing(file: Path) -> Iterator[IO[str]]:
-    """Open a temporary file beside the named one and rename it when it is complete. A device or a
-    pipe is written to directly and never replaced."""
+    """Yield a temporary file in the folder of the named one, and rename it when it is complete. A
+    device or a pipe is written to directly and never replaced."""
     if file == STANDARD:
         yield as_utf8(sys.stdout)
         sys.stdout.flush()

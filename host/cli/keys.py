@@ -29,7 +29,7 @@ def command() -> None:
 @command.command("add", short_help="Make a key. It is shown once.")
 @click.argument("name", type=options.Words(needed=True))
 @options.common
-@options.asker
+@options.identity_options
 @click.option(
     "--scope",
     "scopes",

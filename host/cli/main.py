@@ -19,38 +19,42 @@ from groundhook.host.cli.streams import open_what_is_closed, replace_what_has_no
 COMMANDS = {
     "chat": (
         "groundhook.host.cli.chat",
-        "Talk with an assistant, and watch it search, answer and cite.",
+        "Chat with an assistant: it searches, answers and cites.",
     ),
     "chats": (
         "groundhook.host.cli.chats",
-        "Conversations that are kept: list, show, export, purge.",
+        "List, show, export and purge kept conversations.",
     ),
     "search": ("groundhook.host.cli.search", "Search the web, knowledge bases or databases."),
     "kb": (
         "groundhook.host.cli.kb",
-        "Documents of knowledge bases: add, list, remove, rebuild, export, import, calibrate.",
+        "Add, list and remove documents of knowledge bases; rebuild, export and import"
+        " collections.",
     ),
     "db": (
         "groundhook.host.cli.db",
-        "Databases: load the models' sample rows, compare tables with models.",
+        "Create the models' tables, load sample rows, compare tables with models.",
     ),
     "tools": (
         "groundhook.host.cli.tools",
-        "Tools of toolkits: list them, show one, call one; sync what they search.",
+        "List, show and call tools of toolkits; sync the collections that they search.",
     ),
-    "mcp": ("groundhook.host.cli.mcp", "MCP servers: list and call them; serve the app as one."),
+    "mcp": ("groundhook.host.cli.mcp", "List and call MCP servers; serve the app as one."),
     "check": ("groundhook.host.cli.check", "Find mistakes in configuration, hooks and references."),
     "types": ("groundhook.host.cli.types", "Write TypeScript declarations of what a hook may use."),
     "schema": ("groundhook.host.cli.schema", "Print the JSON Schema of a kind of file."),
-    "new": ("groundhook.host.cli.new", "Make a new assistant that runs."),
-    "dev": ("groundhook.host.cli.dev", "Watch an app, and swap what is saved while turns go on."),
+    "new": ("groundhook.host.cli.new", "Create an assistant that runs."),
+    "dev": ("groundhook.host.cli.dev", "Watch an app, and apply saved files while turns continue."),
     "serve": (
         "groundhook.host.cli.serve",
         "Serve the app over HTTP: its own API, and OpenAI's for chat clients.",
     ),
-    "keys": ("groundhook.host.cli.keys", "Keys of the app's server: add, list, revoke."),
-    "test": ("groundhook.host.cli.test", "Run the tests that assistants carry, offline."),
-    "config": ("groundhook.host.cli.config", "Explain which layer set which value."),
+    "keys": ("groundhook.host.cli.keys", "Add, list and revoke keys of the app's server."),
+    "test": ("groundhook.host.cli.test", "Run the tests of assistants, offline."),
+    "config": (
+        "groundhook.host.cli.config",
+        "Show every setting of an assistant and which layer set it.",
+    ),
 }
 FAILED = 1
 WRONG_USAGE = 2
@@ -66,7 +70,7 @@ class _Commands(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
             return None
-        # Imported modules stay alive; scanning them for garbage takes a fifth of the import time.
+        # What an import creates stays in use: looking for garbage in it takes a fifth of its time.
         gc.disable()
         try:
             command = importlib.import_module(COMMANDS[cmd_name][0]).command
@@ -106,7 +110,8 @@ def main() -> None:
     open_what_is_closed()
     replace_what_has_no_code()
     code = _report_closed_output() if closed else run(sys.argv[1:])
-    # What is left is freed anyway: looking for garbage in it as Python ends is a sixth of `chat`.
+    # The process ends anyway: without this, Python looks for garbage once more, which takes a
+    # sixth of the time of `chat`.
     gc.freeze()
     sys.exit(code)
 

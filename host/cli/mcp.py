@@ -28,7 +28,7 @@ from groundhook.host.turn.context import Request, RunContext
 
 @click.group("mcp")
 def command() -> None:
-    """MCP servers: list them and their tools, call a tool; serve this app as one."""
+    """List MCP servers and their tools, call a tool, and serve the app as an MCP server."""
 
 
 @command.command("list", short_help="List the servers, or what one of them offers.")
@@ -54,12 +54,17 @@ def list_(server: str | None, app: Path, as_json: bool, debug: bool) -> int:
 
 @command.command("serve", short_help="Serve the app's tools and collections to MCP clients.")
 @click.option(
-    "--assistant", metavar="ID", default="", help="Only the tools of this assistant, and itself."
+    "--assistant",
+    metavar="ID",
+    default="",
+    help="Serve only the tools of this assistant, and the assistant itself (default: all).",
 )
 @click.option(
-    "--connector", is_flag=True, help="Add search and fetch, as chat clients want of a connector."
+    "--connector",
+    is_flag=True,
+    help="Also serve `search` and `fetch`, which chat clients require of a connector.",
 )
-@options.asker
+@options.identity_options
 @options.common
 def serve(
     assistant: str,
@@ -74,7 +79,7 @@ def serve(
     """Serve the app as an MCP server over standard input and output: its tools, `ask` for a whole
     answer, and its documents as resources.
 
-    The identity is that of the options, whatever a client says. For an IDE:
+    The options set the identity; clients cannot change it. For an IDE:
 
     \b
       {"mcpServers": {"groundhook": {"command": "groundhook",
@@ -103,14 +108,17 @@ def serve(
     return execute(work, report, debug=debug)
 
 
-@command.command("call", short_help="Call a tool, and print what it answers.")
+@command.command("call", short_help="Call a tool and print its answer.")
 @click.argument("server")
 @click.argument("tool")
 @click.argument("arguments", default="{}")
 @click.option(
-    "--assistant", metavar="ID", default="", help="In whose name functions of the app run."
+    "--assistant",
+    metavar="ID",
+    default="",
+    help="Assistant for which a function of the package runs, if the tool is one.",
 )
-@options.asker
+@options.identity_options
 @options.common
 def call(
     server: str,
@@ -124,9 +132,9 @@ def call(
     as_json: bool,
     debug: bool,
 ) -> int:
-    """Call TOOL of SERVER with ARGUMENTS, a JSON object, and print what it answers.
+    """Call TOOL of SERVER with ARGUMENTS, a JSON object, and print its answer.
 
-    The identity is for servers whose tools are functions.
+    Only servers whose tools are functions of a package (`transport: process`) use the identity.
     """
     report = Report(json=as_json)
     given = _object(arguments)
@@ -153,7 +161,7 @@ def call(
 def _servers(
     host: Host, report: Report, assistant: str = "", identity: Identity | None = None
 ) -> ToolServers:
-    """Return the app's servers as a request of the identity reaches them. Raises UnknownName."""
+    """Return the app's servers as they serve a request of the identity. Raises UnknownName."""
     if assistant:
         host.settings(assistant)
     context = RunContext(runtime=host.runtime, turn_id="mcp")

@@ -1,4 +1,4 @@
-"""`groundhook new`: an assistant to begin with."""
+"""`groundhook new`: creates an assistant that runs."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from groundhook.host.cli.report import Report
 
 @click.group("new")
 def command() -> None:
-    """Create a new assistant that runs."""
+    """Create an assistant that runs."""
 
 
-@command.command("assistant", short_help="Make an assistant with a collection, a hook and tests.")
+@command.command("assistant", short_help="Create an assistant with a collection, a hook and tests.")
 @click.argument("id")
 @options.common
 def assistant(id: str, app: Path, as_json: bool, debug: bool) -> int:
     """Create the assistant ID: settings, a typed hook, a collection with a first document, and a
     test.
 
-    ID is a name such as helper, or team.helper for one in a folder. Nothing is overwritten. In a
-    folder that is not an app yet, the app's own settings are created as well.
+    ID is a name such as helper, or team.helper for assistants/team/helper. Existing files are not
+    changed. In a folder that is not an app yet, the app's settings are created as well.
     """
     report = Report(json=as_json)
 
@@ -37,13 +37,13 @@ def assistant(id: str, app: Path, as_json: bool, debug: bool) -> int:
             report.show(Text(f"  {name}"))
             if report.json:
                 report.line({"file": name})
-        report.show(Text("\nNext:\n" + "".join(f"  {line}\n" for line in _next(app, id))))
+        report.show(Text("\nNext:\n" + "".join(f"  {line}\n" for line in _next_commands(app, id))))
         return 0
 
     return execute(work, report, debug=debug)
 
 
-def _next(app: Path, id: str) -> list[str]:
+def _next_commands(app: Path, id: str) -> list[str]:
     """Return the next commands to type, each with its effect."""
     where = "" if app == Path() else f" --app {shlex.quote(str(app))}"
     documents = shlex.quote(str(app / "assistants" / id.replace(".", "/") / "docs"))
@@ -53,8 +53,8 @@ def _next(app: Path, id: str) -> list[str]:
             "read its documents",
         ),
         (f'groundhook chat {id} "How do I add documents?"{where}', "ask it"),
-        (f"groundhook types{where}", "let your editor know what a hook may use"),
-        (f"groundhook check {id}{where}", "find mistakes, in types too"),
+        (f"groundhook types{where}", "declare for your editor what a hook may use"),
+        (f"groundhook check {id}{where}", "find mistakes, also in types"),
         (f"groundhook test {id}{where}", "run its tests"),
     )
     width = max(len(line) for line, _ in lines)

@@ -94,27 +94,27 @@ def common(command: F) -> F:
     """Add --app, --json and --debug."""
     folder = click.Path(exists=True, file_okay=False, path_type=Path)
     command = click.option(
-        "--debug", is_flag=True, help="Show the traceback of a bug, and the log."
+        "--debug", is_flag=True, help="Show the log, and the traceback of a bug."
     )(command)
     command = click.option(
-        "--json", "as_json", is_flag=True, help="Print JSON, one event or result to a line."
+        "--json", "as_json", is_flag=True, help="Print JSON: one event or result per line."
     )(command)
     return click.option(
         "--app",
         type=folder,
         default=".",
         metavar="DIR",
-        help="The app's folder (default: this one).",
+        help="Folder of the app (default: the current one).",
     )(command)
 
 
-def asker(command: F) -> F:
+def identity_options(command: F) -> F:
     """Add --user, --team and --tenant: the identity of the request."""
     command = click.option(
-        "--tenant", type=Words(), default="", metavar="T", help="Tenant of the user."
+        "--tenant", type=Words(), default="", metavar="T", help="Id of the user's tenant."
     )(command)
     command = click.option(
-        "--team", type=Words(), default="", metavar="T", help="Team of the user."
+        "--team", type=Words(), default="", metavar="T", help="Id of the user's team."
     )(command)
     return click.option("--user", type=Words(), default="", metavar="U", help="Id of the user.")(
         command
@@ -139,10 +139,13 @@ class JsonObject(click.ParamType[dict[str, Any]]):
         return parsed
 
 
-def circumstances(command: F) -> F:
+def message_options(command: F) -> F:
     """Add --chat, --locale and --metadata: the values that a client sends with a message."""
     command = click.option(
-        "--metadata", type=JsonObject(), metavar="JSON", help="The value of ctx.metadata in hooks."
+        "--metadata",
+        type=JsonObject(),
+        metavar="JSON",
+        help="JSON object that hooks get as ctx.metadata.",
     )(command)
     command = click.option(
         "--locale",
@@ -154,7 +157,7 @@ def circumstances(command: F) -> F:
         "--chat",
         type=Words(),
         metavar="ID",
-        help="Id of the chat, which ctx.memory.chat belongs to.",
+        help="Id of the chat.",
     )(command)
 
 
@@ -175,7 +178,7 @@ def identity(*, user: str = "", team: str = "", tenant: str = "") -> Identity | 
     return Identity(user_id=user, team_id=team, tenant_id=tenant)
 
 
-def asking(
+def request_arguments(
     *, user: str, team: str, tenant: str, chat: str | None, locale: str | None, metadata: Any
 ) -> dict[str, Any]:
     """Return the identity and the options of a request as arguments for `Host.stream`."""

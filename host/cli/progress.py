@@ -1,4 +1,4 @@
-"""Shows the progress of a long command: a bar on a terminal, a line every ten seconds elsewhere,
+"""Shows the progress of a long command: a bar on a terminal, otherwise a line every ten seconds,
 nothing with `--json`."""
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from groundhook.host.cli.report import Report
 from groundhook.host.output.flow import one_line
 
 SHOWN_NAME = 24  # characters of a document's id
-FIRST_S, EVERY_S = 5.0, 10.0  # to the first line, and between two
+FIRST_S, EVERY_S = 5.0, 10.0  # seconds before the first line, and between two lines
 MEASURED = 0.01  # share of the total from which the remaining time is estimated
 
 Shown = Callable[[int], str]  # a number of what is counted
@@ -44,7 +44,7 @@ def progress(
 
 
 class Lines:
-    """Writes a line after five seconds and then at most every ten: a short command stays silent.
+    """Writes a line after five seconds and then at most every ten: a short command writes nothing.
     Speed and remaining time are measured from the first progress, without the time to start."""
 
     def __init__(
@@ -113,7 +113,7 @@ class Rate(ProgressColumn):
 
 
 class PassageRate(ProgressColumn):
-    """Return the passages per second since the first ones were embedded; "" if none are counted."""
+    """The column with the passages per second since the first ones were embedded."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -129,8 +129,8 @@ class PassageRate(ProgressColumn):
 
 
 class TimeLeft(ProgressColumn):
-    """Return the remaining time, measured from the first progress: the time before it, for loading
-    a model or splitting a large file, says nothing about the rest."""
+    """The column with the remaining time. It is measured from the first progress, since the time
+    before it, for loading a model or splitting a large file, says nothing about the rest."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -146,8 +146,8 @@ class TimeLeft(ProgressColumn):
 
 
 def time_left(seconds: float, made: float, done: float, total: float) -> str:
-    """Return the remaining time when `made` took so many seconds, or "" while less than a hundredth
-    of the total is measured: an estimate from less is wrong by hours."""
+    """Return the remaining time as text, given the `seconds` that `made` took; "" while less than a
+    hundredth of the total is measured, since such an estimate can be wrong by hours."""
     if not 0 < total * MEASURED <= made or done >= total:
         return ""
     minutes, rest = divmod(round(seconds * (total - done) / made), 60)
@@ -160,6 +160,6 @@ def rate(per_second: float) -> str:
 
 
 def shortened(name: str) -> str:
-    """Return the end of a name, so that it fits beside a bar."""
+    """Return the end of a name that is too long for the line of a bar."""
     shown = one_line(name)
     return shown if len(shown) <= SHOWN_NAME else f"…{shown[1 - SHOWN_NAME :]}"

@@ -24,8 +24,8 @@ HOW_TO_END = "/quit or Ctrl-D ends the conversation"
 
 
 class Lines(Protocol):
-    """The source of the questions of a conversation. `typed`: a person types them, who may stop an
-    answer with Ctrl-C and sees hints beside the answers."""
+    """The source of the questions of a conversation. `typed`: a person types them, and can stop an
+    answer with Ctrl-C; hints are then shown after the answers."""
 
     typed: bool
 
@@ -108,7 +108,7 @@ class PipedLines:
 
 
 def is_nowhere(descriptor: int) -> bool:
-    """Return whether a file is /dev/null, which no event loop can wait for."""
+    """Return whether a descriptor is /dev/null, which no event loop can wait for."""
     nowhere, file = Path(os.devnull).stat(), os.fstat(descriptor)
     return file.st_rdev == nowhere.st_rdev and stat.S_ISCHR(file.st_mode)
 
@@ -116,7 +116,8 @@ def is_nowhere(descriptor: int) -> bool:
 def _session(
     history: Path, commands: Sequence[str], input: Input | None, output: Output | None
 ) -> PromptSession[str]:
-    # Imported here because it takes longer than the rest of a command line that has a message.
+    # Imported here because the import takes longer than everything else that a command with a
+    # message needs.
     from prompt_toolkit import PromptSession
     from prompt_toolkit.completion import WordCompleter
     from prompt_toolkit.history import FileHistory, History, InMemoryHistory

@@ -14,8 +14,8 @@ from groundhook.host.config.file_schemas import KINDS, file_schema
 def command(kind: str) -> int:
     """Print the JSON Schema of a kind of file.
 
-    Save it and name it in a file's "$schema", or in the settings of the editor: completion and
-    descriptions of keys then come from the models that `groundhook check` uses.
+    Save it and name it in a file's "$schema" or in the settings of your editor, which then
+    completes and describes keys. `groundhook check` uses the same models.
     """
     click.echo(json.dumps(file_schema(kind), indent=2, ensure_ascii=False))
     return 0

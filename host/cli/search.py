@@ -1,4 +1,4 @@
-"""`groundhook search`: one search outside of a turn."""
+"""`groundhook search`: one search outside a turn."""
 
 from __future__ import annotations
 
@@ -55,89 +55,110 @@ SHOWN_TOKENS = 60  # of the passage that answers, on a terminal
 @click.option(
     "--assistant",
     metavar="ID",
-    help="Search with this assistant's settings, collections and models.",
+    help="Use the settings, collections and models of this assistant (default: those of the app).",
 )
 @click.option(
     "--collection",
     "collections",
     multiple=True,
     metavar="C",
-    help="Collection to search; may be repeated.",
+    help="kb: collection to search (default: those of the settings, or the only one); may be"
+    " repeated.",
 )
 @click.option(
-    "--model", "models", multiple=True, metavar="M", help="Model to query; may be repeated."
+    "--model",
+    "models",
+    multiple=True,
+    metavar="M",
+    help="db: model to query (default: those of the settings, or the only one); may be repeated.",
 )
 @click.option(
     "--site",
     "sites",
     multiple=True,
     metavar="S",
-    help="Only pages of this site of the web; may be repeated.",
+    help="web: only pages of this site; may be repeated.",
 )
 @click.option(
     "--exclude-site",
     "exclude_sites",
     multiple=True,
     metavar="S",
-    help="No pages of this site; may be repeated.",
+    help="web: no pages of this site; may be repeated.",
 )
 @click.option(
     "--time-range",
     type=click.Choice(("day", "week", "month", "year")),
-    help="Only pages of the web so recent.",
+    help="web: only pages of the last day, week, month or year.",
 )
-@click.option("--language", metavar="L", help="Language of pages of the web, such as en.")
+@click.option("--language", metavar="L", help="web: language of the pages, such as en.")
 @click.option(
     "--fetch",
     type=click.IntRange(0, 10),
     metavar="N",
-    help="Read so many of the first pages of the web.",
+    help="web: number of first results whose pages are read (default: that of the settings, 0).",
 )
-@click.option("--limit", type=click.IntRange(1, 1000), metavar="N", help="Most results.")
-@click.option("--offset", type=click.IntRange(0, 1000), metavar="N", help="kb: results to skip.")
 @click.option(
-    "--threshold", type=click.FloatRange(0, 1), metavar="X", help="kb: least similarity, 0-1."
+    "--limit",
+    type=click.IntRange(1, 1000),
+    metavar="N",
+    help="Maximum number of results (default: max_results of the settings, 10; db: 20).",
+)
+@click.option(
+    "--offset",
+    type=click.IntRange(0, 1000),
+    metavar="N",
+    help="kb: number of results to skip (default: 0).",
+)
+@click.option(
+    "--threshold",
+    type=click.FloatRange(0, 1),
+    metavar="X",
+    help="kb: minimum similarity of a passage (default: that of the settings, 0.3).",
 )
 @click.option(
     "--filter",
     "filter_",
     metavar="JSON",
-    help="kb: only documents whose fields fulfil it, such as '{\"year\": 2024}'.",
+    help="kb: only documents whose fields match, such as '{\"year\": 2024}'.",
 )
 @click.option(
     "--facet",
     "facets",
     multiple=True,
     metavar="FIELD",
-    help="kb: count documents by this field; may be repeated.",
+    help="kb: also count the documents by the values of this field; may be repeated.",
 )
 @click.option(
-    "--groups", type=click.IntRange(1, 1000), metavar="N", help="kb: most passages of one document."
+    "--groups",
+    type=click.IntRange(1, 1000),
+    metavar="N",
+    help="kb: maximum passages of one document (default: no limit).",
 )
 @click.option(
     "--neighbours",
     type=click.IntRange(0, 20),
     metavar="N",
-    help="kb: passages before and after each hit.",
+    help="kb: passages to add before and after each one that is found (default: 0).",
 )
 @click.option(
     "--passage-tokens",
     type=click.IntRange(0, 100_000),
     metavar="N",
-    help="kb: longest content; 0: whole chunks.",
+    help="kb: tokens to which longer passages are cut; 0: whole chunks (default: 200).",
 )
 @click.option(
     "--diversity",
     type=click.FloatRange(0, 1),
     metavar="X",
-    help="kb: how much repetition falls behind, 0-1.",
+    help="kb: how far passages that repeat others are ranked down (default: 0).",
 )
 @click.option(
     "--graph/--no-graph",
     default=None,
-    help="kb: follow what the passages speak of, in collections with a graph.",
+    help="kb: also search the graph of collections that have one (default: --no-graph).",
 )
-@options.asker
+@options.identity_options
 @options.clock
 def command(
     type: str,
@@ -162,7 +183,7 @@ def command(
     identity = options.identity(user=user, team=team, tenant=tenant)
     request: dict[str, Any] = {"type": type, "query": query}
     given = {**more, "collections": collections, "models": models, "limit": limit, "facets": facets}
-    for key, value in {**given, "filter": _filter(filter_)}.items():
+    for key, value in {**given, "filter": _parse_filter(filter_)}.items():
         if value not in (None, ()):
             if key in ONLY_FOR and ONLY_FOR[key][0] != type:
                 raise click.UsageError(f"{ONLY_FOR[key][1]} is for `search {ONLY_FOR[key][0]}`")
@@ -171,7 +192,7 @@ def command(
     async def work() -> int:
         async with open_host(app, now=now, tune_gc=True) as host:
             if type in _PLACES:
-                request.update(_where(host, type, collections or models, assistant))
+                request.update(_choose_places(host, type, collections or models, assistant))
             result = await host.search(
                 request, identity=identity, assistant=assistant, warned=report.warned
             )
@@ -187,7 +208,9 @@ def command(
     return execute(work, report, debug=debug)
 
 
-def _where(host: Host, type: str, named: Sequence[str], assistant: str | None) -> dict[str, Any]:
+def _choose_places(
+    host: Host, type: str, named: Sequence[str], assistant: str | None
+) -> dict[str, Any]:
     """Return the ids of the collections or models to search: the named ones (the end of an id is
     enough), or the only one, unless settings name some. Raises UsageError if there are several or
     none, UnknownName."""
@@ -198,7 +221,7 @@ def _where(host: Host, type: str, named: Sequence[str], assistant: str | None) -
         id for id in known if not id.startswith("agents.") or id.startswith(own) or id in configured
     }
     if named:
-        return {key: [_id(noun, name, own, known, usable) for name in named]}
+        return {key: [_full_id(noun, name, own, known, usable) for name in named]}
     if configured:
         return {}
     if not usable:
@@ -208,7 +231,7 @@ def _where(host: Host, type: str, named: Sequence[str], assistant: str | None) -
         return {key: [*candidates]}
     raise UsageError(
         f"there are {len(usable)} {noun}s",
-        hint=f"say which to search with {option}: {', '.join(sorted(usable))}",
+        hint=f"name one with {option}: {', '.join(sorted(usable))}",
     )
 
 
@@ -229,15 +252,17 @@ def _nothing_declared(type: str, noun: str, assistant: str | None) -> UsageError
     return UsageError(f"{whose} has no {noun}s to search", hint=f"declare one in {places} for one")
 
 
-def _id(noun: str, name: str, own: str, known: Collection[str], usable: Collection[str]) -> str:
+def _full_id(
+    noun: str, name: str, own: str, known: Collection[str], usable: Collection[str]
+) -> str:
     if ":" in name or own + name in known or name in known:
         return name  # the host resolves a table's name, or reports an unknown one
     return by_end(noun, name, usable)
 
 
 def _add_passages(result: SearchResult) -> SearchResult:
-    """Return the result with the answering part of long contents: a terminal shows a few lines of
-    each item."""
+    """Return the result with only the answering part of each long content: a terminal shows a few
+    lines of each item."""
     if result.type != "kb":
         return result
     contents = [item.content for item in result.items]
@@ -254,6 +279,6 @@ def _cut_to_part(content: str, part: passage.Part) -> str:
     return f"{before}{part.text(content).strip()}{after}"
 
 
-def _filter(text: str | None) -> Any:
+def _parse_filter(text: str | None) -> Any:
     example = """'{"year": 2024}', in quotes that your shell keeps"""
     return None if text is None else options.json_of("--filter", text, example)

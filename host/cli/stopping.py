@@ -1,4 +1,5 @@
-"""Ctrl-C during long work: acknowledges it at once, and ends with a message about what was kept."""
+"""Handles Ctrl-C during long work: acknowledges it at once, and ends with a message about what was
+kept."""
 
 from __future__ import annotations
 
@@ -17,7 +18,7 @@ from groundhook.host.core.types.events import Failed
 
 async def stoppable(work: Work, report: Report, after: str) -> int:
     """Run `work` and return its exit code. Ctrl-C cancels it; the error message then ends with
-    `after`, which says what was kept and what to do."""
+    `after`: what was kept and what to do."""
     code: int | None = None
     stopped = anyio.Event()
     try:
@@ -26,7 +27,7 @@ async def stoppable(work: Work, report: Report, after: str) -> int:
             code = await work()
             tasks.cancel_scope.cancel()
     except (HostError, BaseExceptionGroup) as exc:
-        # Stopped input ends in the middle, which raises its own error.
+        # Input that was stopped ends in the middle of a document, which raises an error of its own.
         if not stopped.is_set() or not all(isinstance(leaf, HostError) for leaf in errors_in(exc)):
             raise
     if code is None:
@@ -42,7 +43,8 @@ async def _cancel_on_interrupt(
     *,
     task_status: anyio.abc.TaskStatus[None],
 ) -> None:
-    """Cancel `scope` on Ctrl-C and print that: work under way takes a moment to stop."""
+    """Cancel `scope` on Ctrl-C and print a message at once, since work under way takes a moment to
+    stop."""
     with anyio.open_signal_receiver(signal.SIGINT) as signals:
         task_status.started()
         async for _ in signals:

@@ -12,7 +12,7 @@ from typing import Any, BinaryIO, TextIO
 from groundhook.host.core.errors import UsageError
 
 _closed: set[str] = set()
-_ending: list[int] = []  # a pipe: to be read from where standard input is to end, and written to
+_ending: list[int] = []  # a pipe that wakes the readers of standard input: its two ends
 
 
 def open_what_is_closed() -> None:
@@ -41,8 +41,8 @@ def as_utf8(stream: TextIO) -> TextIO:
 
 
 class _Input(io.RawIOBase):
-    """Reads a file descriptor until `end_input` is called: a pipe may pause for ever, and a thread
-    that waits for it cannot be stopped."""
+    """Reads a file descriptor until `end_input` is called. A plain read could wait for a pipe for
+    ever, and the thread that waits cannot be stopped."""
 
     name = "standard input"
 

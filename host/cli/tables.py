@@ -21,7 +21,7 @@ NARROW, WIDE = 60, 1000  # columns of a terminal
 
 
 class Listing:
-    """Rows under columns; in a narrow terminal each row has lines of its own. `numbers` names the
+    """Rows under columns; in a narrow terminal each cell has a line of its own. `numbers` names the
     columns that are aligned right. Control characters in a cell are made visible."""
 
     def __init__(
@@ -75,8 +75,8 @@ def table(
 
 
 def found(result: SearchResult, offset: int = 0) -> Iterator[Text]:
-    """Return a search result as lines: each item with its score, its place, and its beginning.
-    Numbers of items start after `offset`."""
+    """Yield a search result as lines: each item with its score, its place, and the beginning of its
+    content. Numbers of items start after `offset`."""
     yield _heading(result)
     for number, item in enumerate(result.items, offset + 1):
         yield from _item(number, item)

@@ -25,16 +25,16 @@ MARKS = {"passed": ("ok", "green"), "failed": ("FAILED", "red"), "skipped": ("sk
 @click.command("test")
 @click.argument("assistants", nargs=-1, metavar="[ASSISTANT]...")
 @click.option(
-    "--record", is_flag=True, help="Ask the real sources and models, and record what they answer."
+    "--record", is_flag=True, help="Use the real sources and models, and record their answers."
 )
 @options.common
 def command(
     assistants: tuple[str, ...], record: bool, app: Path, as_json: bool, debug: bool
 ) -> int:
-    """Run the tests of ASSISTANTs, or of all: tests/*.test.ts beside package.yao.
+    """Run the tests of ASSISTANTs, or of all: tests/*.test.ts in the assistant's folder.
 
-    Searches and models answer as recorded in tests/*.cassette.json; nothing else is called without
-    --record. The exit code is 1 when a test fails.
+    Searches and models answer as recorded in tests/*.cassette.json; only --record calls real ones.
+    The exit code is 1 if a test fails.
     """
     report = Report(json=as_json)
 

@@ -26,9 +26,9 @@ ADVICE = (
 def command(app: Path, as_json: bool, debug: bool) -> int:
     """Write TypeScript declarations of everything a hook may use.
 
-    They go to types/groundhook.d.ts, with the names of the app's collections, models, connectors,
-    assistants and tools. Editors find them through tsconfig.json, which is written when there is
-    none.
+    They are written to types/groundhook.d.ts, with the names of the app's collections, models,
+    connectors, assistants and tools. Editors find them through tsconfig.json, which is created if
+    it does not exist.
     """
     report = Report(json=as_json)
 

@@ -232,11 +232,11 @@ def test_search_says_which_collections_and_models_there_are(
     kb, db = groundhook("search", "kb", "pens"), groundhook("search", "db", "pens")
     assert (kb.code, kb.err) == (
         1,
-        "error: there are 2 collections (say which to search with --collection: notes, rules)\n",
+        "error: there are 2 collections (name one with --collection: notes, rules)\n",
     )
     assert (db.code, db.err) == (
         1,
-        "error: there are 2 models (say which to search with --model: order, product)\n",
+        "error: there are 2 models (name one with --model: order, product)\n",
     )
 
 

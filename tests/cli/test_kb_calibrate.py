@@ -103,7 +103,7 @@ def test_the_reported_curve_gives_the_intended_similarities(
     result = groundhook("kb", "calibrate", "notes")
     curve = found["curve"]
     assert result.out.startswith(
-        "Measured with 12 questions made from the documents, and 20 off-topic built in.\n"
+        "Measured with 12 questions made from the documents, and 20 built-in off-topic questions.\n"
     )
     assert (
         f"embedders:\n  service:\n    curve: {{middle: {curve['middle']:g}, scale:"
@@ -134,7 +134,7 @@ def test_questions_of_ones_own_are_measured(groundhook: Groundhook, orchard: Pat
     assert found["unrelated"][0] == found["unrelated"][-1]  # of one question
     result = groundhook("kb", "calibrate", "notes", "--questions", "questions.jsonl")
     assert result.out.startswith(
-        "Measured with 12 questions of questions.jsonl, and 1 off-topic of questions.jsonl.\n"
+        "Measured with 12 questions of questions.jsonl, and 1 off-topic question of questions.jsonl.\n"
     )
 
 
@@ -152,7 +152,7 @@ def test_without_off_topic_questions_of_ones_own_the_built_in_are_measured(
     )
     result = groundhook("kb", "calibrate", "notes", "--questions", "questions.jsonl")
     assert result.out.startswith(
-        "Measured with 12 questions of questions.jsonl, and 20 off-topic built in.\n"
+        "Measured with 12 questions of questions.jsonl, and 20 built-in off-topic questions.\n"
     )
 
 
@@ -204,4 +204,4 @@ def test_an_empty_collection_says_so_and_how_to_fill_it(
 
 
 def test_the_help_of_kb_names_it(groundhook: Groundhook) -> None:
-    assert "export, import, calibrate" in " ".join(groundhook("kb", "--help").out.split())
+    assert "export, import and calibrate" in " ".join(groundhook("kb", "--help").out.split())

@@ -67,8 +67,8 @@ def test_a_rebuild_that_goes_on_tells_of_the_whole_and_of_what_was_done_before(
     (shop / "kb/notes.kb.yao").write_text(OTHER, encoding="utf-8")
     rebuilt = groundhook("kb", "rebuild", "notes").out
     output = (
-        "Rebuilt notes: 2 documents (2 chunks); 1 document (1 chunk) of them were done"
-        " before, the rest in "
+        "Rebuilt notes: 2 documents (2 chunks); 1 document (1 chunk) of them in an"
+        " earlier run, the rest in "
     )
     assert rebuilt.startswith(output)
 
