@@ -291,9 +291,9 @@ async def ticks(work: Callable[..., Any], *arguments: Any) -> tuple[float, float
 
 def bare_mb() -> float:
     """What an isolate with nothing in it adds to this process."""
-    Isolate.bare().close()
+    Isolate.without_bridge().close()
     before = resident_mb()
-    isolates = [Isolate.bare() for _ in range(BARE)]
+    isolates = [Isolate.without_bridge() for _ in range(BARE)]
     grown = resident_mb() - before
     for isolate in isolates:
         isolate.close()

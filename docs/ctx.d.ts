@@ -563,67 +563,67 @@ declare module "groundhook" {
     /** Undefined here: a called assistant is silent unless options.forward is true. */
     readonly silent?: any;
     readonly search: {
-      /** Search the web. */
+      /** Search the web; a failure is `error` of the result. */
       Web(query: string, options?: WebOptions): SearchResult;
-      /** Search knowledge base collections. */
+      /** Search collections of the knowledge base; a failure is `error` of the result. */
       KB(query: string, options?: KBOptions): SearchResult;
-      /** Query database models in plain words. */
+      /** Query database models in plain words; a failure is `error` of the result. */
       DB(query: string, options?: DBOptions): SearchResult;
-      /** Several searches at once; every result, in order. */
+      /** Run several searches at once; return every result, in order. */
       Parallel(requests: SearchRequest[]): SearchResult[];
-      /** The same as Parallel. */
+      /** Run several searches at once, as Parallel does. */
       All(requests: SearchRequest[]): SearchResult[];
-      /** Several searches at once; the first that has items, in a list. */
+      /** Run several searches at once; return the first result with items, in a list. */
       Any(requests: SearchRequest[]): SearchResult[];
-      /** Several searches at once; the first that ends, in a list. */
+      /** Run several searches at once; return the first result, in a list. */
       Race(requests: SearchRequest[]): SearchResult[];
-      /** A whole document of a collection, passage by passage. */
+      /** Return a whole document of a collection, passage by passage. */
       Document(collection: CollectionName, document: string): SearchResult;
     };
-    /** Send a whole message to the client; its id. */
+    /** Send a whole message to the client; return its id. */
     Send(message: OutputMessage | string, blockId?: string): string;
-    /** Send a message that may grow until End, or until the hook ends; its id. */
+    /** Send a message that may grow until End, or until the hook ends; return its id. */
     SendStream(message: OutputMessage | string, blockId?: string): string;
     /** Append text to a message's text, or a value to the one at a path. */
     Append(id: string, content: any, path?: string): string;
-    /** Replace a message by another one. */
+    /** Replace a message with another one. */
     Replace(id: string, message: OutputMessage | string): string;
     /** Merge an object into a message's props, or into the object at a path. */
     Merge(id: string, data: any, path?: string): string;
     /** Set the value at a path of a message. */
     Set(id: string, data: any, path: string): string;
-    /** End a stream; a final text is appended, a final message replaces it. */
+    /** End a message: a final text is appended to it, a final message replaces it. */
     End(id: string, final?: OutputMessage | string): string;
     /** End a block of messages, and the streams in it. */
     EndBlock(id: string): void;
-    /** An id for a message that is sent later: {message_id: id, type, props}. */
+    /** Return an id for a message that is sent later: {message_id: id, type, props}. */
     MessageID(): string;
-    /** An id for a block, for Send. */
+    /** Return an id for a block of messages, the second argument of Send. */
     BlockID(): string;
-    /** An id for a thread: {thread_id: id, type, props}. */
+    /** Return an id for a thread of messages: {thread_id: id, type, props}. */
     ThreadID(): string;
     readonly agent: {
-      /** Ask another assistant, which runs a turn of its own. */
+      /** Call another assistant, which runs a turn of its own; return its answer. */
       Call(id: AssistantName, messages: string | Message | Message[], options?: AgentOptions & { onChunk?: OnChunk }): AgentResult;
-      /** Several at once; every answer, in the order of the requests. */
+      /** Call several assistants at once; return every answer, in the order of the requests. */
       All(requests: AgentRequest[], options?: { onChunk?: OnChunk }): AgentResult[];
-      /** Several at once; the first answer without an error, in a list. */
+      /** Call several assistants at once; return the first answer without an error, in a list, and cancel the others. */
       Any(requests: AgentRequest[], options?: { onChunk?: OnChunk }): AgentResult[];
-      /** Several at once; the first answer, in a list. */
+      /** Call several assistants at once; return the first answer, in a list, and cancel the others. */
       Race(requests: AgentRequest[], options?: { onChunk?: OnChunk }): AgentResult[];
     };
     readonly llm: {
-      /** Ask a language model. */
+      /** Call a language model; return its answer. */
       Stream(connector: ConnectorName, messages: string | Message | Message[], options?: ModelOptions & { onChunk?: OnChunk }): ModelResult;
-      /** Several at once; every answer, in the order of the requests. */
+      /** Call several language models at once; return every answer, in the order of the requests. */
       All(requests: ModelRequest[], options?: { onChunk?: OnChunk }): ModelResult[];
-      /** Several at once; the first answer without an error, in a list. */
+      /** Call several language models at once; return the first answer without an error, in a list, and cancel the others. */
       Any(requests: ModelRequest[], options?: { onChunk?: OnChunk }): ModelResult[];
-      /** Several at once; the first answer, in a list. */
+      /** Call several language models at once; return the first answer, in a list, and cancel the others. */
       Race(requests: ModelRequest[], options?: { onChunk?: OnChunk }): ModelResult[];
     };
     readonly trace: {
-      /** Begin a node under the hook's own. */
+      /** Begin a node under the hook's own; return it. */
       Add(input?: any, options?: TraceOptions): TraceStep;
       /** Write a line to the node (info), printf style. */
       Info(...values: any[]): TraceStep;
@@ -635,246 +635,246 @@ declare module "groundhook" {
       Error(...values: any[]): TraceStep;
       /** Set the output of the node's step. */
       SetOutput(output: any): TraceStep;
-      /** Set metadata of the node. */
+      /** Set metadata of the node, from an object or from a key and its value. */
       SetMetadata(metadata: Record<string, any>): TraceStep;
       SetMetadata(key: string, value: any): TraceStep;
-      /** The node's step is done; the hook's own ends with the hook. */
+      /** Mark the node's step as done, with its output. */
       Complete(output?: any): TraceStep;
-      /** The node's step failed. */
+      /** Mark the node's step as failed, with the reason. */
       Fail(error?: any): TraceStep;
-      /** Begin several nodes under the hook's own. */
+      /** Begin several nodes under the hook's own; return them in a list. */
       Parallel(inputs: { input?: any; option?: TraceOptions }[]): TraceStep[];
-      /** Begin a node with values under the hook's own. */
+      /** Begin a node with values under the hook's own; return it. */
       CreateSpace(options?: TraceOptions): TraceSpace;
-      /** A space of this turn by its id; null where there is none. */
+      /** Return a space of this turn by its id, or null if there is none. */
       GetSpace(id: string): TraceSpace | null;
-      /** Whether the node has ended. */
+      /** Return whether the node's step has ended. */
       IsComplete(): boolean;
-      /** The same as Complete. */
+      /** Mark the node's step as done, as Complete does. */
       MarkComplete(): TraceStep;
-      /** Does nothing: open nodes end with the hook. */
+      /** Do nothing: open nodes end with the hook. */
       Release(): void;
     };
-    /** Does nothing: open nodes end with the hook. */
+    /** Do nothing: open nodes end with the hook. */
     Release(): void;
     readonly mcp: {
-      /** The tools of a server. */
+      /** Return the tools of an MCP server that the assistant may use. */
       ListTools(server: ServerName): { tools: ServerTool[] };
-      /** Call a tool of a server. */
+      /** Call a tool of an MCP server; return its answer. */
       CallTool(server: ServerName, tool: string, arguments?: Record<string, any>): ToolAnswer;
-      /** Several tools of a server, one after the other; every answer. */
+      /** Call several tools of an MCP server, one after the other; return every answer. */
       CallTools(server: ServerName, calls: ToolRequest[]): ToolAnswer[];
-      /** Several tools of a server at once; every answer, in order. */
+      /** Call several tools of an MCP server at once; return every answer, in the order of the calls. */
       CallToolsParallel(server: ServerName, calls: ToolRequest[]): ToolAnswer[];
-      /** The resources of a server. */
+      /** Return the resources of an MCP server. */
       ListResources(server: ServerName): { resources: ServerResource[] };
-      /** Read a resource of a server. */
+      /** Read a resource of an MCP server; return its contents. */
       ReadResource(server: ServerName, uri: string): { contents: { uri: string; mimeType?: string; text?: string; blob?: string }[] };
-      /** The prompts of a server. */
+      /** Return the prompts of an MCP server. */
       ListPrompts(server: ServerName): { prompts: ServerPrompt[] };
-      /** A prompt of a server, filled in. */
+      /** Fill in a prompt of an MCP server; return its messages. */
       GetPrompt(server: ServerName, name: string, arguments?: Record<string, any>): { description?: string; messages: { role: string; content: ContentBlock }[] };
-      /** Tools of several servers at once; every answer, in order. */
+      /** Call tools of several MCP servers at once; return every answer, in the order of the calls. */
       All(calls: ({ server: ServerName } & ToolRequest)[]): ToolAnswer[];
-      /** Tools of several servers at once; the first answer without an error, in a list. */
+      /** Call tools of several MCP servers at once; return the first answer without an error, in a list. */
       Any(calls: ({ server: ServerName } & ToolRequest)[]): ToolAnswer[];
-      /** Tools of several servers at once; the first answer, in a list. */
+      /** Call tools of several MCP servers at once; return the first answer, in a list. */
       Race(calls: ({ server: ServerName } & ToolRequest)[]): ToolAnswer[];
     };
     readonly tools: {
-      /** The tools of this turn. */
+      /** Return the tools of this turn. */
       List(): OfferedTool[];
-      /** Call a tool of this turn. */
+      /** Call a tool of this turn; return its outcome. */
       Call(name: ToolName, arguments?: Record<string, any>, options?: ToolCallOptions): ToolReturn;
     };
     readonly memory: {
       readonly user: {
-        /** The value of a key, null without one: values of the user. */
+        /** Return the value of a key in the user's memory, or null without one. */
         Get(key: string): any;
-        /** Set a value, for milliseconds or without limit: values of the user. */
+        /** Keep a value under a key in the user's memory, for `ttlMs` milliseconds or without limit. */
         Set(key: string, value: any, ttlMs?: number | null): void;
-        /** Remove a key; whether it existed: values of the user. */
+        /** Remove a key from the user's memory, or all that begin with `prefix` for `prefix*`; return whether there was one. */
         Del(key: string): boolean;
-        /** The same as Del: values of the user. */
+        /** Remove a key from the user's memory, as Del does. */
         Delete(key: string): boolean;
-        /** Whether a key exists: values of the user. */
+        /** Return whether a key exists in the user's memory. */
         Has(key: string): boolean;
-        /** All keys, sorted: values of the user. */
+        /** Return all keys in the user's memory, sorted. */
         Keys(): string[];
-        /** The number of keys: values of the user. */
+        /** Return the number of keys in the user's memory. */
         Len(): number;
-        /** Remove all keys; their number: values of the user. */
+        /** Remove all keys from the user's memory; return their number. */
         Clear(): number;
-        /** Add to a number, 0 without one; the sum: values of the user. */
+        /** Add `by`, or 1, to a number in the user's memory, which begins at 0; return the sum. */
         Incr(key: string, by?: number): number;
-        /** Subtract from a number, 0 without one; the difference: values of the user. */
+        /** Subtract `by`, or 1, from a number in the user's memory, which begins at 0; return the difference. */
         Decr(key: string, by?: number): number;
-        /** Append values to a list; its new length: values of the user. */
+        /** Append values to a list in the user's memory; return its new length. */
         Push(key: string, values: any[]): number;
-        /** Remove and return a list's last element: values of the user. */
+        /** Remove the last element of a list in the user's memory; return it, or null if the list is empty. */
         Pop(key: string): any;
-        /** Remove and return a list's last elements: values of the user. */
+        /** Remove the last `count` elements of a list in the user's memory; return them. */
         Pull(key: string, count: number): any[];
-        /** Empty a list and return it: values of the user. */
+        /** Remove all elements of a list in the user's memory; return them. */
         PullAll(key: string): any[];
-        /** Append the values that a list does not have; its new length: values of the user. */
+        /** Append the values that a list in the user's memory does not have; return its new length. */
         AddToSet(key: string, values: any[]): number;
-        /** The length of a list: values of the user. */
+        /** Return the length of a list in the user's memory. */
         ArrayLen(key: string): number;
-        /** An element of a list, null beyond it: values of the user. */
+        /** Return an element of a list in the user's memory, or null beyond its end; a negative index counts from the end. */
         ArrayGet(key: string, index: number): any;
-        /** Replace an element of a list: values of the user. */
+        /** Replace an element of a list in the user's memory. */
         ArraySet(key: string, index: number, value: any): void;
-        /** A part of a list: values of the user. */
+        /** Return the elements of a list in the user's memory from `start` on, and before `end`. */
         ArraySlice(key: string, start: number, end?: number): any[];
-        /** A page of a list, from 1: values of the user. */
+        /** Return a page of a list in the user's memory; pages count from 1. */
         ArrayPage(key: string, page: number, size: number): any[];
-        /** A list, empty without one: values of the user. */
+        /** Return a list in the user's memory, empty without the key. */
         ArrayAll(key: string): any[];
-        /** Remove a key; its value: values of the user. */
+        /** Remove a key from the user's memory; return its value, or null without one. */
         GetDel(key: string): any;
       };
       readonly team: {
-        /** The value of a key, null without one: values of the team. */
+        /** Return the value of a key in the team's memory, or null without one. */
         Get(key: string): any;
-        /** Set a value, for milliseconds or without limit: values of the team. */
+        /** Keep a value under a key in the team's memory, for `ttlMs` milliseconds or without limit. */
         Set(key: string, value: any, ttlMs?: number | null): void;
-        /** Remove a key; whether it existed: values of the team. */
+        /** Remove a key from the team's memory, or all that begin with `prefix` for `prefix*`; return whether there was one. */
         Del(key: string): boolean;
-        /** The same as Del: values of the team. */
+        /** Remove a key from the team's memory, as Del does. */
         Delete(key: string): boolean;
-        /** Whether a key exists: values of the team. */
+        /** Return whether a key exists in the team's memory. */
         Has(key: string): boolean;
-        /** All keys, sorted: values of the team. */
+        /** Return all keys in the team's memory, sorted. */
         Keys(): string[];
-        /** The number of keys: values of the team. */
+        /** Return the number of keys in the team's memory. */
         Len(): number;
-        /** Remove all keys; their number: values of the team. */
+        /** Remove all keys from the team's memory; return their number. */
         Clear(): number;
-        /** Add to a number, 0 without one; the sum: values of the team. */
+        /** Add `by`, or 1, to a number in the team's memory, which begins at 0; return the sum. */
         Incr(key: string, by?: number): number;
-        /** Subtract from a number, 0 without one; the difference: values of the team. */
+        /** Subtract `by`, or 1, from a number in the team's memory, which begins at 0; return the difference. */
         Decr(key: string, by?: number): number;
-        /** Append values to a list; its new length: values of the team. */
+        /** Append values to a list in the team's memory; return its new length. */
         Push(key: string, values: any[]): number;
-        /** Remove and return a list's last element: values of the team. */
+        /** Remove the last element of a list in the team's memory; return it, or null if the list is empty. */
         Pop(key: string): any;
-        /** Remove and return a list's last elements: values of the team. */
+        /** Remove the last `count` elements of a list in the team's memory; return them. */
         Pull(key: string, count: number): any[];
-        /** Empty a list and return it: values of the team. */
+        /** Remove all elements of a list in the team's memory; return them. */
         PullAll(key: string): any[];
-        /** Append the values that a list does not have; its new length: values of the team. */
+        /** Append the values that a list in the team's memory does not have; return its new length. */
         AddToSet(key: string, values: any[]): number;
-        /** The length of a list: values of the team. */
+        /** Return the length of a list in the team's memory. */
         ArrayLen(key: string): number;
-        /** An element of a list, null beyond it: values of the team. */
+        /** Return an element of a list in the team's memory, or null beyond its end; a negative index counts from the end. */
         ArrayGet(key: string, index: number): any;
-        /** Replace an element of a list: values of the team. */
+        /** Replace an element of a list in the team's memory. */
         ArraySet(key: string, index: number, value: any): void;
-        /** A part of a list: values of the team. */
+        /** Return the elements of a list in the team's memory from `start` on, and before `end`. */
         ArraySlice(key: string, start: number, end?: number): any[];
-        /** A page of a list, from 1: values of the team. */
+        /** Return a page of a list in the team's memory; pages count from 1. */
         ArrayPage(key: string, page: number, size: number): any[];
-        /** A list, empty without one: values of the team. */
+        /** Return a list in the team's memory, empty without the key. */
         ArrayAll(key: string): any[];
-        /** Remove a key; its value: values of the team. */
+        /** Remove a key from the team's memory; return its value, or null without one. */
         GetDel(key: string): any;
       };
       readonly chat: {
-        /** The value of a key, null without one: values of this chat of the user. */
+        /** Return the value of a key in the memory of this chat, or null without one. */
         Get(key: string): any;
-        /** Set a value, for milliseconds or without limit: values of this chat of the user. */
+        /** Keep a value under a key in the memory of this chat, for `ttlMs` milliseconds or without limit. */
         Set(key: string, value: any, ttlMs?: number | null): void;
-        /** Remove a key; whether it existed: values of this chat of the user. */
+        /** Remove a key from the memory of this chat, or all that begin with `prefix` for `prefix*`; return whether there was one. */
         Del(key: string): boolean;
-        /** The same as Del: values of this chat of the user. */
+        /** Remove a key from the memory of this chat, as Del does. */
         Delete(key: string): boolean;
-        /** Whether a key exists: values of this chat of the user. */
+        /** Return whether a key exists in the memory of this chat. */
         Has(key: string): boolean;
-        /** All keys, sorted: values of this chat of the user. */
+        /** Return all keys in the memory of this chat, sorted. */
         Keys(): string[];
-        /** The number of keys: values of this chat of the user. */
+        /** Return the number of keys in the memory of this chat. */
         Len(): number;
-        /** Remove all keys; their number: values of this chat of the user. */
+        /** Remove all keys from the memory of this chat; return their number. */
         Clear(): number;
-        /** Add to a number, 0 without one; the sum: values of this chat of the user. */
+        /** Add `by`, or 1, to a number in the memory of this chat, which begins at 0; return the sum. */
         Incr(key: string, by?: number): number;
-        /** Subtract from a number, 0 without one; the difference: values of this chat of the user. */
+        /** Subtract `by`, or 1, from a number in the memory of this chat, which begins at 0; return the difference. */
         Decr(key: string, by?: number): number;
-        /** Append values to a list; its new length: values of this chat of the user. */
+        /** Append values to a list in the memory of this chat; return its new length. */
         Push(key: string, values: any[]): number;
-        /** Remove and return a list's last element: values of this chat of the user. */
+        /** Remove the last element of a list in the memory of this chat; return it, or null if the list is empty. */
         Pop(key: string): any;
-        /** Remove and return a list's last elements: values of this chat of the user. */
+        /** Remove the last `count` elements of a list in the memory of this chat; return them. */
         Pull(key: string, count: number): any[];
-        /** Empty a list and return it: values of this chat of the user. */
+        /** Remove all elements of a list in the memory of this chat; return them. */
         PullAll(key: string): any[];
-        /** Append the values that a list does not have; its new length: values of this chat of the user. */
+        /** Append the values that a list in the memory of this chat does not have; return its new length. */
         AddToSet(key: string, values: any[]): number;
-        /** The length of a list: values of this chat of the user. */
+        /** Return the length of a list in the memory of this chat. */
         ArrayLen(key: string): number;
-        /** An element of a list, null beyond it: values of this chat of the user. */
+        /** Return an element of a list in the memory of this chat, or null beyond its end; a negative index counts from the end. */
         ArrayGet(key: string, index: number): any;
-        /** Replace an element of a list: values of this chat of the user. */
+        /** Replace an element of a list in the memory of this chat. */
         ArraySet(key: string, index: number, value: any): void;
-        /** A part of a list: values of this chat of the user. */
+        /** Return the elements of a list in the memory of this chat from `start` on, and before `end`. */
         ArraySlice(key: string, start: number, end?: number): any[];
-        /** A page of a list, from 1: values of this chat of the user. */
+        /** Return a page of a list in the memory of this chat; pages count from 1. */
         ArrayPage(key: string, page: number, size: number): any[];
-        /** A list, empty without one: values of this chat of the user. */
+        /** Return a list in the memory of this chat, empty without the key. */
         ArrayAll(key: string): any[];
-        /** Remove a key; its value: values of this chat of the user. */
+        /** Remove a key from the memory of this chat; return its value, or null without one. */
         GetDel(key: string): any;
       };
       readonly context: {
-        /** The value of a key, null without one: values that last for the turn. */
+        /** Return the value of a key in the memory of this turn, or null without one. */
         Get(key: string): any;
-        /** Set a value, for milliseconds or without limit: values that last for the turn. */
+        /** Keep a value under a key in the memory of this turn, for `ttlMs` milliseconds or without limit. */
         Set(key: string, value: any, ttlMs?: number | null): void;
-        /** Remove a key; whether it existed: values that last for the turn. */
+        /** Remove a key from the memory of this turn, or all that begin with `prefix` for `prefix*`; return whether there was one. */
         Del(key: string): boolean;
-        /** The same as Del: values that last for the turn. */
+        /** Remove a key from the memory of this turn, as Del does. */
         Delete(key: string): boolean;
-        /** Whether a key exists: values that last for the turn. */
+        /** Return whether a key exists in the memory of this turn. */
         Has(key: string): boolean;
-        /** All keys, sorted: values that last for the turn. */
+        /** Return all keys in the memory of this turn, sorted. */
         Keys(): string[];
-        /** The number of keys: values that last for the turn. */
+        /** Return the number of keys in the memory of this turn. */
         Len(): number;
-        /** Remove all keys; their number: values that last for the turn. */
+        /** Remove all keys from the memory of this turn; return their number. */
         Clear(): number;
-        /** Add to a number, 0 without one; the sum: values that last for the turn. */
+        /** Add `by`, or 1, to a number in the memory of this turn, which begins at 0; return the sum. */
         Incr(key: string, by?: number): number;
-        /** Subtract from a number, 0 without one; the difference: values that last for the turn. */
+        /** Subtract `by`, or 1, from a number in the memory of this turn, which begins at 0; return the difference. */
         Decr(key: string, by?: number): number;
-        /** Append values to a list; its new length: values that last for the turn. */
+        /** Append values to a list in the memory of this turn; return its new length. */
         Push(key: string, values: any[]): number;
-        /** Remove and return a list's last element: values that last for the turn. */
+        /** Remove the last element of a list in the memory of this turn; return it, or null if the list is empty. */
         Pop(key: string): any;
-        /** Remove and return a list's last elements: values that last for the turn. */
+        /** Remove the last `count` elements of a list in the memory of this turn; return them. */
         Pull(key: string, count: number): any[];
-        /** Empty a list and return it: values that last for the turn. */
+        /** Remove all elements of a list in the memory of this turn; return them. */
         PullAll(key: string): any[];
-        /** Append the values that a list does not have; its new length: values that last for the turn. */
+        /** Append the values that a list in the memory of this turn does not have; return its new length. */
         AddToSet(key: string, values: any[]): number;
-        /** The length of a list: values that last for the turn. */
+        /** Return the length of a list in the memory of this turn. */
         ArrayLen(key: string): number;
-        /** An element of a list, null beyond it: values that last for the turn. */
+        /** Return an element of a list in the memory of this turn, or null beyond its end; a negative index counts from the end. */
         ArrayGet(key: string, index: number): any;
-        /** Replace an element of a list: values that last for the turn. */
+        /** Replace an element of a list in the memory of this turn. */
         ArraySet(key: string, index: number, value: any): void;
-        /** A part of a list: values that last for the turn. */
+        /** Return the elements of a list in the memory of this turn from `start` on, and before `end`. */
         ArraySlice(key: string, start: number, end?: number): any[];
-        /** A page of a list, from 1: values that last for the turn. */
+        /** Return a page of a list in the memory of this turn; pages count from 1. */
         ArrayPage(key: string, page: number, size: number): any[];
-        /** A list, empty without one: values that last for the turn. */
+        /** Return a list in the memory of this turn, empty without the key. */
         ArrayAll(key: string): any[];
-        /** Remove a key; its value: values that last for the turn. */
+        /** Remove a key from the memory of this turn; return its value, or null without one. */
         GetDel(key: string): any;
       };
     };
     readonly chat: {
-      /** The newest messages before the question, oldest first, at most `limit` (20): of a kept conversation also those beyond what the model is given. */
+      /** Return the newest messages before the question, oldest first, at most `limit` (20): of a kept conversation also those beyond what the model is given. */
       History(limit?: number): EarlierMessage[];
     };
   }
@@ -924,9 +924,9 @@ declare module "groundhook" {
   /** A node of the turn's trace. Calls without an answer of their own return the node. */
   export interface TraceStep {
     readonly id: string;
-    /** Begin a node under this one. */
+    /** Begin a node under this one; return it. */
     Add(input?: any, options?: TraceOptions): TraceStep;
-    /** Begin several nodes under this one. */
+    /** Begin several nodes under this one; return them. */
     Parallel(inputs: { input?: any; option?: TraceOptions }[]): TraceStep[];
     Info(...values: any[]): TraceStep;
     Debug(...values: any[]): TraceStep;
@@ -937,7 +937,7 @@ declare module "groundhook" {
     SetMetadata(key: string, value: any): TraceStep;
     Complete(output?: any): TraceStep;
     Fail(error?: any): TraceStep;
-    /** Whether the node has ended. */
+    /** Return whether the node's step has ended. */
     IsComplete(): boolean;
     MarkComplete(): TraceStep;
     Release(): void;
@@ -1058,26 +1058,26 @@ declare module "groundhook" {
 }
 
 declare var http: {
-  /** GET from a declared host. */
+  /** Send a GET request to a declared host; return its response. */
   Get(url: string, query?: import("groundhook").HttpQuery | null, headers?: import("groundhook").HttpHeaders | null): import("groundhook").HttpAnswer;
-  /** POST to a declared host. */
+  /** Send a POST request to a declared host; return its response. */
   Post(url: string, body?: any, files?: null, query?: import("groundhook").HttpQuery | null, headers?: import("groundhook").HttpHeaders | null): import("groundhook").HttpAnswer;
-  /** PUT to a declared host. */
+  /** Send a PUT request to a declared host; return its response. */
   Put(url: string, body?: any, query?: import("groundhook").HttpQuery | null, headers?: import("groundhook").HttpHeaders | null): import("groundhook").HttpAnswer;
-  /** PATCH on a declared host. */
+  /** Send a PATCH request to a declared host; return its response. */
   Patch(url: string, body?: any, query?: import("groundhook").HttpQuery | null, headers?: import("groundhook").HttpHeaders | null): import("groundhook").HttpAnswer;
-  /** DELETE on a declared host. */
+  /** Send a DELETE request to a declared host; return its response. */
   Delete(url: string, body?: any, query?: import("groundhook").HttpQuery | null, headers?: import("groundhook").HttpHeaders | null): import("groundhook").HttpAnswer;
-  /** HEAD from a declared host. */
+  /** Send a HEAD request to a declared host; return its response. */
   Head(url: string, body?: any, query?: import("groundhook").HttpQuery | null, headers?: import("groundhook").HttpHeaders | null): import("groundhook").HttpAnswer;
-  /** A request with any method to a declared host. */
+  /** Send a request with any method to a declared host; return its response. */
   Send(method: string, url: string, body?: any, query?: import("groundhook").HttpQuery | null, headers?: import("groundhook").HttpHeaders | null): import("groundhook").HttpAnswer;
 };
 
-/** A text of the assistant's locales in the language of the turn; the key without one. */
+/** Return a text of the assistant's locales in the language of the turn, or the key if no locale has it. */
 declare function $L(key: string): string;
 
-/** One of a listed set: text.ExtractJSON, text.HTMLToMarkdown, text.MarkdownToHTML, models.<id>.Find, models.<id>.Get, scripts.<file>.<function>, agents.<assistant>.<file>.<function>. */
+/** Call a function by its name, one of text.ExtractJSON, text.HTMLToMarkdown, text.MarkdownToHTML, models.<id>.Find, models.<id>.Get, scripts.<file>.<function>, agents.<assistant>.<file>.<function>; another name throws. */
 declare function Process(name: string, ...args: any[]): any;
 
 declare var console: {
@@ -1113,7 +1113,7 @@ declare var log: {
 };
 
 declare var time: {
-  /** Wait a number of milliseconds. */
+  /** Wait for a number of milliseconds. */
   Sleep(ms: number): void;
 };
 

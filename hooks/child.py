@@ -110,7 +110,7 @@ class Worker:
         """Start the process. Raises HookCrashed if the system cannot start it."""
         try:
             self._child = await start_child(
-                self.name, MODULE, incoming=self._incoming, environment=environment
+                self.name, MODULE, incoming=self._handle_frame, environment=environment
             )
         except OSError as exc:
             self.free_slot()
@@ -193,7 +193,7 @@ class Worker:
             (lease.baseline, lease.allowed)
             for lease in (*self.leases.values(), *self.releasing.values())
         ]
-        if self.ready and (found := too_large(now, self._fresh_resident, runs)):
+        if self.ready and (found := find_excess(now, self._fresh_resident, runs)):
             self._crowded = found == "together"
             self.killed_for = "memory_mb"
             self.child.kill()
@@ -233,7 +233,7 @@ class Worker:
         # V8 aborts by other signals: somebody killed the process.
         return code != -signal.SIGKILL
 
-    def _incoming(
+    def _handle_frame(
         self, _connection: WorkerConnection, _id: int | None, operation: str, body: Any
     ) -> None:
         if operation == "ready":
@@ -250,7 +250,7 @@ class Worker:
             found.put(Called(body[1]) if operation == "call" else Done(body[1], body[2]))
 
 
-def too_large(
+def find_excess(
     now: int, fresh: int, runs: Sequence[tuple[int, int]]
 ) -> Literal["alone", "together"] | None:
     """Return whether a process of `now` bytes has grown by more than one of its runs allows (size

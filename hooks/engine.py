@@ -34,7 +34,7 @@ from py_mini_racer._dll import DEFAULT_V8_FLAGS, init_mini_racer, mr_callback_fu
 from py_mini_racer._objects import _MiniRacerTypes as ValueType
 
 from groundhook.hooks.bridge import NEXT_ANSWER_PIECE, REQUEST_PIECE, Bridge
-from groundhook.hooks.foreign import ThreadState
+from groundhook.hooks.thread_state import ThreadState
 from groundhook.host.core.errors import HookCrashed
 
 # V8 calls `_on_callback` with one of these numbers: JavaScript called the native function, or an
@@ -84,10 +84,12 @@ class Isolate:
         # Called with the result of each evaluation; `_connect` sets another one for the first.
         self._on_result: Callable[[Any], None] = self._end_evaluation
         self._on_done: Callable[[Outcome], None] | None = None  # set while code is evaluated
+        # Python makes a thread state for each callback on V8's thread and deletes it at its end,
+        # which is more than half of the cost of a host call. This keeps it during an evaluation.
         self._thread_state = ThreadState()
         self._lock = threading.Lock()
         self._stopped = self._freed = False  # `stop` or `close` was called
-        self._bridge: Bridge  # set by `_connect`; an isolate that is `bare` has none
+        self._bridge: Bridge  # set by `_connect`; an isolate without a bridge has none
         self._waiting = False  # V8's thread waits for an answer
         # A lock that serves as a semaphore, because it is faster: V8's thread acquires it to wait
         # for an answer, and `reply` or `stop` releases it once for each wait.
@@ -112,7 +114,7 @@ class Isolate:
             raise
 
     @classmethod
-    def bare(cls) -> Isolate:
+    def without_bridge(cls) -> Isolate:
         """Return an isolate without a bridge, to measure what an isolate costs at least."""
         return cls("", lambda _: None)
 

@@ -34,7 +34,9 @@ def exported_functions(
         # As in JavaScript, `export *` leaves out what is exported as `default`.
         names = reexport["names"] or {name: name for name in others if name != "default"}
         for name, theirs in names.items():
-            function = others.get(_default(files[target][0]) if theirs == "default" else theirs)
+            function = others.get(
+                _find_default(files[target][0]) if theirs == "default" else theirs
+            )
             if function is not None:
                 found.setdefault(name, replace(function, name=name))
     return list(found.values())
@@ -51,6 +53,6 @@ def require_schemas(functions: Iterable[ScriptFunction]) -> None:
             )
 
 
-def _default(compiled: CompiledFile) -> str:
+def _find_default(compiled: CompiledFile) -> str:
     """Return the name of the function that a file exports as its default; "" without one."""
     return next((each["name"] for each in compiled.functions if each["is_default"]), "")

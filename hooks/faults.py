@@ -54,11 +54,11 @@ MEANING = {
     "memory_mb": "made its process grow by more than {value} MB",
     "calls": "made more than {value} host calls",
     "argument_kb": "passed more than {value} KB to a host call",
-    "result_kb": "was to receive or returned more than {value} KB",
+    "result_kb": "received or returned more than {value} KB",
 }
 
 
-def over(limit: str, hook: str, limits: HookLimits, file: str) -> HookLimit:
+def limit_error(limit: str, hook: str, limits: HookLimits, file: str) -> HookLimit:
     """Return the error of a hook that exceeded a limit."""
     return HookLimit(
         limit,
@@ -68,16 +68,16 @@ def over(limit: str, hook: str, limits: HookLimits, file: str) -> HookLimit:
     )
 
 
-def described(js: str, arguments: Sequence[Any]) -> str:
+def describe_call(js: str, arguments: Sequence[Any]) -> str:
     """Return a call for messages: its name with the texts among its first two arguments, which are
     a server and a tool, an assistant, a connector, a query; of a list of calls what each is to."""
     shown = [repr(each[:60]) for each in arguments[:2] if isinstance(each, str)]
     if arguments and isinstance(arguments[0], list):
-        shown.append(f"[{', '.join(repr(each[:60]) for each in targets(arguments))}]")
+        shown.append(f"[{', '.join(repr(each[:60]) for each in call_targets(arguments))}]")
     return f"{js}({', '.join(shown)})"
 
 
-def targets(arguments: Sequence[Any]) -> list[str]:
+def call_targets(arguments: Sequence[Any]) -> list[str]:
     """Return what a call is to: its first argument, or the server, assistant, connector or type of
     search that each of a list of calls names."""
     first = arguments[0] if arguments else None
@@ -88,14 +88,14 @@ def targets(arguments: Sequence[Any]) -> list[str]:
     return [names[0] for names in named if names]
 
 
-def late(call: str, stack: str, over: HookLimit, program: Program) -> HookLimit:
+def late_call_error(call: str, stack: str, limit: HookLimit, program: Program) -> HookLimit:
     """Return the error of a host call that took too long, with the call and its line."""
     frames = frames_of(stack, program)
-    place = frames[0][1] if frames else over.place
-    return HookLimit(over.limit, f"{over.message}: {call}", place=place, hint=over.hint)
+    place = frames[0][1] if frames else limit.place
+    return HookLimit(limit.limit, f"{limit.message}: {call}", place=place, hint=limit.hint)
 
 
-def threw(hook: str, described: str, program: Program) -> HookError:
+def thrown_error(hook: str, described: str, program: Program) -> HookError:
     """Return the error of a hook that threw. `described` is the prelude's JSON {name, message,
     stack, code}. The place is the innermost frame of the package, the hint names the callers."""
     error: dict[str, str] = from_v8(described)
@@ -120,19 +120,19 @@ UNCAUGHT_IN = {
 }
 
 
-def warned(request: str, hook: str, text: str, program: Program) -> tuple[str, HookError]:
+def prelude_warning(request: str, hook: str, text: str, program: Program) -> tuple[str, HookError]:
     """Return the code of a warning that the prelude reports, and its error. `!uncaught`: an error
     in a callback or in a promise that is not awaited; `!became_null`: a value without a JSON form;
     `!absent`: a part of `ctx` that is not there."""
     if request == "!uncaught":
         where, _, described = text.partition("\n")
-        return UNCAUGHT, threw(UNCAUGHT_IN[where].format(hook=hook), described, program)
+        return UNCAUGHT, thrown_error(UNCAUGHT_IN[where].format(hook=hook), described, program)
     if request == "!absent":
-        return "hook_absent", _absent(text, program)
-    return "hook_not_finite", _became_null(hook, from_v8(text), program)
+        return "hook_absent", _absence_error(text, program)
+    return "hook_not_finite", _null_error(hook, from_v8(text), program)
 
 
-def _absent(described: str, program: Program) -> HookError:
+def _absence_error(described: str, program: Program) -> HookError:
     """Return the error of a hook that read a missing part of `ctx`."""
     error: dict[str, str] = from_v8(described)
     frames = frames_of(error["stack"], program)
@@ -146,7 +146,7 @@ def _absent(described: str, program: Program) -> HookError:
     return HookThrew(f"{message}; it is undefined", place=place)
 
 
-def _became_null(hook: str, report: Mapping[str, Any], program: Program) -> HookError:
+def _null_error(hook: str, report: Mapping[str, Any], program: Program) -> HookError:
     """`report` has the call (`of`, empty for a return), the path, the value (`was`), the number of
     further ones, and the stack."""
     argument = _ARGUMENT.match(report["path"])
@@ -182,7 +182,7 @@ def _suggest_name(message: str) -> str:
     return f" (did you mean {known[near[0]]!r}?)" if near else ""
 
 
-def never(hook: str, file: str) -> HookError:
+def unsettled_error(hook: str, file: str) -> HookError:
     """Return the error of a hook whose promise can never be settled."""
     hint = "no timer is left and no call is under way: something it awaits is never resolved"
     return HookThrew(
@@ -190,15 +190,15 @@ def never(hook: str, file: str) -> HookError:
     )
 
 
-def failed(hook: str, message: str, program: Program) -> HookError:
+def engine_error(hook: str, message: str, program: Program) -> HookError:
     """Return the error of an exception that V8 reports, outside the prelude's own catch."""
     return HookThrew(
-        f"{hook} failed: {mapped(_first_line(message), program)}",
+        f"{hook} failed: {map_places(_first_line(message), program)}",
         place=Place(program.modules[0].file),
     )
 
 
-def no_json(hook: str, described: str, program: Program) -> HookError:
+def no_json_error(hook: str, described: str, program: Program) -> HookError:
     """Return the error of a hook whose return value has no JSON form."""
     message = _first_line(from_v8(described)["message"])
     return HookReturnInvalid(
@@ -206,7 +206,9 @@ def no_json(hook: str, described: str, program: Program) -> HookError:
     )
 
 
-def unparsed(index: int, message: str, parse_message: str, program: Program) -> HookSyntaxError:
+def module_syntax_error(
+    index: int, message: str, parse_message: str, program: Program
+) -> HookSyntaxError:
     """Return the error of a module that V8 refused, although the compiler accepted it.
     `parse_message` is V8's own, which has the line and a caret."""
     found = _PARSE.search(parse_message)
@@ -221,11 +223,11 @@ def _first_line(message: str) -> str:
     return (message.strip().splitlines() or ["an unknown error"])[0][:LONGEST_LINE]
 
 
-def wrong_return(
+def return_error(
     hook: str, raw: Any, model: type[BaseModel], error: ValidationError, program: Program
 ) -> HookReturnInvalid:
     """Return the error of a return value that has wrong types, with each of their paths."""
-    wrong = _by_path(
+    wrong = _group_by_path(
         [(_path_through(path, raw), message) for path, message in validation_problems(error)]
     )
     shown = [f" at {dotted(path)}: {why}" if path else f": {why}" for path, why in wrong.items()]
@@ -238,7 +240,7 @@ def wrong_return(
     )
 
 
-def _by_path(found: Sequence[tuple[Steps, str]]) -> dict[Steps, str]:
+def _group_by_path(found: Sequence[tuple[Steps, str]]) -> dict[Steps, str]:
     """Return the problems by path. Of the members of a union, which each have a problem, the one
     whose problem is deepest was meant; those with the same path are alternatives."""
     above = {path[:length] for path, _ in found for length in range(len(path))}
@@ -250,7 +252,7 @@ def _by_path(found: Sequence[tuple[Steps, str]]) -> dict[Steps, str]:
     return wrong
 
 
-def mapped(text: str, program: Program) -> str:
+def map_places(text: str, program: Program) -> str:
     """Return `text` with every place of the emitted code replaced by the one in the source, and
     without the frames of the prelude."""
 
@@ -283,7 +285,7 @@ def _path_through(path: Steps, raw: Any) -> Steps:
     steps: list[str | int] = []
     here = raw
     for step in path:
-        if step in _keys(here):
+        if step in _list_keys(here):
             here = here[step]
         elif (
             step is not path[-1]
@@ -296,7 +298,7 @@ def _path_through(path: Steps, raw: Any) -> Steps:
     return tuple(steps)
 
 
-def _keys(value: Any) -> Collection[str | int]:
+def _list_keys(value: Any) -> Collection[str | int]:
     """Return the keys or positions of a JSON value."""
     if isinstance(value, dict):
         return value.keys()

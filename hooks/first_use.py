@@ -29,20 +29,24 @@ if TYPE_CHECKING:
     from groundhook.hooks.runner import InProcessEngine, WorkerEngine
 
 
-class _How(TypedDict):
+class _Arguments(TypedDict):
     workers: int | None
     cache: Path
     environment: Mapping[str, str]
 
 
-class _OnFirstUse:
+class _LazyEngine:
     """`host.core.ports.HookEngine`, by an engine that is made when a method is first called."""
 
     def __init__(
         self, tasks: TaskGroup, workers: int | None, cache: Path, environment: Mapping[str, str]
     ) -> None:
         self._tasks = tasks
-        self._how: _How = {"workers": workers, "cache": cache, "environment": environment}
+        self._arguments: _Arguments = {
+            "workers": workers,
+            "cache": cache,
+            "environment": environment,
+        }
         self._making = anyio.Lock()
         self._made: InProcessEngine | WorkerEngine | None = None
 
@@ -75,7 +79,7 @@ class _OnFirstUse:
                 await anyio.to_thread.run_sync(import_module, "groundhook.hooks.runner")
                 from groundhook.hooks.runner import make_engine
 
-                self._made = make_engine(self._tasks, **self._how)
+                self._made = make_engine(self._tasks, **self._arguments)
         return self._made
 
 
@@ -85,7 +89,7 @@ async def open_on_first_use(
 ) -> AsyncIterator[HookEngine]:
     """Yield an engine as `hooks.runner.open_engine` does, with the same arguments."""
     async with anyio.create_task_group() as tasks:
-        engine = _OnFirstUse(tasks, workers, cache, environment)
+        engine = _LazyEngine(tasks, workers, cache, environment)
         try:
             yield engine
         finally:

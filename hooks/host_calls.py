@@ -48,7 +48,7 @@ class HostCalls:
             return known
         self._count += 1
         if self._count > self._turn.limits.calls:
-            raise self._over("calls")
+            raise self._limit_error("calls")
         call = self._table.get(name)
         if call is None:
             # The prelude sends only names of the table: the script has broken out of it.
@@ -58,21 +58,23 @@ class HostCalls:
             )
         answer = await self._run(call, text)
         if len(answer) > self._turn.limits.result_kb * 1024:
-            raise self._over("result_kb")
+            raise self._limit_error("result_kb")
         effect = call.effect if isinstance(call.effect, bool) else call.effect(text)
         self.log.add(request, answer, effect=effect)
         return answer
 
     async def _answer_prelude(self, name: str, text: str) -> str:
         if name == "!limit":
-            raise self._over(text)
+            raise self._limit_error(text)
         if name == "!late":  # which the prelude sends with its stack, for the line
             stack = from_v8(text)["stack"]
-            raise faults.late(self._late, stack, self._over("call_ms"), self._program)
+            raise faults.late_call_error(
+                self._late, stack, self._limit_error("call_ms"), self._program
+            )
         if name == "!wait":  # until the next timer is due
             await anyio.sleep(float(text) / 1000)
         else:
-            code, error = faults.warned(name, self.hook, text, self._program)
+            code, error = faults.prelude_warning(name, self.hook, text, self._program)
             hint = f" ({error.hint})" if error.hint else ""
             await self._turn.services.warn(code, f"{error.message}{hint}", error.place)
         return ""
@@ -90,19 +92,23 @@ class HostCalls:
         except HostError as exc:
             return _describe_error("Error", exc)
         if scope.cancelled_caught:
-            about = faults.described(call.js, arguments)
-            if call.late is None:
+            about = faults.describe_call(call.js, arguments)
+            if call.answer_late is None:
                 self._late = about
                 return "?"
-            hint = self._over("call_ms").hint
+            hint = self._limit_error("call_ms").hint
             try:
-                value = call.late(arguments, f"no answer in {allowed} ms to {about} ({hint})")
+                value = call.answer_late(
+                    arguments, f"no answer in {allowed} ms to {about} ({hint})"
+                )
             except HostError as exc:
                 return _describe_error("Error", exc)
         return f"={value}" if value else ""
 
-    def _over(self, limit: str) -> HookLimit:
-        return faults.over(limit, self.hook, self._turn.limits, self._program.modules[0].file)
+    def _limit_error(self, limit: str) -> HookLimit:
+        return faults.limit_error(
+            limit, self.hook, self._turn.limits, self._program.modules[0].file
+        )
 
     def _parse_arguments(self, call: HostCall, text: str) -> Sequence[Any]:
         try:
@@ -114,7 +120,7 @@ class HostCalls:
         # a stack trace that a hook logs shows its own files; most lines hold none
         if call.prints and "hook:" in text:
             return [
-                faults.mapped(value, self._program) if isinstance(value, str) else value
+                faults.map_places(value, self._program) if isinstance(value, str) else value
                 for value in arguments
             ]
         return arguments
@@ -124,7 +130,7 @@ def _start_ms(call: HostCall, services: HookServices, arguments: Sequence[Any]) 
     """Return the time that MCP servers have to start, which does not count as the call's."""
     if not call.js.startswith("ctx.mcp."):
         return 0
-    return max(map(services.servers.start_ms, faults.targets(arguments)), default=0)
+    return max(map(services.servers.start_ms, faults.call_targets(arguments)), default=0)
 
 
 def _describe_error(name: str, error: HostError) -> str:

@@ -37,11 +37,11 @@ class InProcessLease:
         self._run.begin(terms.setup, terms.heap_mb, terms.cpu_ms, self._report)
 
     def invoke(self, code: str, /) -> None:
-        self._started.invoke(code)
+        self._hook_run.invoke(code)
         self._watch()
 
     def reply(self, text: str, /) -> None:
-        self._started.reply(text)
+        self._hook_run.reply(text)
 
     async def event(self) -> LeaseEvent:
         return await self._events.get()
@@ -50,10 +50,10 @@ class InProcessLease:
         if self._timer is not None:
             self._timer.cancel()
         with anyio.CancelScope(shield=True):
-            await anyio.to_thread.run_sync(self._started.close)
+            await anyio.to_thread.run_sync(self._hook_run.close)
 
     @property
-    def _started(self) -> HookRun:
+    def _hook_run(self) -> HookRun:
         assert self._run is not None
         return self._run
 
@@ -68,7 +68,7 @@ class InProcessLease:
         """Check the CPU clock now, and whenever the limit could have been reached."""
         if self._timer is not None:
             self._timer.cancel()
-        wait = self._started.watch()
+        wait = self._hook_run.watch()
         self._timer = None if wait is None else self._loop.call_later(wait, self._watch)
 
 

@@ -50,7 +50,7 @@ class Pool:
             await self._alone.acquire()
             worker = await self._start(alone=True, slot=self._alone)
         else:
-            worker = await self._least_loaded()
+            worker = await self._choose_worker()
         return worker.lease(next(self._runs), terms)
 
     @asynccontextmanager
@@ -106,18 +106,18 @@ class Pool:
         for worker in self._workers:
             worker.child.kill()
 
-    async def _least_loaded(self) -> Worker:
-        workers = self._in_service()
+    async def _choose_worker(self) -> Worker:
+        workers = self._list_in_service()
         if not workers:
             async with self._starting:
-                workers = self._in_service() or [await self._start(alone=False)]
+                workers = self._list_in_service() or [await self._start(alone=False)]
         best = min(workers, key=lambda worker: (not worker.ready, worker.load))
         if best.load and len(workers) < self._size:
             # a run beside others starts sooner than one that waits for the new process
             self._tasks.start_soon(self._grow)
         return best
 
-    def _in_service(self) -> list[Worker]:
+    def _list_in_service(self) -> list[Worker]:
         """Return the workers that take further runs. At most `size` retiring workers get none until
         their last run has ended; any beyond that go on, so that the number of processes is
         bounded."""
@@ -127,7 +127,7 @@ class Pool:
 
     async def _grow(self) -> None:
         async with self._starting:
-            if not self._closing and len(self._in_service()) < self._size:
+            if not self._closing and len(self._list_in_service()) < self._size:
                 # a run that finds no worker starts one itself and reports the error
                 with suppress(HookCrashed):
                     await self._start(alone=False)

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from groundhook.hooks.sourcemap import original
+from groundhook.hooks.sourcemap import find_original
 from groundhook.host.core.errors import HookSyntaxError, Place
 from groundhook.host.core.hook_engine import ScriptFunction, WrittenName
 
@@ -59,7 +59,7 @@ class Program:
     def place(self, index: int, line: int, column: int) -> Place:
         """Return the source of a place in the script `hook:<index>`; lines and columns from 1."""
         module = self.modules[index]
-        found = original(module.mappings, line - 2, column - 1)  # the wrapper adds a line
+        found = find_original(module.mappings, line - 2, column - 1)  # the wrapper adds a line
         return (
             Place(module.file, found[0] + 1, found[1] + 1)
             if found
@@ -95,7 +95,7 @@ def _is_identifier(name: str) -> bool:
     return name.replace("$", "_").isidentifier() and not _RESERVED.fullmatch(name)
 
 
-def not_a_function(name: str, kind: str, place: Place) -> HookSyntaxError:
+def non_function_error(name: str, kind: str, place: Place) -> HookSyntaxError:
     """Return the error of a hook's name that is bound to a value."""
     article = "an" if kind[0] in "aeiou" else "a"
     hint = f"the host calls {name}: make it a function, or give the {kind} another name"

@@ -23,9 +23,9 @@ from groundhook.hooks.program import (
     Program,
     link_text,
     name_of,
-    not_a_function,
+    non_function_error,
 )
-from groundhook.hooks.sourcemap import original
+from groundhook.hooks.sourcemap import find_original
 from groundhook.host.core.errors import HookSyntaxError, Place
 from groundhook.host.core.hook_engine import HookScript
 
@@ -110,7 +110,7 @@ class _Linking:
             compiled = await self._load(path)
             if self._script.by_name:
                 compiled = await self._add_imported_types(path, compiled)
-            targets = self._targets(path, compiled)
+            targets = self._find_targets(path, compiled)
             paths += dict.fromkeys(each for each in targets.values() if each not in paths)
             if len(paths) > MOST_FILES:
                 raise HookSyntaxError(
@@ -122,16 +122,16 @@ class _Linking:
             modules.append(
                 Module(self._display_path(path), compiled.code, compiled.mappings, requires)
             )
-        return self._program(modules, files)
+        return self._make_program(modules, files)
 
-    def _targets(self, path: Path, compiled: CompiledFile) -> dict[str, Path]:
+    def _find_targets(self, path: Path, compiled: CompiledFile) -> dict[str, Path]:
         """Return the file of each import of a file."""
         return {
             name: self._imports.find(path, name, self._place(path, compiled, line, column))
             for name, line, column in compiled.requires
         }
 
-    def _program(self, modules: Sequence[Module], files: Mapping[Path, Linked]) -> Program:
+    def _make_program(self, modules: Sequence[Module], files: Mapping[Path, Linked]) -> Program:
         functions = [
             each
             for path in self._entries
@@ -152,10 +152,10 @@ class _Linking:
         """Return a compiled file, from the cache if it is there."""
         if path == RUNTIME:
             return CompiledFile(RUNTIME_MODULE)
-        source = await self._source(path)
+        source = await self._read_source(path)
         if path.suffix == ".json":
-            return CompiledFile(_json_module(source, self._display_path(path)))
-        return await self._compiled(path, source)
+            return CompiledFile(_make_json_module(source, self._display_path(path)))
+        return await self._compile_cached(path, source)
 
     async def _add_imported_types(self, path: Path, compiled: CompiledFile) -> CompiledFile:
         """Return a file with the schemas of those of its functions that name types of other
@@ -163,9 +163,11 @@ class _Linking:
         unread = [each for function in compiled.functions for each in function["unread"]]
         if not any(each["imported"] for each in unread):
             return compiled
-        return await self._compiled(path, await self._source(path), await self._types(path))
+        return await self._compile_cached(
+            path, await self._read_source(path), await self._collect_types(path)
+        )
 
-    async def _types(self, path: Path) -> dict[str, Any]:
+    async def _collect_types(self, path: Path) -> dict[str, Any]:
         """Return the files of the package that a file imports, and those that they import, for
         their types: {name: {source, targets}}, as transpile.js takes them. What is above the limits
         is omitted."""
@@ -175,8 +177,8 @@ class _Linking:
             path = waiting.pop(0)
             if self._display_path(path) in found:
                 continue
-            source = await self._source(path)
-            imports = (await self._compiled(path, source)).imports
+            source = await self._read_source(path)
+            imports = (await self._compile_cached(path, source)).imports
             targets = {name: self._imports.find_types(path, name) for name in imports}
             size += len(source)
             found[self._display_path(path)] = {
@@ -188,11 +190,11 @@ class _Linking:
             waiting += [each for each in targets.values() if each]
         return found
 
-    async def _source(self, path: Path) -> str:
+    async def _read_source(self, path: Path) -> str:
         self.seen.append(path)
         return await anyio.to_thread.run_sync(self._read, path)
 
-    async def _compiled(
+    async def _compile_cached(
         self, path: Path, source: str, others: Mapping[str, Any] | None = None
     ) -> CompiledFile:
         """Return a compiled file, from the cache if it is there."""
@@ -216,7 +218,7 @@ class _Linking:
             )
         hooks = path in self._entries and not self._script.by_name
         for value in answer["values"] if hooks else ():
-            raise not_a_function(
+            raise non_function_error(
                 value["name"],
                 value["kind"],
                 Place(self._display_path(path), value["line"] + 1, value["column"] + 1),
@@ -251,7 +253,7 @@ class _Linking:
             ) from exc
 
     def _place(self, path: Path, compiled: CompiledFile, line: int, column: int) -> Place:
-        found = original(compiled.mappings, line, column) or (0, 0)
+        found = find_original(compiled.mappings, line, column) or (0, 0)
         return Place(self._display_path(path), found[0] + 1, found[1] + 1)
 
     def _display_path(self, path: Path) -> str:
@@ -262,7 +264,7 @@ class _Linking:
         )
 
 
-def _json_module(source: str, shown: str) -> str:
+def _make_json_module(source: str, shown: str) -> str:
     try:
         value = json.loads(source)
     except json.JSONDecodeError as exc:

@@ -19,7 +19,7 @@ from groundhook.hooks import faults
 from groundhook.hooks.api.row import HostCall
 from groundhook.hooks.host_calls import HostCalls
 from groundhook.hooks.leases import Called, Done, Lease, LeaseSource, LeaseTerms, Lost
-from groundhook.hooks.program import Program, not_a_function
+from groundhook.hooks.program import Program, non_function_error
 from groundhook.hooks.replay_log import ReplayLog
 from groundhook.hooks.wire import from_v8, to_v8
 from groundhook.host.core.errors import (
@@ -97,7 +97,7 @@ class Session:
     async def call(
         self, function: ScriptFunction, arguments: Mapping[str, Any] | Sequence[Any], /
     ) -> Any:
-        given = _in_order(function, arguments)
+        given = _order_arguments(function, arguments)
         at = function.context
         if at >= 0:
             given += [_ABSENT] * (at - len(given))
@@ -129,7 +129,7 @@ class Session:
             raw = await self._read_outcome(await self._run(hook, to_v8(arguments)))
         if scope.cancelled_caught:
             await self._abandon()
-            raise faults.over("wall_ms", hook, self._limits, self._file)
+            raise faults.limit_error("wall_ms", hook, self._limits, self._file)
         return raw
 
     async def _invoke_as(
@@ -145,7 +145,7 @@ class Session:
         try:
             value, unknown = validate_known(model, raw)
         except ValidationError as exc:
-            raise faults.wrong_return(self._hook, raw, model, exc, self._program) from exc
+            raise faults.return_error(self._hook, raw, model, exc, self._program) from exc
         for key in unknown:
             await self._turn.services.warn(
                 "unknown_option", f"what {self._hook} returned has an {key}"
@@ -204,7 +204,7 @@ class Session:
     async def _take_lease(self) -> Lease:
         context = {**FIELDS, **self._turn.context}
         limits = {"argument_kb": self._limits.argument_kb, "result_kb": self._limits.result_kb}
-        fixed = {"now": _milliseconds(self._turn.now), "seed": self._turn.seed}
+        fixed = {"now": _to_milliseconds(self._turn.now), "seed": self._turn.seed}
         terms = LeaseTerms(
             to_v8(
                 {"context": context, "limits": limits, "fixed": fixed, "trace": self._turn.trace_id}
@@ -235,7 +235,7 @@ class Session:
                 f"the process for hooks did not start ({lost.reason})", place=place, hint=hint
             )
         if lost.role == "culprit" and lost.limit:
-            return faults.over(lost.limit, hook, self._limits, self._file)
+            return faults.limit_error(lost.limit, hook, self._limits, self._file)
         if lost.role == "culprit":
             hint = "V8 aborts on a few things, such as an array or a text that is far too large"
             return HookCrashed(
@@ -267,28 +267,28 @@ class Session:
         character of the text is the tag that `packed` of prelude.js sets."""
         tag, rest = done.text[:1], done.text[1:]
         if done.kind in ("limit", "heap"):
-            raise await self._over("heap_mb" if done.kind == "heap" else done.text)
+            raise await self._limit_error("heap_mb" if done.kind == "heap" else done.text)
         if done.kind == "stopped":
             raise HookCrashed(f"{self._hook} was stopped", place=Place(self._file))
         if done.kind != "value":
-            raise faults.failed(self._hook, done.text, self._program)
+            raise faults.engine_error(self._hook, done.text, self._program)
         match tag:
             case "":
                 return None
             case "=":
                 return self._parse_return(rest)
             case "?":
-                raise faults.no_json(self._hook, rest, self._program)
+                raise faults.no_json_error(self._hook, rest, self._program)
             case "^":
-                raise await self._over(rest)
+                raise await self._limit_error(rest)
             case "&":
-                raise faults.never(self._hook, self._file)
+                raise faults.unsettled_error(self._hook, self._file)
             case "#":
-                raise not_a_function(self._hook, rest, Place(self._file))
+                raise non_function_error(self._hook, rest, Place(self._file))
             case "%":
                 raise await self._syntax_error(json.loads(rest))
             case _:
-                raise faults.threw(self._hook, rest, self._program)
+                raise faults.thrown_error(self._hook, rest, self._program)
 
     def _parse_return(self, text: str) -> Any:
         try:
@@ -298,9 +298,9 @@ class Session:
                 f"what {self._hook} returned is {exc}", place=Place(self._file)
             ) from exc
 
-    async def _over(self, limit: str) -> HostError:
+    async def _limit_error(self, limit: str) -> HostError:
         await self._abandon()
-        return faults.over(limit, self._hook, self._limits, self._file)
+        return faults.limit_error(limit, self._hook, self._limits, self._file)
 
     async def _syntax_error(self, refused: Mapping[str, Any]) -> HostError:
         """Evaluate the refused module by itself: only then does V8 report the place."""
@@ -309,15 +309,17 @@ class Session:
         self._lease.invoke(json.loads(self._program.text)[index]["code"])
         again = await self._finish(self._lease)
         await self._abandon()
-        return faults.unparsed(index, str(refused["message"]), again.text, self._program)
+        return faults.module_syntax_error(index, str(refused["message"]), again.text, self._program)
 
 
-def _milliseconds(moment: datetime | None) -> int | None:
+def _to_milliseconds(moment: datetime | None) -> int | None:
     """Return a moment in JavaScript's milliseconds."""
     return None if moment is None else round(moment.timestamp() * 1000)
 
 
-def _in_order(function: ScriptFunction, arguments: Mapping[str, Any] | Sequence[Any]) -> list[Any]:
+def _order_arguments(
+    function: ScriptFunction, arguments: Mapping[str, Any] | Sequence[Any]
+) -> list[Any]:
     """Return the arguments in the order in which a function takes them, without ctx."""
     if not isinstance(arguments, Mapping):
         return list(arguments)

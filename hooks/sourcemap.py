@@ -51,7 +51,7 @@ def decode_mappings(mappings: str) -> list[list[Segment]]:
     return lines
 
 
-def original(mappings: str, line: int, column: int) -> tuple[int, int] | None:
+def find_original(mappings: str, line: int, column: int) -> tuple[int, int] | None:
     """Return the source (line, column) of an emitted place, None when the map has none."""
     lines = decode_mappings(mappings)
     if not 0 <= line < len(lines) or not lines[line]:

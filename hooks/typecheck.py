@@ -67,7 +67,7 @@ def _type_errors(scripts: Sequence[HookScript], declarations: str) -> list[HookT
         errors = []
         for group in _group(scripts):
             entries = [entry.resolve().as_posix() for script in group for entry in script.entries]
-            options = {**COMPILER_OPTIONS, "paths": _paths(group[0])}
+            options = {**COMPILER_OPTIONS, "paths": _list_paths(group[0])}
             config = {"compilerOptions": options, "files": ["groundhook.d.ts", *entries]}
             (folder / "tsconfig.json").write_text(json.dumps(config), encoding="utf-8")
             errors += [
@@ -83,7 +83,7 @@ def _group(scripts: Sequence[HookScript]) -> list[list[HookScript]]:
     return [*([plain] if plain else []), *([script] for script in scripts if script.paths)]
 
 
-def _paths(script: HookScript) -> dict[str, list[str]]:
+def _list_paths(script: HookScript) -> dict[str, list[str]]:
     root = script.root.resolve()
     return {
         pattern: [(root / target).as_posix() for target in targets]

@@ -22,7 +22,7 @@ def to_v8(value: Any) -> str:
     try:
         return json.dumps(value, allow_nan=False)
     except ValueError:
-        return json.dumps(_finite(value), allow_nan=False)
+        return json.dumps(_replace_infinite(value), allow_nan=False)
 
 
 def from_v8(text: str) -> Any:
@@ -40,11 +40,11 @@ def from_v8(text: str) -> Any:
     return well_formed(value) if "\\ud" in text else value
 
 
-def _finite(value: Any) -> Any:
+def _replace_infinite(value: Any) -> Any:
     if isinstance(value, float) and not math.isfinite(value):
         return None
     if isinstance(value, Mapping):
-        return {key: _finite(entry) for key, entry in value.items()}
+        return {key: _replace_infinite(entry) for key, entry in value.items()}
     if isinstance(value, (list, tuple)):
-        return [_finite(entry) for entry in value]
+        return [_replace_infinite(entry) for entry in value]
     return value

@@ -61,7 +61,7 @@ class Worker:
         readable.register(self._channel, select.POLLIN)
         received = bytearray()
         while True:
-            if readable.poll(self._patience()):
+            if readable.poll(self._poll_timeout()):
                 data = self._channel.recv(1 << 18)
                 if not data:
                     return
@@ -151,7 +151,7 @@ class Worker:
         waits = [wait for run in self._runs.values() if (wait := run.watch()) is not None]
         self._watch_at = time.monotonic() + min(waits) if waits else None
 
-    def _patience(self) -> float | None:
+    def _poll_timeout(self) -> float | None:
         """Return the milliseconds to wait for a frame, None for any time."""
         return (
             None if self._watch_at is None else max(self._watch_at - time.monotonic(), 0) * 1000 + 1

@@ -13,7 +13,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from groundhook.hooks.api.row import HostCall, Late, kind_of, padded, quoted
+from groundhook.hooks.api.row import HostCall, LateAnswer, kind_of, pad, quote
 from groundhook.host.core.errors import UsageError
 from groundhook.host.core.hook_services import HookServices, Together
 from groundhook.host.core.types.base import (
@@ -63,11 +63,14 @@ async def _next(_call: HostCall, services: HookServices, arguments: Sequence[Any
 
 
 async def _close(_call: HostCall, services: HookServices, arguments: Sequence[Any]) -> str:
-    handle, problem = padded(arguments, 2)
+    handle, problem = pad(arguments, 2)
     return _to_json(await services.calls.close(handle, problem or ""))
 
 
-def _late(js: str) -> Late:
+def _answer_late(js: str) -> LateAnswer:
+    """Return the function that makes the answers of late calls: each as if the call had failed, so
+    that a hook has one case to handle."""
+
     def late(arguments: Sequence[Any], message: str) -> str:
         answers = [_error_answer(ask, message) for ask in _parse_requests(js, arguments)[0]]
         return answers[0].model_dump_json() if js in ONE else _to_json(answers)
@@ -75,7 +78,8 @@ def _late(js: str) -> Late:
     return late
 
 
-def _late_next(_arguments: Sequence[Any], message: str) -> str:
+# `hooks/objects.js` closes the calls then, and the texts that had arrived are in the answers.
+def _answer_late_next(_arguments: Sequence[Any], message: str) -> str:
     return json.dumps({"late": message})
 
 
@@ -97,10 +101,10 @@ def _parse_requests(
     """Return the requests, the mode, and the unknown options. Raises UsageError."""
     unknown: list[tuple[str, UnknownKey]] = []
     if js in ONE:
-        target, messages, options = padded(arguments, 3)
+        target, messages, options = pad(arguments, 3)
         return [_parse_request(js, ONE[js], target, messages, options, unknown)], "all", unknown
     kind, mode = MANY[js]
-    entries, *_ = padded(arguments, 1)
+    entries, *_ = pad(arguments, 1)
     name = TARGETS[kind]
     if not isinstance(entries, list):
         raise UsageError(
@@ -114,6 +118,7 @@ def _parse_requests(
             raise UsageError(
                 f"{where} must be an object {{{name}, messages, options}}, not {kind_of(entry)}"
             )
+        # Packages name it `agent`, `agent_id`, `assistant` or `assistant_id`.
         target = next(
             (
                 entry[key]
@@ -140,7 +145,7 @@ def _parse_request(
 ) -> Ask:
     what = "an assistant's id" if kind is AgentAsk else "a connector's id"
     if not isinstance(target, str) or not target.strip():
-        raise UsageError(f"{where}: {what} must be text that is not empty, not {quoted(target)}")
+        raise UsageError(f"{where}: {what} must be text that is not empty, not {quote(target)}")
     parsed = _parse_messages(where, messages)
     if kind is AgentAsk:
         return AgentAsk(
@@ -235,9 +240,14 @@ export interface ModelRequest {
 }
 """
 _WORDS = {
-    "all": "Several at once; every answer, in the order of the requests.",
-    "any": "Several at once; the first answer without an error, in a list.",
-    "race": "Several at once; the first answer, in a list.",
+    "all": "Call several {several} at once; return every answer, in the order of the requests.",
+    "any": (
+        "Call several {several} at once; return the first answer without an error, in a list, and"
+        " cancel the others."
+    ),
+    "race": (
+        "Call several {several} at once; return the first answer, in a list, and cancel the others."
+    ),
 }
 
 
@@ -262,24 +272,27 @@ def _make_row(
         types=types,
         options=options,
         result=result,
-        late=_late(js),
+        answer_late=_answer_late(js),
+        # A called assistant may send messages and write; what a model has answered is in the log.
         effect=result is AgentResult,
         maker="answer",
     )
 
 
-def _several(js: str, kind: Kind, mode: Together) -> HostCall:
-    request, result = (
-        ("AgentRequest", AgentResult) if kind is AgentAsk else ("ModelRequest", ModelResult)
+def _make_together_row(js: str, kind: Kind, mode: Together) -> HostCall:
+    several, request, result = (
+        ("assistants", "AgentRequest", AgentResult)
+        if kind is AgentAsk
+        else ("language models", "ModelRequest", ModelResult)
     )
     return HostCall(
         js=js,
-        doc=_WORDS[mode],
+        doc=_WORDS[mode].format(several=several),
         run=_run,
         ts=f"(requests: {request}[], options?: {{ onChunk?: OnChunk }}): {result.__name__}[]",
         types=_AGENT if kind is AgentAsk else _MODEL,
         result=list[AgentResult] if kind is AgentAsk else list[ModelResult],
-        late=_late(js),
+        answer_late=_answer_late(js),
         effect=kind is AgentAsk,
         maker="answer",
     )
@@ -288,7 +301,7 @@ def _several(js: str, kind: Kind, mode: Together) -> HostCall:
 ROWS: tuple[HostCall, ...] = (
     _make_row(
         "ctx.agent.Call",
-        "Ask another assistant, which runs a turn of its own.",
+        "Call another assistant, which runs a turn of its own; return its answer.",
         "id: AssistantName",
         AgentOptions,
         AgentResult,
@@ -296,24 +309,26 @@ ROWS: tuple[HostCall, ...] = (
     ),
     _make_row(
         "ctx.llm.Stream",
-        "Ask a language model.",
+        "Call a language model; return its answer.",
         "connector: ConnectorName",
         ModelOptions,
         ModelResult,
         _ON_CHUNK,
     ),
-    *(_several(js, kind, mode) for js, (kind, mode) in MANY.items()),
+    *(_make_together_row(js, kind, mode) for js, (kind, mode) in MANY.items()),
     HostCall(
         js="answer:open",
-        doc="Begin a request whose answer is read while it arrives.",
+        doc="Begin calls whose answers are read while they arrive; return their handle.",
         run=_open,
         effect=True,
     ),
     HostCall(
         js="answer:next",
-        doc="The pieces that have arrived since the last call.",
+        doc="Return the pieces of text that have arrived since the last call.",
         run=_next,
-        late=_late_next,
+        answer_late=_answer_late_next,
     ),
-    HostCall(js="answer:close", doc="The answer; a request under way is stopped.", run=_close),
+    HostCall(
+        js="answer:close", doc="Stop calls that are under way; return the answers.", run=_close
+    ),
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from groundhook.hooks.api.row import HostCall, padded, quoted
+from groundhook.hooks.api.row import HostCall, pad, quote
 from groundhook.host.core.errors import UsageError
 from groundhook.host.core.hook_services import HookServices
 from groundhook.host.core.json_lines import line
@@ -13,14 +13,12 @@ from groundhook.host.core.json_lines import line
 DEFAULT, MOST = 20, 200  # messages
 
 
-async def _history(call: HostCall, services: HookServices, arguments: Sequence[Any]) -> str:
-    (limit,) = padded(arguments, 1)
+async def _read_history(call: HostCall, services: HookServices, arguments: Sequence[Any]) -> str:
+    (limit,) = pad(arguments, 1)
     limit = DEFAULT if limit is None else limit
-    if isinstance(limit, float) and limit.is_integer():
-        limit = int(limit)
     if isinstance(limit, bool) or not isinstance(limit, int) or not 0 < limit <= MOST:
         raise UsageError(
-            f"{call.js}: limit must be a whole number from 1 to {MOST}, not {quoted(limit)}"
+            f"{call.js}: limit must be a whole number from 1 to {MOST}, not {quote(limit)}"
         )
     messages = await services.chat.history(limit)
     return f"[{','.join(line(message).rstrip() for message in messages)}]"
@@ -44,10 +42,10 @@ ROWS: tuple[HostCall, ...] = (
     HostCall(
         js="ctx.chat.History",
         doc=(
-            f"The newest messages before the question, oldest first, at most `limit` ({DEFAULT}):"
-            " of a kept conversation also those beyond what the model is given."
+            "Return the newest messages before the question, oldest first, at most `limit`"
+            f" ({DEFAULT}): of a kept conversation also those beyond what the model is given."
         ),
-        run=_history,
+        run=_read_history,
         ts="(limit?: number): EarlierMessage[]",
         types=_TYPES,
     ),

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import parse_qsl, urlencode
 
-from groundhook.hooks.api.row import HostCall, Run, kind_of, padded, quoted
+from groundhook.hooks.api.row import HostCall, Run, kind_of, pad, quote
 from groundhook.host.core.errors import UsageError
 from groundhook.host.core.hook_services import HookServices
 
@@ -39,33 +39,34 @@ def _run(method: str, names: tuple[str, ...]) -> Run:
     that argument is the method."""
 
     async def run(call: HostCall, services: HookServices, arguments: Sequence[Any]) -> str:
-        given = dict(zip(names, padded(arguments, len(names)), strict=True))
+        given = dict(zip(names, pad(arguments, len(names)), strict=True))
         verb, url = given.get("method", method), given["url"]
         for noun, value in (("method", verb), ("url", url)):
             if not isinstance(value, str) or not value:
                 raise UsageError(
-                    f"{call.js}: the {noun} must be text that is not empty, not {quoted(value)}"
+                    f"{call.js}: the {noun} must be text that is not empty, not {quote(value)}"
                 )
         if given.get("files"):
             raise UsageError(
                 f"{call.js}: files cannot be sent",
                 hint="a hook has none; send text or JSON as the body",
             )
-        headers = _headers(call.js, given.get("headers"))
+        headers = _parse_headers(call.js, given.get("headers"))
         query, body = (
-            _query(call.js, given.get("query")),
-            _body(call.js, given.get("body"), headers),
+            _parse_query(call.js, given.get("query")),
+            _parse_body(call.js, given.get("body"), headers),
         )
         try:
             answer = await services.web.request(verb, url, query=query, headers=headers, body=body)
         except UsageError as exc:
+            # The client does not know by which call it was reached.
             raise UsageError(f"{call.js}: {exc.message}", hint=exc.hint) from exc
         return json.dumps(answer)
 
     return run
 
 
-def _query(where: str, raw: Any) -> dict[str, list[Any]]:
+def _parse_query(where: str, raw: Any) -> dict[str, list[Any]]:
     """Return every name with its values, of text (`a=1&b=2`), an object, or a list of either."""
     query: dict[str, list[Any]] = {}
     for part in raw if isinstance(raw, list) else [] if raw is None else [raw]:
@@ -85,12 +86,12 @@ def _query(where: str, raw: Any) -> dict[str, list[Any]]:
                 f" {kind_of(part)}"
             )
         for name, value in pairs:
-            if value is not None:
+            if value is not None:  # hooks leave out a parameter by setting it to null
                 query.setdefault(name, []).append(value)
     return query
 
 
-def _headers(where: str, raw: Any) -> dict[str, str]:
+def _parse_headers(where: str, raw: Any) -> dict[str, str]:
     headers: dict[str, str] = {}
     for part in raw if isinstance(raw, list) else [] if raw is None else [raw]:
         if not isinstance(part, Mapping):
@@ -106,12 +107,13 @@ def _headers(where: str, raw: Any) -> dict[str, str]:
     return headers
 
 
-def _body(where: str, raw: Any, headers: Mapping[str, str]) -> Any:
+def _parse_body(where: str, raw: Any, headers: Mapping[str, str]) -> Any:
     """Return the body: text unchanged, an object as a form if the headers have that content type,
     any other value to be sent as JSON."""
     content_type = next(
         (value for name, value in headers.items() if name.lower() == "content-type"), ""
     )
+    # The boundary in the header would have to be in the body, which is a text or JSON here.
     if content_type.lower().startswith("multipart/"):
         raise UsageError(
             f"{where}: a body in several parts cannot be sent", hint="send text, JSON or a form"
@@ -123,7 +125,7 @@ def _body(where: str, raw: Any, headers: Mapping[str, str]) -> Any:
     return raw
 
 
-def _row(name: str, doc: str, names: tuple[str, ...], *, effect: bool = True) -> HostCall:
+def _make_row(name: str, doc: str, names: tuple[str, ...], *, effect: bool = True) -> HostCall:
     types = {
         "method": "method: string",
         "url": "url: string",
@@ -140,12 +142,33 @@ def _row(name: str, doc: str, names: tuple[str, ...], *, effect: bool = True) ->
 
 WITH_BODY = ("url", "body", "query", "headers")
 
+# Requests that only read are no effects: a run that made them may be repeated.
 ROWS: tuple[HostCall, ...] = (
-    _row("Get", "GET from a declared host.", ("url", "query", "headers"), effect=False),
-    _row("Post", "POST to a declared host.", ("url", "body", "files", "query", "headers")),
-    _row("Put", "PUT to a declared host.", WITH_BODY),
-    _row("Patch", "PATCH on a declared host.", WITH_BODY),
-    _row("Delete", "DELETE on a declared host.", WITH_BODY),
-    _row("Head", "HEAD from a declared host.", WITH_BODY, effect=False),
-    _row("Send", "A request with any method to a declared host.", ("method", *WITH_BODY)),
+    _make_row(
+        "Get",
+        "Send a GET request to a declared host; return its response.",
+        ("url", "query", "headers"),
+        effect=False,
+    ),
+    _make_row(
+        "Post",
+        "Send a POST request to a declared host; return its response.",
+        ("url", "body", "files", "query", "headers"),
+    ),
+    _make_row("Put", "Send a PUT request to a declared host; return its response.", WITH_BODY),
+    _make_row("Patch", "Send a PATCH request to a declared host; return its response.", WITH_BODY),
+    _make_row(
+        "Delete", "Send a DELETE request to a declared host; return its response.", WITH_BODY
+    ),
+    _make_row(
+        "Head",
+        "Send a HEAD request to a declared host; return its response.",
+        WITH_BODY,
+        effect=False,
+    ),
+    _make_row(
+        "Send",
+        "Send a request with any method to a declared host; return its response.",
+        ("method", *WITH_BODY),
+    ),
 )

@@ -18,6 +18,7 @@ def _log(level: str) -> Run:
     return run
 
 
+# The levels of the trace; `dir` and `table` print their value as one line, like `log`.
 CONSOLE = {
     "log": "info",
     "info": "info",

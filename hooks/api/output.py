@@ -10,14 +10,14 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
-from groundhook.hooks.api.row import HostCall, Run, kind_of, padded, quoted
+from groundhook.hooks.api.row import HostCall, Run, kind_of, pad, quote
 from groundhook.host.core.errors import UsageError
 from groundhook.host.core.hook_services import HookServices
 from groundhook.host.core.types.events import MessageAction
 
 CONTENT, PROPS = "props.content", "props"
-DEEPEST = 64  # levels of a message, steps of a path
-LONGEST_ID = 128
+DEEPEST = 64  # levels of a message, steps of a path: what reads a message recurses into it
+LONGEST_ID = 128  # characters; every event of a message repeats its id
 TEXTS = ("text", "markdown")  # types of messages that every client shows
 
 _INDEX = re.compile(r"\[(\d+)\]")
@@ -25,10 +25,10 @@ _INDEX = re.compile(r"\[(\d+)\]")
 
 def _send(*, streaming: bool) -> Run:
     async def run(call: HostCall, services: HookServices, arguments: Sequence[Any]) -> str:
-        message, block_id = padded(arguments, 2)
+        message, block_id = pad(arguments, 2)
         block = "" if block_id is None else _check_id(call.js, "block", block_id)
         parsed = _parse_message(call.js, message)
-        if meant := _meant_type(parsed):
+        if meant := _find_meant_type(parsed):
             unknown = (
                 f"{call.js}: text of the type {parsed['type']!r} may not be shown;"
                 f" did you mean {meant!r}?"
@@ -40,17 +40,17 @@ def _send(*, streaming: bool) -> Run:
 
 
 async def _append(call: HostCall, services: HookServices, arguments: Sequence[Any]) -> str:
-    id, content, path = padded(arguments, 3)
+    id, content, path = pad(arguments, 3)
     if content is None:
         raise UsageError(f"{call.js}: there is nothing to append")
     where = _parse_path(call.js, CONTENT if path is None else path)
     message = _check_id(call.js, "message", id)
-    await services.output.change("append", message, _data_at(call.js, content, where), where)
+    await services.output.change("append", message, _find_data(call.js, content, where), where)
     return json.dumps(message)
 
 
 async def _replace(call: HostCall, services: HookServices, arguments: Sequence[Any]) -> str:
-    id, given = padded(arguments, 2)
+    id, given = pad(arguments, 2)
     message = _check_id(call.js, "message", id)
     value = _drop_ids(_parse_message(call.js, given))
     await services.output.change("replace", message, value, "")
@@ -58,12 +58,12 @@ async def _replace(call: HostCall, services: HookServices, arguments: Sequence[A
 
 
 async def _merge(call: HostCall, services: HookServices, arguments: Sequence[Any]) -> str:
-    id, data, path = padded(arguments, 3)
+    id, data, path = pad(arguments, 3)
     if path is None and _is_message(data):
         where, value = "", _drop_ids(_parse_message(call.js, data))
     else:
         where = _parse_path(call.js, PROPS if path is None else path)
-        value = _data_at(call.js, data, where)
+        value = _find_data(call.js, data, where)
     if not isinstance(value, Mapping):
         raise UsageError(f"{call.js}: what is merged must be an object, not {kind_of(value)}")
     message = _check_id(call.js, "message", id)
@@ -72,16 +72,16 @@ async def _merge(call: HostCall, services: HookServices, arguments: Sequence[Any
 
 
 async def _set(call: HostCall, services: HookServices, arguments: Sequence[Any]) -> str:
-    id, data, path = padded(arguments, 3)
+    id, data, path = pad(arguments, 3)
     where = _parse_path(call.js, path)
     message = _check_id(call.js, "message", id)
-    await services.output.change("set", message, _data_at(call.js, data, where), where)
+    await services.output.change("set", message, _find_data(call.js, data, where), where)
     return json.dumps(message)
 
 
 async def _end(call: HostCall, services: HookServices, arguments: Sequence[Any]) -> str:
     """End a message. A final text is appended to it, a final message replaces it."""
-    id, final = padded(arguments, 2)
+    id, final = pad(arguments, 2)
     message = _check_id(call.js, "message", id)
     if isinstance(final, str):
         await services.output.change("append", message, final, CONTENT)
@@ -94,7 +94,7 @@ async def _end(call: HostCall, services: HookServices, arguments: Sequence[Any])
 
 
 async def _end_block(call: HostCall, services: HookServices, arguments: Sequence[Any]) -> str:
-    (id,) = padded(arguments, 1)
+    (id,) = pad(arguments, 1)
     await services.output.end_block(_check_id(call.js, "block", id))
     return ""
 
@@ -129,7 +129,7 @@ def _parse_message(where: str, value: Any) -> dict[str, Any]:
     return {**value, "props": props or {}}
 
 
-def _meant_type(message: Mapping[str, Any]) -> str:
+def _find_meant_type(message: Mapping[str, Any]) -> str:
     """Return `text` or `markdown` for a misspelling of it; "" for any other type, since clients may
     have types of their own. Many words are one letter from `text`, so only its own letters count.
     """
@@ -165,7 +165,7 @@ def _is_message(value: Any) -> bool:
     )
 
 
-def _data_at(where: str, value: Any, path: str) -> Any:
+def _find_data(where: str, value: Any, path: str) -> Any:
     """Return the value for a path of a message: of a message object the value at that path, or else
     its props."""
     _check_depth(where, value)
@@ -179,6 +179,7 @@ def _data_at(where: str, value: Any, path: str) -> Any:
     return here
 
 
+# A message that replaces another one, or is merged into it, keeps the ids of that.
 def _drop_ids(message: Mapping[str, Any]) -> dict[str, Any]:
     return {
         key: value
@@ -194,7 +195,7 @@ def _check_id(where: str, what: str, value: Any) -> str:
         or len(value) > LONGEST_ID
         or not value.isprintable()
     ):
-        raise UsageError(f"{where}: the id of a {what} must be text, not {quoted(value)[:40]}")
+        raise UsageError(f"{where}: the id of a {what} must be text, not {quote(value)[:40]}")
     return value
 
 
@@ -205,21 +206,22 @@ def _parse_path(where: str, value: Any) -> str:
     if not all(steps) or len(steps) > DEEPEST:
         raise UsageError(
             f"{where}: the path must be keys with dots between, such as 'props.content', not"
-            f" {quoted(value)[:40]}"
+            f" {quote(value)[:40]}"
         )
     return path
 
 
 def _check_depth(where: str, value: Any) -> None:
+    # Level by level and not by recursion, which a deep value would exhaust.
     level = [value]
     for _ in range(DEEPEST):
-        level = [inner for each in level for inner in _children(each)]
+        level = [inner for each in level for inner in _list_children(each)]
         if not level:
             return
     raise UsageError(f"{where}: a message may not be nested more than {DEEPEST} deep")
 
 
-def _children(value: Any) -> Sequence[Any]:
+def _list_children(value: Any) -> Sequence[Any]:
     if isinstance(value, Mapping):
         return list(value.values())
     return value if isinstance(value, list) else ()
@@ -240,7 +242,7 @@ interface OutputMessage {
 """
 
 
-def _row(name: str, doc: str, run: Run, ts: str, *, effect: bool = True) -> HostCall:
+def _make_row(name: str, doc: str, run: Run, ts: str, *, effect: bool = True) -> HostCall:
     return HostCall(
         js=f"ctx.{name}", doc=doc, run=run, ts=ts, types=_TYPES, result=str, effect=effect
     )
@@ -255,7 +257,7 @@ _CHANGES: tuple[tuple[MessageAction, str, Run, str], ...] = (
     ),
     (
         "replace",
-        "Replace a message by another one.",
+        "Replace a message with another one.",
         _replace,
         "(id: string, message: OutputMessage | string): string",
     ),
@@ -273,49 +275,49 @@ _CHANGES: tuple[tuple[MessageAction, str, Run, str], ...] = (
     ),
     (
         "end",
-        "End a stream; a final text is appended, a final message replaces it.",
+        "End a message: a final text is appended to it, a final message replaces it.",
         _end,
         "(id: string, final?: OutputMessage | string): string",
     ),
 )
 
 ROWS: tuple[HostCall, ...] = (
-    _row(
+    _make_row(
         "Send",
-        "Send a whole message to the client; its id.",
+        "Send a whole message to the client; return its id.",
         _send(streaming=False),
         "(message: OutputMessage | string, blockId?: string): string",
     ),
-    _row(
+    _make_row(
         "SendStream",
-        "Send a message that may grow until End, or until the hook ends; its id.",
+        "Send a message that may grow until End, or until the hook ends; return its id.",
         _send(streaming=True),
         "(message: OutputMessage | string, blockId?: string): string",
     ),
-    *(_row(action.capitalize(), doc, run, ts) for action, doc, run, ts in _CHANGES),
-    _row(
+    *(_make_row(action.capitalize(), doc, run, ts) for action, doc, run, ts in _CHANGES),
+    _make_row(
         "EndBlock",
         "End a block of messages, and the streams in it.",
         _end_block,
         "(id: string): void",
     ),
-    _row(
+    _make_row(
         "MessageID",
-        "An id for a message that is sent later: {message_id: id, type, props}.",
+        "Return an id for a message that is sent later: {message_id: id, type, props}.",
         _new_id("message"),
         "(): string",
         effect=False,
     ),
-    _row(
+    _make_row(
         "BlockID",
-        "An id for a block, for Send.",
+        "Return an id for a block of messages, the second argument of Send.",
         _new_id("block"),
         "(): string",
         effect=False,
     ),
-    _row(
+    _make_row(
         "ThreadID",
-        "An id for a thread: {thread_id: id, type, props}.",
+        "Return an id for a thread of messages: {thread_id: id, type, props}.",
         _new_id("thread"),
         "(): string",
         effect=False,

@@ -11,8 +11,8 @@ from typing import Any
 import anyio.to_thread
 from pydantic import ValidationError
 
-from groundhook.hooks.api.row import HostCall, kind_of, padded
-from groundhook.hooks.text import markdown_to_html
+from groundhook.hooks.api.row import HostCall, kind_of, pad
+from groundhook.hooks.markdown import markdown_to_html
 from groundhook.host.core.errors import UsageError, suggestion
 from groundhook.host.core.hook_services import HookServices
 from groundhook.host.core.types.base import dotted, validate_known, validation_problems
@@ -21,28 +21,31 @@ from groundhook.host.readers.json_in_text import extract_json
 
 PROCESSES = {
     "text.ExtractJSON": (
-        "The first JSON value of a text, in a fenced block or anywhere, repaired where its form is"
-        " slightly wrong; null without one, and for one that is cut."
+        "Return the first JSON value of a text, in a fenced block or anywhere, repaired where its"
+        " form is slightly wrong; null without one, and for one that is cut."
     ),
-    "text.HTMLToMarkdown": "HTML as Markdown, without scripts, styles, images and hidden text.",
-    "text.MarkdownToHTML": "Markdown as HTML; HTML in it is shown as text.",
-    "models.<id>.Find": "One record of a model by its primary key; null without one.",
-    "models.<id>.Get": "Records of a model.",
-    "scripts.<file>.<function>": "A function of the package's own file.",
-    "agents.<assistant>.<file>.<function>": "The same, with the package's id.",
+    "text.HTMLToMarkdown": (
+        "Convert HTML to Markdown, without scripts, styles, images and hidden text."
+    ),
+    "text.MarkdownToHTML": "Convert Markdown to HTML; HTML in it is shown as text.",
+    "models.<id>.Find": "Return one record of a model by its primary key, or null.",
+    "models.<id>.Get": "Return records of a model.",
+    "scripts.<file>.<function>": "Call a function of the package's own file; return its value.",
+    "agents.<assistant>.<file>.<function>": "Call the same, named with the package's id.",
 }
 TEXTS = tuple(name for name in PROCESSES if name.startswith("text."))
 FIND, GET = "Find", "Get"
 _OF_SCRIPTS = ('["scripts.', '["agents.')  # the beginning of a call's arguments
 
 
-async def _process(call: HostCall, services: HookServices, arguments: Sequence[Any]) -> str:
+async def _run_process(call: HostCall, services: HookServices, arguments: Sequence[Any]) -> str:
     name, *given = arguments or [None]
     if not isinstance(name, str):
         raise UsageError(
             f"{call.js}: the name must be text, not {kind_of(name)}",
             hint=f"known: {', '.join(PROCESSES)}",
         )
+    # The names of Yao's processes are the same in any case.
     known = next((text for text in TEXTS if text.lower() == name.lower()), None)
     if known is not None:
         return json.dumps(await _run_text(known, services, given))
@@ -53,38 +56,41 @@ async def _process(call: HostCall, services: HookServices, arguments: Sequence[A
         if verb is None:
             hint = f"models are read only: models.{model}.{FIND}, models.{model}.{GET}"
             raise UsageError(f"{call.js}: {name!r} is not offered", hint=hint)
-        return json.dumps(await _records(f"{call.js}: {name}", model, verb, services, given))
+        return json.dumps(await _read_records(f"{call.js}: {name}", model, verb, services, given))
     if name.startswith(("scripts.", "agents.")) and len(parts) > 2:
         return json.dumps(await services.scripts.call(name, given))
     raise UsageError(f"{call.js}: {name!r} is not offered", hint=suggestion(name, tuple(PROCESSES)))
 
 
 async def _run_text(name: str, services: HookServices, given: Sequence[Any]) -> Any:
-    (text,) = padded(given, 1)
+    (text,) = pad(given, 1)
     if not isinstance(text, str):
         raise UsageError(f"Process: {name}: the argument must be text, not {kind_of(text)}")
     work = {"text.ExtractJSON": extract_json, "text.MarkdownToHTML": markdown_to_html}.get(
         name, services.records.markdown
     )
+    # On a thread, because the largest texts take a second.
     return await anyio.to_thread.run_sync(work, text)
 
 
-async def _records(
+async def _read_records(
     where: str, model: str, verb: str, services: HookServices, given: Sequence[Any]
 ) -> Any:
     if verb == GET:
-        (query,) = padded(given, 1)
-        return await services.records.get(_query(where, model, {} if query is None else query))
-    id, query = padded(given, 2)
+        (query,) = pad(given, 1)
+        return await services.records.get(
+            _parse_query(where, model, {} if query is None else query)
+        )
+    id, query = pad(given, 2)
     if id is None or isinstance(id, (bool, list, Mapping)):
         raise UsageError(f"{where}: the primary key must be a number or text, not {kind_of(id)}")
     found = await services.records.get(
-        _query(where, model, {**_require_object(where, query), "record_id": id, "limit": 1})
+        _parse_query(where, model, {**_require_object(where, query), "record_id": id, "limit": 1})
     )
     return found[0] if found else None
 
 
-def _query(where: str, model: str, raw: Any) -> RecordQuery:
+def _parse_query(where: str, model: str, raw: Any) -> RecordQuery:
     """Return the query. An unknown key is an error: ignoring it would return other records."""
     fields = dict(_require_object(where, raw))
     orders = fields.get("orders")
@@ -116,7 +122,7 @@ def _require_object(where: str, raw: Any) -> Mapping[str, Any]:
 
 
 async def _translate(call: HostCall, services: HookServices, arguments: Sequence[Any]) -> str:
-    (key,) = padded(arguments, 1)
+    (key,) = pad(arguments, 1)
     if not isinstance(key, str) or not key:
         raise UsageError(f"{call.js}: the key must be text, not {kind_of(key)}")
     found = services.records.text(key)
@@ -126,14 +132,17 @@ async def _translate(call: HostCall, services: HookServices, arguments: Sequence
 ROWS: tuple[HostCall, ...] = (
     HostCall(
         js="$L",
-        doc="A text of the assistant's locales in the language of the turn; the key without one.",
+        doc=(
+            "Return a text of the assistant's locales in the language of the turn, or the key if no"
+            " locale has it."
+        ),
         run=_translate,
         ts="(key: string): string",
     ),
     HostCall(
         js="Process",
-        doc=f"One of a listed set: {', '.join(PROCESSES)}.",
-        run=_process,
+        doc=f"Call a function by its name, one of {', '.join(PROCESSES)}; another name throws.",
+        run=_run_process,
         effect=lambda arguments: arguments.startswith(_OF_SCRIPTS),
         ts="(name: string, ...args: any[]): any",
     ),

@@ -11,44 +11,44 @@ from pydantic import BaseModel
 from groundhook.host.core.hook_services import HookServices
 
 Run = Callable[["HostCall", HookServices, Sequence[Any]], Awaitable[str]]
-Late = Callable[[Sequence[Any], str], str]
+LateAnswer = Callable[[Sequence[Any], str], str]
 
 
 @dataclass(frozen=True, kw_only=True)
 class HostCall:
-    """One host call.
+    """One host call. From its fields come the function in JavaScript, the check of its arguments,
+    its declaration in TypeScript and its documentation."""
 
-    `js` is its name in JavaScript, `doc` one sentence for authors. `run` receives the arguments as
-    JSON values and returns JSON text, empty for undefined; a UsageError for wrong arguments throws
-    a TypeError in JavaScript. `late` makes the answer of a call that exceeded its deadline, or
-    raises what is thrown; without it the run ends. A call with an `effect` outside is never
-    repeated; a function decides by the JSON of the arguments. `prints`: the arguments become log
-    text. `maker` names the function of `hooks/objects.js` that makes the call in JavaScript, the
-    same for all rows of a group; a row whose name has no group is for such functions only.
-
-    `ts` is the TypeScript signature, `(message: Message | string, blockId?: string): string`;
-    without it, one that takes anything and returns `result`. It may name the models of
-    `host.core.types` and what `types` declares (`interface Node { … }`; rows may share the same
-    text)."""
-
-    js: str
-    doc: str
+    js: str  # its name in JavaScript; one without a group is for functions of `hooks/objects.js`
+    doc: str  # one sentence for authors, which begins with a verb
+    # Receives the arguments as JSON values and returns JSON text, empty for undefined. A UsageError
+    # for wrong arguments throws a TypeError in JavaScript.
     run: Run
     options: type[BaseModel] | None = None
     result: Any = None
-    late: Late | None = None
+    # Makes the answer of a call that exceeded its deadline, or raises what is thrown. Without it
+    # the run ends, because the host cannot tell the hook what became of the call.
+    answer_late: LateAnswer | None = None
+    # Whether the call has an effect outside, so that a run that made it is never repeated in
+    # another process; a function decides by the JSON of the arguments.
     effect: bool | Callable[[str], bool] = False
-    prints: bool = False
+    prints: bool = False  # the arguments become log text
+    # The function of `hooks/objects.js` that makes the call in JavaScript, the same for all rows of
+    # a group.
     maker: str = ""
+    # The signature in TypeScript, such as `(message: Message | string, blockId?: string): string`;
+    # without it, one that takes anything and returns `result`. It may name the models of
+    # `host.core.types` and what `types` declares (`interface Node { … }`; rows may share a text).
     ts: str = ""
     types: str = ""
 
     @property
     def group(self) -> str:
+        """Return the object that has the function: `ctx.search` of `ctx.search.Web`."""
         return self.js.rpartition(".")[0]
 
 
-def padded(arguments: Sequence[Any], count: int) -> tuple[Any, ...]:
+def pad(arguments: Sequence[Any], count: int) -> tuple[Any, ...]:
     """Return exactly `count` arguments: cut, or filled with None."""
     return (*arguments[:count], *(None for _ in range(count - len(arguments))))
 
@@ -65,6 +65,6 @@ def kind_of(value: Any) -> str:
     return next((name for kind, name in names if isinstance(value, kind)), "nothing")
 
 
-def quoted(value: Any) -> str:
+def quote(value: Any) -> str:
     """Return a text in quotes, and the type of any other value."""
     return repr(value) if isinstance(value, str) else kind_of(value)

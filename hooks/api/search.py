@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from pydantic import ValidationError
 
-from groundhook.hooks.api.row import HostCall, Late, Run, kind_of, padded, quoted
+from groundhook.hooks.api.row import HostCall, LateAnswer, Run, kind_of, pad, quote
 from groundhook.host.core.errors import UsageError, suggestion
 from groundhook.host.core.hook_services import HookServices
 from groundhook.host.core.types.base import dotted, validate_known, validation_problems
@@ -33,7 +33,7 @@ OPTIONS: dict[SearchType, type[WebOptions] | type[KBOptions] | type[DBOptions]] 
 
 def _search(type: SearchType) -> Run:
     async def run(call: HostCall, services: HookServices, arguments: Sequence[Any]) -> str:
-        query, options = padded(arguments, 2)
+        query, options = pad(arguments, 2)
         request = await _make_request(
             call.js, type, query, {} if options is None else options, services
         )
@@ -42,12 +42,12 @@ def _search(type: SearchType) -> Run:
     return run
 
 
-async def _document(call: HostCall, services: HookServices, arguments: Sequence[Any]) -> str:
-    collection, document = padded(arguments, 2)
+async def _read_document(call: HostCall, services: HookServices, arguments: Sequence[Any]) -> str:
+    collection, document = pad(arguments, 2)
     for name, value in (("collection", collection), ("document", document)):
         if not isinstance(value, str) or not value:
             raise UsageError(
-                f"{call.js}: {name} must be text that is not empty, not {quoted(value)}"
+                f"{call.js}: {name} must be text that is not empty, not {quote(value)}"
             )
     request = SearchRequest(
         type="kb", query=f"{collection}/{document}", collections=(collection,), document=document
@@ -55,11 +55,11 @@ async def _document(call: HostCall, services: HookServices, arguments: Sequence[
     return (await services.search(request)).model_dump_json()
 
 
-def _late_document(arguments: Sequence[Any], message: str) -> str:
+def _answer_late_document(arguments: Sequence[Any], message: str) -> str:
     return _error_result("kb", f"{arguments[0]}/{arguments[1]}", message).model_dump_json()
 
 
-def _late_search(type: SearchType) -> Late:
+def _answer_late_search(type: SearchType) -> LateAnswer:
     def late(arguments: Sequence[Any], message: str) -> str:
         return _error_result(type, arguments[0], message).model_dump_json()
 
@@ -68,7 +68,7 @@ def _late_search(type: SearchType) -> Late:
 
 def _search_many(mode: Mode) -> Run:
     async def run(call: HostCall, services: HookServices, arguments: Sequence[Any]) -> str:
-        (entries,) = padded(arguments, 1)
+        (entries,) = pad(arguments, 1)
         if not isinstance(entries, list):
             raise UsageError(
                 f"{call.js}: requests must be a list of {{type, query, …}}, not {kind_of(entries)}"
@@ -87,7 +87,7 @@ def _search_many(mode: Mode) -> Run:
     return run
 
 
-def _late_many(arguments: Sequence[Any], message: str) -> str:
+def _answer_late_together(arguments: Sequence[Any], message: str) -> str:
     results = [
         _error_result(entry["type"], entry["query"], message)
         for entry in arguments[0]
@@ -106,7 +106,7 @@ async def _parse_entry(where: str, entry: Any, services: HookServices) -> Search
             if isinstance(type, str)
             else f"known: {', '.join(SEARCH_TYPES)}"
         )
-        raise UsageError(f"{where}.type must be a search type, not {quoted(type)} ({hint})")
+        raise UsageError(f"{where}.type must be a search type, not {quote(type)} ({hint})")
     options = {key: value for key, value in entry.items() if key not in ("type", "query")}
     return await _make_request(where, type, entry.get("query"), options, services)
 
@@ -115,10 +115,10 @@ async def _make_request(
     where: str, type: SearchType, query: Any, options: Any, services: HookServices
 ) -> SearchRequest:
     if not isinstance(query, str) or not query.strip():
-        raise UsageError(f"{where}: query must be text that is not empty, not {quoted(query)}")
+        raise UsageError(f"{where}: query must be text that is not empty, not {quote(query)}")
     if not isinstance(options, Mapping):
         raise UsageError(f"{where}: options must be an object, not {kind_of(options)}")
-    if not options:
+    if not options:  # most calls: validating nothing would take as long as the rest
         return SearchRequest(type=type, query=query)
     try:
         known, unknown = validate_known(OPTIONS[type], options)
@@ -153,40 +153,40 @@ type Filter = { [field: string]: FieldFilter | Filter | Filter[] };
 """
 
 TOGETHER: tuple[tuple[str, Mode, str], ...] = (
-    ("Parallel", "all", "Several searches at once; every result, in order."),
-    ("All", "all", "The same as Parallel."),
-    ("Any", "any", "Several searches at once; the first that has items, in a list."),
-    ("Race", "race", "Several searches at once; the first that ends, in a list."),
+    ("Parallel", "all", "Run several searches at once; return every result, in order."),
+    ("All", "all", "Run several searches at once, as Parallel does."),
+    ("Any", "any", "Run several searches at once; return the first result with items, in a list."),
+    ("Race", "race", "Run several searches at once; return the first result, in a list."),
 )
 
 ROWS: tuple[HostCall, ...] = (
     HostCall(
         js="ctx.search.Web",
-        doc="Search the web.",
+        doc="Search the web; a failure is `error` of the result.",
         run=_search("web"),
         ts="(query: string, options?: WebOptions): SearchResult",
         options=WebOptions,
         result=SearchResult,
-        late=_late_search("web"),
+        answer_late=_answer_late_search("web"),
     ),
     HostCall(
         js="ctx.search.KB",
-        doc="Search knowledge base collections.",
+        doc="Search collections of the knowledge base; a failure is `error` of the result.",
         run=_search("kb"),
         ts="(query: string, options?: KBOptions): SearchResult",
         types=FILTER,
         options=KBOptions,
         result=SearchResult,
-        late=_late_search("kb"),
+        answer_late=_answer_late_search("kb"),
     ),
     HostCall(
         js="ctx.search.DB",
-        doc="Query database models in plain words.",
+        doc="Query database models in plain words; a failure is `error` of the result.",
         run=_search("db"),
         ts="(query: string, options?: DBOptions): SearchResult",
         options=DBOptions,
         result=SearchResult,
-        late=_late_search("db"),
+        answer_late=_answer_late_search("db"),
     ),
     *(
         HostCall(
@@ -195,16 +195,16 @@ ROWS: tuple[HostCall, ...] = (
             ts="(requests: SearchRequest[]): SearchResult[]",
             run=_search_many(mode),
             result=list[SearchResult],
-            late=_late_many,
+            answer_late=_answer_late_together,
         )
         for name, mode, doc in TOGETHER
     ),
     HostCall(
         js="ctx.search.Document",
-        doc="A whole document of a collection, passage by passage.",
-        run=_document,
+        doc="Return a whole document of a collection, passage by passage.",
+        run=_read_document,
         ts="(collection: CollectionName, document: string): SearchResult",
         result=SearchResult,
-        late=_late_document,
+        answer_late=_answer_late_document,
     ),
 )

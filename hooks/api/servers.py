@@ -14,7 +14,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from groundhook.hooks.api.row import HostCall, Run, kind_of, padded, quoted
+from groundhook.hooks.api.row import HostCall, Run, kind_of, pad, quote
 from groundhook.host.core.errors import ServerTimeout, UsageError
 from groundhook.host.core.hook_services import HookServices
 from groundhook.host.core.types.base import UnknownKey, dotted, validate_known, validation_problems
@@ -31,9 +31,9 @@ Params = Callable[[str, Sequence[Any]], Mapping[str, Any]]
 
 def _request(method: ServerMethod, params: Params) -> Run:
     async def run(call: HostCall, services: HookServices, arguments: Sequence[Any]) -> str:
-        (server,) = padded(arguments, 1)
+        (server,) = pad(arguments, 1)
         request = params(call.js, arguments[1:])
-        return _json(
+        return _to_json(
             await services.servers.ask(
                 _require_text(call.js, "the server's id", server), method, request
             )
@@ -42,18 +42,18 @@ def _request(method: ServerMethod, params: Params) -> Run:
     return run
 
 
-def _none(_js: str, _arguments: Sequence[Any]) -> Mapping[str, Any]:
+def _make_no_params(_js: str, _arguments: Sequence[Any]) -> Mapping[str, Any]:
     return {}
 
 
-def _uri(js: str, arguments: Sequence[Any]) -> Mapping[str, Any]:
-    (uri,) = padded(arguments, 1)
+def _parse_uri(js: str, arguments: Sequence[Any]) -> Mapping[str, Any]:
+    (uri,) = pad(arguments, 1)
     return {"uri": _require_text(js, "the resource's uri", uri)}
 
 
-def _named(what: str) -> Params:
+def _parse_name(what: str) -> Params:
     def params(js: str, arguments: Sequence[Any]) -> Mapping[str, Any]:
-        name, given = padded(arguments, 2)
+        name, given = pad(arguments, 2)
         return {
             "name": _require_text(js, f"the {what}'s name", name),
             "arguments": _require_object(js, given),
@@ -62,27 +62,30 @@ def _named(what: str) -> Params:
     return params
 
 
-def _too_late(js: str, _arguments: Sequence[Any], message: str) -> str:
+def _raise_timeout(js: str, _arguments: Sequence[Any], message: str) -> str:
+    """Raise the error of a single request that took too long, as for one that is refused."""
     raise ServerTimeout(f"{js}: {message}")
 
 
 # ------------------------------------------------------------------------------------ several calls
 
 
-def _several(calling: ServerCalling, *, of_one: bool) -> Run:
+def _call_together(calling: ServerCalling, *, of_one: bool) -> Run:
     async def run(call: HostCall, services: HookServices, arguments: Sequence[Any]) -> str:
         asks, unknown = _parse_calls(call.js, arguments, of_one=of_one)
         for where, key in unknown:
             await services.warn("unknown_option", f"{where}: {key}")
-        return _json(await services.servers.call_many(asks, calling))
+        return _to_json(await services.servers.call_many(asks, calling))
 
     return run
 
 
-def _late(js: str, arguments: Sequence[Any], message: str, *, of_one: bool, alone: bool) -> str:
+def _answer_late(
+    js: str, arguments: Sequence[Any], message: str, *, of_one: bool, alone: bool
+) -> str:
     asks, _ = _parse_calls(js, arguments, of_one=of_one)
     answers = [{"server": ask.server, "tool": ask.tool, "error": message} for ask in asks]
-    return _json(answers[:1] if alone else answers)
+    return _to_json(answers[:1] if alone else answers)
 
 
 def _parse_calls(
@@ -90,7 +93,7 @@ def _parse_calls(
 ) -> tuple[list[ToolAsk], list[tuple[str, UnknownKey]]]:
     """Return the calls and the unknown keys. Raises UsageError. `of_one`: the first argument is the
     server of all calls."""
-    server, calls = padded(arguments, 2) if of_one else ("", *padded(arguments, 1))
+    server, calls = pad(arguments, 2) if of_one else ("", *pad(arguments, 1))
     if of_one:
         _require_text(js, "the server's id", server)
     shape = "{tool, arguments}" if of_one else "{server, tool, arguments}"
@@ -115,6 +118,7 @@ def _parse_calls(
 
 
 def _parse_call(where: str, entry: Mapping[str, Any]) -> tuple[ToolAsk, list[UnknownKey]]:
+    # A key that a hook sets to null is one that it leaves out.
     fields = {key: value for key, value in entry.items() if value is not None}
     try:
         return validate_known(ToolAsk, fields)
@@ -128,7 +132,7 @@ def _parse_call(where: str, entry: Mapping[str, Any]) -> tuple[ToolAsk, list[Unk
 
 def _require_text(js: str, what: str, value: Any) -> str:
     if not isinstance(value, str) or not value.strip():
-        raise UsageError(f"{js}: {what} must be text that is not empty, not {quoted(value)}")
+        raise UsageError(f"{js}: {what} must be text that is not empty, not {quote(value)}")
     return value
 
 
@@ -138,7 +142,7 @@ def _require_object(js: str, value: Any) -> Mapping[str, Any]:
     return value or {}
 
 
-def _json(value: Any) -> str:
+def _to_json(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
@@ -204,13 +208,23 @@ export interface ServerPrompt {
 _READ = "{ uri: string; mimeType?: string; text?: string; blob?: string }[]"
 _GIVEN = "{ description?: string; messages: { role: string; content: ContentBlock }[] }"
 _TOGETHER: tuple[tuple[str, ServerCalling, str], ...] = (
-    ("All", "all", "Tools of several servers at once; every answer, in order."),
+    (
+        "All",
+        "all",
+        "Call tools of several MCP servers at once; return every answer, in the order of the"
+        " calls.",
+    ),
     (
         "Any",
         "any",
-        "Tools of several servers at once; the first answer without an error, in a list.",
+        "Call tools of several MCP servers at once; return the first answer without an error, in a"
+        " list.",
     ),
-    ("Race", "race", "Tools of several servers at once; the first answer, in a list."),
+    (
+        "Race",
+        "race",
+        "Call tools of several MCP servers at once; return the first answer, in a list.",
+    ),
 )
 
 
@@ -227,44 +241,95 @@ def _make_row(
     js = f"ctx.mcp.{name}"
     run = _request(method, params)
     return HostCall(
-        js=js, doc=doc, run=run, ts=ts, types=types, effect=effect, late=partial(_too_late, js)
+        js=js,
+        doc=doc,
+        run=run,
+        ts=ts,
+        types=types,
+        effect=effect,
+        answer_late=partial(_raise_timeout, js),
     )
 
 
-def _many(name: str, doc: str, calling: ServerCalling, *, of_one: bool) -> HostCall:
+def _make_together_row(name: str, doc: str, calling: ServerCalling, *, of_one: bool) -> HostCall:
     js = f"ctx.mcp.{name}"
     return HostCall(
         js=js,
         doc=doc,
-        run=_several(calling, of_one=of_one),
+        run=_call_together(calling, of_one=of_one),
         ts=(
             "(server: ServerName, calls: ToolRequest[]): ToolAnswer[]"
             if of_one
             else "(calls: ({ server: ServerName } & ToolRequest)[]): ToolAnswer[]"
         ),
         types=_CALL,
-        late=partial(_late, js, of_one=of_one, alone=calling in ("any", "race")),
+        answer_late=partial(_answer_late, js, of_one=of_one, alone=calling in ("any", "race")),
         effect=True,
     )
 
 
 ROWS: tuple[HostCall, ...] = (
-    _make_row("ListTools", "The tools of a server.", "tools/list", _none,
-         "(server: ServerName): { tools: ServerTool[] }", _TOOL),
-    _make_row("CallTool", "Call a tool of a server.", "tools/call", _named("tool"),
-         "(server: ServerName, tool: string, arguments?: Record<string, any>): ToolAnswer",
-         _ANSWER, effect=True),
-    _many("CallTools", "Several tools of a server, one after the other; every answer.",
-          "in_order", of_one=True),
-    _many("CallToolsParallel", "Several tools of a server at once; every answer, in order.",
-          "all", of_one=True),
-    _make_row("ListResources", "The resources of a server.", "resources/list", _none,
-         "(server: ServerName): { resources: ServerResource[] }", _OTHERS),
-    _make_row("ReadResource", "Read a resource of a server.", "resources/read", _uri,
-         f"(server: ServerName, uri: string): {{ contents: {_READ} }}", _TYPES),
-    _make_row("ListPrompts", "The prompts of a server.", "prompts/list", _none,
-         "(server: ServerName): { prompts: ServerPrompt[] }", _PROMPTS),
-    _make_row("GetPrompt", "A prompt of a server, filled in.", "prompts/get", _named("prompt"),
-         f"(server: ServerName, name: string, arguments?: Record<string, any>): {_GIVEN}", _TYPES),
-    *(_many(name, doc, calling, of_one=False) for name, calling, doc in _TOGETHER),
-)  # fmt: skip
+    _make_row(
+        "ListTools",
+        "Return the tools of an MCP server that the assistant may use.",
+        "tools/list",
+        _make_no_params,
+        "(server: ServerName): { tools: ServerTool[] }",
+        _TOOL,
+    ),
+    _make_row(
+        "CallTool",
+        "Call a tool of an MCP server; return its answer.",
+        "tools/call",
+        _parse_name("tool"),
+        "(server: ServerName, tool: string, arguments?: Record<string, any>): ToolAnswer",
+        _ANSWER,
+        effect=True,
+    ),
+    _make_together_row(
+        "CallTools",
+        "Call several tools of an MCP server, one after the other; return every answer.",
+        "in_order",
+        of_one=True,
+    ),
+    _make_together_row(
+        "CallToolsParallel",
+        "Call several tools of an MCP server at once; return every answer, in the order of the"
+        " calls.",
+        "all",
+        of_one=True,
+    ),
+    _make_row(
+        "ListResources",
+        "Return the resources of an MCP server.",
+        "resources/list",
+        _make_no_params,
+        "(server: ServerName): { resources: ServerResource[] }",
+        _OTHERS,
+    ),
+    _make_row(
+        "ReadResource",
+        "Read a resource of an MCP server; return its contents.",
+        "resources/read",
+        _parse_uri,
+        f"(server: ServerName, uri: string): {{ contents: {_READ} }}",
+        _TYPES,
+    ),
+    _make_row(
+        "ListPrompts",
+        "Return the prompts of an MCP server.",
+        "prompts/list",
+        _make_no_params,
+        "(server: ServerName): { prompts: ServerPrompt[] }",
+        _PROMPTS,
+    ),
+    _make_row(
+        "GetPrompt",
+        "Fill in a prompt of an MCP server; return its messages.",
+        "prompts/get",
+        _parse_name("prompt"),
+        f"(server: ServerName, name: string, arguments?: Record<string, any>): {_GIVEN}",
+        _TYPES,
+    ),
+    *(_make_together_row(name, doc, calling, of_one=False) for name, calling, doc in _TOGETHER),
+)

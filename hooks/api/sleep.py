@@ -7,20 +7,20 @@ from typing import Any
 
 import anyio
 
-from groundhook.hooks.api.row import HostCall, padded, quoted
+from groundhook.hooks.api.row import HostCall, pad, quote
 from groundhook.host.core.errors import UsageError
 from groundhook.host.core.hook_services import HookServices
 
-LONGEST_SLEEP_MS = 60_000
+LONGEST_SLEEP_MS = 60_000  # beyond that it is a mistake, such as seconds of another host
 
 
 async def _sleep(call: HostCall, _services: HookServices, arguments: Sequence[Any]) -> str:
-    (ms,) = padded(arguments, 1)
+    (ms,) = pad(arguments, 1)
     number = isinstance(ms, (int, float)) and not isinstance(ms, bool)
     if not number or not 0 <= ms <= LONGEST_SLEEP_MS:
         raise UsageError(
             f"{call.js}: milliseconds must be a number of 0-{LONGEST_SLEEP_MS}, not"
-            f" {ms if number else quoted(ms)}"
+            f" {ms if number else quote(ms)}"
         )
     await anyio.sleep(ms / 1000)
     return ""
@@ -28,6 +28,9 @@ async def _sleep(call: HostCall, _services: HookServices, arguments: Sequence[An
 
 ROWS: tuple[HostCall, ...] = (
     HostCall(
-        js="time.Sleep", doc="Wait a number of milliseconds.", ts="(ms: number): void", run=_sleep
+        js="time.Sleep",
+        doc="Wait for a number of milliseconds.",
+        ts="(ms: number): void",
+        run=_sleep,
     ),
 )

@@ -89,7 +89,7 @@ LAZY_GLOBALS = (
     "URL",
     "URLSearchParams",
 )
-FUNCTIONS = ("Process", "$L")  # calls that are globals themselves
+FUNCTIONS = ("Process", "$L")  # calls that are globals themselves, without an object around them
 
 
 @dataclass(frozen=True)
@@ -112,7 +112,7 @@ def prelude_argument(units: int, dialect: Dialect = HOOKS) -> str:
     groups: dict[str, dict[str, Any]] = {}
     for call in dialect.calls:
         if call.group:
-            group = _group(root, groups, call.group)
+            group = _add_group(root, groups, call.group)
             group |= {"prints": call.prints, "maker": call.maker}
             group["names"].append(call.js.rpartition(".")[2])
     functions = [call.js for call in dialect.calls if call.js in FUNCTIONS]
@@ -138,7 +138,7 @@ def lazy_globals_argument() -> str:
     return json.dumps(described)
 
 
-def _group(
+def _add_group(
     root: list[dict[str, Any]], groups: dict[str, dict[str, Any]], path: str
 ) -> dict[str, Any]:
     """Return the group of a path, made together with the groups around it. Groups on ctx are in
@@ -146,6 +146,7 @@ def _group(
     if path not in groups:
         outer, _, name = path.rpartition(".")
         on_ctx = path.split(".")[0] == "ctx"
+        # A group is made in JavaScript when it is first used, so each knows the groups in it.
         groups[path] = {
             "path": path,
             "name": name,
@@ -155,6 +156,6 @@ def _group(
             "names": [],
             "inner": [],
         }
-        around = root if outer in ("", "ctx") else _group(root, groups, outer)["inner"]
+        around = root if outer in ("", "ctx") else _add_group(root, groups, outer)["inner"]
         around.append(groups[path])
     return groups[path]

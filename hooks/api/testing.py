@@ -7,22 +7,25 @@ from typing import Any, cast
 
 from pydantic_core import to_json
 
-from groundhook.hooks.api.row import HostCall, padded
+from groundhook.hooks.api.row import HostCall, pad
 from groundhook.host.core.hook_services import HookServices
 from groundhook.host.core.hook_tests import Stage
 
 
-async def _turn(_call: HostCall, services: HookServices, arguments: Sequence[Any]) -> str:
-    message, options = padded(arguments, 2)
+async def _run_turn(_call: HostCall, services: HookServices, arguments: Sequence[Any]) -> str:
+    message, options = pad(arguments, 2)
     answer = await cast(Stage, services).turn(message, options)
+    # `fallback`: an answer may hold values of a plug-in that have no JSON form.
     return to_json(answer, fallback=str, inf_nan_mode="null").decode()
 
 
 ROWS: tuple[HostCall, ...] = (
     HostCall(
         js="turn",
-        doc="One turn of the assistant, from the message to the last event.",
-        run=_turn,
+        doc=(
+            "Run one turn of the assistant, from the message to the last event; return its outcome."
+        ),
+        run=_run_turn,
         effect=True,
     ),
 )

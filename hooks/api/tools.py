@@ -12,7 +12,7 @@ from typing import Any
 
 from pydantic_core import to_json
 
-from groundhook.hooks.api.row import HostCall, kind_of, padded, quoted
+from groundhook.hooks.api.row import HostCall, kind_of, pad, quote
 from groundhook.host.core.errors import UsageError
 from groundhook.host.core.hook_services import HookServices
 
@@ -22,17 +22,18 @@ async def _list(_call: HostCall, services: HookServices, _arguments: Sequence[An
 
 
 async def _run(call: HostCall, services: HookServices, arguments: Sequence[Any]) -> str:
-    name, given, options = padded(arguments, 3)
+    name, given, options = pad(arguments, 3)
     if not isinstance(name, str) or not name.strip():
         raise UsageError(
-            f"{call.js}: the tool's name must be text that is not empty, not {quoted(name)}"
+            f"{call.js}: the tool's name must be text that is not empty, not {quote(name)}"
         )
     if not isinstance(given, Mapping | None):
         raise UsageError(f"{call.js}: arguments must be an object, not {kind_of(given)}")
     if not isinstance(options, Mapping | None):
         raise UsageError(f"{call.js}: options must be an object, not {kind_of(options)}")
+    # An error and not a warning: a misspelt `pool` would lose the sources of the answer.
     if strange := sorted((options or {}).keys() - {"pool"}):
-        raise UsageError(f"{call.js}: unknown option {quoted(strange[0])} (known: pool)")
+        raise UsageError(f"{call.js}: unknown option {quote(strange[0])} (known: pool)")
     pool = (options or {}).get("pool", False)
     if not isinstance(pool, bool):
         raise UsageError(f"{call.js}: options.pool must be true or false, not {kind_of(pool)}")
@@ -42,7 +43,8 @@ async def _run(call: HostCall, services: HookServices, arguments: Sequence[Any])
     return to_json(answer, inf_nan_mode="null").decode()
 
 
-def _late(arguments: Sequence[Any], message: str) -> str:
+# As for a tool that fails, so that a hook has one case to handle.
+def _answer_late(arguments: Sequence[Any], message: str) -> str:
     return json.dumps({"name": arguments[0], "result": None, "error": message, "items": []})
 
 
@@ -73,21 +75,21 @@ export interface ToolCallOptions {
 ROWS: tuple[HostCall, ...] = (
     HostCall(
         js="ctx.tools.List",
-        doc="The tools of this turn.",
+        doc="Return the tools of this turn.",
         run=_list,
         ts="(): OfferedTool[]",
         types=_TYPES,
     ),
     HostCall(
         js="ctx.tools.Call",
-        doc="Call a tool of this turn.",
+        doc="Call a tool of this turn; return its outcome.",
         run=_run,
         ts=(
             "(name: ToolName, arguments?: Record<string, any>, options?: ToolCallOptions):"
             " ToolReturn"
         ),
         types=_OUTCOME,
-        late=_late,
+        answer_late=_answer_late,
         effect=True,
     ),
 )

@@ -10,7 +10,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from groundhook.hooks.api.row import HostCall, Run, kind_of, padded, quoted
+from groundhook.hooks.api.row import HostCall, Run, kind_of, pad, quote
 from groundhook.hooks.printf import printf
 from groundhook.host.core.errors import UsageError
 from groundhook.host.core.hook_services import HookServices
@@ -20,7 +20,7 @@ NAMED = ("type", "label")
 
 
 async def _add(call: HostCall, services: HookServices, arguments: Sequence[Any]) -> str:
-    node, input, options = padded(arguments, 3)
+    node, input, options = pad(arguments, 3)
     if not isinstance(options, Mapping | None):
         raise UsageError(
             f"{call.js}: options must be an object such as {{type, label}}, not {kind_of(options)}"
@@ -29,23 +29,25 @@ async def _add(call: HostCall, services: HookServices, arguments: Sequence[Any])
     type, label = (fields.get(name) for name in NAMED)
     for name, value in (("type", type), ("label", label)):
         if not isinstance(value, str | None):
-            raise UsageError(f"{call.js}: the {name} must be text, not {quoted(value)}")
+            raise UsageError(f"{call.js}: the {name} must be text, not {quote(value)}")
     data = {key: value for key, value in fields.items() if key not in NAMED}
     if input is not None:
         data["input"] = input
+    # A node without a label is named by its input, as other hosts do.
     text = label or (input if isinstance(input, str) else "")
     return json.dumps(await services.trace.add(node, type or "custom", text[:LONGEST_LABEL], data))
 
 
 async def _parallel(call: HostCall, services: HookServices, arguments: Sequence[Any]) -> str:
     """Add several nodes; the answer is the list of their ids."""
-    node, inputs = padded(arguments, 2)
+    node, inputs = pad(arguments, 2)
     if not isinstance(inputs, list):
         raise UsageError(f"{call.js}: give a list of {{input, option}}, not {kind_of(inputs)}")
     ids = []
     for index, each in enumerate(inputs):
         if not isinstance(each, Mapping):
             raise UsageError(f"{call.js}: [{index}] must be an object, not {kind_of(each)}")
+        # Packages write `option`; `options` is what the second argument of Add is called.
         option = each.get("option", each.get("options"))
         ids.append(json.loads(await _add(call, services, [node, each.get("input"), option])))
     return json.dumps(ids)
@@ -53,7 +55,7 @@ async def _parallel(call: HostCall, services: HookServices, arguments: Sequence[
 
 async def _create_space(call: HostCall, services: HookServices, arguments: Sequence[Any]) -> str:
     """Add a node for a space, whose values `hooks/objects.js` keeps and puts into its metadata."""
-    node, option = padded(arguments, 2)
+    node, option = pad(arguments, 2)
     named = {"label": option} if isinstance(option, str) else option
     if not isinstance(named, Mapping | None):
         raise UsageError(f"{call.js}: give an object such as {{label}}, not {kind_of(option)}")
@@ -83,14 +85,14 @@ def _log(level: str) -> Run:
 
 
 async def _set_output(_call: HostCall, services: HookServices, arguments: Sequence[Any]) -> str:
-    node, output = padded(arguments, 2)
+    node, output = pad(arguments, 2)
     await services.trace.note(node, {"output": output})
     return ""
 
 
 async def _set_metadata(call: HostCall, services: HookServices, arguments: Sequence[Any]) -> str:
     """Set metadata, from an object or from a key and its value."""
-    node, first, value = padded(arguments, 3)
+    node, first, value = pad(arguments, 3)
     fields = {first: value} if isinstance(first, str) else first
     if not isinstance(fields, Mapping):
         raise UsageError(f"{call.js}: give an object, or a key and a value, not {kind_of(first)}")
@@ -99,7 +101,7 @@ async def _set_metadata(call: HostCall, services: HookServices, arguments: Seque
 
 
 async def _complete(_call: HostCall, services: HookServices, arguments: Sequence[Any]) -> str:
-    node, output = padded(arguments, 2)
+    node, output = pad(arguments, 2)
     if output is not None:
         await services.trace.note(node, {"output": output})
     await services.trace.close(node, None)
@@ -107,7 +109,7 @@ async def _complete(_call: HostCall, services: HookServices, arguments: Sequence
 
 
 async def _fail(_call: HostCall, services: HookServices, arguments: Sequence[Any]) -> str:
-    node, error = padded(arguments, 2)
+    node, error = pad(arguments, 2)
     await services.trace.close(node, printf([error]) if error is not None else "failed")
     return ""
 
@@ -116,9 +118,9 @@ _TYPES = """\
 /** A node of the turn's trace. Calls without an answer of their own return the node. */
 interface TraceStep {
   readonly id: string;
-  /** Begin a node under this one. */
+  /** Begin a node under this one; return it. */
   Add(input?: any, options?: TraceOptions): TraceStep;
-  /** Begin several nodes under this one. */
+  /** Begin several nodes under this one; return them. */
   Parallel(inputs: { input?: any; option?: TraceOptions }[]): TraceStep[];
   Info(...values: any[]): TraceStep;
   Debug(...values: any[]): TraceStep;
@@ -129,7 +131,7 @@ interface TraceStep {
   SetMetadata(key: string, value: any): TraceStep;
   Complete(output?: any): TraceStep;
   Fail(error?: any): TraceStep;
-  /** Whether the node has ended. */
+  /** Return whether the node's step has ended. */
   IsComplete(): boolean;
   MarkComplete(): TraceStep;
   Release(): void;
@@ -152,21 +154,21 @@ export interface TraceOptions {
 _SELF = "TraceStep"
 
 
-def _row(name: str, doc: str, run: Run, ts: str, *, prints: bool = False) -> HostCall:
+def _make_row(name: str, doc: str, run: Run, ts: str, *, prints: bool = False) -> HostCall:
     return HostCall(
         js=f"ctx.trace.{name}", doc=doc, run=run, ts=ts, types=_TYPES, maker="node", prints=prints
     )
 
 
 ROWS: tuple[HostCall, ...] = (
-    _row(
+    _make_row(
         "Add",
-        "Begin a node under the hook's own.",
+        "Begin a node under the hook's own; return it.",
         _add,
         "(input?: any, options?: TraceOptions): TraceStep",
     ),
     *(
-        _row(
+        _make_row(
             level.capitalize(),
             f"Write a line to the node ({level}), printf style.",
             _log(level),
@@ -175,44 +177,52 @@ ROWS: tuple[HostCall, ...] = (
         )
         for level in ("info", "debug", "warn", "error")
     ),
-    _row("SetOutput", "Set the output of the node's step.", _set_output, f"(output: any): {_SELF}"),
-    _row(
+    _make_row(
+        "SetOutput", "Set the output of the node's step.", _set_output, f"(output: any): {_SELF}"
+    ),
+    _make_row(
         "SetMetadata",
-        "Set metadata of the node.",
+        "Set metadata of the node, from an object or from a key and its value.",
         _set_metadata,
         f"(metadata: Record<string, any>): {_SELF}\n(key: string, value: any): {_SELF}",
     ),
-    _row(
+    _make_row(
         "Complete",
-        "The node's step is done; the hook's own ends with the hook.",
+        "Mark the node's step as done, with its output.",
         _complete,
         f"(output?: any): {_SELF}",
     ),
-    _row("Fail", "The node's step failed.", _fail, f"(error?: any): {_SELF}"),
-    _row(
+    _make_row(
+        "Fail", "Mark the node's step as failed, with the reason.", _fail, f"(error?: any): {_SELF}"
+    ),
+    _make_row(
         "Parallel",
-        "Begin several nodes under the hook's own.",
+        "Begin several nodes under the hook's own; return them in a list.",
         _parallel,
         "(inputs: { input?: any; option?: TraceOptions }[]): TraceStep[]",
     ),
-    _row(
+    _make_row(
         "CreateSpace",
-        "Begin a node with values under the hook's own.",
+        "Begin a node with values under the hook's own; return it.",
         _create_space,
         "(options?: TraceOptions): TraceSpace",
     ),
-    _row(
+    _make_row(
         "GetSpace",
-        "A space of this turn by its id; null where there is none.",
+        "Return a space of this turn by its id, or null if there is none.",
         _get_space,
         "(id: string): TraceSpace | null",
     ),
-    _row("IsComplete", "Whether the node has ended.", _is_complete, "(): boolean"),
-    _row("MarkComplete", "The same as Complete.", _complete, f"(): {_SELF}"),
-    _row("Release", "Does nothing: open nodes end with the hook.", _release, "(): void"),
+    _make_row(
+        "IsComplete", "Return whether the node's step has ended.", _is_complete, "(): boolean"
+    ),
+    _make_row(
+        "MarkComplete", "Mark the node's step as done, as Complete does.", _complete, f"(): {_SELF}"
+    ),
+    _make_row("Release", "Do nothing: open nodes end with the hook.", _release, "(): void"),
     HostCall(
         js="ctx.Release",
-        doc="Does nothing: open nodes end with the hook.",
+        doc="Do nothing: open nodes end with the hook.",
         run=_release,
         ts="(): void",
     ),

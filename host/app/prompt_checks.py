@@ -9,7 +9,7 @@ from groundhook.host.config import tree
 from groundhook.host.config.documents import read_document
 from groundhook.host.config.package import Package
 from groundhook.host.config.packages import PROMPTS_FILE, App
-from groundhook.host.config.variables import Texts, texts_by_locale, unfilled
+from groundhook.host.config.variables import Texts, find_unfilled, texts_by_locale
 from groundhook.host.core.errors import ConfigError
 from groundhook.host.core.problems import Problem
 
@@ -39,7 +39,7 @@ def _check_file(
     except ConfigError:  # no such file, or one that another check reports
         return
     if isinstance(document.data, list):
-        yield from unfilled(document, (), folder, locales)
+        yield from find_unfilled(document, (), folder, locales)
         return
     for key in _TEXTS:
-        yield from unfilled(document, (key,), folder, locales)
+        yield from find_unfilled(document, (key,), folder, locales)

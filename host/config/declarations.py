@@ -43,8 +43,8 @@ def collections(
     root: Path, found: Sequence[tree.FoundPath], environment: Environment
 ) -> Catalogue[CollectionSpec]:
     """Return the collections of an app, with those of its assistants."""
-    files = {each.id: each for each in _everywhere("kb", found, root)}
-    loaders = {id: partial(_collection, each, root, environment) for id, each in files.items()}
+    files = {each.id: each for each in _list_all_files("kb", found, root)}
+    loaders = {id: partial(_read_collection, each, root, environment) for id, each in files.items()}
     shown = {id: each.shown for id, each in files.items()}
     return Catalogue("collection", loaders, files=shown)
 
@@ -53,21 +53,23 @@ def models(
     root: Path, found: Sequence[tree.FoundPath], environment: Environment
 ) -> Catalogue[ModelSpec]:
     """Return the models."""
-    return Catalogue("model", _specs("models", ModelSpec, found, root, environment), SYSTEM_MODELS)
+    return Catalogue(
+        "model", _make_loaders("models", ModelSpec, found, root, environment), SYSTEM_MODELS
+    )
 
 
 def servers(
     root: Path, found: Sequence[tree.FoundPath], environment: Environment
 ) -> Catalogue[ServerSpec]:
     """Return the MCP servers."""
-    return Catalogue("MCP server", _specs("mcps", ServerSpec, found, root, environment))
+    return Catalogue("MCP server", _make_loaders("mcps", ServerSpec, found, root, environment))
 
 
 def apis(
     root: Path, found: Sequence[tree.FoundPath], environment: Environment
 ) -> Catalogue[ApiSpec]:
     """Return the APIs."""
-    return Catalogue("API", _specs("apis", ApiSpec, found, root, environment))
+    return Catalogue("API", _make_loaders("apis", ApiSpec, found, root, environment))
 
 
 def connectors(
@@ -76,8 +78,8 @@ def connectors(
     """Return the connectors, with the one that every app has. `types` are those that one may have
     (none: any)."""
     loaders: dict[str, Callable[[], ConnectorSpec]] = {_OFFLINE.id: lambda: _OFFLINE}
-    for each in _everywhere("connectors", found, root):
-        loaders[each.id] = partial(_connector, each, environment, types)
+    for each in _list_all_files("connectors", found, root):
+        loaders[each.id] = partial(_read_connector, each, environment, types)
     return Catalogue("connector", loaders)
 
 
@@ -86,28 +88,28 @@ def toolkits(
 ) -> Catalogue[ToolkitSpec]:
     """Return the toolkits. `types` are those that one may have (none: any)."""
     loaders = {
-        each.id: partial(_toolkit, each, owner, root, environment, types)
+        each.id: partial(_read_toolkit, each, owner, root, environment, types)
         for owner in (None, *found)
-        for each in _owned("toolkits", owner, root)
+        for each in _list_files("toolkits", owner, root)
     }
     return Catalogue("toolkit", loaders)
 
 
-def _owned(kind: str, owner: tree.FoundPath | None, root: Path) -> Iterable[tree.FoundPath]:
+def _list_files(kind: str, owner: tree.FoundPath | None, root: Path) -> Iterable[tree.FoundPath]:
     """Return the files of a kind of one assistant, or of the app (None)."""
     if owner is None:
         return tree.declared(root, root, kind=kind)
     return tree.declared(owner.path, root, kind=kind, prefix=f"agents.{owner.id}.")
 
 
-def _everywhere(
+def _list_all_files(
     kind: str, packages: Iterable[tree.FoundPath], root: Path
 ) -> Iterable[tree.FoundPath]:
     for owner in (None, *packages):
-        yield from _owned(kind, owner, root)
+        yield from _list_files(kind, owner, root)
 
 
-def _specs(
+def _make_loaders(
     kind: str,
     model: type[Spec],
     packages: Iterable[tree.FoundPath],
@@ -115,20 +117,20 @@ def _specs(
     environment: Environment,
 ) -> dict[str, Callable[[], Spec]]:
     return {
-        each.id: partial(_spec, model, each, environment)
-        for each in _everywhere(kind, packages, root)
+        each.id: partial(_read_spec, model, each, environment)
+        for each in _list_all_files(kind, packages, root)
     }
 
 
-def _spec(model: type[Spec], found: tree.FoundPath, environment: Environment) -> Spec:
+def _read_spec(model: type[Spec], found: tree.FoundPath, environment: Environment) -> Spec:
     document = read_document(found.path, found.shown)
     return read_value(model, document, environment, lenient=model in LENIENT, id=found.id)
 
 
-def _connector(
+def _read_connector(
     found: tree.FoundPath, environment: Environment, types: frozenset[str]
 ) -> ConnectorSpec:
-    spec = _spec(ConnectorSpec, found, environment)
+    spec = _read_spec(ConnectorSpec, found, environment)
     if types and spec.type not in types:
         place = read_document(found.path, found.shown).place(("type",))
         hint = suggestion(spec.type, sorted(types))
@@ -136,7 +138,7 @@ def _connector(
     return spec
 
 
-def _toolkit(
+def _read_toolkit(
     found: tree.FoundPath,
     owner: tree.FoundPath | None,
     root: Path,
@@ -153,7 +155,7 @@ def _toolkit(
         raise ConfigError(f"'type': no toolkit type {common.type!r}", place=place, hint=hint)
     folder = owner.path if owner else root
     presets = {each.id: each for each in tree.presets(folder, root)}
-    written = [_readable_text(each.path) for each in presets.values()]
+    written = [_read_text(each.path) for each in presets.values()]
 
     def prompts(name: str) -> Prompts:
         if name not in presets:
@@ -172,7 +174,7 @@ def _toolkit(
     )
 
 
-def _readable_text(path: Path) -> str:
+def _read_text(path: Path) -> str:
     """Return the text of a file; "" if it cannot be read, which is an error for who needs it."""
     try:
         return path.read_text("utf-8", "replace")
@@ -180,10 +182,10 @@ def _readable_text(path: Path) -> str:
         return ""
 
 
-def _collection(found: tree.FoundPath, root: Path, environment: Environment) -> CollectionSpec:
+def _read_collection(found: tree.FoundPath, root: Path, environment: Environment) -> CollectionSpec:
     """Read a collection. The path of a spaCy pipeline is relative to the collection's file, or else
     to the app's folder."""
-    spec = _spec(CollectionSpec, found, environment)
+    spec = _read_spec(CollectionSpec, found, environment)
     done, _, name = spec.entities.extractor.partition(":")
     folders = (
         [folder / name for folder in (found.path.parent, root)] if done == "spacy" and name else []

@@ -76,10 +76,11 @@ class Document:
     def warnings(self) -> tuple[Problem, ...]:
         """Keys that occur twice in an object; the last one counts."""
         return tuple(
-            self._twice(again.path, again.first, again.last) for again in self.parsed.repeated()
+            self._make_warning(again.path, again.first, again.last)
+            for again in self.parsed.repeated()
         )
 
-    def _twice(self, path: Path, first: int, last: int) -> Problem:
+    def _make_warning(self, path: Path, first: int, last: int) -> Problem:
         line, _ = line_and_column(self.text, first)
         message = f"the key {dotted(path)!r} occurs twice, first in line {line}; this one counts"
         return Problem("warning", message, self._place(last), code="duplicate_key")
@@ -107,7 +108,7 @@ def parse_document(raw: bytes, shown: str, *, top: Top = "object") -> Document:
         raise ConfigError(
             "this format is not supported", place=Place(shown), hint=f"known endings: {known}"
         )
-    text = _decoded(raw, shown)
+    text = _decode(raw, shown)
     if not text.strip() and parser is not parse_yaml:
         raise ConfigError(f"empty, it should hold {_SHOULD_BE[top]}", place=Place(shown, 1, 1))
     try:
@@ -122,12 +123,12 @@ def parse_document(raw: bytes, shown: str, *, top: Top = "object") -> Document:
         data = {key: value for key, value in data.items() if key != "$schema"}  # is for editors
     document = Document(shown, data, text, parsed)
     if not isinstance(data, _TOPS[top]):
-        found = _noun(data)
+        found = _name_type(data)
         raise ConfigError(f"should hold {_SHOULD_BE[top]}, not {found}", place=document.place())
     return document
 
 
-def _decoded(raw: bytes, shown: str) -> str:
+def _decode(raw: bytes, shown: str) -> str:
     try:
         return raw.decode("utf-8-sig")
     except UnicodeDecodeError as exc:
@@ -139,7 +140,7 @@ def _decoded(raw: bytes, shown: str) -> str:
         ) from None
 
 
-def _noun(value: Any) -> str:
+def _name_type(value: Any) -> str:
     names = {
         dict: "an object",
         list: "a list",

@@ -111,7 +111,7 @@ def need(value: Any) -> None:
     raise_all([unset.error() for unset in unset_in(value)])
 
 
-def _named_variable(written: Any) -> Any:
+def _read_variable_name(written: Any) -> Any:
     """Return the name in `$ENV.NAME`, for settings that name the variable of a key. Its value must
     not be used: it would be shown wherever the name is."""
     named = _VARIABLE.fullmatch(written) if isinstance(written, str) else None
@@ -134,7 +134,7 @@ def without_values(message: str, written: Any, environment: Environment) -> str:
 def _expand(value: Any, path: Path, document: Document, environment: Environment) -> Any:
     if isinstance(value, dict):
         return {
-            key: _named_variable(entry)
+            key: _read_variable_name(entry)
             if key == KEY_VARIABLE
             else _expand(entry, (*path, key), document, environment)
             for key, entry in value.items()

@@ -46,8 +46,8 @@ def file_schema(kind: str) -> dict[str, Any]:
     schema = model.model_json_schema(by_alias=False)
     definitions = schema.pop("$defs", {})
     models = {each.__name__: each for each in _models(model, set())}
-    made = {name: _lenient(each, models.get(name)) for name, each in definitions.items()}
-    whole = _keys(schema, model)
+    made = {name: _add_short_forms(each, models.get(name)) for name, each in definitions.items()}
+    whole = _add_spellings(schema, model)
     whole["properties"].pop("id", None)  # it follows from the file's path
     whole["properties"]["$schema"] = {"type": "string", "description": "For editors"}
     if kind in _OPEN:
@@ -70,11 +70,11 @@ def _models(model: type[BaseModel], seen: set[type[BaseModel]]) -> Iterator[type
                 yield from _models(kind, seen)
 
 
-def _lenient(schema: Mapping[str, Any], model: type[BaseModel] | None) -> dict[str, Any]:
+def _add_short_forms(schema: Mapping[str, Any], model: type[BaseModel] | None) -> dict[str, Any]:
     """Return the schema of a section, with the other forms in which it may be written."""
     if model is None or "properties" not in schema:
         return dict(schema)
-    section = _keys(schema, model)
+    section = _add_spellings(schema, model)
     if issubclass(model, (Switched, Sources)):
         return {"anyOf": [section, {"type": "boolean"}]}
     if issubclass(model, ListSection):
@@ -88,9 +88,9 @@ def _lenient(schema: Mapping[str, Any], model: type[BaseModel] | None) -> dict[s
     return section
 
 
-def _keys(schema: Mapping[str, Any], model: type[BaseModel]) -> dict[str, Any]:
+def _add_spellings(schema: Mapping[str, Any], model: type[BaseModel]) -> dict[str, Any]:
     """Return the schema of an object with every accepted spelling of its keys."""
-    properties = {name: _value(each) for name, each in schema["properties"].items()}
+    properties = {name: _add_variable_form(each) for name, each in schema["properties"].items()}
     required = set(schema.get("required", ()))
     for spelling, name in spellings(model).items():
         if name in properties and spelling not in properties:
@@ -100,7 +100,7 @@ def _keys(schema: Mapping[str, Any], model: type[BaseModel]) -> dict[str, Any]:
     return made if required else {key: made[key] for key in made if key != "required"}
 
 
-def _value(schema: Mapping[str, Any]) -> dict[str, Any]:
+def _add_variable_form(schema: Mapping[str, Any]) -> dict[str, Any]:
     """Return the schema of a value that may be a variable, and a single name for a list."""
     kept = {key: schema[key] for key in ("title", "description", "default") if key in schema}
     bare = {key: schema[key] for key in schema if key not in kept}

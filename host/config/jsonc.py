@@ -1,7 +1,7 @@
 """Parses JSON with comments and trailing commas, and strict JSON: text to data, with the position
 of each key and value.
 
-Comments and trailing commas are blanked with spaces, which keeps every offset, and the standard
+Comments and trailing commas are blank with spaces, which keeps every offset, and the standard
 parser reads the rest: its positions are then those of the file. NaN, Infinity, numbers beyond a
 double and halves of surrogate pairs are errors.
 """
@@ -48,7 +48,7 @@ _WORDS = {
 
 def parse_jsonc(text: str) -> Parsed:
     """Read JSON with `//` and `/* */` comments and trailing commas. Raises Unreadable."""
-    return _parse(blanked(text))
+    return _parse(blank(text))
 
 
 def parse_json(text: str) -> Parsed:
@@ -63,7 +63,7 @@ def parse_json(text: str) -> Parsed:
         raise
 
 
-def blanked(text: str) -> str:
+def blank(text: str) -> str:
     """Return the text with comments and trailing commas replaced by spaces: the same length, the
     same line ends."""
     return _COMMA.sub(_remove_comma, _COMMENT.sub(_remove_comment, text))
@@ -91,7 +91,7 @@ def _parse(text: str) -> Parsed:
 
     try:
         data = json.loads(
-            text, object_pairs_hook=pairs, parse_constant=_no_constant, parse_float=_finite
+            text, object_pairs_hook=pairs, parse_constant=_refuse_constant, parse_float=_parse_float
         )
     except json.JSONDecodeError as exc:
         _reword(text, exc)
@@ -114,11 +114,11 @@ class _NotANumber(Exception):
         self.literal = literal
 
 
-def _no_constant(literal: str) -> NoReturn:
+def _refuse_constant(literal: str) -> NoReturn:
     raise _NotANumber(literal)
 
 
-def _finite(literal: str) -> float:
+def _parse_float(literal: str) -> float:
     value = float(literal)
     if math.isinf(value):
         raise _NotANumber(literal)

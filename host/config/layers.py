@@ -61,7 +61,7 @@ def file_layer(name: LayerName, checked: Checked, *, under: str = "") -> Layer:
     (`search` for `search.yao`)."""
     if under:
         return Layer(name=name, data={under: checked.data}, checked=checked, prefix=(under,))
-    return Layer(name=name, data=_only_settings(Settings, checked.data), checked=checked)
+    return Layer(name=name, data=_keep_settings(Settings, checked.data), checked=checked)
 
 
 def hook_layer(returned: CreateReturn | None) -> Layer:
@@ -79,7 +79,7 @@ def hook_layer(returned: CreateReturn | None) -> Layer:
         settings["mcp"] = {"servers": returned.mcp_servers}
     if returned.tools is not None:
         settings["tools"] = returned.tools
-    return _layer("hook", settings, HookReturnInvalid, "Create returned")
+    return _make_layer("hook", settings, HookReturnInvalid, "Create returned")
 
 
 def request_layer(options: TurnOptions | None) -> Layer:
@@ -94,9 +94,9 @@ def request_layer(options: TurnOptions | None) -> Layer:
     if not settings and options.rerank is None:
         return Layer(name="request")
     if options.rerank is None:
-        return _layer("request", settings, UsageError, "the request says")
+        return _make_layer("request", settings, UsageError, "the request says")
     settings["search"] = {"rerank": options.rerank}
-    return _drop_file_keys(_layer("request", settings, UsageError, "the request says"))
+    return _drop_file_keys(_make_layer("request", settings, UsageError, "the request says"))
 
 
 def _drop_file_keys(layer: Layer) -> Layer:
@@ -113,7 +113,7 @@ def _drop_file_keys(layer: Layer) -> Layer:
     )
 
 
-def _only_settings(model: type[BaseModel], data: Mapping[str, Any]) -> dict[str, Any]:
+def _keep_settings(model: type[BaseModel], data: Mapping[str, Any]) -> dict[str, Any]:
     """Return the part of a file that belongs to `Settings`; a file has more keys, also inside a
     section (`hooks.workers`)."""
     kept: dict[str, Any] = {}
@@ -122,7 +122,7 @@ def _only_settings(model: type[BaseModel], data: Mapping[str, Any]) -> dict[str,
             continue
         kind = model.model_fields[key].annotation
         if isinstance(kind, type) and issubclass(kind, BaseModel) and isinstance(value, Mapping):
-            value = _only_settings(kind, value)
+            value = _keep_settings(kind, value)
         kept[key] = value
     return kept
 
@@ -142,7 +142,9 @@ def _search_choice(returned: CreateReturn) -> dict[str, Any]:
     return settings
 
 
-def _layer(name: LayerName, settings: Mapping[str, Any], error: type[HostError], who: str) -> Layer:
+def _make_layer(
+    name: LayerName, settings: Mapping[str, Any], error: type[HostError], who: str
+) -> Layer:
     normal = normalise(Settings, settings, switch_on=True)
     try:
         Settings.model_validate(normal.data)

@@ -26,12 +26,12 @@ def texts_of(locales: Catalogue[Texts], inline: Mapping[str, Any], locale: str) 
     """Return the texts of a language: that of the tag, else of its language alone (`de` for
     `de-AT`), else English, else the first. Files come before package.yao. Raises ConfigError."""
     names = dict.fromkeys([*locales, *inline])
-    name = _nearest(names, locale)
+    name = _find_nearest(names, locale)
     own = inline.get(name, {})
     return {**(own if isinstance(own, Mapping) else {}), **(locales.get(name) or {})}
 
 
-def _nearest(names: Iterable[str], locale: str) -> str:
+def _find_nearest(names: Iterable[str], locale: str) -> str:
     known = {name.replace("_", "-").lower(): name for name in names}
     wanted = locale.replace("_", "-").lower()
     for tag in (wanted, wanted.partition("-")[0], "en"):

@@ -96,7 +96,7 @@ class _Walk:
         for key, value in raw.items():
             name = names.get(key) or names.get(_CAPITAL.sub(r"_\1", key).lower())
             if name is None:
-                self.strays.append(_unknown(model, key, (*written, key)))
+                self.strays.append(_make_stray(model, key, (*written, key)))
             elif name in made:
                 other = self.trail[(*path, name)][-1]
                 self.strays.append(
@@ -160,12 +160,12 @@ class _Walk:
         }
 
 
-def _unknown(model: type[BaseModel], key: str, written: Path) -> Stray:
+def _make_stray(model: type[BaseModel], key: str, written: Path) -> Stray:
     """Return the stray for an unknown key, with a hint: the section where it is valid, or the
     nearest key that is valid here."""
     if (model, key) in _GONE:
         return Stray(written, "unknown key", _GONE[model, key], harmless=True)
-    elsewhere = _elsewhere(model, key)
+    elsewhere = _hint_elsewhere(model, key)
     hint = elsewhere or suggestion(key, sorted(model.model_fields))
     return Stray(written, "unknown key", hint, not elsewhere and not _is_near_miss(model, key))
 
@@ -179,7 +179,7 @@ def _is_near_miss(model: type[BaseModel], key: str) -> bool:
     return any(OSA.distance(name, known) <= most for known in spellings(model))
 
 
-def _elsewhere(model: type[BaseModel], key: str) -> str:
+def _hint_elsewhere(model: type[BaseModel], key: str) -> str:
     if (key in AppKeys.model_fields and issubclass(model, Settings)) or (
         key == "workers" and model is HookSettings
     ):

@@ -74,19 +74,19 @@ def load_package(found: tree.FoundPath, root: Path, environment: Environment) ->
     checked = check_package(found, environment)
     document = checked.document
     errors = list(checked.errors)
-    prompts: Mapping[str, Prompts] = _collecting(
+    prompts: Mapping[str, Prompts] = _collect_errors(
         errors, lambda: inline_prompts(document, environment, found.path), {}
     )
     own = found.path / tree.PROMPTS
     if own.is_file() and "default" not in prompts:
-        plain: Prompts = _collecting(
+        plain: Prompts = _collect_errors(
             errors,
             lambda: read_prompts(own, f"{found.shown}/{tree.PROMPTS}", environment, found.path),
             (),
         )
         prompts = {**prompts, "default": plain}
-    hook = _collecting(errors, lambda: hook_script(found, checked), None)
-    tools = _collecting(errors, lambda: script_file(found.path, found.shown, TOOLS), None)
+    hook = _collect_errors(errors, lambda: hook_script(found, checked), None)
+    tools = _collect_errors(errors, lambda: script_file(found.path, found.shown, TOOLS), None)
     raise_all(errors)
     extra = {
         key: value
@@ -107,12 +107,12 @@ def load_package(found: tree.FoundPath, root: Path, environment: Environment) ->
         locales=read_locales(found.path / "locales", root),
         hook=hook,
         info=extra,
-        warnings=(*document.warnings, *_doubled(found, document.data)),
+        warnings=(*document.warnings, *_warn_of_doubles(found, document.data)),
         tools=tools,
     )
 
 
-def _collecting(errors: list[ConfigError], read: Callable[[], T], otherwise: T) -> T:
+def _collect_errors(errors: list[ConfigError], read: Callable[[], T], otherwise: T) -> T:
     try:
         return read()
     except ConfigErrors as exc:
@@ -133,7 +133,7 @@ def _presets(
     return Catalogue("prompt preset", loaders)
 
 
-def _doubled(found: tree.FoundPath, values: Mapping[str, Any]) -> Iterable[Problem]:
+def _warn_of_doubles(found: tree.FoundPath, values: Mapping[str, Any]) -> Iterable[Problem]:
     """Warn of two files of which only one is used."""
     entries = [tree.shown(path, found.path) for path in tree.hooks(found.path)]
     if len(entries) > 1:

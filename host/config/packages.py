@@ -74,7 +74,7 @@ class App:
     @cached_property
     def search_file(self) -> Checked | None:
         """`agent/search.yao`, validated; None without the file. Raises ConfigError."""
-        return self._file(SEARCH_FILE, SearchSettings)
+        return self._read_file(SEARCH_FILE, SearchSettings)
 
     @cached_property
     def layers(self) -> tuple[Layer, ...]:
@@ -157,7 +157,7 @@ class App:
         if id in self.packages:
             return self.packages[id]
         # An id may come from a client or a hook: only a valid one is looked up on disk.
-        missing = _why_missing(self.root, id) if _ID.fullmatch(id) else ""
+        missing = _explain_missing(self.root, id) if _ID.fullmatch(id) else ""
         return self.packages.named(id, hint=missing)
 
     def settings_for(
@@ -172,10 +172,10 @@ class App:
         above = [hook_layer(returned), request_layer(options)]
         if any(layer.data or layer.unknown for layer in above):
             return resolve([*self.layers, package.layer, *above])
-        known = self._folded.get(package.id)
+        known = self._fold_cache.get(package.id)
         # A reload makes another package of the same id.
         if known is None or known[0] is not package:
-            known = self._folded[package.id] = (package, resolve([*self.layers, package.layer]))
+            known = self._fold_cache[package.id] = (package, resolve([*self.layers, package.layer]))
         return known[1]
 
     def explain(self, assistant: str) -> list[Explained]:
@@ -185,7 +185,7 @@ class App:
         return [*own, *explain_app(self.settings, self.agent_file)]
 
     @cached_property
-    def _folded(self) -> dict[str, tuple[Package, Resolved]]:
+    def _fold_cache(self) -> dict[str, tuple[Package, Resolved]]:
         """Settings from files alone, by package: most turns need no others, and folding takes
         time."""
         return {}
@@ -200,7 +200,7 @@ class App:
     ) -> CollectionSpec:
         """Return the assistant's own collection of that name, else the app's; full ids work as
         well. Raises UnknownName, ConfigError."""
-        return _resolved(self.collections, assistant_id, name, place)
+        return _resolve(self.collections, assistant_id, name, place)
 
     def owner_of(self, id: str) -> str:
         """Return the assistant that declares a collection, model or toolkit: of several that the id
@@ -215,7 +215,7 @@ class App:
         self, assistant_id: str, name: str, *, place: Place | None = None
     ) -> ModelSpec:
         """Return a model by its name, as `resolve_collection` does for collections."""
-        return _resolved(self.models, assistant_id, name, place)
+        return _resolve(self.models, assistant_id, name, place)
 
     def resolve_table(self, assistant_id: str, table: str) -> ModelSpec:
         """Return the model that declares a table: the assistant's own, the app's, or another's.
@@ -248,25 +248,25 @@ class App:
     ) -> ServerSpec:
         """Return an MCP server by its name, as `resolve_collection` does for collections. Raises
         ConfigError also for a variable that is not set."""
-        return _resolved(self.servers, assistant_id, name, place)
+        return _resolve(self.servers, assistant_id, name, place)
 
     def resolve_api(self, assistant_id: str, name: str, *, place: Place | None = None) -> ApiSpec:
         """Return an API by its name, as `resolve_server` does for MCP servers."""
-        return _resolved(self.apis, assistant_id, name, place)
+        return _resolve(self.apis, assistant_id, name, place)
 
     def resolve_toolkit(
         self, assistant_id: str, name: str, *, place: Place | None = None
     ) -> ToolkitSpec:
         """Return a toolkit by its name, as `resolve_collection` does for collections. Raises
         ConfigError also for a type that does not exist."""
-        return _resolved(self.toolkits, assistant_id, name, place)
+        return _resolve(self.toolkits, assistant_id, name, place)
 
     def connector_id(self, assistant_id: str, name: str) -> str:
         """Return the full id of the assistant's own connector of that name, else the name."""
         own = f"agents.{assistant_id}.{name}"
         return own if own in self.connectors else name
 
-    def _file(self, shown: str, model: type[Value]) -> Checked | None:
+    def _read_file(self, shown: str, model: type[Value]) -> Checked | None:
         path = self.root / shown
         return (
             check_document(model, read_document(path, shown), self.environment, lenient=True)
@@ -310,7 +310,7 @@ def load_app(
     )
 
 
-def _why_missing(root: Path, id: str) -> str:
+def _explain_missing(root: Path, id: str) -> str:
     """Return why the folder of an unknown id is not an assistant; "" if there is no such folder."""
     folder = f"assistants/{id.replace('.', '/')}"
     if not (root / folder).is_dir():
@@ -322,7 +322,7 @@ def _why_missing(root: Path, id: str) -> str:
     return f"{folder} is part of the package {owner.id!r}" if owner else ""
 
 
-def _resolved(catalogue: Catalogue[T], assistant_id: str, name: str, place: Place | None) -> T:
+def _resolve(catalogue: Catalogue[T], assistant_id: str, name: str, place: Place | None) -> T:
     own = f"agents.{assistant_id}."
     for id in (own + name, name):
         if id in catalogue:

@@ -12,7 +12,7 @@ from groundhook.host.config.documents import Document, read_document
 from groundhook.host.config.environment import Environment
 from groundhook.host.config.locations import Node, Parsed
 from groundhook.host.config.validate import read_value
-from groundhook.host.config.variables import with_assets
+from groundhook.host.config.variables import insert_assets
 from groundhook.host.core.types.base import Value
 from groundhook.host.core.types.turn import Message
 
@@ -66,6 +66,6 @@ def inline_prompts(
 
 def _messages(prompts: tuple[Prompt, ...], folder: Path) -> Prompts:
     return tuple(
-        Message(role=prompt.role, content=with_assets(prompt.content, folder), name=prompt.name)
+        Message(role=prompt.role, content=insert_assets(prompt.content, folder), name=prompt.name)
         for prompt in prompts
     )

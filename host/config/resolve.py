@@ -89,7 +89,7 @@ def explain(resolved: Resolved) -> list[Explained]:
     """Return every leaf of the settings with its value, layer and place, in the order of the
     schema."""
     return [
-        _explained(resolved, path, value)
+        _explain_leaf(resolved, path, value)
         for path, value in _leaves(resolved.settings.model_dump(), ())
     ]
 
@@ -107,7 +107,10 @@ def explain_app(settings: AppSettings, file: Checked | None) -> list[Explained]:
     )
     return [
         Explained(
-            ".".join(path), _hidden(path, layer.written(path, value)), layer.name, layer.place(path)
+            ".".join(path),
+            _hide_secret(path, layer.written(path, value)),
+            layer.name,
+            layer.place(path),
         )
         for path, value, layer in layers
     ]
@@ -121,7 +124,7 @@ def _has(value: Any, path: Key) -> bool:
     return True
 
 
-def _hidden(path: Key, value: Any) -> Any:
+def _hide_secret(path: Key, value: Any) -> Any:
     """Return the value without a secret that is written in the file; a variable of the environment
     is shown by its name."""
     if not isinstance(value, str) or holds_variable(value):
@@ -131,7 +134,7 @@ def _hidden(path: Key, value: Any) -> Any:
     return _PASSWORD.sub(r"\1(hidden)@", value)
 
 
-def _explained(resolved: Resolved, path: Key, value: Any) -> Explained:
+def _explain_leaf(resolved: Resolved, path: Key, value: Any) -> Explained:
     source = path
     while source and source not in resolved.origins:
         source = source[:-1]  # inside a value that was set as a whole

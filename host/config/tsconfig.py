@@ -37,7 +37,7 @@ def import_paths(folder: Path, shown: str) -> Paths:
         (
             pattern,
             tuple(
-                _place(document, below, pattern, index, target)
+                _join_path(document, below, pattern, index, target)
                 for index, target in enumerate(_targets(document, pattern, targets))
             ),
         )
@@ -54,7 +54,7 @@ def _targets(document: Document, pattern: str, targets: Any) -> list[Any]:
     return targets
 
 
-def _place(document: Document, base: str, pattern: str, index: int, target: Any) -> str:
+def _join_path(document: Document, base: str, pattern: str, index: int, target: Any) -> str:
     if not isinstance(target, str) or target.count("*") > 1:
         raise _make_error(document, (pattern, index), "should be a path with at most one star")
     return (PurePosixPath(base) / target).as_posix()

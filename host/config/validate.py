@@ -71,7 +71,7 @@ def check_document(
     found."""
     normal = normalise(model, expand(document, environment), switch_on=switch_on)
     ignored = [stray for stray in normal.strays if lenient and stray.harmless]
-    errors = [_stray(document, stray) for stray in normal.strays if stray not in ignored]
+    errors = [_stray_error(document, stray) for stray in normal.strays if stray not in ignored]
     try:
         model.model_validate(without_unset(normal.data))
     except ValidationError as exc:
@@ -87,9 +87,11 @@ def check_document(
     warnings = [
         problem
         for stray in ignored
-        for problem in problems_of(_stray(document, stray, ", which nothing reads"), "warning")
+        for problem in problems_of(
+            _stray_error(document, stray, ", which nothing reads"), "warning"
+        )
     ]
-    return Checked(document, normal, tuple(sorted(errors, key=_position)), tuple(warnings))
+    return Checked(document, normal, tuple(sorted(errors, key=_sort_key)), tuple(warnings))
 
 
 def read_value(
@@ -109,7 +111,7 @@ def read_value(
     return model.model_validate({**checked.data, **more})
 
 
-def _stray(document: Document, stray: Stray, more: str = "") -> ConfigError:
+def _stray_error(document: Document, stray: Stray, more: str = "") -> ConfigError:
     message = (
         f"{stray.message} {dotted(stray.path)!r}{more}"
         if stray.message == "unknown key"
@@ -132,11 +134,11 @@ def _error_at(
     if found is None:  # YAML reports it in the line after its key
         place = document.place(written, of="key")
     # A value here may be a key that was written in place of its variable, so it is not shown.
-    instead = "" if written[-1:] == (KEY_VARIABLE,) else _instead(message, found)
+    instead = "" if written[-1:] == (KEY_VARIABLE,) else _describe_found(message, found)
     return ConfigError(f"{dotted(written)!r}: {message}{instead}", place=place)
 
 
-def _instead(message: str, found: Any) -> str:
+def _describe_found(message: str, found: Any) -> str:
     """Return `, not X` for a message: the value, or its type for a list, an object or an empty
     value."""
     if isinstance(found, (str, int, float, bool)):
@@ -149,5 +151,5 @@ def _instead(message: str, found: Any) -> str:
     )
 
 
-def _position(error: ConfigError) -> tuple[int, int]:
+def _sort_key(error: ConfigError) -> tuple[int, int]:
     return (error.place.line, error.place.column) if error.place else (0, 0)

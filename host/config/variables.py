@@ -82,14 +82,14 @@ class Values:
         if match["text"]:
             found = text_at(self.texts, match["text"])
             return match[0] if found is None else found
-        name = _canonical(match["name"])
+        name = _canonical_name(match["name"])
         if match["group"] == "SYS" or name in OF_BOTH:
-            return _moment(self.now, name) or match[0]
+            return _format_moment(self.now, name) or match[0]
         value = self.context.get(name)
         return match[0] if value is None else as_data(value)
 
 
-def _canonical(name: str) -> str:
+def _canonical_name(name: str) -> str:
     """Return the name of a variable, which may be written in any case; keys of metadata keep
     theirs."""
     group, dot, key = name.partition(".")
@@ -121,7 +121,7 @@ def as_data(value: Any) -> str:
     return quoted.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
-def with_assets(text: str, folder: Path) -> str:
+def insert_assets(text: str, folder: Path) -> str:
     """Return a text with each `@assets/…` replaced by that file below `folder`; one that cannot be
     read stays as it is written."""
 
@@ -137,7 +137,7 @@ def variables_in(text: str) -> list[str]:
     return [match[0] for match in _VARIABLE.finditer(text)]
 
 
-def unfilled(
+def find_unfilled(
     document: Document,
     path: tuple[str | int, ...],
     folder: Path,
@@ -149,11 +149,11 @@ def unfilled(
     if isinstance(value, (dict, list)):
         steps = value if isinstance(value, dict) else range(len(value))
         for step in steps:
-            yield from unfilled(document, (*path, step), folder, locales)
+            yield from find_unfilled(document, (*path, step), folder, locales)
     if not isinstance(value, str):
         return
     for match in _VARIABLE.finditer(value):
-        where, hint = _missing(match, locales)
+        where, hint = _describe_missing(match, locales)
         if hint:
             place = document.place_of_match(path, match)
             yield Problem("warning", f"nothing fills {match[0]!r}{where}", place, hint)
@@ -164,18 +164,18 @@ def unfilled(
             yield Problem("warning", message, place, "assets/ is a folder of the package")
 
 
-def _missing(match: re.Match[str], locales: Mapping[str, Texts] | None) -> tuple[str, str]:
+def _describe_missing(match: re.Match[str], locales: Mapping[str, Texts] | None) -> tuple[str, str]:
     """Return where a variable has no value, and a hint; ("", "") if it has one."""
     if match["text"]:
-        return ("", "") if locales is None else _missing_text(match["text"], locales)
-    name = _canonical(match["name"])
+        return ("", "") if locales is None else _describe_missing_text(match["text"], locales)
+    name = _canonical_name(match["name"])
     known = SYS if match["group"] == "SYS" else CTX | OF_BOTH
     if name in known or (match["group"] == "CTX" and name.startswith(METADATA)):
         return "", ""
     return "", suggestion(name, sorted(known))
 
 
-def _missing_text(key: str, locales: Mapping[str, Texts]) -> tuple[str, str]:
+def _describe_missing_text(key: str, locales: Mapping[str, Texts]) -> tuple[str, str]:
     lacking = [locale for locale, texts in locales.items() if text_at(texts, key) is None]
     if locales and not lacking:
         return "", ""
@@ -193,7 +193,7 @@ def _text_names(texts: Texts, before: str = "") -> Iterator[str]:
             yield f"{before}{key}"
 
 
-def _moment(now: datetime, name: str) -> str:
+def _format_moment(now: datetime, name: str) -> str:
     if name == "TIMESTAMP":
         return str(int(now.timestamp()))
     return now.strftime(_MOMENT[name]) if name in _MOMENT else ""

@@ -34,7 +34,7 @@ def parse_yaml(text: str) -> Parsed:
     except ReaderError as exc:
         raise Unreadable("a character that YAML does not allow", exc.position) from None
     except MarkedYAMLError as exc:
-        raise _unreadable(exc, text) from None
+        raise _make_error(exc, text) from None
     except YAMLError as exc:
         raise Unreadable(f"not YAML: {exc}", 0) from None
     except RecursionError:
@@ -42,7 +42,7 @@ def parse_yaml(text: str) -> Parsed:
     return Parsed(data, lambda: root, list)
 
 
-def _unreadable(exc: MarkedYAMLError, text: str) -> Unreadable:
+def _make_error(exc: MarkedYAMLError, text: str) -> Unreadable:
     """Return the error with its place. Of a quote that is open, or closed too early, that is where
     the quote begins: what the parser stumbles over may be pages below."""
     mark = exc.problem_mark or exc.context_mark
@@ -54,7 +54,7 @@ def _unreadable(exc: MarkedYAMLError, text: str) -> Unreadable:
         if "end of stream" in problem or "document separator" in problem:
             begun = exc.context_mark.index
             return Unreadable("a quote that is never closed", begun, "close it where the text ends")
-    quote = _quote_before(text, at)
+    quote = _find_quote_before(text, at)
     if quote is not None:
         end = quote.end_mark
         hint = "inside '…' write '' for '" if quote.style == "'" else 'inside "…" write \\" for "'
@@ -63,7 +63,7 @@ def _unreadable(exc: MarkedYAMLError, text: str) -> Unreadable:
     return Unreadable(problem, at, _hint(problem))
 
 
-def _quote_before(text: str, at: int) -> Any:
+def _find_quote_before(text: str, at: int) -> Any:
     """Return the token of the quoted text that ends right before a place, in its line; None without
     one."""
     from ruamel.yaml import YAML

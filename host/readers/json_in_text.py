@@ -63,14 +63,14 @@ def extract_json(text: str) -> Any:
         pass
     for found in _FENCE.finditer(text):
         language, body = found["language"].lower(), found["body"].strip()
-        value = _yaml(body) if language in _YAML else _in_prose(body)
+        value = _read_yaml(body) if language in _YAML else _find_in_prose(body)
         if value is not None or (language in _JSON and _JSON_LIKE.match(body)):
             return value
-    value = _in_prose(_FENCE.sub("", text))
-    return _yaml(whole) if value is None and _YAML_TEXT.match(whole) else value
+    value = _find_in_prose(_FENCE.sub("", text))
+    return _read_yaml(whole) if value is None and _YAML_TEXT.match(whole) else value
 
 
-def _in_prose(text: str) -> Any:
+def _find_in_prose(text: str) -> Any:
     """Return the first value in a text; None also where the first is broken."""
     end = 0
     for count, found in enumerate(re.finditer(r"[\[{]", text)):
@@ -86,7 +86,7 @@ def _in_prose(text: str) -> Any:
             pass
         last = _end_of(text if like else text[: start + LONGEST_WORD], start)
         if like:
-            return None if last is None else _repaired(text[start:last])
+            return None if last is None else _repair(text[start:last])
         end = last or end  # a word in brackets: what is inside is not a value of its own
     return None
 
@@ -118,7 +118,7 @@ def _tokens(text: str, start: int) -> Iterator[tuple[str, int]]:
             yield found[0], found.end()
 
 
-def _repaired(text: str) -> Any:
+def _repair(text: str) -> Any:
     """Return the value of a text that begins and ends as one; None where it cannot be repaired."""
     if len(text) > LONGEST_REPAIR or _NOT_JSON.search(text):
         return None
@@ -149,7 +149,7 @@ def _is_json(value: Any) -> bool:
     return not (isinstance(value, float) and not math.isfinite(value))
 
 
-def _yaml(text: str) -> Any:
+def _read_yaml(text: str) -> Any:
     """Return the object or list of a text in YAML; None for any other text."""
     if len(text) > LONGEST_REPAIR or _ALIAS.search(text):
         return None

@@ -81,7 +81,7 @@ def _describe_source(spec: ApiSpec, key: str) -> str:
 def _find_entries(value: Any, spec: ApiSpec, host: str) -> list[Any]:
     """Return the entries of an answer. Raises SourceMalformed where there is no list of them; one
     object counts as a list with one entry."""
-    found = at(value, spec.items)
+    found = value_at(value, spec.items)
     if isinstance(found, list):
         return found
     if isinstance(found, dict):
@@ -98,23 +98,23 @@ def _make_items(entries: list[Any], spec: ApiSpec) -> Iterator[Item]:
     for place, entry in enumerate(entries):
         fields = spec.fields
         content = _format_content(entry, fields.content)
-        title = _format_value(at(entry, fields.title)) if fields.title else ""
+        title = _format_value(value_at(entry, fields.title)) if fields.title else ""
         if not content and not title:
             continue
         yield Item(
             type="api",
             title=title or spec.label or spec.id,
             content=content or title,
-            url=address(_format_value(at(entry, fields.url))) if fields.url else "",
+            url=address(_format_value(value_at(entry, fields.url))) if fields.url else "",
             score=1 - place / (2 * spec.max_results),
-            document_id=_format_value(at(entry, fields.id)) if fields.id else "",
+            document_id=_format_value(value_at(entry, fields.id)) if fields.id else "",
             collection=spec.id,
         )
 
 
 def _format_content(entry: Any, paths: tuple[str, ...]) -> str:
     if paths:
-        return "\n".join(filter(None, (_format_value(at(entry, path)) for path in paths)))
+        return "\n".join(filter(None, (_format_value(value_at(entry, path)) for path in paths)))
     if not isinstance(entry, dict):
         return _format_value(entry)
     shown = ((key, _format_value(value)) for key, value in entry.items())
@@ -125,7 +125,7 @@ def _join_paths(spec: ApiSpec) -> str:
     return ", ".join(map(repr, spec.fields.content)) or "any key"
 
 
-def at(value: Any, path: str) -> Any:
+def value_at(value: Any, path: str) -> Any:
     """Return the value at a path of keys and positions, such as `rows.0.name`; _ABSENT if it does
     not exist. The empty path is the value itself."""
     for step in path.split(".") if path else ():

@@ -10,7 +10,7 @@ import psutil
 import pytest
 
 from groundhook import Host, open_host
-from groundhook.hooks.child import KEPT, MEGABYTE, too_large
+from groundhook.hooks.child import KEPT, MEGABYTE, find_excess
 from groundhook.host.core.types.events import Event
 from tests.attacks.conftest import Arena, until
 from tests.conftest import MakeApp
@@ -177,7 +177,7 @@ async def test_a_worker_that_is_never_empty_is_replaced_as_well(one_worker: Host
 def test_runs_that_overlap_do_not_make_a_worker_grow_without_end() -> None:
     fresh, allowed = 60 * MEGABYTE, 128 * MEGABYTE
     began = fresh + KEPT + MEGABYTE  # each run takes a little more than the one before has left
-    assert too_large(began, fresh, [(began, allowed)]) is None
-    assert too_large(fresh + KEPT + allowed + 1, fresh, [(began, allowed)]) == "together"
-    assert too_large(fresh + allowed + 1, fresh, [(fresh, allowed)]) == "alone"
-    assert too_large(fresh + 2 * allowed, fresh, []) is None  # nothing is carried: it is replaced
+    assert find_excess(began, fresh, [(began, allowed)]) is None
+    assert find_excess(fresh + KEPT + allowed + 1, fresh, [(began, allowed)]) == "together"
+    assert find_excess(fresh + allowed + 1, fresh, [(fresh, allowed)]) == "alone"
+    assert find_excess(fresh + 2 * allowed, fresh, []) is None  # nothing is carried: it is replaced

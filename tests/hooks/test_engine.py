@@ -234,7 +234,7 @@ def test_a_bridge_script_that_creates_no_shared_memory_is_refused_and_leaves_not
 
 
 def test_every_isolate_is_closed_at_exit_and_the_interpreter_ends() -> None:
-    code = "from groundhook.hooks.engine import Isolate as I; a = I.bare(); b = I.bare(); "
+    code = "from groundhook.hooks.engine import Isolate as I; a = I.without_bridge(); b = I.without_bridge(); "
     code += "b.evaluate('for(;;);', print); print('end')"
     ended = subprocess.run(
         [sys.executable, "-c", code],
@@ -258,7 +258,7 @@ together = threading.Barrier(8)
 def make(_):
     together.wait()
     engine.load()
-    return engine.Isolate.bare()
+    return engine.Isolate.without_bridge()
 
 pool = ThreadPoolExecutor(8)
 made = list(pool.map(make, range(8)))
@@ -281,7 +281,7 @@ def test_threads_may_make_the_first_isolates_at_once_and_free_those_of_others() 
 
 
 def test_closing_all_closes_all() -> None:
-    kept = [Isolate.bare() for _ in range(3)]
+    kept = [Isolate.without_bridge() for _ in range(3)]
     close_all()
     assert isolate_count() == 0
     assert kept

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from groundhook.hooks.sourcemap import DIGITS, VALUE, decode_mappings, decode_vlq, original
+from groundhook.hooks.sourcemap import DIGITS, VALUE, decode_mappings, decode_vlq, find_original
 
 
 def encode_vlq(numbers: Sequence[int]) -> str:
@@ -82,8 +82,8 @@ def test_mappings_decode_to_the_segments_they_were_made_of(
 
 def test_a_place_is_that_of_the_last_segment_before_it() -> None:
     mappings = ";" + ",".join((encode_vlq([4, 0, 2, 0]), encode_vlq([6, 0, 1, 3])))
-    assert original(mappings, 1, 5) == (2, 0)
-    assert original(mappings, 1, 10) == (3, 3)
-    assert original(mappings, 1, 0) == (2, 0)
-    assert original(mappings, 0, 0) is None
-    assert original(mappings, 9, 0) is None
+    assert find_original(mappings, 1, 5) == (2, 0)
+    assert find_original(mappings, 1, 10) == (3, 3)
+    assert find_original(mappings, 1, 0) == (2, 0)
+    assert find_original(mappings, 0, 0) is None
+    assert find_original(mappings, 9, 0) is None

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from groundhook import Host, open_host
 from groundhook.hooks.api.process import PROCESSES
-from groundhook.hooks.text import markdown_to_html
+from groundhook.hooks.markdown import markdown_to_html
 from groundhook.host.core.types.turn import Identity
 from groundhook.host.readers.json_in_text import extract_json
 from groundhook.host.testing.canned import CannedSource

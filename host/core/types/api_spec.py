@@ -23,7 +23,7 @@ PLACEHOLDERS = ("question", "limit", "locale", *IDENTITY)
 _PLACEHOLDER = re.compile(r"\{\{\s*([^{}]*?)\s*\}\}")
 
 
-def _template(value: Any) -> Any:
+def _check_template(value: Any) -> Any:
     """Return the value if all placeholders in its texts are known. Raises ValueError."""
     for text in texts(value):
         for name in _PLACEHOLDER.findall(text):
@@ -57,13 +57,13 @@ class ApiSpec(Value):
         description="Address, such as `https://host/orders`; its path may have placeholders"
     )
     method: Literal["GET", "POST"] = "GET"
-    query: Annotated[dict[str, str | int | float | bool], AfterValidator(_template)] = Field(
+    query: Annotated[dict[str, str | int | float | bool], AfterValidator(_check_template)] = Field(
         default={}, description="Parameters after the `?`; values may have placeholders"
     )
-    headers: Annotated[Headers, AfterValidator(_template)] = Field(
+    headers: Annotated[Headers, AfterValidator(_check_template)] = Field(
         default={}, description="Headers; values may have placeholders and `$ENV.NAME`"
     )
-    body: Annotated[Any, AfterValidator(_template)] = Field(
+    body: Annotated[Any, AfterValidator(_check_template)] = Field(
         default=None,
         description="JSON of a POST; its texts may have placeholders",
         validate_default=True,
@@ -88,7 +88,7 @@ class ApiSpec(Value):
     @field_validator("url")
     @classmethod
     def _address(cls, url: str) -> str:
-        _template(url)
+        _check_template(url)
         if not url:
             raise ValueError("should be an http(s) address, such as 'https://host/orders'")
         if "{{" in url.partition("://")[2].partition("/")[0] or "{{" in url.partition("?")[2]:
@@ -129,7 +129,7 @@ def fill(value: Any, values: Mapping[str, str | int]) -> Any:
     match value:
         case str():
             alone = _PLACEHOLDER.fullmatch(value)
-            return _find_value(alone[1], values) if alone else _filled(value, values, str)
+            return _find_value(alone[1], values) if alone else _fill_text(value, values, str)
         case Mapping():
             return {key: fill(each, values) for key, each in value.items()}
         case list() | tuple():
@@ -141,13 +141,13 @@ def fill(value: Any, values: Mapping[str, str | int]) -> Any:
 def fill_address(url: str, values: Mapping[str, str | int]) -> str:
     """Return the address with the placeholders of its path percent-encoded. Raises NotPermitted as
     `fill` does, and UsageError for a value that would lead to another path."""
-    filled = _filled(url, values, lambda value: quote(value, safe=""))
+    filled = _fill_text(url, values, lambda value: quote(value, safe=""))
     if {".", ".."} & set(filled.split("/")):
         raise UsageError("'.' and '..' cannot be a part of the address")
     return filled
 
 
-def _filled(text: str, values: Mapping[str, str | int], encoded: Callable[[str], str]) -> str:
+def _fill_text(text: str, values: Mapping[str, str | int], encoded: Callable[[str], str]) -> str:
     return _PLACEHOLDER.sub(lambda found: encoded(str(_find_value(found[1], values))), text)
 
 

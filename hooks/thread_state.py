@@ -1,4 +1,4 @@
-"""Keeps Python's thread state of V8's thread from one callback to the next.
+"""The thread state that Python has for V8's thread, kept from one callback to the next.
 
 When a thread that Python did not start calls a Python function, Python creates a thread state for
 it, and deletes that state when the function returns. Each new state allocates memory for a stack,
