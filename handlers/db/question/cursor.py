@@ -213,7 +213,7 @@ class Cursor(Meanings):
     def continues(self, i: int) -> bool:
         """Return whether only words such as "and", "or" and "but" separate this position from the
         condition before it."""
-        return i > 0 and self.is_(i - 1, sense.And, sense.Or)
+        return i > 0 and self.is_(i - 1, sense.And, sense.Or, sense.But)
 
 
 def _without_point(value: int | float) -> int | float:

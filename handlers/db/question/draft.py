@@ -2,25 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, cast
 
 from groundhook.handlers.db.schema import Field
 from groundhook.host.core.types.query_language import Aggregate, Order, Where
 
-OPPOSITE = {
-    "<": ">=",
-    "<=": ">",
-    ">": "<=",
-    ">=": "<",
-    "=": "!=",
-    "!=": "=",
-    "in": "not in",
-    "not in": "in",
-}
 # How a draft takes the attributes of what a rule found.
-COLLECTED = ("notes", "not_understood", "excluded", "alternatives", "phrases")
+COLLECTED = ("notes", "not_understood", "excluded", "alternatives", "exceptions", "phrases")
 COLLECTED_ONCE = ("orders", "aggregates", "groups")
 FLAGS = ("listing", "person", "refused")
 
@@ -38,6 +27,7 @@ class Parsed:
     idle: tuple[int, ...] = ()
     excluded: tuple[int, ...] = ()
     alternatives: tuple[int, ...] = ()
+    exceptions: tuple[int, ...] = ()
     phrases: tuple[str, ...] = ()
     aggregates: tuple[Aggregate, ...] = ()
     groups: tuple[str, ...] = ()
@@ -68,31 +58,19 @@ def constraint(end: int, name: str, op: str, value: Any = None) -> Parsed:
     return Parsed(end, (Where(field=name, op=op, value=value),))
 
 
-def negation_of(parsed: Parsed, fields: Mapping[str, Field]) -> Parsed:
-    """Return a condition that holds where not all of these hold. A missing value fulfils none of
-    them."""
-    against = [opposite for where in parsed.wheres for opposite in _against(where)]
-    empty = [
-        name
-        for name in dict.fromkeys(where.field for where in parsed.wheres)
-        if name in fields and fields[name].nullable
-    ]
-    against += [Where(field=name, op="null") for name in empty]
-    whole = against[0] if len(against) == 1 else Where(any_of=tuple(against))
-    return Parsed(parsed.end, (whole,))
-
-
 @dataclass
 class Draft:
     """What the rules have made of the question so far. `not_understood`, `excluded` and `idle` are
     positions: of words that became no condition, of negated words, and of words that only qualify
-    other words. `alternatives` are the positions of every "or" between conditions. `refused`: the
-    question has a "not" that no query can express. `pieces`: for each piece of the question that
-    became conditions, its begin, its end and the conditions."""
+    other words. `alternatives` are the positions of every "or" between conditions, `exceptions`
+    those of every word that omits the records described after it. `refused`: the question has a
+    "not" that no query can express. `pieces`: for each piece of the question that became
+    conditions, its begin, its end and the conditions."""
 
     wheres: list[Where] = field(default_factory=list)
     pieces: list[tuple[int, int, list[Where]]] = field(default_factory=list)
     alternatives: list[int] = field(default_factory=list)
+    exceptions: list[int] = field(default_factory=list)
     aggregates: list[Aggregate] = field(default_factory=list)
     groups: list[str] = field(default_factory=list)
     orders: list[Order] = field(default_factory=list)
@@ -145,13 +123,3 @@ class Draft:
         made = Order(field=name, order="asc" if order == "asc" else "desc")
         there = next((one for one in self.orders if one.field == name), None)
         return made if there in (None, made) else None
-
-
-def _against(where: Where) -> list[Where]:
-    """Return the conditions of which one holds wherever this one does not."""
-    if where.op == "between":
-        return [
-            Where(field=where.field, op=op, value=value)
-            for op, value in zip(("<", ">"), where.value, strict=True)
-        ]
-    return [Where(field=where.field, op=OPPOSITE[where.op], value=where.value)]

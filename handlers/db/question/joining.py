@@ -2,23 +2,38 @@
 
 All must hold, except those with an "or" between them. An "or" joins the two conditions beside it,
 and a condition before both applies to both ("direct flights to Rome or from Dublin"). If the model
-is named again after the "or", it divides the whole question ("books under $15 or products rated
-above 4.8"). If a value of the same field is repeated with a condition of its own ("lamps under 50
-and chairs under 100"), each keeps its own condition. Two separate time spans are alternatives too
-("in March and April"), since no day is in both."""
+is named again after the "or", or a word for anything there is, it divides the whole question
+("books under $15 or products rated above 4.8", "red wines or anything from Alsace"). If a value of
+the same field is repeated with a condition of its own ("lamps under 50 and chairs under 100"), each
+keeps its own condition. Two separate time spans are alternatives too ("in March and April"), since
+no day is in both. Of the conditions behind an exception ("all but those to Rome since March") not
+all may hold."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import pairwise
-from typing import NamedTuple
+from operator import itemgetter
+from typing import NamedTuple, TypeVar
 
+from groundhook.handlers.db.dsl import conditions
 from groundhook.handlers.db.question import sense
 from groundhook.handlers.db.question.cursor import Cursor
 from groundhook.handlers.db.question.draft import Draft
+from groundhook.handlers.db.question.wheres import (
+    opposite,
+    require_all,
+    require_any,
+    require_one_of,
+    requires_values,
+    values_of,
+)
+from groundhook.handlers.db.schema import Field
 from groundhook.host.core.types.query_language import Where
 
 Piece = tuple[int, int, list[Where]]
+T = TypeVar("T")
+RECORDS = (sense.ModelRef, sense.Pronoun, sense.Everything)  # begin a description of their own
 
 
 class _Alternatives(NamedTuple):
@@ -32,18 +47,74 @@ class _Alternatives(NamedTuple):
 def join_conditions(cursor: Cursor, draft: Draft) -> list[Where]:
     """Return the conditions of a question, all of which must hold. An "or" that joins no two
     conditions is noted in the draft."""
+    for at in reversed(draft.exceptions):
+        _negate_exception(cursor, draft, at)
+    return _join_pieces(cursor, draft)
+
+
+def _negate_exception(cursor: Cursor, draft: Draft, at: int) -> None:
+    """Put the opposite of the conditions behind an exception in their place. They are reported if
+    there are none, or if no query can express it."""
+    end = _end_of_clause(cursor, draft, at)
+    within, draft.pieces = _part(draft.pieces, lambda piece: at < piece[0] < end)
+    inside, draft.alternatives = _part(draft.alternatives, lambda place: at < place < end)
+    unknown, known = _part(draft.not_understood, lambda place: at < place < end)
+    wheres = _join_pieces(cursor, Draft(pieces=within, alternatives=inside))
+    if len(within) > 1:
+        text = cursor.text(at, within[-1][1])
+        draft.notes.append(f"only records for which all of {text!r} holds were omitted")
+    if unknown and not within:  # "except those by Tolstoy"
+        draft.excluded, draft.not_understood = [*draft.excluded, *unknown], known
+        return
+    draft.idle.update(unknown)
+    if within and not _of_many(cursor, wheres):
+        against = list(opposite(wheres, cursor.lexicon.fields))
+        draft.pieces = sorted([*draft.pieces, (at, within[-1][1], against)], key=itemgetter(0))
+        return
+    places = {at, *(place for start, last, _ in within for place in range(start, last))}
+    draft.not_understood = sorted({*draft.not_understood, *places})
+    draft.idle |= places
+    draft.refused = True
+
+
+def _part(listed: list[T], chosen: Callable[[T], bool]) -> tuple[list[T], list[T]]:
+    """Return those that are chosen, and the others."""
+    return [one for one in listed if chosen(one)], [one for one in listed if not chosen(one)]
+
+
+def _end_of_clause(cursor: Cursor, draft: Draft, at: int) -> int:
+    """Return the position of the first mark behind a position that is in no piece."""
+    within = {i for start, end, _ in draft.pieces for i in range(start, end)}
+    marks = (i for i in range(at, len(cursor.tokens)) if cursor.is_mark(i, ",;:."))
+    return next((i for i in marks if i not in within), len(cursor.tokens))
+
+
+def of_some(cursor: Cursor, wheres: Sequence[Where]) -> bool:
+    """Return whether conditions are on many related records that are not the current topic:
+    "without overdue invoices" differs from having some that are not overdue."""
+    topic = f"{cursor.about.relation}."
+    return any(not field.name.startswith(topic) for field in _of_many(cursor, wheres))
+
+
+def _of_many(cursor: Cursor, wheres: Sequence[Where]) -> list[Field]:
+    """Return the fields of conditions of which a record can have many values."""
+    fields = (cursor.lexicon.fields.get(where.field) for where in conditions(wheres))
+    return [field for field in fields if field is not None and cursor.many(field)]
+
+
+def _join_pieces(cursor: Cursor, draft: Draft) -> list[Where]:
     pieces, (apart, beside) = draft.pieces, _place_alternatives(cursor, draft)
     if not apart and (starts := _find_groups(cursor, pieces, beside)):
         shared = _join(cursor, pieces, range(starts[0]), beside)
         # An "or" before a group joins whole groups, not the two conditions beside it.
         groups = [
-            _require_all(_join(cursor, pieces, range(start, end), beside - {start}))
+            require_all(_join(cursor, pieces, range(start, end), beside - {start}))
             for start, end in pairwise([*starts, len(pieces)])
         ]
         return [*shared, Where(any_of=tuple(groups))]
     bounds = [0, *sorted(set(apart)), len(pieces)]
     parts = [_join(cursor, pieces, range(start, end), beside) for start, end in pairwise(bounds)]
-    return parts[0] if len(parts) == 1 else [_require_any([_require_all(part) for part in parts])]
+    return parts[0] if len(parts) == 1 else [require_any([require_all(part) for part in parts])]
 
 
 def _place_alternatives(cursor: Cursor, draft: Draft) -> _Alternatives:
@@ -55,11 +126,26 @@ def _place_alternatives(cursor: Cursor, draft: Draft) -> _Alternatives:
             draft.notes.append(
                 f"the words around {cursor.typed[at].text!r} were not read as alternatives"
             )
-        elif any(cursor.is_(i, sense.ModelRef) for i in range(at + 1, draft.pieces[right][0])):
+        elif _begins_description(cursor, draft.pieces, at, right):
             found.apart.append(right)
         else:
             found.beside.add(right)
     return found
+
+
+def _begins_description(cursor: Cursor, pieces: Sequence[Piece], at: int, right: int) -> bool:
+    """Return whether a description of records begins between an "or" at `at` and the end of the
+    pieces beside `right`: a word for the records is there, or a value of a field that the pieces
+    before have too ("toys or discontinued books")."""
+    if any(cursor.is_(i, *RECORDS) for i in range(at + 1, pieces[right][0])):
+        return True
+    before = {_value_field(cursor, piece) for piece in pieces[:right]} - {""}
+    for piece, following in pairwise(pieces[right:]):
+        if piece[1] < following[0]:
+            break
+        if _value_field(cursor, following) in before:
+            return True
+    return False
 
 
 def _joins_pieces(draft: Draft, at: int, right: Piece) -> bool:
@@ -143,27 +229,9 @@ def _join(cursor: Cursor, pieces: Sequence[Piece], numbers: range, beside: set[i
             groups.append([pieces[number][2]])
     joined: list[Where] = []
     for group in groups:
-        parts = [_require_all(wheres) for wheres in group]
-        joined += group[0] if len(group) == 1 else [_require_any(parts)]
+        parts = [require_all(wheres) for wheres in group]
+        joined += group[0] if len(group) == 1 else [require_any(parts)]
     return _merge_values(cursor, joined)
-
-
-def _require_all(wheres: Sequence[Where]) -> Where:
-    """Return one condition that holds where all of these hold."""
-    return wheres[0] if len(wheres) == 1 else Where(all_of=tuple(wheres))
-
-
-def _require_any(parts: Sequence[Where]) -> Where:
-    """Return one condition that holds where any of these holds."""
-    if all(map(_requires_values, parts)) and len({where.field for where in parts}) == 1:
-        values = [value for where in parts for value in _list_values(where)]
-        return _require_one_of(parts[0].field, values)
-    return Where(any_of=tuple(parts))
-
-
-def _requires_values(where: Where) -> bool:
-    """Return whether a condition requires one of some values."""
-    return where.group is None and where.op in ("=", "in")
 
 
 def _merge_values(cursor: Cursor, wheres: Sequence[Where]) -> list[Where]:
@@ -171,24 +239,13 @@ def _merge_values(cursor: Cursor, wheres: Sequence[Where]) -> list[Where]:
     Sony."""
     values: dict[str, list[object]] = {}
     for where in wheres:
-        if _requires_values(where) and cursor.lexicon.fields[where.field].kind == "text":
-            values.setdefault(where.field, []).extend(_list_values(where))
+        if requires_values(where) and cursor.lexicon.fields[where.field].kind == "text":
+            values.setdefault(where.field, []).extend(values_of(where))
     merged: list[Where] = []
     for where in wheres:
-        if not _requires_values(where) or where.field not in values:
+        if not requires_values(where) or where.field not in values:
             merged.append(where)
         elif found := values[where.field]:
-            merged.append(_require_one_of(where.field, found))
+            merged.append(require_one_of(where.field, found))
             values[where.field] = []
     return merged
-
-
-def _require_one_of(field: str, values: Sequence[object]) -> Where:
-    found = list(dict.fromkeys(values))
-    return Where(
-        field=field, op="in" if len(found) > 1 else "=", value=found if len(found) > 1 else found[0]
-    )
-
-
-def _list_values(where: Where) -> list[object]:
-    return list(where.value) if where.op == "in" else [where.value]

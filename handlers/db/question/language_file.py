@@ -137,6 +137,7 @@ class LanguageFile(Value):
     having: Annotated[Words, Means(sense.Having)] = ()
     negations: Annotated[Words, Means(sense.Not)]
     verb_negations: Annotated[Words, Means(partial(sense.Not, of_verb=True))] = ()
+    exceptions: Annotated[Words, Means(sense.Except)] = ()
     nor: Annotated[Words, Means(sense.Nor)] = ()
     but: Annotated[Words, Means(sense.But)] = ()
     yes: Annotated[Words, Means(partial(sense.Truth, True))]
@@ -151,6 +152,7 @@ class LanguageFile(Value):
     single: Annotated[Words, Means(sense.Single)] = ()
     multipliers: Annotated[Numbered, Means(sense.Multiplier)]
     everything: Annotated[Words, Means(sense.Everything)]
+    pronouns: Annotated[Words, Means(sense.Pronoun)] = ()
     fillers: Annotated[Words, Means(sense.Filler)]
     requests: Annotated[Words, Means(sense.Request)] = ()
     question_words: Annotated[Words, Means(sense.QuestionWord)] = ()

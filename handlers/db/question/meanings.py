@@ -5,7 +5,7 @@ None."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from typing import TypeVar
 
@@ -202,6 +202,15 @@ class Meanings:
                 break
             i = self.after(i)
         return i
+
+    def steps(self, i: int, *kinds: type[sense.Sense], most: int = 3) -> Iterator[int]:
+        """Yield this position, and the one after each of up to `most` phrases of these kinds."""
+        yield i
+        for _ in range(most):
+            if not self.is_(i, *kinds):
+                return
+            i = self.after(i)
+            yield i
 
     def past_one(self, i: int, *kinds: type[sense.Sense]) -> int:
         """The position after one phrase of these kinds, if there is one here."""

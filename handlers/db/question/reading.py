@@ -159,7 +159,8 @@ def _withdraw_uncertain(cursor: Cursor, draft: Draft) -> None:
     """Remove conditions that may be wrong: the one after a "not" that was not understood, which may
     mean the opposite, and the object of a comparison that was not understood ("more expensive than
     the iPad" is not about the iPad)."""
-    for at in [i for i in draft.not_understood if cursor.is_(i, sense.Not, sense.Compare)]:
+    unread = (sense.Not, sense.But, sense.Compare)
+    for at in [i for i in draft.not_understood if cursor.is_(i, *unread)]:
         piece = _find_object(cursor, draft, at)
         if piece is not None:
             draft.pieces.remove(piece)
@@ -171,7 +172,7 @@ def _withdraw_uncertain(cursor: Cursor, draft: Draft) -> None:
 def _find_object(cursor: Cursor, draft: Draft, at: int) -> Piece | None:
     """Return the first piece after a word at `at`, if only words without a meaning of their own are
     between them; after a "not" also words that were not understood."""
-    start, negated = cursor.at(at)[1], cursor.is_(at, sense.Not)
+    start, negated = cursor.at(at)[1], cursor.is_(at, sense.Not, sense.But)
     piece = next((piece for piece in draft.pieces if piece[0] >= start), None)
     if piece is None:
         return None

@@ -3,8 +3,8 @@
 A rule returns what it made of the words at a position, or None, and changes nothing; the reading
 adds the result to the draft (`Draft.take`). A rule is a list of alternatives: readers of a few
 words, each of which returns what it read with the position after it, or None. In all of them `i` is
-the position of the first word, `end` the one after the last, `of` the field that was named before,
-and `negated` is true behind a "not". The examples in a docstring are such words."""
+the position of the first word, `end` the one after the last, `of` the field that was named before.
+The examples in a docstring are such words."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from groundhook.handlers.db.question.rules_list import amounts
 from groundhook.handlers.db.question.rules_model import corrected, named, related
 from groundhook.handlers.db.question.rules_negation import (
     condition,
+    excepted,
     negation,
     preposition_rule,
     values_rule,
@@ -33,7 +34,6 @@ from groundhook.handlers.db.question.rules_number import (
 )
 from groundhook.handlers.db.question.rules_order import extreme_of_each, limit, order_words
 from groundhook.handlers.db.question.rules_time import compared_date, date_led
-from groundhook.handlers.db.question.rules_value import excepted
 from groundhook.handlers.db.question.tokens import phrase_of
 from groundhook.handlers.db.schema import Field
 from groundhook.host.core.types.query_language import Where

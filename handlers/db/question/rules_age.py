@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from groundhook.handlers.db.question import dates, sense, when
 from groundhook.handlers.db.question.cursor import Amount, Cursor
-from groundhook.handlers.db.question.draft import OPPOSITE, Parsed
+from groundhook.handlers.db.question.draft import Parsed
 from groundhook.host.core.types.query_language import Where
 
 LONGEST_LIFE = 120  # years
+BOUNDS = ("<", "<=", ">", ">=", "=")
 
 
-def aged(cursor: Cursor, amount: Amount, word: sense.Compare, negated: bool) -> Parsed | None:
+def aged(cursor: Cursor, amount: Amount, word: sense.Compare) -> Parsed | None:
     """ "members over 60", "trainers younger than 40": a condition on the date of birth."""
     born = cursor.born()
     if born is None or not _says_age(cursor, amount, word):
         return None
     # "older than 40" begins with those that are 41; the comparison with a date goes the other way.
-    op = OPPOSITE[word.op] if negated else word.op
     earlier = {"<": ">", ">": "<", "<=": ">=", ">=": "<="}
-    op = earlier.get(op, op) if word.kind == "date" else op
+    op = earlier.get(word.op, word.op) if word.kind == "date" else word.op
     wheres = []
     for bound, years in _ages(op, int(amount.value)):
         day = dates.stored(dates.midnight(dates.shifted(cursor.now, "year", -years)), born.kind)
@@ -29,7 +29,7 @@ def aged(cursor: Cursor, amount: Amount, word: sense.Compare, negated: bool) -> 
 def _says_age(cursor: Cursor, amount: Amount, word: sense.Compare) -> bool:
     """Return whether a compared number can be an age and nothing else."""
     kinds = amount.kind in ("", "age") and word.kind in ("", "age", "date")
-    if not kinds or word.op not in OPPOSITE or not 0 < amount.value <= LONGEST_LIFE:
+    if not kinds or word.op not in BOUNDS or not 0 < amount.value <= LONGEST_LIFE:
         return False
     if _says_other(cursor, amount.end):
         return False

@@ -2,35 +2,43 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from groundhook.handlers.db.question import dates, sense, when
 from groundhook.handlers.db.question.cursor import NUMBERS, TIMES, Cursor
-from groundhook.handlers.db.question.draft import Draft, Parsed, constraint, negation_of
+from groundhook.handlers.db.question.draft import Draft, Parsed, constraint
 from groundhook.handlers.db.question.rules_list import equal_to, postfixed
 from groundhook.handlers.db.question.rules_number import between, compare, range_on, up_to
 from groundhook.handlers.db.question.rules_time import compared_date, date_led
 from groundhook.handlers.db.question.rules_value import prepositioned, values
 from groundhook.handlers.db.question.tokens import phrase_of
+from groundhook.handlers.db.question.wheres import opposite, require_one_of
 from groundhook.handlers.db.schema import Field
 from groundhook.host.core.types.query_language import Order
 
 LONGEST_LITERAL = 5  # words of a value that is not known
 
 
-def field_led(cursor: Cursor, draft: Draft, i: int, negated: bool = False) -> Parsed | None:
-    """ "price under 100", "rating of at least 4", "category: books", "released since March", "not
-    featured"."""
+def field_led(cursor: Cursor, draft: Draft, i: int) -> Parsed | None:
+    """ "price under 100", "rating of at least 4", "category: books", "released since March", "price
+    is not over 100"."""
     after = cursor.after(i)
     if draft.listing and cursor.is_(after, sense.But):
         return None
     no, starts = _past_link(cursor, after)
-    against = negated != no
     for field in (reference.field for reference in cursor.all(i, sense.FieldRef)):
-        for start in starts:
-            if found := condition_on(cursor, draft, field, start, against):
-                return found
-        if found := _alone(cursor, field, i, starts[-1], against):
+        tried = (condition_on(cursor, draft, field, start) for start in starts)
+        found = next(filter(None, tried), None) or _alone(cursor, field, i, starts[-1])
+        if no:
+            found = negated(cursor, found) if found else _missing(cursor, field, after)
+        if found:
             return found
     return None
+
+
+def negated(cursor: Cursor, found: Parsed) -> Parsed:
+    """Return the opposite of conditions."""
+    return replace(found, wheres=opposite(found.wheres, cursor.lexicon.fields))
 
 
 def _past_link(cursor: Cursor, i: int) -> tuple[bool, tuple[int, ...]]:
@@ -56,25 +64,19 @@ def literal(cursor: Cursor, i: int) -> tuple[str, int] | None:
     return (cursor.text(i, end), end) if end > i else None
 
 
-def condition_on(
-    cursor: Cursor, draft: Draft, field: Field, at: int, negated: bool
-) -> Parsed | None:
+def condition_on(cursor: Cursor, draft: Draft, field: Field, at: int) -> Parsed | None:
     """Return the condition on the field that begins at this position."""
-    if negated and field.kind in (*NUMBERS, *TIMES):
-        compared = compare(cursor, draft, at, True, field) if field.kind in NUMBERS else None
-        found = compared or condition_on(cursor, draft, field, at, False)
-        return compared or (found and negation_of(found, cursor.lexicon.fields))
     if field.kind in NUMBERS:
         return _on_number(cursor, draft, field, at)
     if field.kind in TIMES:
         return _on_time(cursor, draft, field, at)
-    return _on_text(cursor, field, at, negated) if field.kind in ("text", "json") else None
+    return _on_text(cursor, field, at) if field.kind in ("text", "json") else None
 
 
 def _on_number(cursor: Cursor, draft: Draft, field: Field, at: int) -> Parsed | None:
     year = field.kind == "integer" and cursor.lexicon.is_kind(field, "year")
     return (
-        compare(cursor, draft, at, False, field)
+        compare(cursor, draft, at, field)
         or between(cursor, draft, at, field)
         or (date_led(cursor, draft, at, field) if year else None)
         or _number(cursor, field, at)
@@ -95,18 +97,18 @@ def _on_time(cursor: Cursor, draft: Draft, field: Field, at: int) -> Parsed | No
     )
 
 
-def _on_text(cursor: Cursor, field: Field, at: int, negated: bool) -> Parsed | None:
+def _on_text(cursor: Cursor, field: Field, at: int) -> Parsed | None:
     return (
-        values(cursor, at, negated, field)
-        or values(cursor, cursor.past(at, sense.ValueLink, sense.Filler), negated, field)
-        or _option(cursor, field, at, negated)
-        or _contains(cursor, field, at, negated)
+        values(cursor, at, field)
+        or values(cursor, cursor.past(at, sense.ValueLink, sense.Filler), field)
+        or _option(cursor, field, at)
+        or _contains(cursor, field, at)
     )
 
 
-def _alone(cursor: Cursor, field: Field, i: int, at: int, negated: bool) -> Parsed | None:
-    """The field at `i` with a link word at most up to `at`: a sort order, a flag, an unknown value,
-    or a missing value."""
+def _alone(cursor: Cursor, field: Field, i: int, at: int) -> Parsed | None:
+    """The field at `i` with a link word at most up to `at`: a sort order, a flag, an unknown
+    value."""
     after = cursor.after(i)
     direction = cursor.take(after, sense.Direction)
     if direction and not cursor.many(field):
@@ -114,16 +116,22 @@ def _alone(cursor: Cursor, field: Field, i: int, at: int, negated: bool) -> Pars
     if field.kind == "boolean":
         truth = cursor.take(at, sense.Truth) if cursor.is_(after, sense.ValueLink) else None
         value = truth[0].value if truth else True
-        return constraint(truth[1] if truth else after, field.name, "=", value != negated)
+        return constraint(truth[1] if truth else after, field.name, "=", value)
     asked = cursor.is_(i - 1, sense.QuestionWord)  # "which state is Dallas in?"
     if cursor.is_(after, sense.Equals) and not asked and (found := _new_value(cursor, field, at)):
-        return constraint(found[1], field.name, "!=" if negated else "=", found[0])
-    return _missing(cursor, field, after) if negated else None
+        return constraint(found[1], field.name, "=", found[0])
+    return None
 
 
 def _new_value(cursor: Cursor, field: Field, i: int) -> tuple[str, int] | None:
     """ "Acme", of a brand that no sampled record has."""
     return literal(cursor, i) if field.kind == "text" and not field.options else None
+
+
+def missing(cursor: Cursor, i: int) -> Parsed | None:
+    """ "without insurance", "no renewals": the field here has no value."""
+    fields = (reference.field for reference in cursor.all(i, sense.FieldRef))
+    return next(filter(None, (_missing(cursor, one, cursor.after(i)) for one in fields)), None)
 
 
 def _missing(cursor: Cursor, field: Field, i: int) -> Parsed | None:
@@ -192,7 +200,7 @@ def _number(cursor: Cursor, field: Field, at: int) -> Parsed | None:
     return constraint(postfix[1], field.name, postfix[0], amount.value)
 
 
-def _option(cursor: Cursor, field: Field, at: int, negated: bool) -> Parsed | None:
+def _option(cursor: Cursor, field: Field, at: int) -> Parsed | None:
     """ "grade 2", "grade 1 or 2": options that are numbers without a known order."""
     found: list[str] = []
     end = at
@@ -207,16 +215,14 @@ def _option(cursor: Cursor, field: Field, at: int, negated: bool) -> Parsed | No
     if postfix := postfixed(cursor, end):
         rest = range(end, postfix[1])
         return Parsed(postfix[1], not_understood=(end - 1, *rest), idle=tuple(rest))
-    if len(found) == 1:
-        return constraint(end, field.name, "!=" if negated else "=", found[0])
-    return constraint(end, field.name, "not in" if negated else "in", found)
+    return Parsed(end, (require_one_of(field.name, found),))
 
 
-def _contains(cursor: Cursor, field: Field, at: int, negated: bool) -> Parsed | None:
+def _contains(cursor: Cursor, field: Field, at: int) -> Parsed | None:
     word = cursor.take(at, sense.Contains)
-    if word and (known := values(cursor, word[1], negated, field)):
+    if word and (known := values(cursor, word[1], field)):
         return known
-    found = literal(cursor, word[1]) if word and not negated else None
+    found = literal(cursor, word[1]) if word else None
     if found is None:
         return None
     return constraint(found[1], field.name, "like", found[0])

@@ -26,7 +26,7 @@ def figure(cursor: Cursor, draft: Draft, i: int) -> Parsed | None:
         return _extreme(cursor, i) or _most(cursor, draft, i)
     end, own = cursor.after(i), _called_so(cursor, i)
     if own is not None and (cursor.is_(end, sense.Compare, sense.Between) or cursor.number(end)):
-        return condition_on(cursor, draft, own, end, False)  # "a total of 100"
+        return condition_on(cursor, draft, own, end)  # "a total of 100"
     if not any(word.function == "count" for word in words):
         return _computed(cursor, draft, i, own)
     if own is None:

@@ -2,33 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from groundhook.handlers.db.question import sense, when
 from groundhook.handlers.db.question.cursor import TIMES, Cursor
-from groundhook.handlers.db.question.draft import OPPOSITE, Draft, Parsed, constraint, negation_of
-from groundhook.handlers.db.question.rules_field import field_led
+from groundhook.handlers.db.question.draft import Draft, Parsed, constraint
+from groundhook.handlers.db.question.joining import of_some
+from groundhook.handlers.db.question.rules_field import field_led, missing, negated
 from groundhook.handlers.db.question.rules_number import between, compare, verb_led
 from groundhook.handlers.db.question.rules_time import compared_date, date_led
 from groundhook.handlers.db.question.rules_value import prepositioned, values
 from groundhook.host.core.types.query_language import Where
 
+Rule = Callable[[Cursor, Draft, int], Parsed | None]
 # What belongs to the verb before it.
 GOVERNED = (sense.Compare, sense.Preposition, when.DateRelation, sense.Between, when.Period)
 
 
 def negation(cursor: Cursor, draft: Draft, i: int) -> Parsed | None:
-    """ "not from Apple", "except discontinued ones", "without a description", "not more than 50",
-    "neither paid nor sent"."""
+    """ "not from Apple", "without a description", "not more than 50", "neither paid nor sent",
+    "except those to Berlin"."""
     again = cursor.is_(i, sense.Nor) and any(cursor.is_(at, sense.Not) for at in range(i))
     if not (cursor.is_(i, sense.Not) or again):
         return None
+    if (records := _excepted(cursor, i)) is not None:
+        return records
     direct = cursor.after(i)
-    later = cursor.past(direct, sense.Filler, sense.ValueLink, sense.Contains)
+    *steps, later = cursor.steps(direct, sense.Filler, sense.ValueLink, sense.Contains)
     behind_verb = _behind_verb(cursor, i, later)
-    for at in dict.fromkeys((direct, later, *behind_verb)):
-        found = _passive(cursor, at) or _negated(cursor, draft, at)
+    for at in dict.fromkeys((*steps, later, *behind_verb)):
+        found = _passive(cursor, at) or _against(cursor, draft, at)
         if found is not None and found.refused:
             return _unplaced(replace(found, end=direct), range(i, direct))
         if found is not None:
@@ -37,32 +41,72 @@ def negation(cursor: Cursor, draft: Draft, i: int) -> Parsed | None:
     return Parsed(later + 1, excluded=(later,)) if unknown else None
 
 
+def excepted(cursor: Cursor, draft: Draft, i: int) -> Parsed | None:
+    """ "all makes but Volvo", "all orders but those to Berlin"."""
+    if not (draft.listing and cursor.is_(i, sense.But)):
+        return None
+    after = cursor.after(i)
+    the = cursor.is_(after, when.Definite)  # "all but the cheapest": no condition
+    return _excepted(cursor, i) or (_unplaced(Parsed(after), range(i, after)) if the else None)
+
+
+def _excepted(cursor: Cursor, i: int) -> Parsed | None:
+    """ "except those to Berlin", "but the paid ones", "besides Volvo": begins a description of
+    records. Behind other words than these "the ones" are described too."""
+    after = cursor.after(i)
+    first = cursor.past(after, when.Definite, sense.Single, most=1)
+    at = cursor.past(first, sense.ValueRef, sense.Condition, sense.FieldRef)
+    described = cursor.is_(at, sense.Pronoun)
+    if cursor.is_(i, sense.Except, sense.But):
+        value = cursor.is_(first, sense.ValueRef, sense.Condition)
+        described = described or value or cursor.is_(at, sense.ModelRef)
+    return Parsed(after, exceptions=(i,)) if described else None
+
+
 def _unplaced(found: Parsed, places: range) -> Parsed:
     """Return the result with words that are reported and not searched for."""
     return replace(found, not_understood=tuple(places), idle=tuple(places))
 
 
-def _negated(cursor: Cursor, draft: Draft, i: int) -> Parsed | None:
+def _against(cursor: Cursor, draft: Draft, i: int) -> Parsed | None:
     """Return the opposite of the condition that begins here; `refused` if no query can express
     it."""
-    if (same := _of_same_field(cursor, draft, i)) is not None:
-        return same
-    for rule in (verb_led, compare, preposition_rule, field_led, values_rule, condition):
-        found = rule(cursor, draft, i, True)
-        if found is not None and _of_some(cursor, found.wheres):
-            return Parsed(i, refused=True)
-        if found is not None:
-            return (
-                _nor_what_follows(cursor, draft, found) if found.end == cursor.after(i) else found
-            )
-    if (within := _not_within(cursor, draft, i)) is not None:
-        return within
+    found, at = _opposite(cursor, draft, i), i
+    while found and found.end == cursor.after(at) and cursor.is_(found.end, sense.Or):
+        at = cursor.after(found.end)
+        more = None if cursor.is_(found.end, sense.Nor) else _opposite(cursor, draft, at)
+        if more is None or more.end != cursor.after(at):
+            break  # only of single words neither holds: "not paid or cancelled"
+        found = replace(found, end=more.end, wheres=(*found.wheres, *more.wheres))
+    return found or _without(cursor, i)
+
+
+def _opposite(cursor: Cursor, draft: Draft, i: int) -> Parsed | None:
+    """Return the opposite of one condition."""
+    found = _of_same_field(cursor, draft, i) or _first_of(OF_FIELDS, cursor, draft, i)
+    if found is None and (lacking := missing(cursor, i)) is not None:
+        return lacking
+    found = found or _first_of(OTHERS, cursor, draft, i)
+    if found is None:
+        return None
+    refused = of_some(cursor, found.wheres)
+    return Parsed(i, refused=True) if refused else negated(cursor, found)
+
+
+def _without(cursor: Cursor, i: int) -> Parsed | None:
+    """ "customers without orders", "who never ordered"."""
     if cursor.is_(i, sense.RelationRef) and _goes_on(cursor, cursor.after(i)):
         return Parsed(i, refused=True)
-    if related := cursor.take(i, sense.RelationRef):  # "customers without orders"
+    if related := cursor.take(i, sense.RelationRef):
         return constraint(related[1], related[0].relation, "null")
-    act = cursor.act(i)  # "customers who never ordered"
+    act = cursor.act(i)
     return constraint(i + 1, act, "null") if act else None
+
+
+def _first_of(rules: Sequence[Rule], cursor: Cursor, draft: Draft, i: int) -> Parsed | None:
+    """Return the first condition that one of these rules reads here."""
+    tried = (rule(cursor, draft, i) for rule in rules)
+    return next((found for found in tried if found and found.wheres), None)
 
 
 def _of_same_field(cursor: Cursor, draft: Draft, i: int) -> Parsed | None:
@@ -72,7 +116,7 @@ def _of_same_field(cursor: Cursor, draft: Draft, i: int) -> Parsed | None:
     rivals = {one.field.name for one in cursor.all(i, sense.ValueRef)}
     if before is None or before.name not in rivals or len(rivals) < 2:
         return None
-    return values(cursor, i, True, before)
+    return values(cursor, i, before)
 
 
 def _behind_verb(cursor: Cursor, no: int, i: int) -> list[int]:
@@ -93,9 +137,10 @@ def _passive(cursor: Cursor, i: int) -> Parsed | None:
     after it not both hold."""
     for reference in cursor.all(i, sense.FieldRef):
         field, after = reference.field, cursor.after(i)
-        found = None if cursor.is_(i, sense.ValueRef) else prepositioned(cursor, after, True)
+        found = None if cursor.is_(i, sense.ValueRef) else prepositioned(cursor, after)
         if found is None or "." in field.name:
             continue
+        found = negated(cursor, found)
         if field.kind == "boolean":
             without = (Where(field=field.name, value=False),)
         elif field.kind in TIMES and field.nullable:
@@ -106,14 +151,6 @@ def _passive(cursor: Cursor, i: int) -> Parsed | None:
             continue
         return replace(found, wheres=(Where(any_of=(*without, *found.wheres)),))
     return None
-
-
-def _of_some(cursor: Cursor, wheres: Sequence[Where]) -> bool:
-    """Return whether conditions are on many related records that are not the current topic:
-    "without overdue invoices" differs from having some that are not overdue."""
-    fields = [cursor.lexicon.fields.get(where.field) for where in wheres]
-    many = (field for field in fields if field is not None and cursor.many(field))
-    return any(not field.name.startswith(f"{cursor.about.relation}.") for field in many)
 
 
 def _goes_on(cursor: Cursor, i: int) -> bool:
@@ -129,50 +166,22 @@ def _goes_on(cursor: Cursor, i: int) -> bool:
     return False
 
 
-def _nor_what_follows(cursor: Cursor, draft: Draft, found: Parsed) -> Parsed:
-    """ "not paid or cancelled": after a "not", neither of two single words holds."""
-    while cursor.is_(found.end, sense.Or) and not cursor.is_(found.end, sense.Nor):
-        at = cursor.after(found.end)
-        more = field_led(cursor, draft, at, True) or values(cursor, at, True)
-        if more is None or more.end != cursor.after(at):
-            break
-        found = replace(found, end=more.end, wheres=(*found.wheres, *more.wheres))
-    return found
-
-
-def _not_within(cursor: Cursor, draft: Draft, i: int) -> Parsed | None:
-    """ "not between 50 and 100", "not in October", "price not between 50 and 100", "not older than
-    a month"."""
-    field = draft.mention if cursor.is_(i - 2, sense.FieldRef) else None
-    for rule in (between, compared_date, date_led):
-        found = rule(cursor, draft, i, field) or rule(cursor, draft, i)
-        if (
-            found
-            and found.wheres
-            and all(where.op in (*OPPOSITE, "between") for where in found.wheres)
-        ):
-            return negation_of(found, cursor.lexicon.fields)
-    return None
-
-
-def condition(cursor: Cursor, _: Draft, i: int, negated: bool = False) -> Parsed | None:
+def condition(cursor: Cursor, _: Draft, i: int) -> Parsed | None:
     """ "in stock", "sold out"."""
-    opposite = {">": "=", "=": ">"}
     for found in cursor.all(i, sense.Condition):
         field = cursor.field_of_kind(found.kind)
         if field is not None:
-            op = opposite[found.op] if negated else found.op
-            return constraint(cursor.after(i), field.name, op, found.value)
+            return constraint(cursor.after(i), field.name, found.op, found.value)
     return None
 
 
-def values_rule(cursor: Cursor, _: Draft, i: int, negated: bool = False) -> Parsed | None:
-    found = values(cursor, i, negated)
-    verb = _negated_behind(cursor, i, found.end) if found and not negated else None
-    if verb is None:
+def values_rule(cursor: Cursor, _: Draft, i: int) -> Parsed | None:
+    found = values(cursor, i)
+    verb = _negated_behind(cursor, i, found.end) if found else None
+    if found is None or verb is None:
         return found
-    found, idle = values(cursor, i, True), tuple(range(*verb))
-    return replace(found, end=verb[1], not_understood=idle, idle=idle) if found else None
+    idle = tuple(range(*verb))
+    return replace(negated(cursor, found), end=verb[1], not_understood=idle, idle=idle)
 
 
 def _negated_behind(cursor: Cursor, i: int, end: int) -> tuple[int, int] | None:
@@ -191,5 +200,10 @@ def _negated_behind(cursor: Cursor, i: int, end: int) -> tuple[int, int] | None:
     return (last if known else verb, last)
 
 
-def preposition_rule(cursor: Cursor, _: Draft, i: int, negated: bool = False) -> Parsed | None:
-    return prepositioned(cursor, i, negated)
+def preposition_rule(cursor: Cursor, _: Draft, i: int) -> Parsed | None:
+    return prepositioned(cursor, i)
+
+
+# What a "not" may be about. A field without a value comes between these.
+OF_FIELDS: Sequence[Rule] = (verb_led, compare, preposition_rule, field_led)
+OTHERS: Sequence[Rule] = (values_rule, condition, between, compared_date, date_led)

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from groundhook.handlers.db.question import dates, sense, when
 from groundhook.handlers.db.question.cursor import COUNTED, NUMBERS, Amount, Cursor
-from groundhook.handlers.db.question.draft import OPPOSITE, Draft, Parsed, constraint
+from groundhook.handlers.db.question.draft import Draft, Parsed, constraint
 from groundhook.handlers.db.question.number_fields import (
     measured,
     number_field,
@@ -23,9 +23,7 @@ from groundhook.handlers.db.schema import Field
 ABOUT, ROUGHLY = "~", 0.1  # how far from a number "about" reaches
 
 
-def compare(
-    cursor: Cursor, draft: Draft, i: int, negated: bool = False, of: Field | None = None
-) -> Parsed | None:
+def compare(cursor: Cursor, draft: Draft, i: int, of: Field | None = None) -> Parsed | None:
     """ "under $100", "at least 4 stars", "more than 50 in stock", "minimum rating 4". `of` is the
     field that was named before."""
     found = _comparison(cursor, i)
@@ -38,12 +36,11 @@ def compare(
     if amount is None:
         return None
     if cursor.time_unit(amount.end):
-        op = OPPOSITE.get(word.op) if negated else word.op
-        return lasting(cursor, amount, op) if op in OPPOSITE else None
-    if of is None and (old := aged(cursor, amount, word, negated)) is not None:
+        return lasting(cursor, amount, word.op) if word.op != ABOUT else None
+    if of is None and (old := aged(cursor, amount, word)) is not None:
         return old
     field = _field_of(cursor, draft, i, amount, word.kind, of)
-    return _compared(cursor, field, amount, word.op, negated) if field else None
+    return _compared(cursor, field, amount, word.op) if field else None
 
 
 def _comparison(cursor: Cursor, i: int) -> tuple[sense.Compare, int] | None:
@@ -80,21 +77,19 @@ def _field_of(
     return measured(cursor, amount, kind) or number_field(cursor, amount, kind, before)
 
 
-def _compared(
-    cursor: Cursor, found: tuple[Field, int], amount: Amount, op: str, negated: bool
-) -> Parsed | None:
+def _compared(cursor: Cursor, found: tuple[Field, int], amount: Amount, op: str) -> Parsed | None:
     """Return the condition on a field with the position after it."""
     field, end = found
     amount = replace(amount, value=cursor.in_unit_of(field, amount))
     if op == ABOUT:
-        return None if negated else _range(field, *_about(amount), end)
-    if not negated and op == ">=" and (upper := up_to(cursor, end)):
+        return _range(field, *_about(amount), end)
+    if op == ">=" and (upper := up_to(cursor, end)):
         return _range(field, amount, upper, past_unit(cursor, field, upper.end))
-    if not negated and op == "=" and end == amount.end:
+    if op == "=" and end == amount.end:
         return equal_to(cursor, field, amount)
     op, end = postfixed(cursor, end) or (op, end)  # "rated 2 stars or lower"
     end = _past_adjective(cursor, end)
-    return constraint(end, field.name, OPPOSITE[op] if negated else op, amount.value)
+    return constraint(end, field.name, op, amount.value)
 
 
 def up_to(cursor: Cursor, i: int) -> Amount | None:
@@ -165,7 +160,7 @@ def _with_postfix(cursor: Cursor, draft: Draft, i: int, amount: Amount) -> Parse
     unit = cursor.take(end, sense.Unit)
     kind = amount.kind or (unit[0].kind if unit else "")
     here = replace(amount, kind=kind, end=unit[1] if unit else end)
-    if (old := aged(cursor, here, sense.Compare(op), False)) is not None:
+    if (old := aged(cursor, here, sense.Compare(op))) is not None:
         return old
     before = field_before(cursor, draft, i)
     field = measured(cursor, here, "") or number_field(cursor, here, "", before)
@@ -202,7 +197,7 @@ def _aged(cursor: Cursor, draft: Draft, i: int) -> Parsed | None:
     if own is None and cursor.born() is None:
         return None
     found = (
-        compare(cursor, draft, i, False, own)
+        compare(cursor, draft, i, own)
         or between(cursor, draft, i, own)
         or between_numbers(cursor, i, own)
     )
@@ -212,7 +207,7 @@ def _aged(cursor: Cursor, draft: Draft, i: int) -> Parsed | None:
     op, end = postfixed(cursor, amount.end) or ("=", amount.end)
     if own is not None:
         return constraint(end, own.name, op, amount.value)
-    return aged(cursor, replace(amount, end=end), sense.Compare(op, "age"), False)
+    return aged(cursor, replace(amount, end=end), sense.Compare(op, "age"))
 
 
 def _years_old(cursor: Cursor, i: int) -> Parsed | None:
@@ -226,23 +221,23 @@ def _years_old(cursor: Cursor, i: int) -> Parsed | None:
     if years is not None and years[0].unit == "year" and old:
         if upper is not None:
             return between_numbers(cursor, i, None)
-        return aged(cursor, replace(amount, end=years[1]), sense.Compare("=", "age"), False)
+        return aged(cursor, replace(amount, end=years[1]), sense.Compare("=", "age"))
     alone = upper is None and cursor.is_(i - 1, sense.ValueLink) and cursor.ended(amount.end)
-    return aged(cursor, amount, sense.Compare("="), False) if alone else None
+    return aged(cursor, amount, sense.Compare("=")) if alone else None
 
 
-def verb_led(cursor: Cursor, draft: Draft, i: int, negated: bool = False) -> Parsed | None:
+def verb_led(cursor: Cursor, draft: Draft, i: int) -> Parsed | None:
     """ "weighs more than 5", "earning over 90,000", "costs between 10 and 20", "earns the most"."""
     for verb in cursor.all(i, sense.NumberVerb):
         field = cursor.field_of_kind(verb.kind)
         at = cursor.past(cursor.after(i), sense.ValueLink, sense.Filler)
         most = cursor.take(at, sense.Superlative)
-        if field is not None and most and not negated:
+        if field is not None and most:
             order = draft.sort(field.name, most[0].order)
             one = 1 if draft.person or draft.singular else None
             return Parsed(most[1], orders=(order,) if order else (), limit=one)
         if field is not None and _amount_of_verb(cursor, at, verb.kind):
-            return _of_verb(cursor, draft, at, field, negated)
+            return _of_verb(cursor, draft, at, field)
     return None
 
 
@@ -258,20 +253,16 @@ def _amount_of_verb(cursor: Cursor, i: int, kind: str) -> bool:
     return not counted or bool(rate)
 
 
-def _of_verb(cursor: Cursor, draft: Draft, i: int, field: Field, negated: bool) -> Parsed | None:
+def _of_verb(cursor: Cursor, draft: Draft, i: int, field: Field) -> Parsed | None:
     """The number or the comparison behind a verb."""
     amount = cursor.amount(i)
-    if found := compare(cursor, draft, i, negated, field):
+    if found := compare(cursor, draft, i, field):
         return found
     if amount is None:
-        return None if negated else between(cursor, draft, i, field)
+        return between(cursor, draft, i, field)
     more = postfixed(cursor, amount.end)
     if more is not None:
-        op = OPPOSITE[more[0]] if negated else more[0]
-        return constraint(more[1], field.name, op, amount.value)
-    if negated:
-        several = cursor.is_(amount.end, sense.Or, sense.BetweenAnd)
-        return None if several else constraint(amount.end, field.name, "!=", amount.value)
+        return constraint(more[1], field.name, more[0], amount.value)
     return equal_to(cursor, field, amount)
 
 
@@ -313,8 +304,8 @@ def _between_ages(cursor: Cursor, lower: Amount, upper: Amount) -> Parsed | None
     if rated(cursor, upper.end) or (years and years[0].unit != "year"):
         return None
     end = years[1] if years else upper.end
-    most = aged(cursor, replace(upper, end=end), sense.Compare("<="), False)
-    least = aged(cursor, replace(lower, end=end), sense.Compare(">="), False)
+    most = aged(cursor, replace(upper, end=end), sense.Compare("<="))
+    least = aged(cursor, replace(lower, end=end), sense.Compare(">="))
     return Parsed(most.end, (*most.wheres, *least.wheres)) if most and least else None
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from groundhook.handlers.db.question import dates, sense, when
 from groundhook.handlers.db.question.cursor import TIMES, Amount, Cursor
 from groundhook.handlers.db.question.dates import Span
-from groundhook.handlers.db.question.draft import OPPOSITE, Draft, Parsed, constraint
+from groundhook.handlers.db.question.draft import Draft, Parsed, constraint
 from groundhook.handlers.db.question.periods import Duration, duration
 from groundhook.handlers.db.question.rules_age import aged
 from groundhook.handlers.db.question.time_fields import (
@@ -20,6 +20,7 @@ from groundhook.handlers.db.question.time_fields import (
 )
 from groundhook.handlers.db.question.times import dated, days, span, year_of
 from groundhook.handlers.db.question.when import DateUnitName
+from groundhook.handlers.db.question.wheres import OPPOSITE
 from groundhook.handlers.db.schema import Field
 from groundhook.host.core.types.query_language import Where
 
@@ -107,7 +108,7 @@ def compared_date(cursor: Cursor, draft: Draft, i: int, of: Field | None = None)
     if of_unknown_verb(cursor, i, end):
         return of_no_field(i, end)
     if length.unit == "year" and cursor.born() and not cursor.is_(length.end, when.Ago):
-        return aged(cursor, Amount(length.number, "", length.end), word[0], False)
+        return aged(cursor, Amount(length.number, "", length.end), word[0])
     return _compared_unnamed(cursor, word[0], length)
 
 

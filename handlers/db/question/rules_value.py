@@ -6,16 +6,16 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
-from groundhook.handlers.db.dsl import MATCH_NONE
 from groundhook.handlers.db.question import sense
 from groundhook.handlers.db.question.cursor import Cursor
-from groundhook.handlers.db.question.draft import Draft, Parsed
+from groundhook.handlers.db.question.draft import Parsed
 from groundhook.handlers.db.question.lexicon import JSON
+from groundhook.handlers.db.question.wheres import require_one_of
 from groundhook.handlers.db.schema import Field
 from groundhook.host.core.types.query_language import Where
 
 
-def values(cursor: Cursor, i: int, negated: bool, of: Field | None = None) -> Parsed | None:
+def values(cursor: Cursor, i: int, of: Field | None = None) -> Parsed | None:
     """ "Apple", "Apple or Samsung", "electronics category", "delivered, shipped and paid"."""
     each = _of_each_field(cursor, i, of)
     if not each:
@@ -24,7 +24,7 @@ def values(cursor: Cursor, i: int, negated: bool, of: Field | None = None) -> Pa
     also = [one.field for one in each if one is not chosen]
     listed, end = _listed(cursor, i, chosen)
     either = len(listed) > 1 and any(cursor.is_(at, sense.Or) for at in range(i, end))
-    has = partial(_has, cursor, listed=listed, either=either, negated=negated)
+    has = partial(_has, cursor, listed=listed, either=either)
     if not also:
         return Parsed(end, has(chosen.field))
     typed, fields = cursor.text(i, cursor.after(i)), (chosen.field, *also)
@@ -32,7 +32,7 @@ def values(cursor: Cursor, i: int, negated: bool, of: Field | None = None) -> Pa
         return Parsed(end, has(chosen.field), notes=(_note(typed, fields[:1], also),))
     wheres = tuple(where for field in fields for where in has(field))
     note = _note(typed, fields, ())
-    return Parsed(end, wheres if negated else (Where(any_of=wheres),), notes=(note,))
+    return Parsed(end, (Where(any_of=wheres),), notes=(note,))
 
 
 def _note(typed: str, sought_in: Sequence[Field], others: Sequence[Field]) -> str:
@@ -79,25 +79,12 @@ def _past_verb(cursor: Cursor, field: Field, i: int) -> int:
     return end if last and field in _of_prepositions(cursor, i) else i
 
 
-def _has(
-    cursor: Cursor, field: Field, listed: list[str], *, either: bool, negated: bool
-) -> tuple[Where, ...]:
+def _has(cursor: Cursor, field: Field, listed: list[str], *, either: bool) -> tuple[Where, ...]:
     """Return the condition that the field has these values; of a list that it contains them."""
-    if (parted_by := cursor.lexicon.lists.get(field.name)) is not None:
-        return _contains(cursor, field, listed, parted_by, either=either, negated=negated)
-    if len(listed) == 1:
-        return (Where(field=field.name, op="!=" if negated else "=", value=listed[0]),)
-    return (Where(field=field.name, op="not in" if negated else "in", value=listed),)
-
-
-def _contains(
-    cursor: Cursor, field: Field, pieces: list[str], parted_by: str, *, either: bool, negated: bool
-) -> tuple[Where, ...]:
-    """Return the condition that a list contains these pieces, any of them, or none."""
-    if negated:
-        quoted = [f'"{piece}"' for piece in pieces] if parted_by == JSON else pieces
-        return (Where(field=field.name, op=MATCH_NONE, value=quoted),)
-    each = [_contains_one(cursor, field, piece, parted_by) for piece in pieces]
+    parted_by = cursor.lexicon.lists.get(field.name)
+    if parted_by is None:
+        return (require_one_of(field.name, listed),)
+    each = [_contains_one(cursor, field, piece, parted_by) for piece in listed]
     return (Where(any_of=tuple(each)),) if either else tuple(each)
 
 
@@ -173,19 +160,12 @@ def _path(value: sense.ValueRef) -> str:
     return value.field.name.rpartition(".")[0]
 
 
-def excepted(cursor: Cursor, draft: Draft, i: int) -> Parsed | None:
-    """ "all makes but Volvo"."""
-    if not (draft.listing and cursor.is_(i, sense.But)):
-        return None
-    return values(cursor, cursor.past_one(cursor.after(i), sense.Single), True)
-
-
-def prepositioned(cursor: Cursor, i: int, negated: bool = False) -> Parsed | None:
+def prepositioned(cursor: Cursor, i: int) -> Parsed | None:
     """ "from Oslo", "to Rome": the word before a value selects one of several fields."""
     after = cursor.after(i)
     for field in _selected(cursor, cursor.all(i, sense.Preposition)):
         for start in (after, cursor.past_one(after, sense.Filler)):
-            if (parsed := values(cursor, start, negated, field)) is not None:
+            if (parsed := values(cursor, start, field)) is not None:
                 return replace(parsed, notes=_other_fields(cursor, start, parsed, field))
     return None
 
@@ -213,13 +193,11 @@ def _next_value(cursor: Cursor, i: int, field: Field) -> tuple[str, int] | None:
     at = i
     while cursor.is_mark(at, ",") or cursor.is_(at, sense.And, sense.Or):
         at = max(cursor.after(at), at + 1)
-    words = cursor.all(at, sense.Preposition)
-    if words and field not in _selected(cursor, words):
-        starts = {at}  # "to Rome or from Dublin" is no list
-    else:
-        starts = {at, cursor.past(at, sense.Filler, sense.ValueLink, most=2)}
-    for start in sorted(starts) if at > i else ():
+    for start in cursor.steps(at, sense.Filler, sense.ValueLink, most=2) if at > i else ():
         for value in cursor.all(start, sense.ValueRef):
             if value.field == field:
                 return value.value, cursor.after(start)
+        words = cursor.all(start, sense.Preposition)
+        if cursor.is_(start, sense.Pronoun) or (words and field not in _selected(cursor, words)):
+            return None  # "to Rome or from Dublin" is no list
     return None

@@ -158,8 +158,12 @@ class Not(Sense):
     of_verb: bool = False
 
 
+class Except(Not):
+    """Omits the records that are described after it."""
+
+
 class But(Sense):
-    """After a request for everything: begins the exceptions."""
+    """An `Except` after a request for everything."""
 
 
 class Nor(Sense): ...
@@ -227,6 +231,10 @@ class NumberVerb(LeadIn):
 
 
 class Everything(Filler): ...
+
+
+class Pronoun(Filler):
+    """ "those", "anything": stands for the records in the place of the model's name."""
 
 
 class Having(Filler): ...

@@ -238,8 +238,12 @@ BUILT: dict[str, dict[str, Any]] = {
     "anything but Apple phones": {
         "model": "product",
         "wheres": [
-            {"field": "brand", "op": "!=", "value": "Apple"},
-            {"field": "category", "op": "=", "value": "Phones"},
+            {
+                "or": [
+                    {"field": "brand", "op": "!=", "value": "Apple"},
+                    {"field": "category", "op": "!=", "value": "Phones"},
+                ]
+            },
         ],
     },
     "products that are neither Apple nor Samsung": {

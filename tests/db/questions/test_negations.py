@@ -43,6 +43,7 @@ NO_FRENCH = "languages match none ['French']"
             "city = Nice and city != Mountain View",
         ),
         ("book", "books that do not cost 5", "price != 5"),
+        ("book", "books that do not cost 5 or 6", "price not in [5, 6]"),
         ("book", "books that do not cost 5 or less", "price > 5"),
         ("book", "books that do not cost 5 and above", "price < 5"),
         ("parcel", "parcels that were not shipped from Oslo", "origin != Oslo"),

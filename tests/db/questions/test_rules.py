@@ -96,6 +96,7 @@ BY_NAME: dict[str, Callable[..., Parsed | None]] = {rule.__name__: rule for rule
 CASES = [
     ("SO-10744", "identifier", "SO reported, 10744 reported"),
     ("not from Rome", "negation", "city != Rome"),
+    ("isn't under 9000 dollars", "negation", "price >= 9000"),
     ("top 3 cities by number of cars", "ranked", "count *, per city, by count desc, limit 3"),
     ("max and min price", "figures", "max price, min price"),
     ("how many", "figure", "count *"),
@@ -174,12 +175,6 @@ def test_a_rule_returns_what_its_words_say(model: str, words: str, rule: str, ma
     assert shown(BY_NAME[rule](cursor, Draft(), 0), cursor) == made
 
 
-def test_a_negated_comparison_is_the_opposite() -> None:
-    cursor = cursor_on("under 9000 dollars")
-    found = BY_NAME["compare"](cursor, Draft(), 0, negated=True)
-    assert shown(found, cursor) == "price >= 9000"
-
-
 def test_a_field_that_was_mentioned_is_summed_for_each_group() -> None:
     cursor = cursor_on("amount per stable", "horse")
     draft = Draft(mention=cursor.lexicon.fields["amount"])
@@ -188,7 +183,9 @@ def test_a_field_that_was_mentioned_is_summed_for_each_group() -> None:
 
 def test_an_exception_follows_a_request_for_everything() -> None:
     cursor, excepted = cursor_on("but Volvo"), BY_NAME["excepted"]
-    assert shown(excepted(cursor, Draft(listing=True), 0), cursor) == "make != Volvo"
+    found = excepted(cursor, Draft(listing=True), 0)
+    assert found is not None
+    assert (found.end, found.exceptions) == (1, (0,))
     assert excepted(cursor, Draft(), 0) is None
 
 

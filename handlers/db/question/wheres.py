@@ -1,0 +1,105 @@
+"""Conditions joined, and their opposites. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from groundhook.handlers.db.dsl import MATCH_NONE
+from groundhook.handlers.db.question.cursor import NUMBERS
+from groundhook.handlers.db.schema import Field
+from groundhook.host.core.types.query_language import Where
+
+OPPOSITE = {
+    "<": ">=",
+    "<=": ">",
+    ">": "<=",
+    ">=": "<",
+    "=": "!=",
+    "!=": "=",
+    "in": "not in",
+    "not in": "in",
+    "null": "not null",
+    "not null": "null",
+}
+AROUND_PIECE = "%,;| "  # what a pattern may have around a piece of a list
+
+
+def require_all(wheres: Sequence[Where]) -> Where:
+    """Return one condition that holds where all of these hold."""
+    return wheres[0] if len(wheres) == 1 else Where(all_of=tuple(wheres))
+
+
+def require_any(parts: Sequence[Where]) -> Where:
+    """Return one condition that holds where any of these holds."""
+    if all(map(requires_values, parts)) and len({where.field for where in parts}) == 1:
+        return require_one_of(parts[0].field, [one for where in parts for one in values_of(where)])
+    return parts[0] if len(parts) == 1 else Where(any_of=tuple(parts))
+
+
+def require_one_of(field: str, values: Sequence[object]) -> Where:
+    found = list(dict.fromkeys(values))
+    if len(found) == 1:
+        return Where(field=field, op="=", value=found[0])
+    return Where(field=field, op="in", value=found)
+
+
+def requires_values(where: Where) -> bool:
+    """Return whether a condition requires one of some values."""
+    return where.group is None and where.op in ("=", "in")
+
+
+def values_of(where: Where) -> list[object]:
+    return list(where.value) if where.op == "in" else [where.value]
+
+
+def opposite(wheres: Sequence[Where], fields: Mapping[str, Field]) -> tuple[Where, ...]:
+    """Return the conditions that hold where not all of these hold. A record without a value meets
+    none of these, but no bound of a number. Of a list "not A and B" is neither."""
+    against: list[Where] = []
+    for where in wheres:
+        against += [one for one in _against(where, fields) if one not in against]
+    against.sort(key=lambda one: one.op == "null")
+    merged = _merge_excluded(against)
+    if len(merged) == 1:
+        return tuple(merged[0].all_of or merged)
+    return (Where(any_of=tuple(merged)),)
+
+
+def _against(where: Where, fields: Mapping[str, Field]) -> list[Where]:
+    """Return the conditions of which one holds wherever this one does not."""
+    if where.all_of is not None:
+        return list(opposite(where.all_of, fields))
+    if where.any_of is not None:
+        each = [require_all(opposite([one], fields)) for one in where.any_of]
+        return [require_all(_merge_excluded(each))]
+    field = fields.get(where.field)
+    against = _values_against(where)
+    compared = where.op in ("<", "<=", ">", ">=", "between")
+    if field is None or not field.nullable or not compared:
+        return against
+    bound = field.kind in NUMBERS and where.op != "between"
+    return against if bound else [*against, Where(field=field.name, op="null")]
+
+
+def _values_against(where: Where) -> list[Where]:
+    """Return the conditions of which a value meets one if it does not meet this one."""
+    name, op, value = where.field, where.op, where.value
+    if op == "like":
+        return [Where(field=name, op=MATCH_NONE, value=[value.strip(AROUND_PIECE)])]
+    if op == MATCH_NONE:
+        return [Where(field=name, op="like", value=piece) for piece in value]
+    if isinstance(value, bool):
+        return [Where(field=name, value=not value)]
+    if op == "between":
+        bounds = zip(("<", ">"), value, strict=True)
+        return [Where(field=name, op=beyond, value=bound) for beyond, bound in bounds]
+    return [Where(field=name, op=OPPOSITE[op], value=value)]
+
+
+def _merge_excluded(wheres: Sequence[Where]) -> list[Where]:
+    """Return the conditions with those merged that lists lack some pieces."""
+    excluded = [where for where in wheres if where.op == MATCH_NONE]
+    if len(excluded) < len(wheres) or len({where.field for where in wheres}) > 1:
+        return list(wheres)
+    pieces = list(dict.fromkeys(piece for where in excluded for piece in where.value))
+    return [Where(field=excluded[0].field, op=MATCH_NONE, value=pieces)]
