@@ -3,15 +3,17 @@ question is not changed, by the built-in rules (`host.turn.follow_up`).
 
     python -m bench.conversations [--show]
 
-`follow_ups.tsv` and `kept_aside.tsv` have a follow-up on each line: the section that answers it (a
-key of `sections.tsv`, or `shop`), the question before, the follow-up, and the perfect question. The
-rules were tuned with the first file; do not tune them to the second. `independent.txt` has
-questions that only look like follow-ups: each is sent after ten others and must stay as it is.
+`follow_ups.tsv` and `kept_aside.tsv` have a follow-up on each line: what answers it (a key of
+`sections.tsv`, or `shop`), the question before, the follow-up, and the perfect question. The rules
+were tuned with the first file; do not tune them to the second. `sections.tsv` has the sections that
+a reader accepts as the answer, one on each line: some answers are in two places. `independent.txt`
+has questions that only look like follow-ups: each is sent after ten others and must stay as it is.
 
-A follow-up about this repository's documents is right if a passage of its section is among the
-first three; one about the shop if the search finds the records that the perfect question finds.
-The floor is the follow-up as it is written, the ceiling the perfect question. Standard error has
-each language. `--show` adds what went wrong, but not of the questions kept aside.
+A follow-up about this repository's documents is right if a passage of such a section is among the
+first three; one about the shop if the search finds the records that the perfect question finds, of
+which there must be some. The floor is the follow-up as it is written, the ceiling the perfect
+question. Standard error has each language. `--show` adds what went wrong, but not of the questions
+kept aside.
 """
 
 from __future__ import annotations
@@ -61,6 +63,14 @@ def rows(name: str) -> list[list[str]]:
     return [line.split("\t") for line in lines]
 
 
+def sections() -> dict[str, set[tuple[str, str]]]:
+    """Return the document and the heading of each section that answers a key."""
+    found: dict[str, set[tuple[str, str]]] = defaultdict(set)
+    for key, document, section in rows("sections.tsv"):
+        found[key].add((document, section))
+    return dict(found)
+
+
 async def search(host: Host, place: str, question: str) -> SearchResult:
     if place == SHOP:
         return await host.search({"type": "db", "query": question}, assistant="shop")
@@ -73,12 +83,11 @@ async def is_right(host: Host, follow_up: FollowUp, question: str) -> bool:
     if follow_up.place == SHOP:
         wanted = await search(host, SHOP, follow_up.perfect)
         records = [item.key for item in wanted.items]
-        return bool(records) and records == [item.key for item in found.items]
-    places = {key: (document, section) for key, document, section in rows("sections.tsv")}
-    return any(
-        (item.document_id, item.title.split(" › ")[-1]) == places[follow_up.place]
-        for item in found.items[:FIRST]
-    )
+        if not records:
+            raise SystemExit(f"the shop has no {follow_up.perfect!r}: correct the question")
+        return records == [item.key for item in found.items]
+    places = {(item.document_id, item.title.split(" › ")[-1]) for item in found.items[:FIRST]}
+    return bool(places & sections()[follow_up.place])
 
 
 async def measure(host: Host, name: str, follow_ups: Sequence[FollowUp], *, show: bool) -> None:

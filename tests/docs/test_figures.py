@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from bench.conversations.__main__ import SETS, SHOP, FollowUp, rows, sections
 from bench.table import PAGE, ROOT, SECTION, with_sections
 
 
@@ -31,6 +32,16 @@ def test_the_page_names_every_script_that_make_bench_runs() -> None:
     parts = {"table", "echo_server", "bare_server"}  # which make figures and other benches start
     opening = SECTION.split(PAGE.read_text(encoding="utf-8"))[0]
     assert sorted(set(scripts) - parts - set(re.findall(r"`(\w+)`", opening))) == []
+
+
+def test_every_section_that_a_follow_up_is_answered_by_exists() -> None:
+    known = sections()
+    for document, section in set().union(*known.values()):
+        path = ROOT / document if document == "README.md" else ROOT / "docs" / document
+        headings = re.findall(r"^#+ (.+)$", path.read_text(encoding="utf-8"), re.MULTILINE)
+        assert section in headings, f"{document} has no heading {section!r}"
+    used = {FollowUp(*row).place for file in SETS.values() for row in rows(file)}
+    assert used - {SHOP} <= set(known)
 
 
 def _is_script(path: Path) -> bool:
