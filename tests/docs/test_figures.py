@@ -44,5 +44,21 @@ def test_every_section_that_a_follow_up_is_answered_by_exists() -> None:
     assert used - {SHOP} <= set(known)
 
 
+def test_the_page_about_turns_has_the_shares_that_the_bench_measured() -> None:
+    page = (ROOT / "docs/turns.md").read_text(encoding="utf-8")
+    rows = PAGE.read_text(encoding="utf-8")
+    measured = re.search(
+        r"\| kept aside: follow-ups, rewritten \| ([\d.]+) % \| ([\d.]+) %, unchanged \|.*\n"
+        r"\| kept aside: perfect questions \| ([\d.]+) % \|",
+        rows,
+    )
+    assert measured is not None
+    shown = re.search(
+        r"([\d.]+) % find a right passage.*?([\d.]+) % do without.*?([\d.]+) %", page, re.DOTALL
+    )
+    assert shown is not None
+    assert shown.groups() == measured.groups(), "write the bench's shares into docs/turns.md"
+
+
 def _is_script(path: Path) -> bool:
     return '__name__ == "__main__"' in path.read_text(encoding="utf-8")

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from groundhook.host.turn.follow_up import LONGEST, MOST_CARRIED, stand_alone
+from groundhook.host.turn.follow_up import LONGEST, stand_alone
+from groundhook.host.turn.follow_up_carrying import MOST_CARRIED
 
 CHAIN = "Which oil does a bicycle chain need?"
 
@@ -40,6 +41,28 @@ def test_a_follow_up_carries_over_what_the_question_before_is_about(
 @pytest.mark.parametrize(
     "question",
     [
+        "Who approves it?",
+        "How do I delete one?",
+        "Does that apply to part-time employees?",
+        "What if the printer jams in the middle of it?",
+        "Gilt das auch in der Probezeit?",
+        "Wie wird das geprüft?",
+        "Qui les approuve ?",
+        "Comment les supprimer ?",
+        "Comment l'installer ?",
+        "¿Quién la aprueba?",
+        "¿Cómo los borro?",
+    ],
+)
+def test_a_pronoun_that_is_an_article_elsewhere_refers_to_the_question_before(
+    question: str,
+) -> None:
+    assert "chain" in stand_alone(question, [CHAIN]).carried
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
         "Is it possible to add PDF files?",
         "Are there limits for web searches?",
         "When a hook fails, does it end the turn?",
@@ -51,6 +74,13 @@ def test_a_follow_up_carries_over_what_the_question_before_is_about(
         "מה זה hook?",
         "ما هو المتجه؟",
         "什么是向量数据库?",
+        "yes",
+        "Ok, thanks!",
+        "Gilt das neue Gesetz?",
+        "Was kostet das Buch?",
+        "Comment les documents sont-ils découpés ?",
+        "¿Cómo la empresa guarda facturas?",
+        "Who may search a collection?",
     ],
 )
 def test_a_question_that_only_looks_like_a_follow_up_stays_as_it_is(question: str) -> None:
@@ -90,6 +120,25 @@ def test_a_phrase_that_varies_the_question_takes_the_place_of_what_it_varies(
 def test_a_chain_of_follow_ups_keeps_its_subject() -> None:
     found = stand_alone("And why?", [CHAIN, "How often is it cleaned?", "And in winter?"])
     assert "chain" in found.carried
+
+
+def test_a_phrase_between_two_questions_does_not_hide_the_subject() -> None:
+    found = stand_alone("And how is it changed?", [CHAIN, "Recommended viscosity?"], ["SAE grades"])
+    assert {"viscosity", "chain", "SAE"} <= set(found.carried)
+
+
+@pytest.mark.parametrize(
+    ("before", "carried"),
+    [
+        ("How do I write hooks in TypeScript?", ("hooks", "TypeScript")),
+        ("How does a web search work?", ("web", "search")),
+        ("Wie füge ich Dokumente zu einer Wissensbasis hinzu?", ("Dokumente", "Wissensbasis")),
+        ("Comment ajouter des documents ?", ("documents",)),
+        ("What is the limit?", ("limit",)),
+    ],
+)
+def test_nouns_are_carried_over_and_verbs_are_not(before: str, carried: tuple[str, ...]) -> None:
+    assert stand_alone("Why?", [before]).carried == carried
 
 
 def test_a_new_subject_ends_what_was_carried_over() -> None:
