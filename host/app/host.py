@@ -42,7 +42,8 @@ if TYPE_CHECKING:
     from groundhook.handlers.db.database import Database
     from groundhook.handlers.kb.ingest.report import AddReport, Progress
     from groundhook.handlers.kb.knowledge_base import KnowledgeBase
-    from groundhook.host.app.conversations import Conversations, OpenChat
+    from groundhook.host.app.conversations import Conversations
+    from groundhook.host.app.open_chat import OpenChat
     from groundhook.host.app.syncs import Syncs
     from groundhook.host.chats.ports import ChatStore
     from groundhook.host.core.types.collection_queries import Owner

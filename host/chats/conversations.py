@@ -17,7 +17,7 @@ from groundhook.host.chats.tables import (
     title_of,
     turn_in,
 )
-from groundhook.host.core.errors import ChatBusy, UnknownName
+from groundhook.host.core.errors import ChatBusy, RequestRepeated, UnknownName
 from groundhook.host.core.json_lines import line
 from groundhook.host.core.types.chats import ChatMessage, Feedback, Owner, StoredTurn
 from groundhook.host.storage.sql import Row, Sql, Threads
@@ -98,7 +98,8 @@ class SqlConversations:
         return message_in(rows[0], tuple(sibling for (sibling,) in siblings))
 
     async def begin(self, owner: Owner, turn: NewTurn, /) -> StoredTurn:
-        """Store the question and a turn that runs. Raises UnknownName, ChatBusy."""
+        """Store the question and a turn that runs. Raises UnknownName, ChatBusy,
+        RequestRepeated."""
         question = turn.question
         begun = StoredTurn(
             id=turn.id,
@@ -111,6 +112,8 @@ class SqlConversations:
         )
 
         def work(sql: Sql) -> None:
+            if turn.request is not None:
+                _refuse_repeated(sql, owner, turn.request.key)
             if begun.chat_id:
                 _take_chat(sql, owner, begun, turn.at)
                 if isinstance(question, str):
@@ -126,7 +129,7 @@ class SqlConversations:
             sql.change(
                 f"insert into turns (owner, stop, brought, request_key, request_digest, {TURN})"
                 " values (:owner, 0, :brought, :key, :digest, :id, :chat_id, :question_id,"
-                " :answer_id, :state, :worker, :lease_until, :began_at)",
+                " :answer_id, :state, :worker, :lease_until, :began_at, :read_until)",
                 owner=owner_key(owner),
                 key=turn.request.key if turn.request else "",
                 digest=turn.request.digest if turn.request else "",
@@ -291,6 +294,16 @@ def _take_chat(sql: Sql, owner: Owner, turn: StoredTurn, at: int) -> None:
     )
     if running:
         raise ChatBusy(turn.chat_id, running[0][0])
+
+
+def _refuse_repeated(sql: Sql, owner: Owner, key: str) -> None:
+    """Raise RequestRepeated if a turn has the key: its request came to another process."""
+    whose = {"owner": owner_key(owner), "key": key}
+    # The row does not exist yet, so two transactions would both find none.
+    sql.lock(f"request {whose['owner']} {key}")
+    rows = sql.rows("select id from turns where owner = :owner and request_key = :key", **whose)
+    if rows:
+        raise RequestRepeated(rows[0][0])
 
 
 def _keep_question(sql: Sql, owner: Owner, question: ChatMessage) -> None:

@@ -52,6 +52,19 @@ class SqlTurnLogs:
         )
         return [(first, bytes(body)) for first, body in rows]
 
+    async def hold(self, owner: Owner, turn: str, until: int, /) -> None:
+        """Note that a reader in another process reads a turn until a time."""
+        known = known_id("turn", turn)
+        await self._threads.write(
+            lambda sql: sql.change(
+                "update turns set read_until = :until where owner = :owner and id = :id"
+                " and read_until < :until",
+                until=until,
+                owner=owner_key(owner),
+                id=known,
+            )
+        )
+
     async def stop(self, owner: Owner, turn: str, /) -> bool:
         """Ask the process that runs a turn to stop it. Returns whether it was running."""
         known = known_id("turn", turn)

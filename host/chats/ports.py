@@ -166,8 +166,9 @@ class Conversations(Protocol):
 
     async def begin(self, owner: Owner, turn: NewTurn, /) -> StoredTurn:
         """Keep the question and a turn that runs, in one transaction; the question becomes the leaf
-        of the chat. Raises UnknownName for the chat, the question, or its parent, and ChatBusy
-        while another turn of the chat runs."""
+        of the chat. A turn without a chat has the question "". Raises UnknownName for the chat,
+        the question, or its parent, ChatBusy while another turn of the chat runs, and
+        RequestRepeated for a request whose key the owner has used."""
         ...
 
     async def undo(self, owner: Owner, turn: str, /) -> None:
@@ -213,6 +214,11 @@ class TurnLogs(Protocol):
     async def read(self, owner: Owner, turn: str, after: int = 0, /) -> Sequence[tuple[int, bytes]]:
         """Return the blobs that hold events with a number above `after`, each with the number of
         its first event."""
+        ...
+
+    async def hold(self, owner: Owner, turn: str, until: int, /) -> None:
+        """Note that a reader in another process than the turn's reads it until a time, so that it
+        is not stopped for want of readers."""
         ...
 
     async def stop(self, owner: Owner, turn: str, /) -> bool:

@@ -62,12 +62,15 @@ CHATS = Part(
         create unique index turns_by_request on turns (owner, request_key)
             where request_key <> '';
         """,
+        """
+        alter table turns add column read_until bigint not null default 0;
+        """,
     ),
 )
 
 CHAT = "id, assistant_id, title, made_at, changed_at, leaf, archived"
 MESSAGE = "m.id, m.chat_id, m.parent, m.role, m.made_at, m.body, m.feedback"
-TURN = "id, chat_id, question_id, answer_id, state, worker, lease_until, began_at"
+TURN = "id, chat_id, question_id, answer_id, state, worker, lease_until, began_at, read_until"
 TITLE_LENGTH = 60
 
 _ID = re.compile(r"[!-~]{1,100}")
@@ -85,13 +88,13 @@ class Body(Value):
 def owner_key(owner: Owner) -> str:
     """Return the text that identifies an owner in every row: ASCII for any ids, and different for
     ("a", "bc") and ("ab", "c")."""
-    return json.dumps([owner.tenant, owner.user])
+    program = (owner.program,) if owner.program else ()
+    return json.dumps([owner.tenant, owner.user, *program])
 
 
 def owner_in(key: str) -> Owner:
     """Return the owner of a row."""
-    tenant, user = json.loads(key)
-    return Owner(tenant, user)
+    return Owner(*json.loads(key))
 
 
 def known_id(noun: str, id: str) -> str:

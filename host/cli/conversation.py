@@ -30,7 +30,7 @@ from groundhook.host.core.types.events import Event, Failed, Trace, TraceNode, W
 from groundhook.host.dialects.kept import events_of, kept
 
 if TYPE_CHECKING:
-    from groundhook.host.app.conversations import OpenChat
+    from groundhook.host.app.open_chat import OpenChat
 
 COMMANDS = {
     "/new": "begin a new conversation",

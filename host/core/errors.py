@@ -42,6 +42,7 @@
     ├── IngestError            a document cannot be added
     ├── TooManyTurns           the host's limit of turns, running and waiting, is reached
     ├── ChatBusy               another turn of the chat is under way
+    ├── RequestRepeated        another request with the same key has begun a turn
     ├── StorageError           disk full, a store that cannot be opened or is in use
     └── WorkerDied             a child process of the host ended during a call
 
@@ -405,6 +406,19 @@ class ChatBusy(HostError):
         super().__init__(
             f"another turn of the chat {chat_id!r} is under way",
             hint="wait for its end, or stop it",
+        )
+        self.turn_id = turn_id
+
+
+class RequestRepeated(HostError):
+    """Another request with the same key has begun a turn; `turn_id` is its id."""
+
+    code = "request_repeated"
+
+    def __init__(self, turn_id: str) -> None:
+        super().__init__(
+            "another request with this key has begun a turn",
+            hint="repeat the request: it is answered with that turn",
         )
         self.turn_id = turn_id
 

@@ -52,12 +52,13 @@ log = logging.getLogger("groundhook.server")
 @dataclass(frozen=True, kw_only=True)
 class ServerArguments:
     """The arguments with which the processes of a server are started. `local` is the key for this
-    machine. `reload`: saved files are read again."""
+    machine. `reload`: saved files are read again. `workers` is the number of processes."""
 
     folder: Path
     host: str
     local: Key | None = None
     reload: bool = False
+    workers: int = 1
 
 
 @asynccontextmanager
@@ -96,6 +97,7 @@ async def open_serving(
             limits=limits,
             metrics=logs.metrics,
             mcp=mcp,
+            shared=arguments.workers > 1 or bool(host.app.settings.store.url),
         )
 
 

@@ -6,15 +6,16 @@ from __future__ import annotations
 import json
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from functools import partial
 from typing import Any
 
 from pydantic import Field
 from starlette.responses import Response
 from starlette.types import ASGIApp
 
-from groundhook.host.app.conversations import OpenChat
 from groundhook.host.app.host import Host
 from groundhook.host.app.keeper import milliseconds
+from groundhook.host.app.open_chat import OpenChat
 from groundhook.host.chats.ports import ChatChange, Page, RequestKey, chat_id
 from groundhook.host.core.errors import HostError, UsageError
 from groundhook.host.core.json_lines import line
@@ -27,10 +28,10 @@ from groundhook.host.dialects.audience import Audience
 from groundhook.host.dialects.kept import events_of, kept
 from groundhook.host.server import request_body
 from groundhook.host.server.idempotency import digest_of
-from groundhook.host.server.kept_turns import kept_turn
+from groundhook.host.server.kept_turns import is_read_elsewhere, requested_turn
 from groundhook.host.server.problems import Refused
 from groundhook.host.server.request_body import AskedData, AskOptions
-from groundhook.host.server.running import OnDisconnect, TurnLog, TurnParameters
+from groundhook.host.server.running import OnDisconnect, TurnParameters
 from groundhook.host.server.serving import Call
 from groundhook.host.server.turn_api import answer
 
@@ -241,11 +242,12 @@ async def _begin_turn(call: Call, body: bytes, given: ChatTurn | Again, enter: _
             async with enter(opened) as events:
                 yield events
 
-    async def find_stored(key: str) -> tuple[TurnLog, str] | None:
-        found = await serving.host.chats.conversations.requested(owner, key)
-        return (await kept_turn(serving.host, owner, found[0].id), found[1]) if found else None
-
-    ask = TurnParameters(owner=who.owner, assistant_id=chat.assistant_id, leaving=given.leaving)
+    ask = TurnParameters(
+        owner=who.owner,
+        assistant_id=chat.assistant_id,
+        leaving=given.leaving,
+        read_elsewhere=partial(is_read_elsewhere, serving.host, owner),
+    )
     running = await serving.repeats.once(
         who.owner,
         key,
@@ -253,7 +255,7 @@ async def _begin_turn(call: Call, body: bytes, given: ChatTurn | Again, enter: _
         body,
         serving.turns.get,
         lambda: serving.begin(who, ask, enter_chat),
-        find_stored,
+        partial(requested_turn, serving.host, owner),
     )
     return await answer(call, running, 0)
 

@@ -1,29 +1,46 @@
-"""Turns of stored chats that another process runs: their logs are read from the store, into which
-that process writes them."""
+"""Turns that another process runs: their logs are read from the store, into which that process
+writes them."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 
 import anyio
 
 from groundhook.host.app.host import Host
-from groundhook.host.core.errors import StorageError
+from groundhook.host.core.errors import StorageError, UnknownName
 from groundhook.host.core.types.chats import ENDED, Owner, StoredTurn
 from groundhook.host.core.types.events import EVENT
 from groundhook.host.server.running import Logged, ServerTurn
 
 POLL_S = 0.1
 PATIENCE_S = 15.0  # with a store that cannot be read
+HELD_S = 15.0  # how long a turn counts as read after a reader in another process has looked at it
 
 
-async def kept_turn(host: Host, owner: Owner, turn_id: str) -> KeptTurn:
-    """Return a turn of an owner's chat. Raises UnknownName."""
+async def requested_turn(host: Host, owner: Owner, key: str) -> tuple[KeptTurn, str] | None:
+    """Return the stored turn that an owner's request with this key began, and the digest of that
+    request; None without one."""
+    found = await host.chats.conversations.requested(owner, key)
+    return (await kept_turn(host, owner, found[0].id), found[1]) if found else None
+
+
+async def is_read_elsewhere(host: Host, owner: Owner, turn_id: str) -> bool:
+    """Return whether a reader in another process reads a turn of this one."""
+    with suppress(StorageError, UnknownName):
+        turn = await host.chats.conversations.turn(owner, turn_id)
+        return turn.read_until > time.time() * 1000
+    return False
+
+
+async def kept_turn(host: Host, owner: Owner, turn_id: str, token: str = "") -> KeptTurn:
+    """Return a stored turn of an owner. `token` is that of an anonymous reader. Raises
+    UnknownName."""
     turn = await host.chats.conversations.turn(owner, turn_id)
-    stored = KeptTurn(host, owner, turn)
+    stored = KeptTurn(host, owner, turn, token)
     if not stored.over:
         await stored.end_if_lost()
     await stored.events_so_far()
@@ -79,7 +96,8 @@ class KeptTurn:
     def reader(
         self, after: int, on_last_reader_gone: Callable[[ServerTurn], None], /
     ) -> Iterator[KeptReader]:
-        """Open a reader that begins after the event `after`."""
+        """Open a reader that begins after the event `after`. The turn's process does not know it,
+        so it says in the store that it reads."""
         yield KeptReader(self, after)
 
 
@@ -89,6 +107,7 @@ class KeptReader:
     def __init__(self, turn: KeptTurn, after: int) -> None:
         self._turn, self._at = turn, min(after, turn.last)
         self._read_at = time.monotonic()
+        self._held_at = float("-inf")
 
     async def next(self) -> Sequence[Logged] | None:
         """Return the events that have arrived, at least one; None at the end. While the store
@@ -97,6 +116,8 @@ class KeptReader:
         while True:
             try:
                 over = self._turn.over  # before the read: a turn that has ended has its whole log
+                if not over:
+                    await self._hold()
                 news = (await self._turn.events_so_far())[self._at :]
                 self._read_at = time.monotonic()
                 if news:
@@ -110,3 +131,12 @@ class KeptReader:
                 if time.monotonic() - self._read_at > PATIENCE_S:
                     raise
                 await anyio.sleep(POLL_S)
+
+    async def _hold(self) -> None:
+        """Say in the store that the turn is read, so that its process does not stop it."""
+        now = time.monotonic()
+        if now - self._held_at > HELD_S / 3:
+            self._held_at = now
+            turn = self._turn
+            until = round((time.time() + HELD_S) * 1000)
+            await turn.host.chats.logs.hold(turn.owner, turn.turn_id, until)

@@ -23,10 +23,10 @@ from groundhook.host.dialects.openwebui import answer_task, task_of
 from groundhook.host.server import request_body
 from groundhook.host.server.problems import KINDS
 from groundhook.host.server.request_body import AskedData, AskOptions
-from groundhook.host.server.running import ServerTurn, TurnParameters
+from groundhook.host.server.running import ServerTurn
 from groundhook.host.server.serving import Call
 from groundhook.host.server.sse import SSE, FoldWriter, folded
-from groundhook.host.server.turn_api import stream, turn_headers
+from groundhook.host.server.turn_api import Start, begin, stream, turn_headers
 from groundhook.host.server.who import Who
 
 IGNORED = "x-groundhook-ignored"
@@ -100,11 +100,10 @@ async def chat_completions(call: Call) -> ASGIApp:
         return _whole_task(wanted, text, headers)
     messages = request_body.with_sources(messages, wanted.groundhook.data.sources)
     options = _options(call, wanted, settings)
-    running = await call.serving.begin(
-        who,
-        TurnParameters(owner=who.owner, assistant_id=wanted.model, linger_s=0),
-        lambda host: host.stream(wanted.model, messages, identity=who.identity, options=options),
+    start = Start(
+        who=who, assistant_id=wanted.model, messages=messages, options=options, linger_s=0
     )
+    running = await begin(call.serving, start)
     fold = _fold(call, wanted, running, settings)
     headers |= turn_headers(call, running)
     if wanted.stream:

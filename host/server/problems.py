@@ -16,6 +16,7 @@ from groundhook.host.core.errors import (
     HostError,
     ModelNotConfigured,
     NotSupported,
+    RequestRepeated,
     StorageError,
     TooManyTurns,
     UnknownName,
@@ -111,6 +112,8 @@ def problem_of(error: BaseException) -> Problem:
             return Problem(code="usage", detail=_sentence(error))
         case ChatBusy():
             return Problem(code="chat_busy", detail=error.message, more={"turn_id": error.turn_id})
+        case RequestRepeated():
+            return Problem(code="idempotency_busy", detail=_sentence(error))
         case TooManyTurns():
             return Problem(
                 code="full", detail="too many turns are under way", headers={"retry-after": "2"}

@@ -63,7 +63,11 @@ def serve(
     sock = listen(settings.host, settings.port)
     key = Key(id=id_of(local), hash=hash_of(local), name="local", user="local", scopes=ALL_SCOPES)
     arguments = ServerArguments(
-        folder=folder, host=settings.host, local=key if local else None, reload=reload
+        folder=folder,
+        host=settings.host,
+        local=key if local else None,
+        reload=reload,
+        workers=settings.workers,
     )
     config = config_of(arguments, settings)
     if certificate is not None:

@@ -6,9 +6,9 @@ from __future__ import annotations
 import asyncio
 import secrets
 import time
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, AbstractContextManager, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, NamedTuple, Protocol
 
 import anyio
@@ -30,16 +30,25 @@ ENDINGS = {
 StartTurn = Callable[[Host], AbstractAsyncContextManager[AsyncIterator[Event]]]
 
 
+def new_token() -> str:
+    """Return the token with which a reader without an identity continues reading a turn: 128 bits,
+    since ids of turns can be guessed."""
+    return secrets.token_urlsafe(16)
+
+
 @dataclass(frozen=True, kw_only=True)
 class TurnParameters:
-    """What a server knows of a turn before it begins. `owner` may read the turn. If `leaving` is
-    `stop`, the turn ends `linger_s` seconds after its last reader has left (None: the configured
-    time)."""
+    """What a server knows of a turn before it begins. `owner` may read the turn, and so may who has
+    `token`. If `leaving` is `stop`, the turn ends `linger_s` seconds after its last reader has left
+    (None: the configured time), unless it is `read_elsewhere`: a stored turn may have readers in
+    other processes."""
 
     owner: str
     assistant_id: str
     leaving: OnDisconnect = "stop"
     linger_s: float | None = None
+    token: str = field(default_factory=new_token)
+    read_elsewhere: Callable[[str], Awaitable[bool]] | None = None
 
 
 class Logged(NamedTuple):
@@ -102,7 +111,7 @@ class ServerTurn:
 
     def __init__(self, ask: TurnParameters, turn_id: str, scope: anyio.CancelScope) -> None:
         self.ask, self._turn_id = ask, turn_id
-        self.token = secrets.token_urlsafe(16)
+        self.token = ask.token
         self.created = int(time.time())
         self.log: list[Logged] = []
         self.size = 0  # bytes of the log

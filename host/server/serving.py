@@ -18,7 +18,6 @@ from groundhook.host.core.errors import HostError, UnknownName, UsageError
 from groundhook.host.core.ports import ModelCall, TextDelta
 from groundhook.host.core.server_settings import ServerScope, ServerSettings
 from groundhook.host.core.types.base import Value
-from groundhook.host.core.types.chats import Owner
 from groundhook.host.core.types.turn import Message
 from groundhook.host.dialects.audience import Audience
 from groundhook.host.server import request_body
@@ -50,6 +49,7 @@ class Serving:
     limits: Limits
     metrics: Metrics
     mcp: McpEndpoint | None = None
+    shared: bool = False  # whether other processes serve the same app
     draining: bool = False
     warm: bool = False
     repeats: Repeats = field(default_factory=Repeats)
@@ -61,6 +61,11 @@ class Serving:
     def has(self, part: Part) -> bool:
         """Return whether a part of the server is switched on."""
         return not part or bool(getattr(self.settings, part).enabled)
+
+    @property
+    def stores_turns(self) -> bool:
+        """Whether turns without a chat are stored too: any process can serve them then."""
+        return self.shared and self.has("chats")
 
     def offered(self, who: Who) -> list[str]:
         """Return the ids of the assistants that the caller may use."""
@@ -159,15 +164,17 @@ class Call:
         return request_body.parse_json(body)
 
     async def turn(self, turn_id: str) -> TurnLog:
-        """Return a turn of this caller, which this process runs or a stored chat has. Raises
+        """Return a turn of this caller, which this process runs or the store has. Raises
         UnknownName, also for another caller's turn."""
         running = self.serving.turns.get(turn_id)
         token = self.request.headers.get("x-groundhook-resume", "")
         token = token or self.request.query_params.get("resume", "")
         if running is not None and self._owns(running, token):
             return running
-        if self.who.identity.user_id and running is None and self.serving.has("chats"):
-            return await kept_turn(self.serving.host, Owner.of(self.who.identity), turn_id)
+        stored = self.serving.stores_turns or bool(self.who.identity.user_id)
+        if running is None and stored and self.serving.has("chats"):
+            owner = self.who.stored_owner(token)
+            return await kept_turn(self.serving.host, owner, turn_id, token)
         raise UnknownName("turn", turn_id[:80], ())
 
     def _owns(self, running: ServerTurn, token: str) -> bool:

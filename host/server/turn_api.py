@@ -2,22 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass, field
 from functools import partial
 from typing import get_args
 
 from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp
 
+from groundhook.host.app.host import Host
+from groundhook.host.chats.ports import RequestKey
 from groundhook.host.core.errors import UsageError
 from groundhook.host.core.json_lines import line
+from groundhook.host.core.types.chats import Owner
 from groundhook.host.core.types.events import Event, Text
+from groundhook.host.core.types.turn import Message, TurnOptions
 from groundhook.host.dialects.native import Whole
 from groundhook.host.server import request_body
+from groundhook.host.server.idempotency import digest_of
+from groundhook.host.server.kept_turns import is_read_elsewhere, requested_turn
 from groundhook.host.server.request_body import TurnRequest
-from groundhook.host.server.running import TurnLog, TurnParameters
-from groundhook.host.server.serving import Call
+from groundhook.host.server.running import (
+    OnDisconnect,
+    ServerTurn,
+    TurnLog,
+    TurnParameters,
+    new_token,
+)
+from groundhook.host.server.serving import Call, Serving
 from groundhook.host.server.sse import JSON_LINES, SSE, NativeWriter, StreamAnswer, Writer, folded
+from groundhook.host.server.who import Who
 
 LARGEST = 2**53
 TYPES = frozenset(kind.model_fields["type"].default for kind in get_args(get_args(Event)[0]))
@@ -33,26 +48,83 @@ async def create(call: Call) -> ASGIApp:
     options = request_body.turn_options(
         wanted.options, wanted.search, call.request, settings, call.address
     )
-    ask = TurnParameters(
-        owner=call.who.owner, assistant_id=wanted.assistant, leaving=wanted.leaving
-    )
     # Refused before the turn begins.
     _types(call)
+    key = call.request.headers.get("idempotency-key")
+    address = f"{call.request.method} {call.request.url.path}"
+    start = Start(
+        who=call.who,
+        assistant_id=wanted.assistant,
+        messages=messages,
+        options=options,
+        leaving=wanted.leaving,
+        request=RequestKey(key, digest_of(address, body)) if key else None,
+    )
     running = await serving.repeats.once(
         call.who.owner,
-        call.request.headers.get("idempotency-key"),
-        f"{call.request.method} {call.request.url.path}",
+        key,
+        address,
         body,
         serving.turns.get,
-        lambda: serving.begin(
-            call.who,
-            ask,
-            lambda host: host.stream(
-                wanted.assistant, messages, identity=call.who.identity, options=options
-            ),
-        ),
+        lambda: begin(serving, start),
+        partial(requested_turn, serving.host, start.owner) if start.repeatable(serving) else None,
     )
     return await answer(call, running, 0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Start:
+    """A turn without a chat that is to begin."""
+
+    who: Who
+    assistant_id: str
+    messages: Sequence[Message]
+    options: TurnOptions
+    leaving: OnDisconnect = "stop"
+    linger_s: float | None = None
+    request: RequestKey | None = None
+    token: str = field(default_factory=new_token)
+
+    @property
+    def owner(self) -> Owner:
+        """The owner of the turn, if it is stored."""
+        return self.who.stored_owner(self.token)
+
+    def repeatable(self, serving: Serving) -> bool:
+        """Return whether another process finds the turn by its request: an anonymous caller has no
+        owner that its second request would have as well."""
+        return serving.stores_turns and not self.who.anonymous
+
+
+async def begin(serving: Serving, start: Start) -> ServerTurn:
+    """Begin a turn without a chat. It is stored if several processes serve the app, so that each of
+    them can answer requests about it. Raises Refused, and the errors of `Host.stream`."""
+    stored = serving.stores_turns
+
+    def enter(host: Host) -> AbstractAsyncContextManager[AsyncIterator[Event]]:
+        identity = start.who.identity
+        if not stored:
+            return host.stream(
+                start.assistant_id, start.messages, identity=identity, options=start.options
+            )
+        return host.conversations.stream(
+            start.owner,
+            start.assistant_id,
+            start.messages,
+            identity=identity,
+            options=start.options,
+            request=start.request if start.repeatable(serving) else None,
+        )
+
+    ask = TurnParameters(
+        owner=start.who.owner,
+        assistant_id=start.assistant_id,
+        leaving=start.leaving,
+        linger_s=start.linger_s,
+        token=start.token,
+        read_elsewhere=partial(is_read_elsewhere, serving.host, start.owner) if stored else None,
+    )
+    return await serving.begin(start.who, ask, enter)
 
 
 async def events(call: Call) -> ASGIApp:

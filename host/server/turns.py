@@ -108,9 +108,15 @@ class ServerTurns:
             scope.cancel()
 
     async def _linger(self, running: ServerTurn, seconds: float, visits: int) -> None:
-        """Stop a turn after a while, unless a new reader has come in the meantime."""
-        with anyio.move_on_after(seconds):
-            await running.wait_until_over()
+        """Stop a turn after a while, unless a new reader has come in the meantime, here or in
+        another process."""
+        elsewhere = running.ask.read_elsewhere
+        while not running.over and running.visits == visits:
+            with anyio.move_on_after(seconds):
+                await running.wait_until_over()
+                return
+            if elsewhere is None or not await elsewhere(running.turn_id):
+                break
         if running.visits == visits:
             running.stop()
 

@@ -12,6 +12,7 @@ import logging
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
+from hashlib import sha256
 from urllib.parse import urlsplit
 
 from starlette.requests import Request
@@ -22,6 +23,7 @@ from groundhook.host.core.server_settings import (
     ForwardedSettings,
     ServerScope,
 )
+from groundhook.host.core.types.chats import Owner
 from groundhook.host.core.types.turn import Identity
 from groundhook.host.dialects.numbering import CitationStyle
 from groundhook.host.server.keys import Key, Keyring
@@ -73,6 +75,14 @@ class Who:
         if identity.user_id:
             return f"user:{identity.tenant_id}\0{identity.user_id}"
         return f"key:{self.name}"
+
+    def stored_owner(self, token: str) -> Owner:
+        """Return the owner of this caller's turns in the store. An anonymous caller owns a turn by
+        its token alone."""
+        if self.identity.user_id:
+            return Owner.of(self.identity)
+        held_by = f"token:{sha256(token.encode()).hexdigest()}" if self.anonymous else self.owner
+        return Owner(program=held_by)
 
 
 class SignIn:

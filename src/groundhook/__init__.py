@@ -30,8 +30,8 @@ if _FILES := [name for name in _LINKS if not isdir(f"{dirname(__file__)}/{name}"
 if TYPE_CHECKING:
     from groundhook.handlers.kb.ingest.report import AddReport as AddReport
     from groundhook.handlers.kb.ingest.report import FileReport as FileReport
-    from groundhook.host.app.conversations import OpenChat as OpenChat
     from groundhook.host.app.host import Host as Host
+    from groundhook.host.app.open_chat import OpenChat as OpenChat
     from groundhook.host.app.opening import open_host as open_host
     from groundhook.host.app.reload import Swap as Swap
     from groundhook.host.core.audience import for_readers as for_readers
@@ -124,7 +124,7 @@ _HOMES = {
         "ToolOutcome",
     ),
     "groundhook.handlers.kb.ingest.report": ("AddReport", "FileReport"),
-    "groundhook.host.app.conversations": ("OpenChat",),
+    "groundhook.host.app.open_chat": ("OpenChat",),
     "groundhook.host.app.host": ("Host",),
     "groundhook.host.app.opening": ("open_host",),
     "groundhook.host.app.reload": ("Swap",),

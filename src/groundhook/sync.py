@@ -23,8 +23,8 @@ from groundhook.host.app.opening import open_host as _open_host
 
 if TYPE_CHECKING:
     from groundhook.handlers.kb.ingest.report import AddReport, Progress
-    from groundhook.host.app.conversations import OpenChat, Question
     from groundhook.host.app.host import Host as _Host
+    from groundhook.host.app.open_chat import OpenChat, Question
     from groundhook.host.app.plugins import Plugin
     from groundhook.host.app.reload import Swap
     from groundhook.host.core.problems import Problem

@@ -8,9 +8,10 @@ import shutil
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from itertools import cycle
 from pathlib import Path
 from textwrap import dedent
 from typing import Any
@@ -96,7 +97,6 @@ class Served:
     url: str
     app: Path
     ports: tuple[int, ...] = ()
-    turns: dict[str, int] = field(default_factory=dict)  # those without a chat: which process
 
     def client(self, key: str = LOCAL, **headers: str) -> httpx.Client:
         given = {"authorization": f"Bearer {key}"} if key else {}
@@ -104,32 +104,20 @@ class Served:
             base_url=self.url,
             headers={**given, **headers},
             timeout=20,
-            transport=Spread(self) if self.ports else None,
+            transport=Spread(self.ports) if self.ports else None,
         )
 
 
 class Spread(httpx.HTTPTransport):
-    """Sends each request to the next process; what belongs to a turn without a chat to its own, as
-    docs/production.md says."""
+    """Sends each request to the next process."""
 
-    def __init__(self, served: Served) -> None:
+    def __init__(self, ports: Sequence[int]) -> None:
         super().__init__()
-        self._served, self._next = served, 0
+        self._ports = cycle(ports)
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
-        ports, turns = self._served.ports, self._served.turns
-        self._next += 1
-        path = request.url.path
-        place = turns.get(path.removeprefix("/api/turns/").partition("/")[0], self._next)
-        if path == "/api/turns" and "idempotency-key" in request.headers:
-            place = 0
-        port = ports[place % len(ports)]
-        request.url = request.url.copy_with(port=port)  # the Host header stays
-        answer = super().handle_request(request)
-        turn = answer.headers.get("x-groundhook-turn")
-        if turn and not path.startswith("/api/chats/"):
-            turns[turn] = place % len(ports)
-        return answer
+        request.url = request.url.copy_with(port=next(self._ports))  # the Host header stays
+        return super().handle_request(request)
 
 
 Serve = Callable[..., AbstractContextManager[Served]]
@@ -155,11 +143,14 @@ def settings(store: dict[str, str] | None = None, **more: Any) -> str:
 
 
 @contextmanager
-def serving(app: Path, *, reload: bool = False) -> Iterator[Served]:
-    """Serve an app; the local key has every scope."""
+def serving(app: Path, *, reload: bool = False, workers: int = 1) -> Iterator[Served]:
+    """Serve an app; the local key has every scope. `workers`: how many processes it believes to
+    be; this is one."""
     local = Key(id=id_of(LOCAL), hash=hash_of(LOCAL), name="local", user="local", scopes=ALL_SCOPES)
     found = settings_of(app).model_copy(update={"port": 0})
-    arguments = ServerArguments(folder=app, host="127.0.0.1", local=local, reload=reload)
+    arguments = ServerArguments(
+        folder=app, host="127.0.0.1", local=local, reload=reload, workers=workers
+    )
     with listen("127.0.0.1", 0) as sock:
         port = sock.getsockname()[1]
         server = uvicorn.Server(config_of(arguments, found))

@@ -21,11 +21,13 @@ ENDED: tuple[TurnState, ...] = ("done", "failed", "stopped", "lost")
 
 @dataclass(frozen=True)
 class Owner:
-    """The owner of chats. Without a user they belong to all callers of the tenant without a user
-    id, who need the chat's id, which cannot be guessed."""
+    """The owner of chats and turns. Without a user they belong to all callers of the tenant without
+    a user id, who need the chat's id, which cannot be guessed. `program` is the owner of turns of a
+    server's client that has no user."""
 
     tenant: str = ""
     user: str = ""
+    program: str = ""
 
     @classmethod
     def of(cls, identity: Identity) -> Self:
@@ -166,7 +168,8 @@ class Chat(Value):
 
 
 class StoredTurn(Value):
-    """A turn of a chat. While it runs, the process that runs it renews its lease."""
+    """A turn of a chat, or of none. While it runs, the process that runs it renews its lease.
+    `read_until`: until then a reader in another process reads it."""
 
     id: str
     chat_id: str = ""
@@ -176,3 +179,4 @@ class StoredTurn(Value):
     worker: str = ""
     lease_until: int = 0
     began_at: int = 0
+    read_until: int = 0

@@ -1,0 +1,250 @@
+"""One stored conversation, as a program holds it: its next questions, its messages, its title."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import anyio
+
+from groundhook.host.app.keeper import Keeper, has_ended, milliseconds
+from groundhook.host.app.requests import conversation, turn_options, validated
+from groundhook.host.app.titles import write_title
+from groundhook.host.chats.history import sources, split
+from groundhook.host.chats.ports import RequestKey, message_id
+from groundhook.host.core.errors import UnknownName, UsageError
+from groundhook.host.core.types.chats import Chat, ChatMessage, Feedback, Owner, StoredTurn
+from groundhook.host.core.types.events import Event
+from groundhook.host.core.types.turn import Identity, Message, TurnOptions
+from groundhook.host.turn.context import Conversation, Request, Runtime
+
+if TYPE_CHECKING:
+    from groundhook.host.app.conversations import Conversations
+
+UNDOING_S = 5.0  # longest wait for the store
+MOST_SUMMARISED = 200  # messages before the question, where the history is summarised
+
+# A question of the user: text, parts, or a whole message.
+Question = str | Sequence[Mapping[str, Any]] | Message | Mapping[str, Any]
+
+
+@dataclass
+class OpenChat:
+    """One conversation with an assistant, stored as it proceeds. `id` continues it later:
+    `host.chat(assistant, chat_id=id)`. One turn at a time: another one raises ChatBusy."""
+
+    _of: Conversations
+    _identity: Identity
+    assistant_id: str
+    id: str
+    is_kept: bool  # whether the store has it; it does from the first message on
+    request: RequestKey | None = None  # of the next turn, for a server whose clients repeat it
+    _running: Keeper | None = None
+
+    @asynccontextmanager
+    async def send(
+        self,
+        message: Question,
+        *,
+        search: bool | None = None,
+        connector: str | Sequence[str] | None = None,
+        options: TurnOptions | Mapping[str, Any] | None = None,
+    ) -> AsyncIterator[AsyncIterator[Event]]:
+        """Return a context manager that asks the next question, as text or parts, and yields the
+        events of its turn. Leaving the block stops what is still running; the text so far is
+        stored. Raises ChatBusy, UsageError and StorageError, and what `Host.stream` raises; then
+        nothing is stored."""
+        overrides = turn_options(search, connector, options)
+        question = self._make_question(message, "")
+        leaf = await self._store_chat()
+        question = question.model_copy(update={"parent": leaf})
+        async with self._run_turn(question, overrides, first=not leaf) as events:
+            yield events
+
+    @asynccontextmanager
+    async def edit(
+        self,
+        message: ChatMessage | str,
+        text: Question,
+        *,
+        search: bool | None = None,
+        connector: str | Sequence[str] | None = None,
+        options: TurnOptions | Mapping[str, Any] | None = None,
+    ) -> AsyncIterator[AsyncIterator[Event]]:
+        """Return a context manager that asks a question of the chat in other words and yields the
+        events of its turn, as `send` does. The new question begins a branch, which is shown from
+        now on; the old one stays in its own. `message` is the old question or its id. Raises
+        UsageError for an answer."""
+        await self._end_lost_turn()
+        before = await self._find_message(message)
+        if before.role != "user":
+            raise UsageError("only a question can be edited", hint="regenerate an answer instead")
+        question = self._make_question(text, before.parent)
+        async with self._run_turn(question, turn_options(search, connector, options)) as events:
+            yield events
+
+    @asynccontextmanager
+    async def regenerate(
+        self,
+        message: ChatMessage | str | None = None,
+        *,
+        search: bool | None = None,
+        connector: str | Sequence[str] | None = None,
+        options: TurnOptions | Mapping[str, Any] | None = None,
+    ) -> AsyncIterator[AsyncIterator[Event]]:
+        """Return a context manager that asks for another answer and yields the events of its turn,
+        as `send` does; the old answer stays in its branch. `message` is that answer, its question,
+        or the id of one of them (None: the last answer). Raises UsageError for a chat without a
+        question."""
+        await self._end_lost_turn()
+        if message is None:
+            path = await self.messages()
+            if not path:
+                raise UsageError("the chat has no question yet")
+            message = path[-1]
+        found = await self._find_message(message)
+        id = found.id if found.role == "user" else found.parent
+        question = found if found.role == "user" else await self._find_message(id)
+        overrides = turn_options(search, connector, options)
+        async with self._run_turn(question, overrides, again=True) as events:
+            yield events
+
+    async def messages(self, leaf: str = "") -> Sequence[ChatMessage]:
+        """Return the messages from the first to the last of the branch that is shown, or to `leaf`,
+        the id of any message. Raises UnknownName."""
+        if not self.is_kept:
+            return []
+        return await self._of.store.conversations.path(self._owner, self.id, leaf)
+
+    async def rate(
+        self, message: ChatMessage | str, feedback: Feedback | Mapping[str, Any]
+    ) -> None:
+        """Store a reader's feedback on an answer. Raises UnknownName, UsageError."""
+        id = message if isinstance(message, str) else message.id
+        valid = validated(Feedback, feedback, "feedback")
+        await self._of.store.conversations.rate(self._owner, id, valid)
+
+    def stop(self) -> bool:
+        """Stop the turn that runs in this object, and return whether one was running. Its reader
+        gets an `error` with the code `stopped`, and `stream_end`."""
+        if self._running is None:
+            return False
+        self._running.stop()
+        return True
+
+    # ---- one turn
+
+    @property
+    def _owner(self) -> Owner:
+        return Owner.of(self._identity)
+
+    @asynccontextmanager
+    async def _run_turn(
+        self,
+        question: ChatMessage,
+        options: TurnOptions,
+        *,
+        first: bool = False,
+        again: bool = False,
+    ) -> AsyncIterator[AsyncIterator[Event]]:
+        runtime = self._of.runtime()
+        new = self._of.new_turn(self.id, question.id if again else question, self.request)
+        request: Request | None = None
+
+        async def make_request(turn: StoredTurn) -> Request:
+            nonlocal request
+            request = await self._make_request(runtime, question, options, turn)
+            return request
+
+        try:
+            async with self._of.run(runtime, self._owner, new, make_request) as keeper:
+                self._running = keeper
+                if first and request is not None:
+                    # In the host's tasks: the title may take longer than the turn.
+                    self._of.turns.tasks.start_soon(
+                        write_title, runtime, self._of.store, request, question
+                    )
+                yield keeper
+        except BaseException:
+            if first and self._running is None:  # it could not begin
+                await self._forget_chat()
+            raise
+        finally:
+            self._running = None
+
+    async def _make_request(
+        self, runtime: Runtime, question: ChatMessage, options: TurnOptions, turn: StoredTurn
+    ) -> Request:
+        """Return the request of a turn: the question, after the part of the history that the
+        settings allow."""
+        settings = runtime.app.settings_for(
+            runtime.app.package(self.assistant_id), options=options
+        ).settings.history
+        conversations, owner = self._of.store.conversations, self._owner
+
+        async def newest(limit: int) -> Sequence[ChatMessage]:
+            if not question.parent or limit <= 0:
+                return []
+            return await conversations.path(owner, self.id, question.parent, limit)
+
+        path = await newest(MOST_SUMMARISED if settings.summarise else settings.messages)
+        omitted, before = split(path, most_messages=settings.messages, most_tokens=settings.tokens)
+        return Request(
+            assistant_id=self.assistant_id,
+            messages=(*before, Message(role="user", content=question.content)),
+            options=options.model_copy(update={"chat_id": self.id}),
+            identity=self._identity,
+            conversation=Conversation(
+                answer_id=turn.answer_id, sources=sources(path), newest=newest, omitted=omitted
+            ),
+            turn_id=turn.id,
+        )
+
+    async def _store_chat(self) -> str:
+        """Return the last message of the chat, and store the chat if it is new."""
+        if self.is_kept:
+            await self._end_lost_turn()
+            return (await self._of.store.chats.chat(self._owner, self.id)).leaf
+        self._of.turns.refuse_if_closed()
+        at = milliseconds(self._of.runtime().now)
+        chat = Chat(id=self.id, assistant_id=self.assistant_id, made_at=at, changed_at=at)
+        await self._of.store.chats.make(self._owner, chat)
+        self.is_kept = True
+        return ""
+
+    async def _end_lost_turn(self) -> None:
+        """End a turn whose process no longer runs, so that the chat can continue."""
+        turn = await self._of.store.conversations.running(self._owner, self.id)
+        if turn is not None and has_ended(turn.lease_until, self._of.settings):
+            await self._of.end_lost_turns()
+
+    async def _forget_chat(self) -> None:
+        """Remove a chat whose first turn could not begin."""
+        with anyio.move_on_after(UNDOING_S, shield=True):
+            self.is_kept = False
+            await self._of.store.chats.delete(self._owner, self.id)
+
+    async def _find_message(self, message: ChatMessage | str) -> ChatMessage:
+        """Return a message of this chat. Raises UnknownName."""
+        id = message if isinstance(message, str) else message.id
+        found = await self._of.store.conversations.message(self._owner, id)
+        if found.chat_id != self.id:
+            raise UnknownName("message", id, ())
+        return found
+
+    def _make_question(self, message: Question, parent: str) -> ChatMessage:
+        parts = not isinstance(message, (Message, Mapping))
+        raw: Any = {"role": "user", "content": message} if parts else message
+        (valid,) = conversation([raw])
+        if valid.role != "user":
+            raise UsageError(f"a question has the role 'user', not {valid.role!r}")
+        return ChatMessage(
+            id=message_id(),
+            chat_id=self.id,
+            parent=parent,
+            role="user",
+            content=valid.content or "",
+            made_at=milliseconds(self._of.runtime().now),
+        )
