@@ -4,6 +4,7 @@ server can start with."""
 from __future__ import annotations
 
 import io
+import json
 import os
 import re
 import shutil
@@ -14,19 +15,32 @@ import tomllib
 from collections.abc import Iterator
 from contextlib import redirect_stdout
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import httpx
 import pytest
+from ruamel.yaml import YAML
 
 from groundhook.host.app.opening import open_host
+from groundhook.host.cli.serve import command as serve_command
 from groundhook.host.config.agent_file import server_settings
 from groundhook.host.config.packages import load_app
 from groundhook.host.core.server_settings import ServerSettings
 from groundhook.host.server.asgi import check_settings
 from groundhook.host.server.http_doc import DOCUMENT, document
+from groundhook.host.server.keys import Key, KeyFile, hash_of, id_of, make_key
 from tests.docs.test_tutorial import BLOCK
 from tests.loops import run as run_apart
-from tests.server.conftest import APP, LOCAL, Served, serving, settings, write
+from tests.server.conftest import (
+    APP,
+    GROUNDHOOK,
+    LOCAL,
+    SPARSE,
+    Served,
+    serving,
+    settings,
+    write,
+)
 
 ROOT = Path(__file__).parents[2]
 
@@ -112,7 +126,7 @@ def test_the_programs_with_openais_client_print_answers(
 
 
 def test_a_server_can_start_with_the_settings_of_the_page(tmp_path: Path) -> None:
-    example, *_ = blocks("docs/production.md", "yaml")
+    [example, _] = blocks("docs/production.md", "yaml")
     app = write(tmp_path / "app", {"agent/agent.yml": example})
     configured = server_settings(load_app(app, {"WEB_KEY": "k" * 40}).agent_file)
     check_settings(configured)
@@ -133,6 +147,99 @@ def test_commands_in_units_and_images_are_those_of_the_command_line() -> None:
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     for names in re.findall(r"groundhook\[([\w,]+)\]", text):
         assert set(names.split(",")) <= set(extras["project"]["optional-dependencies"])
+
+
+def test_the_container_file_of_the_page_builds_and_starts_what_exists(docs: Served) -> None:
+    [file] = blocks("docs/production.md", "dockerfile")
+    lines = [line.split(" ", 1) for line in file.splitlines()]
+    known = {"FROM", "RUN", "COPY", "WORKDIR", "USER", "VOLUME", "EXPOSE", "HEALTHCHECK", "CMD"}
+    assert {instruction for instruction, _ in lines} <= known
+    given = dict(lines)
+    program, name, *arguments = json.loads(given["CMD"])
+    assert (program, name) == ("groundhook", "serve")
+    with serve_command.make_context(name, arguments) as context:
+        assert context.params["host"] == "0.0.0.0"
+    assert given["EXPOSE"] == str(ServerSettings().port)
+    probe = given["HEALTHCHECK"].removeprefix("CMD ")
+    assert f"http://127.0.0.1:{given['EXPOSE']}/readyz" in probe
+    probe = probe.replace(f"http://127.0.0.1:{given['EXPOSE']}", docs.url)
+    probe = probe.replace("python", sys.executable, 1)
+    with docs.client() as client:
+        while not client.get("/readyz").json()["ready"]:
+            pass
+    subprocess.run(["/bin/sh", "-c", probe], check=True, timeout=20)
+    failing = probe.replace("/readyz", "/nothing")
+    refused = subprocess.run(["/bin/sh", "-c", failing], check=False, capture_output=True)
+    assert refused.returncode != 0
+
+
+def test_the_commands_that_make_keys_make_them(tmp_path: Path) -> None:
+    app = write(tmp_path / "app", {"agent/agent.yml": "{}"})
+    pages = ("docs/http.md", "docs/clients.md", "docs/production.md", "docs/security.md")
+    text = " ".join((ROOT / page).read_text(encoding="utf-8") for page in pages)
+    commands = re.findall(r"`groundhook (keys add [^`]+)`", text)
+    assert len(commands) >= 2
+    for command in commands:
+        made = subprocess.run(
+            [GROUNDHOOK, *command.replace("…", "chat").split(), "--app", app],
+            env={**SPARSE, "HOME": str(tmp_path)},
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        assert made.stdout.startswith("gh_")
+
+
+def test_the_endpoint_that_librechat_is_given_answers_its_users(docs: Served) -> None:
+    [example] = blocks("docs/clients.md", "yaml")
+    [endpoint] = YAML(typ="safe").load(example)["endpoints"]["custom"]
+    key = make_key()
+    made = Key(id=id_of(key), hash=hash_of(key), name="librechat", acts_for=True)
+    KeyFile(docs.app / ".groundhook").add(made)
+    [(name, value)] = endpoint["headers"].items()
+    headers = {name: value.replace("{{LIBRECHAT_USER_ID}}", "u1")}
+    base = urlsplit(endpoint["baseURL"]).path
+    messages = [{"role": "user", "content": "What is a hook?"}]
+    with docs.client(key, **headers) as client:
+        assert "docs" in {each["id"] for each in client.get(f"{base}/models").json()["data"]}
+        assert client.get("/api/me").json()["user"] == "librechat:u1"
+        body = {"model": "docs", "messages": messages, "groundhook": {"citations": "links"}}
+        answer = client.post(f"{base}/chat/completions", json=body).json()
+    assert f"[[1]]({docs.url}/api/sources/kb/" in answer["choices"][0]["message"]["content"]
+
+
+def test_traces_are_exported_with_the_settings_of_the_page(tmp_path: Path) -> None:
+    [_, example] = blocks("docs/production.md", "yaml")
+    app = write(tmp_path / "app", {"agent/agent.yml": example})
+    export = load_app(app, {"COLLECTOR_KEY": "k"}).settings.trace.export
+    assert export is not None
+    assert (export.type, export.url, export.content) == (
+        "otlp",
+        "https://collector.example",
+        False,
+    )
+    assert export.headers == {"authorization": "k"}
+
+
+def test_caddy_and_nginx_hand_requests_on_to_the_same_address() -> None:
+    [caddy] = blocks("docs/production.md", "caddy")
+    [nginx] = blocks("docs/production.md", "nginx")
+    address = f"127.0.0.1:{ServerSettings().port}"
+    assert f"reverse_proxy {address}\n" in caddy
+    assert f"proxy_pass http://{address};" in nginx
+    assert (caddy.count("{"), caddy.count("}")) == (1, 1)
+
+
+@pytest.mark.skipif(shutil.which("caddy") is None, reason="caddy is not installed")
+def test_the_block_for_caddy_is_one_that_it_takes(tmp_path: Path) -> None:
+    [block] = blocks("docs/production.md", "caddy")
+    (tmp_path / "Caddyfile").write_text(block)
+    subprocess.run(
+        ["caddy", "adapt", "--config", tmp_path / "Caddyfile", "--adapter", "caddyfile"],
+        env={**SPARSE, "HOME": str(tmp_path)},
+        check=True,
+        capture_output=True,
+    )
 
 
 def free_port() -> int:
@@ -167,10 +274,16 @@ def test_the_proxy_of_the_page_hands_events_on_as_they_are_made(
             ) as client:
                 ask = {"assistant": "late", "text": "?"}
                 with client.stream("POST", "/api/turns", json=ask) as answer:
-                    lines = answer.iter_lines()
-                    assert "event: stream_start" in (next(lines) for _ in range(10))
-                    turn = answer.headers["x-groundhook-turn"]  # it is still under way
+                    fields = (line for line in answer.iter_lines() if ": " in line)
+                    assert [next(fields) for _ in range(3)] == [
+                        "retry: 1000",
+                        "id: 1",
+                        "event: stream_start",
+                    ]
+                    # The model answers after an hour: the proxy has held nothing back.
+                    turn = answer.headers["x-groundhook-turn"]
                     assert client.post(f"/api/turns/{turn}/stop").status_code == 202
+                    assert "event: stream_end" in list(fields)
         finally:
             nginx.terminate()
 
