@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import anyio
 
 from groundhook.host.app.keeper import Keeper, has_ended, milliseconds
 from groundhook.host.app.requests import conversation, turn_options, validated
+from groundhook.host.app.stored_turns import UNDOING_S, StoredTurns
 from groundhook.host.app.titles import write_title
 from groundhook.host.chats.history import sources, split
 from groundhook.host.chats.ports import RequestKey, message_id
@@ -20,10 +21,6 @@ from groundhook.host.core.types.events import Event
 from groundhook.host.core.types.turn import Identity, Message, TurnOptions
 from groundhook.host.turn.context import Conversation, Request, Runtime
 
-if TYPE_CHECKING:
-    from groundhook.host.app.conversations import Conversations
-
-UNDOING_S = 5.0  # longest wait for the store
 MOST_SUMMARISED = 200  # messages before the question, where the history is summarised
 
 # A question of the user: text, parts, or a whole message.
@@ -35,7 +32,7 @@ class OpenChat:
     """One conversation with an assistant, stored as it proceeds. `id` continues it later:
     `host.chat(assistant, chat_id=id)`. One turn at a time: another one raises ChatBusy."""
 
-    _of: Conversations
+    _of: StoredTurns
     _identity: Identity
     assistant_id: str
     id: str

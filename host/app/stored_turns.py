@@ -1,0 +1,159 @@
+"""Turns that are stored while they run, those of chats and others: any process of the app reads
+them, and ends those of a process that has ended."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, suppress
+from dataclasses import dataclass, field, replace
+
+import anyio
+from pydantic import ValidationError
+
+from groundhook.host.app.keeper import Keeper, lease_until, message_of, milliseconds
+from groundhook.host.app.requests import conversation
+from groundhook.host.chats.ports import (
+    ChatStore,
+    EndedTurn,
+    NewTurn,
+    RequestKey,
+    message_id,
+    turn_id,
+)
+from groundhook.host.core.app_settings import StoreSettings
+from groundhook.host.core.exception_groups import unwrap_exception_groups
+from groundhook.host.core.json_lines import line
+from groundhook.host.core.types.chats import ChatMessage, Owner, StoredTurn
+from groundhook.host.core.types.events import EVENT, Event
+from groundhook.host.core.types.turn import Identity, Message, TurnOptions
+from groundhook.host.dialects.ending import ending
+from groundhook.host.dialects.kept import kept
+from groundhook.host.turn.context import Request, Runtime
+from groundhook.host.turn.open_turns import OpenTurns
+from groundhook.host.turn.stream import open_turn
+
+LOST = ("turn_lost", "the answer is incomplete: its process ended")
+UNDOING_S = 5.0  # longest wait for the store after a turn that could not begin
+
+
+@dataclass
+class StoredTurns:
+    """The stored turns of one open app. `runtime` returns the current parts of the app, which a
+    reload replaces."""
+
+    store: ChatStore
+    runtime: Callable[[], Runtime]
+    turns: OpenTurns
+    worker: str = field(default_factory=lambda: secrets.token_hex(8))
+
+    @property
+    def settings(self) -> StoreSettings:
+        """The settings of the store."""
+        return self.runtime().app.settings.store
+
+    def stream(
+        self,
+        owner: Owner,
+        assistant_id: str,
+        messages: Sequence[Message],
+        *,
+        identity: Identity,
+        options: TurnOptions,
+        request: RequestKey | None = None,
+    ) -> AbstractAsyncContextManager[AsyncIterator[Event]]:
+        """Run a turn without a chat, as `Host.stream` does, and store its events while it runs, so
+        that other processes can read them; they belong to `owner`. Raises RequestRepeated,
+        StorageError and what `Host.stream` raises."""
+        runtime = self.runtime()
+        asked = Request(
+            assistant_id=assistant_id,
+            messages=conversation(messages, runtime.app.settings.turns),
+            options=options,
+            identity=identity,
+        )
+
+        async def make_request(turn: StoredTurn) -> Request:
+            return replace(asked, turn_id=turn.id)
+
+        return self.run(runtime, owner, self.new_turn("", "", request), make_request)
+
+    def new_turn(
+        self, chat_id: str, question: ChatMessage | str, request: RequestKey | None
+    ) -> NewTurn:
+        """Return a turn that begins now."""
+        return NewTurn(
+            id=turn_id(),
+            chat_id=chat_id,
+            question=question,
+            answer_id=message_id(),
+            worker=self.worker,
+            at=milliseconds(self.runtime().now),
+            lease_until=lease_until(self.settings),
+            request=request,
+        )
+
+    @asynccontextmanager
+    async def run(
+        self,
+        runtime: Runtime,
+        owner: Owner,
+        new: NewTurn,
+        make_request: Callable[[StoredTurn], Awaitable[Request]],
+    ) -> AsyncIterator[Keeper]:
+        """Run a turn, and store it while it runs. A turn that cannot begin is not stored. Raises
+        ChatBusy, RequestRepeated, StorageError and what `Host.stream` raises."""
+        self.turns.refuse_if_closed()
+        turn = await self.store.conversations.begin(owner, new)
+        keeper: Keeper | None = None
+        try:
+            async with AsyncExitStack() as stack:
+                request = await make_request(turn)
+                events = await stack.enter_async_context(open_turn(runtime, self.turns, request))
+                keeper = Keeper(self.store, owner, turn, events, runtime.now, self.settings)
+                stack.enter_context(unwrap_exception_groups())
+                tasks = await stack.enter_async_context(anyio.create_task_group())
+                tasks.start_soon(keeper.keep_flushing)
+                try:
+                    yield keeper
+                finally:
+                    tasks.cancel_scope.cancel()
+        finally:
+            if keeper is not None:
+                await keeper.close()
+            else:
+                with anyio.move_on_after(UNDOING_S, shield=True):
+                    await self.store.conversations.undo(owner, turn.id)
+
+    async def end_lost_turns(self) -> int:
+        """End the turns of processes that no longer run, with their text so far as the answer.
+        Returns the number of these turns."""
+        lease = lease_until(self.settings)
+        lost = await self.store.upkeep.lost(round(time.time() * 1000), lease)
+        for owner, turn in lost:
+            await self._end_lost(owner, turn)
+        return len(lost)
+
+    async def _end_lost(self, owner: Owner, turn: StoredTurn) -> None:
+        blobs = await self.store.logs.read(owner, turn.id)
+        lines = [text for _, body in blobs for text in body.splitlines()]
+        events = list(_read_until_unknown(lines))
+        rest = ending(events, *LOST)
+        at = milliseconds(self.runtime().now)
+        ended = EndedTurn(
+            id=turn.id,
+            answer=message_of(turn, kept([*events, *rest]), at),
+            state="lost",
+            at=at,
+            first=len(lines) + 1,
+            log=b"".join(line(event).encode() for event in rest),
+        )
+        await self.store.conversations.end(owner, ended)
+
+
+def _read_until_unknown(lines: Iterable[bytes]) -> Iterator[Event]:
+    """Yield the events of a log up to the first that this version cannot read."""
+    with suppress(ValidationError):
+        for text in lines:
+            yield EVENT.validate_json(text)
