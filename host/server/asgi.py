@@ -96,6 +96,7 @@ async def open_serving(
             sessions=sessions,
             limits=limits,
             metrics=logs.metrics,
+            endpoints=ENDPOINTS,
             mcp=mcp,
             shared=arguments.workers > 1 or bool(host.app.settings.store.url),
         )

@@ -13,7 +13,7 @@ DOCS = "docs/http.md"
 SIGN_IN = "send a key: `Authorization: Bearer …`; `groundhook serve` prints one, or who runs it"
 
 
-def index(endpoints: Sequence[Endpoint], url: str) -> dict[str, Any]:
+def index_document(endpoints: Sequence[Endpoint], url: str) -> dict[str, Any]:
     """Return the index of a server at an address, for programs."""
     return {
         "name": "Groundhook",

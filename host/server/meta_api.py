@@ -7,7 +7,7 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from pydantic import Field
-from starlette.responses import JSONResponse, PlainTextResponse, Response
+from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response
 
 from groundhook.host.config.tree import assistants as assistants_in
 from groundhook.host.core.errors import HostError, UsageError
@@ -17,6 +17,8 @@ from groundhook.host.core.types.base import Value
 from groundhook.host.core.types.search import SEARCH_TYPES, SearchRequest
 from groundhook.host.dialects.native import readable
 from groundhook.host.server import request_body
+from groundhook.host.server.index import index_document, index_page
+from groundhook.host.server.openapi import openapi_document
 from groundhook.host.server.problems import KINDS, Refused
 from groundhook.host.server.serving import Call
 from groundhook.host.server.who import is_loopback, of_key
@@ -45,6 +47,19 @@ class SignInRequest(Value):
     """The key with which a page signs in."""
 
     key: str = Field(min_length=1, max_length=300)
+
+
+async def index(call: Call) -> Response:
+    """Return what the server offers, as a page where the client prefers one."""
+    offered = call.serving.offered_endpoints()
+    if "text/html" in call.request.headers.get("accept", ""):
+        return HTMLResponse(index_page(offered, call.public_url))
+    return JSONResponse(index_document(offered, call.public_url))
+
+
+async def openapi(call: Call) -> Response:
+    """Return the table of endpoints as OpenAPI 3.1, without the parts that are switched off."""
+    return JSONResponse(openapi_document(call.serving.offered_endpoints()))
 
 
 async def healthz(call: Call) -> Response:

@@ -15,7 +15,7 @@ _PARAMETER = re.compile(r"\{(\w+)(?::\w+)?\}")
 _REF = "#/components/schemas/{model}"
 
 
-def document(endpoints: Iterable[Endpoint]) -> dict[str, Any]:
+def openapi_document(endpoints: Iterable[Endpoint]) -> dict[str, Any]:
     """Return the document."""
     schemas: dict[str, Any] = {"Problem": _problem()}
     paths: dict[str, Any] = {}

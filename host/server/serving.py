@@ -48,6 +48,7 @@ class Serving:
     sessions: Sessions
     limits: Limits
     metrics: Metrics
+    endpoints: Sequence[Endpoint] = ()
     mcp: McpEndpoint | None = None
     shared: bool = False  # whether other processes serve the same app
     draining: bool = False
@@ -61,6 +62,10 @@ class Serving:
     def has(self, part: Part) -> bool:
         """Return whether a part of the server is switched on."""
         return not part or bool(getattr(self.settings, part).enabled)
+
+    def offered_endpoints(self) -> list[Endpoint]:
+        """Return the endpoints without those of parts that are switched off."""
+        return [endpoint for endpoint in self.endpoints if self.has(endpoint.part)]
 
     @property
     def stores_turns(self) -> bool:

@@ -3,17 +3,13 @@ of scopes are made."""
 
 from __future__ import annotations
 
-from starlette.responses import HTMLResponse, JSONResponse, Response
-
 from groundhook.host.core.types.chats import Feedback
 from groundhook.host.dialects.native import Answer
 from groundhook.host.server import (
     chat_api,
-    index,
     mcp_http,
     meta_api,
     openai_api,
-    openapi,
     sources_api,
     tool_api,
     turn_api,
@@ -22,7 +18,7 @@ from groundhook.host.server.chat_api import Again, ChatChanges, ChatTurn, NewCha
 from groundhook.host.server.meta_api import AssistantInfo, SearchAsk, SignInRequest
 from groundhook.host.server.openai_api import ChatRequest
 from groundhook.host.server.request_body import TurnRequest
-from groundhook.host.server.serving import Call, Endpoint
+from groundhook.host.server.serving import Endpoint
 
 ASSISTANT_QUERY = (
     (
@@ -37,27 +33,11 @@ STREAM_QUERY = (
 )
 
 
-async def _openapi(call: Call) -> Response:
-    """Return this table as OpenAPI 3.1, without the parts that are switched off."""
-    return JSONResponse(openapi.document(_offered(call)))
-
-
-async def _index(call: Call) -> Response:
-    """Return what the server offers, as a page where the client prefers one."""
-    if "text/html" in call.request.headers.get("accept", ""):
-        return HTMLResponse(index.index_page(_offered(call), call.public_url))
-    return JSONResponse(index.index(_offered(call), call.public_url))
-
-
-def _offered(call: Call) -> list[Endpoint]:
-    return [endpoint for endpoint in ENDPOINTS if call.serving.has(endpoint.part)]
-
-
 ENDPOINTS: tuple[Endpoint, ...] = (
     Endpoint(
         method="GET",
         path="/",
-        handler=_index,
+        handler=meta_api.index,
         about="These endpoints and a request to try; a page for browsers.",
         open=True,
     ),
@@ -86,7 +66,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
     Endpoint(
         method="GET",
         path="/openapi.json",
-        handler=_openapi,
+        handler=meta_api.openapi,
         about="These endpoints as OpenAPI 3.1.",
         open=True,
     ),
