@@ -251,8 +251,8 @@ def owned_scope(spec: CollectionSpec, owner: Owner, scope: Scope) -> Scope:
     tenant = partition(identity, owner)
     if not tenant:
         raise NotPermitted(
-            f"collection {spec.id!r} separates the documents of each {owner}, and the request"
-            " names none"
+            f"not permitted: collection {spec.id!r} separates the documents of each {owner}, and"
+            " the request names none"
         )
     return replace(scope, identity=identity.model_copy(update={"tenant_id": tenant}))
 

@@ -3,7 +3,7 @@ the documents in their collections."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -34,7 +34,7 @@ class Toolkits:
     def with_app(self, app: App) -> Toolkits:
         """Return the toolkits of another reading of the app's files."""
         context = replace(self._context, collections=app.collections, models=app.models)
-        same = app.collections is self._app.collections
+        same = _readable(app.collections) == _readable(self._app.collections)
         return Toolkits(app, context, dict(self._made) if same else {})
 
     def __call__(self, id: str) -> Toolkit:
@@ -65,6 +65,15 @@ def owners_of(app: App, toolkits: Callable[[str], Toolkit], collection: str) -> 
                 if each.id == collection:
                     found[owner] = None
     return tuple(found) or ("tenant",)
+
+
+def _readable(collections: Mapping[str, CollectionSpec]) -> dict[str, CollectionSpec]:
+    """Return the declarations that are not broken."""
+    found = {}
+    for id in collections:
+        with suppress(HostError):
+            found[id] = collections[id]
+    return found
 
 
 def _refuse_unseparated(app: App, spec: ToolkitSpec, toolkit: Toolkit) -> None:

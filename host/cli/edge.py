@@ -12,14 +12,10 @@ import sys
 import traceback
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from typing import TYPE_CHECKING
 
 from groundhook.host.cli.report import Report
-from groundhook.host.core.errors import NO_APP, HostError
+from groundhook.host.core.errors import HostError
 from groundhook.host.core.exception_groups import errors_in
-
-if TYPE_CHECKING:
-    from groundhook.host.core.types.events import Failed
 
 FAILED = 1
 INTERRUPTED = 130
@@ -82,7 +78,7 @@ def _report_errors(errors: list[BaseException], report: Report, *, debug: bool) 
     for error in errors:
         if isinstance(error, HostError):
             for event in error_events(error):
-                report.failed(_add_option(event))
+                report.failed(event)
         elif isinstance(error, OSError) and error.errno in UNWRITABLE and error.filename is None:
             _discard_output()  # the unwritten output would fail again at exit
             report.failed(
@@ -96,14 +92,6 @@ def _report_errors(errors: list[BaseException], report: Report, *, debug: bool) 
             message = f"internal error: {error.__class__.__name__}: {error}"
             report.failed(Failed(code="internal", message=message, hint=DEBUG_HINT))
     return FAILED
-
-
-def _add_option(event: Failed) -> Failed:
-    """Return the event with the command line's option in its hint, which the host does not
-    know."""
-    if not event.message.startswith(NO_APP):
-        return event
-    return event.model_copy(update={"hint": f"{event.hint}; --app names its folder"})
 
 
 def _discard_output() -> None:

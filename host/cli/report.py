@@ -65,9 +65,12 @@ class Report:
 
     def failed(self, event: Failed) -> None:
         """Write an error to standard error, and as an event with `json`."""
+        # Imported here because most commands end well.
+        from groundhook.host.cli.hints import add_option
+
         self._complain("error", event, "red")
         if self.json:
-            self.line(event)
+            self.line(add_option(event))
 
     def warned(self, event: Warned) -> None:
         """Write a warning to standard error."""
@@ -76,9 +79,10 @@ class Report:
     def _complain(
         self, kind: Literal["error", "warning"], event: Failed | Warned, style: str
     ) -> None:
+        from groundhook.host.cli.hints import add_option
         from groundhook.host.output.single_lines import problem_line
 
-        self.err.print(problem_line(kind, event, style), soft_wrap=True)
+        self.err.print(problem_line(kind, add_option(event), style), soft_wrap=True)
 
 
 def report_wrong_usage(message: str, command: str, *, json: bool) -> None:

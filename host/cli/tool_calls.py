@@ -15,9 +15,15 @@ from groundhook.host.app.opening import open_host
 from groundhook.host.cli import options
 from groundhook.host.cli.edge import FAILED, execute
 from groundhook.host.cli.report import Report
-from groundhook.host.core.errors import UnknownName
+from groundhook.host.core.errors import UnknownName, suggestion
 from groundhook.host.core.types.events import Event, Failed, ToolProgress, Warned
-from groundhook.host.core.types.tools import Needs, ToolInfo, ToolOutcome, homonyms_of
+from groundhook.host.core.types.tools import (
+    Needs,
+    ToolInfo,
+    ToolOutcome,
+    homonyms_of,
+    nearest_first,
+)
 from groundhook.host.output.flow import visible
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -68,8 +74,10 @@ def show(name: str, assistant: str | None, app: Path, as_json: bool, debug: bool
             tools = await host.tools(assistant=assistant, problem=_warn(report))
         found = next((tool for tool in tools if name in (tool.name, tool.canonical)), None)
         if found is None:
-            known = [each.canonical for each in tools]
-            raise UnknownName("tool", name, known, hint=homonyms_of(name, known))
+            known = nearest_first(name, [each.canonical for each in tools])
+            raise UnknownName(
+                "tool", name, known, hint=homonyms_of(name, known) or suggestion(name, known)
+            )
         if report.json:
             report.line(_line(found))
             return 0

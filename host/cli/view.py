@@ -6,8 +6,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from groundhook.host.cli.edge import DEBUG_HINT
+from groundhook.host.cli.hints import add_option, omit_hook
 from groundhook.host.cli.report import Report
-from groundhook.host.core.types.events import Event, Failed
+from groundhook.host.core.types.events import Event, Failed, Warned
 
 if TYPE_CHECKING:
     from groundhook.host.output.terminal import Terminal
@@ -37,12 +38,15 @@ class View:
     def show(self, event: Event) -> None:
         if isinstance(event, Failed) and event.code == "internal":
             event = event.model_copy(update={"hint": DEBUG_HINT})
-        if not self._report.json:
-            self._terminal.show(event)
-        elif isinstance(event, Failed):
+        if self._report.json and isinstance(event, Failed):
             self._report.failed(event)
-        else:
+            return
+        if isinstance(event, Failed | Warned):
+            event = add_option(event)
+        if self._report.json:
             self._report.line(event)
+        else:
+            self._terminal.show(omit_hook(event))
 
     def note(self, text: str) -> None:
         """Show a remark on a new line; nothing with `json`."""

@@ -108,6 +108,7 @@ class Terminal:
         self._open_message = ""  # id of the message whose line is not ended
         self._nodes: dict[str, TraceNode] = {}
         self._warnings: list[Styled] = []
+        self._warned: set[str] = set()
 
     def show(self, event: Event) -> None:  # noqa: C901 - one case for each event
         """Write one event."""
@@ -149,7 +150,7 @@ class Terminal:
                 self._nodes[event.node.id] = event.node
                 self._rewritten(event.node)
             case Warned():
-                self._warnings.append(self._print_problem("warning", event, "yellow"))
+                self._print_warning(event)
             case Failed():
                 self._print_problem("error", event, "red")
             case StreamEnd():
@@ -330,6 +331,13 @@ class Terminal:
             )
 
     # ---- lines
+
+    def _print_warning(self, event: Warned) -> None:
+        """Print a warning, if it is the first of several with the same message: calls of one turn
+        may have the same problem."""
+        if event.message not in self._warned:
+            self._warned.add(event.message)
+            self._warnings.append(self._print_problem("warning", event, "yellow"))
 
     def _print_problem(self, kind: str, event: Warned | Failed, style: str) -> Styled:
         if self._section == "answer" or self._open_message:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -153,7 +153,7 @@ class OutsideTools:
         if isinstance(tool, Tool):
             name, toolbox = tool.name, Toolbox.of([offer_of(tool)])
         else:
-            name, toolbox = tool, await self.toolbox(channel)
+            name, toolbox = tool, replace(await self.toolbox(channel), canonical=True)
         offer = toolbox.find(name)
         about = {
             "name": offer.name if offer else name,

@@ -35,6 +35,7 @@ from groundhook.host.core.types.tools import (
     ToolErrorCode,
     ToolOutcome,
     homonyms_of,
+    nearest_first,
 )
 from groundhook.host.mcp.shapes import parse_json
 from groundhook.host.turn.offers import Answered, Offer, ScopeOf, WrongArguments
@@ -44,10 +45,12 @@ from groundhook.host.turn.python_tools import offer_of
 @dataclass
 class Toolbox:
     """The tools of a turn, by the names under which they are offered. `problems` are the errors of
-    toolkits that cannot be made, by name."""
+    toolkits that cannot be made, by name. `canonical`: whether the error for an unknown tool lists
+    canonical names, for people and programs, in place of the offered ones, for models."""
 
     offers: dict[str, Offer] = field(default_factory=dict)
     problems: Mapping[str, HostError] = field(default_factory=dict)
+    canonical: bool = False
     _aliases: dict[str, Offer] = field(default_factory=dict)
 
     @staticmethod
@@ -141,6 +144,8 @@ class Toolbox:
         offered = [offer.canonical for offer in self.offers.values() if not offer.withheld]
         every = list(dict.fromkeys([*self.names, *self._aliases]))
         hint = homonyms_of(name, offered) or suggestion(name, every)
+        if not hint.startswith(("did you mean", "several")):
+            hint = suggestion(name, nearest_first(name, offered if self.canonical else self.names))
         if self.problems and not hint.startswith("did you mean"):
             known, problem = next(iter(self.problems.items()))
             hint = f"{hint}; {known!r} offers none: {problem}"

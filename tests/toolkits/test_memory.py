@@ -191,7 +191,10 @@ async def test_a_team_without_its_tenant_finds_nothing_and_reads_why(host: Host)
         )
         assert (outcome.error, outcome.result) == (None, [])
         [warning] = outcome.warnings
-        assert "a team without a tenant has no memories in 'backend'" in warning
+        assert warning == (
+            "nothing was found for a team without a tenant: if it belongs to a tenant, the request"
+            " must name that as well"
+        )
 
 
 async def test_another_teams_memory_is_missing_in_the_same_words_as_one_that_never_was(
@@ -368,6 +371,23 @@ async def test_a_collection_that_cannot_keep_owners_apart_is_refused_and_reporte
     assert problem.place.file == file
     assert problem.message.startswith("'tenant_field' is missing")
     assert f"of each {owner} in 'agents.memory.own'" in problem.message
+
+
+async def test_a_collection_that_loses_its_owners_while_the_host_is_open_is_refused(
+    make_app: MakeApp,
+) -> None:
+    file = "assistants/memory/kb/own.kb.yao"
+    app = make_app(WRITABLE)
+    note = {"collection": "own", "title": "Shoes", "content": "My size is 43."}
+    async with open_host(app) as host:
+        kept = await call(host, "remember", note, ME)
+        together = json.loads(WRITABLE[file])
+        del together["tenant_field"]
+        (app / file).write_text(json.dumps(together), encoding="utf-8")
+        await host.reload([app / file])
+        ref = {"doc_id": kept["id"], "collection": "own"}
+        refused = await error(host, "fetch", ref, {"user_id": "you"})
+    assert "'tenant_field' is missing" in refused
 
 
 @pytest.mark.parametrize("owner", ["user", "team"])

@@ -88,9 +88,8 @@ class MemoryEngine:
             )
         )[0]
         if not answer.matches:
-            shelf = arguments.collection
             await notices.explain_nothing(
-                scope, self._settings, self._name, shelf, answer, filtered=bool(written)
+                scope, self._settings, self._name, answer, filtered=bool(written)
             )
         found = await notices.memories_of(scope, arguments.collection, answer.matches)
         newer = await self._newer(scope, collection, found, written)

@@ -40,7 +40,6 @@ async def explain_nothing(
     scope: ToolScope,
     settings: MemorySettings,
     toolkit: str,
-    shelf: str,
     answer: CollectionAnswer,
     *,
     filtered: bool,
@@ -59,6 +58,6 @@ async def explain_nothing(
         # In the same words whether or not some tenant has such a team or user.
         await scope.warn(
             "no_tenant",
-            f"a {owner} without a tenant has no memories in {shelf!r}: if it belongs to a tenant,"
-            " the request must name that as well (--tenant on the command line)",
+            f"nothing was found for a {owner} without a tenant: if it belongs to a tenant, the"
+            " request must name that as well",
         )

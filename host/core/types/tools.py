@@ -7,10 +7,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from difflib import SequenceMatcher
 from typing import Any, Literal
 
 from pydantic import BaseModel, Field
 
+from groundhook.host.core.errors import LONGEST_NAME
 from groundhook.host.core.types.base import Value
 from groundhook.host.core.types.search import Item
 
@@ -153,6 +155,13 @@ class ToolOutcome(Value):
         duration_ms."""
         dumped = self.model_dump(mode="json", include=set(DOOR_KEYS))
         return {key: dumped[key] for key in DOOR_KEYS}
+
+
+def nearest_first(name: str, known: Iterable[str]) -> list[str]:
+    """Return canonical names of tools, those that are spelled most like an unknown name first."""
+    wanted = name[:LONGEST_NAME].rpartition(".")[2]
+    likeness = {each: SequenceMatcher(None, wanted, each.rpartition(".")[2]) for each in known}
+    return sorted(likeness, key=lambda each: (-likeness[each].ratio(), each))
 
 
 def homonyms_of(name: str, known: Iterable[str]) -> str:
