@@ -75,14 +75,16 @@ def _check_addresses(settings: ServerSettings, file: Checked) -> Iterator[Proble
 
 def _check_processes(settings: ServerSettings, file: Checked) -> Iterator[Problem]:
     if settings.workers > 1 and settings.limits.storage == "memory":
-        message = "each of the processes counts its limits alone: 'server.limits.storage' is memory"
-        yield _make_warning(message, file, ("server", "workers"), "redis://… counts together")
+        message = "each process counts its limits alone: 'server.limits.storage' is memory"
+        yield _make_warning(
+            message, file, ("server", "workers"), "`redis://…` counts them together"
+        )
 
 
 def _check_public_collections(
     app: App, settings: ServerSettings, file: Checked
 ) -> Iterator[Problem]:
-    """Public assistants whose collections only people find something in."""
+    """Report public assistants with collections that only callers who signed in may search."""
     if not settings.auth.anonymous:
         return
     path = ("server", "auth", "anonymous")
@@ -100,10 +102,10 @@ def _check_public_collections(
         for collection in collections:
             if collection.permission.named != "anyone":
                 message = (
-                    f"{id!r} is public, and finds nothing in {collection.id!r} for who does not"
-                    " sign in"
+                    f"{id!r} is public, but callers who are not signed in find nothing in"
+                    f" {collection.id!r}"
                 )
-                yield _make_warning(message, file, path, "its `permission` names who does")
+                yield _make_warning(message, file, path, "its `permission` names who may search it")
     if not public:
-        message = "who does not sign in reaches no assistant: none has `public: true`"
+        message = "callers who are not signed in reach no assistant: none has `public: true`"
         yield _make_warning(message, file, path, "set `public: true` in its package.yao")

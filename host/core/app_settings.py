@@ -168,7 +168,9 @@ class StoreSettings(Value):
         ),
     )
     busy_ms: int = Field(
-        default=5000, ge=0, description="Longest wait while another process has locked the rows"
+        default=5000,
+        ge=0,
+        description="Milliseconds that a statement waits for rows which another process has locked",
     )
     keep_days: int = Field(
         default=0,
@@ -178,19 +180,19 @@ class StoreSettings(Value):
     logs_h: float = Field(
         default=24.0,
         ge=1,
-        description="Hours that the events of a turn, and the key of its request, can be read",
+        description="Hours for which the events of a turn, and the key of its request, are stored",
     )
     flush_ms: int = Field(
         default=250,
         ge=10,
         le=1000,
-        description="Time between two writes of a turn's events; a killed process loses the last",
+        description="Milliseconds between two writes of a turn's events; a kill loses the newest",
     )
     lease_s: float = Field(
         default=15.0,
         ge=3,
         le=60,
-        description="Silence of a process after which its turns count as lost",
+        description="Seconds without a sign of a process after which its turns count as lost",
     )
 
 

@@ -41,7 +41,7 @@ TURN_FAILED = "the answer could not be completed"
 SENTENCES = {
     "not_permitted": NOT_PERMITTED,
     "model_context_exceeded": "the conversation is too long for the language model",
-    "model_truncated": "the answer broke off",
+    "model_truncated": "the answer is incomplete",
 }
 TIMINGS = ("first_text", "total")
 

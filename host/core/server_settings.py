@@ -26,7 +26,7 @@ class KeySettings(Value):
     assistants: tuple[str, ...] | None = Field(
         default=None, description="Assistants that it may use (none: all that are offered)"
     )
-    acts_for: bool = Field(default=False, description="May name the person that it asks for")
+    acts_for: bool = Field(default=False, description="Its requests may name their user")
     jwt_secret: str = Field(
         default="",
         description="Secret of Open WebUI's signed user token; plain user headers are refused then",
@@ -52,7 +52,10 @@ class JWTSettings(Value):
     """An issuer of tokens: an OpenID Connect provider, or another service with a key."""
 
     issuer: str = Field(default="", description="`iss` of its tokens")
-    audience: str = Field(default="", description="`aud` of its tokens for this server")
+    audience: str | tuple[str, ...] = Field(
+        default="",
+        description="`aud` of its tokens for this server; a list if /api and /mcp have one each",
+    )
     jwks_url: WebAddress = Field(default="", description="Its key set; https unless on loopback")
     public_key: str = Field(default="", description="Its public key (PEM), instead of a key set")
     secret: str = Field(default="", description="A shared secret, instead of a key set")
@@ -60,7 +63,9 @@ class JWTSettings(Value):
         default=(), description="Accepted signatures (none: RS256 and ES256; HS256 with `secret`)"
     )
     claims: ClaimSettings = ClaimSettings()
-    cache_s: float = Field(default=600.0, ge=1, description="How long a key set is used")
+    cache_s: float = Field(
+        default=600.0, ge=1, description="Seconds for which a fetched key set is used"
+    )
 
 
 class ForwardedSettings(Value):
@@ -80,16 +85,19 @@ class AuthSettings(Value):
 
     anonymous: bool = Field(
         default=False,
-        description="Serve clients that do not sign in; of assistants with `public: true` alone",
+        description="Clients that do not sign in may use assistants with `public: true`",
     )
     local: Literal["token", "open"] = Field(
         default="token",
-        description="On loopback without other keys: print a key, or need none (`open`)",
+        description="On loopback, where no way to sign in is configured: `token`, a key that is"
+        " printed, or `open`, no key",
     )
     keys: tuple[KeySettings, ...] = ()
     jwt: tuple[JWTSettings, ...] = ()
     forwarded: ForwardedSettings | None = None
-    session_h: float = Field(default=12.0, gt=0, description="Hours that a browser stays signed in")
+    session_h: float = Field(
+        default=12.0, gt=0, description="Hours for which a browser stays signed in"
+    )
 
 
 class AllowSettings(Value):
@@ -101,38 +109,57 @@ class AllowSettings(Value):
 
 
 class LimitSettings(Value):
-    """Limits of the server. A request above one is refused at once."""
+    """Limits of the server. A request that exceeds one is refused at once."""
 
-    requests_per_minute: int = Field(default=600, ge=1, description="Of one person")
-    turns_per_minute: int = Field(default=30, ge=1, description="Of one person")
-    turns_at_once: int = Field(default=4, ge=1, description="Of one person")
-    turns_in_all: int = Field(default=64, ge=1, description="Of one process")
+    requests_per_minute: int = Field(default=600, ge=1, description="Requests of one person")
+    turns_per_minute: int = Field(default=30, ge=1, description="Turns of one person")
+    turns_at_once: int = Field(
+        default=4, ge=1, description="Turns of one person that run at the same time"
+    )
+    turns_in_all: int = Field(
+        default=64, ge=1, description="Turns of one process that run at the same time"
+    )
     streams_in_all: int = Field(default=2000, ge=1, description="Open streams of one process")
-    body_kb: int = Field(default=1024, ge=1, description="Largest body of a request")
-    body_s: float = Field(default=30.0, gt=0, description="Longest time to send it")
-    messages: int = Field(default=200, ge=1, description="Most messages of a request")
-    message_kb: int = Field(default=256, ge=1, description="All messages together")
+    body_kb: int = Field(default=1024, ge=1, description="Largest body of a request, in kB")
+    body_s: float = Field(default=30.0, gt=0, description="Longest time to send a body, in seconds")
+    messages: int = Field(default=200, ge=1, description="Most messages of one request")
+    message_kb: int = Field(
+        default=256, ge=1, description="Largest size of all messages of one request, in kB"
+    )
     storage: str = Field(
         default="memory",
         pattern=r"^(memory|rediss?://.+)$",
-        description="`memory` of the process, or redis:// shared by several",
+        description="Where requests, turns and sign-ins a minute are counted: `memory`, by each"
+        " process alone, or `redis://…`, by all of them together",
     )
 
 
 class StreamSettings(Value):
     """Streams of events."""
 
-    heartbeat_s: float = Field(default=15.0, gt=0, description="Comments in silence")
+    heartbeat_s: float = Field(
+        default=15.0, gt=0, description="Seconds without an event after which a comment is sent"
+    )
     behind_kb: int = Field(
-        default=1024, ge=1, description="A turn waits for a reader that is so far behind"
+        default=1024,
+        ge=1,
+        description="kB of events that a reader may be behind; the turn waits for a slower one",
     )
-    log_kb: int = Field(default=8192, ge=1, description="Largest log of a turn; it ends there")
+    log_kb: int = Field(
+        default=8192, ge=1, description="Largest log of a turn, in kB; a larger one ends it"
+    )
     linger_s: float = Field(
-        default=10.0, ge=0, description="A turn that nobody reads goes on so long"
+        default=10.0,
+        ge=0,
+        description="Seconds after its last reader has left until a turn is stopped",
     )
-    keep_s: float = Field(default=60.0, ge=0, description="A turn that is over can be read so long")
+    keep_s: float = Field(
+        default=60.0, ge=0, description="Seconds for which the log of an ended turn stays in memory"
+    )
     slow_s: float = Field(
-        default=60.0, gt=0, description="A reader that takes nothing is closed after it"
+        default=60.0,
+        gt=0,
+        description="Seconds after which a connection whose client reads nothing is closed",
     )
 
 
@@ -159,7 +186,8 @@ class OpenAISettings(Value):
         default="numbers", description="How markers are shown: [1], a Markdown link, as they are"
     )
     system: Literal["user", "system", "drop"] = Field(
-        default="user", description="What a client's system messages become"
+        default="user",
+        description="The role that a client's system messages get; `drop` omits them",
     )
     tasks: str = Field(
         default="off",
@@ -176,12 +204,16 @@ class ServerSettings(Value):
     public_url: WebAddress = Field(
         default="", description="Address that clients see; empty: that of each request"
     )
-    hosts: tuple[str, ...] = Field(default=(), description="Further names in the Host header")
+    hosts: tuple[str, ...] = Field(
+        default=(), description="Further names that the Host header may have"
+    )
     origins: tuple[str, ...] = Field(
-        default=(), description="Pages of other origins that may ask, such as https://app.example"
+        default=(),
+        description="Origins of other pages that may send requests, such as https://app.example",
     )
     proxies: tuple[str, ...] = Field(
-        default=(), description="Proxies whose X-Forwarded-For and -Proto count"
+        default=(),
+        description="Addresses or networks of proxies whose X-Forwarded-For and -Proto are used",
     )
     assistants: tuple[str, ...] | None = Field(
         default=None, description="Assistants that are offered (none: all but `automated` ones)"
@@ -194,13 +226,17 @@ class ServerSettings(Value):
     limits: LimitSettings = LimitSettings()
     streams: StreamSettings = StreamSettings()
     drain_s: float = Field(
-        default=10.0, ge=0, description="Turns under way get so long when the server ends"
+        default=10.0,
+        ge=0,
+        description="Seconds that running turns have to end when the server is stopped",
     )
     warmup: bool = Field(
-        default=True, description="Load models, hooks and vocabularies at start; then it is ready"
+        default=True,
+        description="Load models, hooks and vocabularies at start; the server is ready after it",
     )
     metrics: Literal["off", "loopback", "scope"] = Field(
         default="loopback",
-        description="Who reads /metrics: nobody, this machine or the scope, the scope alone",
+        description="Who may read /metrics: `off`, nobody; `loopback`, this machine and keys with"
+        " the scope; `scope`, these keys alone",
     )
     logs: Literal["text", "json"] = "text"

@@ -40,7 +40,7 @@ from groundhook.host.dialects.numbering import CitationStyle, Numbers, shown, un
 from groundhook.host.dialects.places import address
 
 DONE = "[DONE]"
-BROKEN = "the answer broke off"
+BROKEN = "the answer is incomplete: its process ended"
 FINISHES = frozenset({"stop", "length", "content_filter"})
 TEXTS = frozenset({"text", "markdown"})  # types of messages of hooks that are shown
 

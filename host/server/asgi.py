@@ -27,8 +27,9 @@ from groundhook.host.config.environment import process_environment
 from groundhook.host.core.errors import HostError
 from groundhook.host.core.server_settings import ServerSettings
 from groundhook.host.core.types.turn import Identity
-from groundhook.host.server.door import Door
+from groundhook.host.server.caller import Caller, SignIn, is_loopback
 from groundhook.host.server.draining import drained_by_signals
+from groundhook.host.server.edge_middleware import EdgeMiddleware
 from groundhook.host.server.fetching import fetch_key_set
 from groundhook.host.server.keys import Key, KeyFile, Keyring, configured
 from groundhook.host.server.limits import Limits
@@ -44,7 +45,6 @@ from groundhook.host.server.tokens import Tokens
 from groundhook.host.server.turns import open_server_turns
 from groundhook.host.server.upkeep import keep_up, reload_saved, sync_failed
 from groundhook.host.server.warmup import warm_up
-from groundhook.host.server.who import SignIn, Who, is_loopback
 
 log = logging.getLogger("groundhook.server")
 
@@ -164,7 +164,7 @@ def settings_of(folder: Path) -> ServerSettings:
 def _make_middleware(
     settings: ServerSettings, arguments: ServerArguments, logs: Logs
 ) -> list[Middleware]:
-    made = [Middleware(Door, settings=settings, host=arguments.host, logs=logs)]
+    made = [Middleware(EdgeMiddleware, settings=settings, host=arguments.host, logs=logs)]
     if settings.origins:
         made.append(
             Middleware(
@@ -221,16 +221,16 @@ class _Handling:
         if not serving.has(endpoint.part):
             raise Refused("unknown_name", "this is switched off here")
         address = request.scope["groundhook.address"]
-        who = None if endpoint.open else await serving.sign_in.who(request, address)
-        if who is not None:
-            request.scope["groundhook.who"] = who.name
-            if endpoint.scope is not None and endpoint.scope not in who.scopes:
+        caller = None if endpoint.open else await serving.sign_in.caller(request, address)
+        if caller is not None:
+            request.scope["groundhook.caller"] = caller.name
+            if endpoint.scope is not None and endpoint.scope not in caller.scopes:
                 raise Refused("not_permitted", f"this needs the scope {endpoint.scope!r}")
-            await serving.limits.count("requests", who.owner)
+            await serving.limits.count("requests", caller.owner)
         call = Call(
             serving=serving,
             request=request,
-            who=who or NOBODY,
+            caller=caller or NOBODY,
             request_id=request.scope["groundhook.request"],
             address=address,
         )
@@ -240,8 +240,8 @@ class _Handling:
         problem = problem_of(exc)
         request_id = request.scope["groundhook.request"]
         if self._endpoint.path == PATH and problem.status == 401:
-            where = f"{str(request.base_url).rstrip('/')}{METADATA}"
-            challenge = {"www-authenticate": f'Bearer resource_metadata="{where}"'}
+            where = request.state.serving.settings.public_url or str(request.base_url).rstrip("/")
+            challenge = {"www-authenticate": f'Bearer resource_metadata="{where}{METADATA}"'}
             problem = replace(problem, headers={**problem.headers, **challenge})
         if problem.status >= 500 and not isinstance(exc, Refused):
             known = isinstance(exc, HostError)
@@ -249,13 +249,13 @@ class _Handling:
         return response(problem, self._endpoint.shape, request_id)
 
 
-NOBODY = Who(identity=Identity(), name="", scopes=frozenset(), anonymous=True)
+NOBODY = Caller(identity=Identity(), name="", scopes=frozenset(), anonymous=True)
 
 
 async def _no_route(request: Request, exc: Exception) -> Response:
     assert isinstance(exc, HTTPException)
     code = "not_allowed" if exc.status_code == 405 else "unknown_name"
-    detail = "the address takes other methods" if exc.status_code == 405 else "no such address"
+    detail = "the address accepts other methods" if exc.status_code == 405 else "no such address"
     shape = "openai" if request.url.path.startswith("/v1/") else "problem"
     problem = Problem(code=code, detail=detail, headers=exc.headers or {})
     return response(problem, shape, request.scope.get("groundhook.request", ""))  # type: ignore[arg-type]

@@ -107,7 +107,7 @@ async def create_chat(call: Call) -> Response:
     owner = _owner(call)
     wanted = request_body.validate_strictly(NewChat, await call.json())
     host = call.serving.host
-    call.serving.package(call.who, wanted.assistant)
+    call.serving.package(call.caller, wanted.assistant)
     at = milliseconds(host.runtime.now)
     chat = Chat(
         id=chat_id(),
@@ -228,33 +228,35 @@ async def rate_answer(call: Call) -> Response:
 
 
 async def _begin_turn(call: Call, body: bytes, given: ChatTurn | Again, enter: _Enter) -> ASGIApp:
-    serving, who, owner = call.serving, call.who, _owner(call)
+    serving, caller, owner = call.serving, call.caller, _owner(call)
     chat = await serving.host.chats.chats.chat(owner, _chat_id(call))
-    serving.check_options(who, chat.assistant_id, given.options)
+    serving.check_options(caller, chat.assistant_id, given.options)
     key = call.request.headers.get("idempotency-key")
     address = f"{call.request.method} {call.request.url.path}"
     repeated = RequestKey(key, digest_of(address, body)) if key else None
 
     @asynccontextmanager
     async def enter_chat(host: Host) -> AsyncIterator[AsyncIterator[Event]]:
-        async with host.chat(chat.assistant_id, identity=who.identity, chat_id=chat.id) as opened:
+        async with host.chat(
+            chat.assistant_id, identity=caller.identity, chat_id=chat.id
+        ) as opened:
             opened.request = repeated
             async with enter(opened) as events:
                 yield events
 
     ask = TurnParameters(
-        owner=who.owner,
+        owner=caller.owner,
         assistant_id=chat.assistant_id,
         leaving=given.leaving,
         read_elsewhere=partial(is_read_elsewhere, serving.host, owner),
     )
     running = await serving.repeats.once(
-        who.owner,
+        caller.owner,
         key,
         address,
         body,
         serving.turns.get,
-        lambda: serving.begin(who, ask, enter_chat),
+        lambda: serving.begin(caller, ask, enter_chat),
         partial(requested_turn, serving.host, owner),
     )
     return await answer(call, running, 0)
@@ -274,9 +276,9 @@ async def _read_branch(call: Call, leaf: str) -> tuple[Chat, list[ChatMessage]]:
 
 
 def _owner(call: Call) -> Owner:
-    if not call.who.identity.user_id:
+    if not call.caller.identity.user_id:
         raise Refused("needs_user", "chats belong to a user, and this key has none")
-    return Owner.of(call.who.identity)
+    return Owner.of(call.caller.identity)
 
 
 def _chat_id(call: Call) -> str:

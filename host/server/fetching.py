@@ -9,7 +9,7 @@ import anyio
 import httpx2
 
 from groundhook.host.core.errors import SourceError
-from groundhook.host.server.who import is_loopback
+from groundhook.host.server.caller import is_loopback
 
 LARGEST = 256 * 1024
 SECONDS = 5

@@ -10,7 +10,10 @@ from typing import Any
 from groundhook.host.server.serving import Endpoint
 
 DOCS = "docs/http.md"
-SIGN_IN = "send a key: `Authorization: Bearer …`; `groundhook serve` prints one, or who runs it"
+SIGN_IN = (
+    "send `Authorization: Bearer <key>`;"
+    " `groundhook serve` prints a key, `groundhook keys` adds one"
+)
 
 
 def index_document(endpoints: Sequence[Endpoint], url: str) -> dict[str, Any]:

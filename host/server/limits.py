@@ -42,12 +42,12 @@ class Limits:
         }
         self.streams = 0
 
-    async def count(self, what: Counted, who: str) -> None:
+    async def count(self, what: Counted, caller: str) -> None:
         """Count one more request, turn or sign-in of a person. Raises Refused above the limit."""
         item = self._items[what]
-        if await self._windows.hit(item, what, who):
+        if await self._windows.hit(item, what, caller):
             return
-        reset, _ = await self._windows.get_window_stats(item, what, who)
+        reset, _ = await self._windows.get_window_stats(item, what, caller)
         seconds = max(1, int(reset - time.time()) + 1)
         raise Refused(
             "rate_limited",
@@ -59,13 +59,13 @@ class Limits:
             },
         )
 
-    async def remaining(self, what: Counted, who: str) -> int:
+    async def remaining(self, what: Counted, caller: str) -> int:
         """Return how many more are allowed in this minute."""
-        _, remaining = await self._windows.get_window_stats(self._items[what], what, who)
+        _, remaining = await self._windows.get_window_stats(self._items[what], what, caller)
         return remaining
 
     def admit_turn(self, of_person: int, in_all: int) -> None:
-        """Raise Refused when a person, or the process, has as many turns as allowed."""
+        """Raise Refused when a person, or the process, is at its limit of concurrent turns."""
         if of_person >= self.settings.turns_at_once:
             raise Refused(
                 "rate_limited",
@@ -73,7 +73,9 @@ class Limits:
                 headers={"retry-after": "2"},
             )
         if in_all >= self.settings.turns_in_all:
-            raise Refused("full", "the server has as many turns as it takes", headers=_SOON)
+            raise Refused(
+                "full", "the server's limit of concurrent turns is reached", headers=_SOON
+            )
 
     @contextmanager
     def stream(self) -> Iterator[None]:
@@ -85,9 +87,9 @@ class Limits:
             self.streams -= 1
 
     def admit_stream(self) -> None:
-        """Raise Refused when the process has as many streams as allowed."""
+        """Raise Refused when the process is at its limit of open streams."""
         if self.streams >= self.settings.streams_in_all:
-            raise Refused("full", "the server has as many streams as it takes", headers=_SOON)
+            raise Refused("full", "the server's limit of open streams is reached", headers=_SOON)
 
 
 _SOON = {"retry-after": "2"}

@@ -35,7 +35,7 @@ class Logs:
             "route": route,
             "status": status,
             "ms": round(ms, 1),
-            "who": scope.get("groundhook.who", "-"),
+            "who": scope.get("groundhook.caller", "-"),
         }
         self._write(logging.INFO, "request", fields)
 

@@ -85,13 +85,13 @@ async def mcp(call: Call) -> ASGIApp:
         raise Refused("unknown_name", "there is no MCP server here")
     assistant = call.request.query_params.get("assistant", "")
     if assistant:
-        serving.package(call.who, assistant)
+        serving.package(call.caller, assistant)
     call.request.scope[CALLER] = McpCaller(
-        identity=call.who.identity,
+        identity=call.caller.identity,
         assistant=assistant,
-        assistants=None if call.who.reaches_all else serving.offered(call.who),
+        assistants=None if call.caller.reaches_all else serving.offered(call.caller),
         admit=partial(_admitted, call),
-        count=partial(serving.limits.count, "turns", call.who.owner),
+        count=partial(serving.limits.count, "turns", call.caller.owner),
     )
     return serving.mcp.with_body(await read_body(call.request, serving.settings.limits))
 
@@ -99,9 +99,9 @@ async def mcp(call: Call) -> ASGIApp:
 @asynccontextmanager
 async def _admitted(call: Call) -> AsyncIterator[None]:
     """Count a whole answer as a turn of the caller while the block runs. Raises Refused."""
-    if "chat" not in call.who.scopes:
+    if "chat" not in call.caller.scopes:
         raise Refused("not_permitted", "this needs the scope 'chat'")
-    async with call.serving.admitted(call.who):
+    async with call.serving.admitted(call.caller):
         with call.serving.turns.answer_without_log() as scope:
             yield
         if scope.cancelled_caught:

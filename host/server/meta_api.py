@@ -17,11 +17,11 @@ from groundhook.host.core.types.base import Value
 from groundhook.host.core.types.search import SEARCH_TYPES, SearchRequest
 from groundhook.host.dialects.native import readable
 from groundhook.host.server import request_body
+from groundhook.host.server.caller import is_loopback, of_key
 from groundhook.host.server.index import index_document, index_page
 from groundhook.host.server.openapi import openapi_document
 from groundhook.host.server.problems import KINDS, Refused
 from groundhook.host.server.serving import Call
-from groundhook.host.server.who import is_loopback, of_key
 
 
 class AssistantInfo(Value):
@@ -88,19 +88,19 @@ async def readyz(call: Call) -> Response:
 
 async def me(call: Call) -> Response:
     """Return the identity and the scopes of the caller."""
-    who = call.who
+    caller = call.caller
     limits = call.serving.limits
     left = {
-        "requests": await limits.remaining("requests", who.owner),
-        "turns": await limits.remaining("turns", who.owner),
+        "requests": await limits.remaining("requests", caller.owner),
+        "turns": await limits.remaining("turns", caller.owner),
     }
     document = {
-        "name": who.name,
-        "user": who.identity.user_id,
-        "team": who.identity.team_id,
-        "tenant": who.identity.tenant_id,
-        "scopes": sorted(who.scopes),
-        "anonymous": who.anonymous,
+        "name": caller.name,
+        "user": caller.identity.user_id,
+        "team": caller.identity.team_id,
+        "tenant": caller.identity.tenant_id,
+        "scopes": sorted(caller.scopes),
+        "anonymous": caller.anonymous,
         "left_this_minute": left,
     }
     return JSONResponse(document)
@@ -108,14 +108,14 @@ async def me(call: Call) -> Response:
 
 async def assistants(call: Call) -> Response:
     """Return the assistants that the caller may use."""
-    listed = [_info(call, id) for id in call.serving.offered(call.who)]
+    listed = [_info(call, id) for id in call.serving.offered(call.caller)]
     return Response(line({"assistants": listed}), media_type="application/json")
 
 
 async def assistant(call: Call) -> Response:
     """Return one assistant."""
     id = call.request.path_params["assistant"]
-    call.serving.package(call.who, id)
+    call.serving.package(call.caller, id)
     return Response(line(_info(call, id)), media_type="application/json")
 
 
@@ -144,12 +144,12 @@ async def search(call: Call) -> Response:
     """Run one search, without a language model."""
     wanted = request_body.validate_strictly(SearchAsk, await call.json())
     if wanted.assistant is not None:
-        call.serving.package(call.who, wanted.assistant)
-    elif not call.who.reaches_all:
+        call.serving.package(call.caller, wanted.assistant)
+    elif not call.caller.reaches_all:
         raise UsageError("assistant: name one, whose collections and models are searched")
     fields = wanted.model_dump(exclude={"assistant"}, exclude_unset=True)
     result = await call.serving.host.search(
-        fields, identity=call.who.identity, assistant=wanted.assistant
+        fields, identity=call.caller.identity, assistant=wanted.assistant
     )
     return Response(line(readable(result, call.audience())), media_type="application/json")
 
@@ -157,7 +157,7 @@ async def search(call: Call) -> Response:
 async def explain(call: Call) -> Response:
     """Return every setting of an assistant, with the layer, file and line that set it."""
     id = call.request.path_params["assistant"]
-    call.serving.package(call.who, id)
+    call.serving.package(call.caller, id)
     settings = [
         {
             "key": each.key,
@@ -174,8 +174,8 @@ async def check(call: Call) -> Response:
     """Return the problems with the app's files; for a key that lists its assistants, those in their
     folders."""
     found = await call.serving.host.check()
-    if not call.who.reaches_all:
-        offered = set(call.serving.offered(call.who))
+    if not call.caller.reaches_all:
+        offered = set(call.serving.offered(call.caller))
         folders = {place.shown: place.id for place in assistants_in(call.serving.host.app.root)}
         found = [each for each in found if _assistant_of(each, folders) in offered]
     problems = [
@@ -204,8 +204,8 @@ async def metrics(call: Call) -> Response:
         raise Refused("unknown_name", "there are no metrics here (server.metrics)")
     forwarded = "x-forwarded-for" in call.request.headers
     if allowed == "scope" or forwarded or not is_loopback(call.address):
-        who = await serving.sign_in.who(call.request, call.address)
-        if "metrics" not in who.scopes:
+        caller = await serving.sign_in.caller(call.request, call.address)
+        if "metrics" not in caller.scopes:
             raise Refused("not_permitted", "this needs the scope 'metrics'")
     serving.metrics.streams.set(serving.limits.streams)
     serving.metrics.running.set(serving.turns.under_way)
@@ -228,8 +228,8 @@ async def sign_in(call: Call) -> Response:
     key = call.serving.keys.find(wanted.key)
     if key is None:
         raise Refused("unauthenticated", "the key is not valid")
-    who = of_key(key)
-    answer = JSONResponse({"name": who.name, "scopes": sorted(who.scopes)})
+    caller = of_key(key)
+    answer = JSONResponse({"name": caller.name, "scopes": sorted(caller.scopes)})
     secure = call.public_url.startswith("https:")
     call.serving.sessions.set_cookie(answer, key.id, secure=secure)
     return answer

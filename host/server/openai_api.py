@@ -21,13 +21,13 @@ from groundhook.host.dialects.numbering import CitationStyle
 from groundhook.host.dialects.openai_chat import OpenAIChat, completion
 from groundhook.host.dialects.openwebui import answer_task, task_of
 from groundhook.host.server import request_body
+from groundhook.host.server.caller import Caller
 from groundhook.host.server.problems import KINDS
 from groundhook.host.server.request_body import AskedData, AskOptions
 from groundhook.host.server.running import ServerTurn
 from groundhook.host.server.serving import Call
 from groundhook.host.server.sse import SSE, FoldWriter, folded
 from groundhook.host.server.turn_api import Start, begin, stream, turn_headers
-from groundhook.host.server.who import Who
 
 IGNORED = "x-groundhook-ignored"
 LONGEST_HEADER = 1000
@@ -68,14 +68,14 @@ class ChatRequest(Value):
 
 async def models(call: Call) -> Response:
     """Return the assistants as models."""
-    listed = [_model(id) for id in call.serving.offered(call.who)]
+    listed = [_model(id) for id in call.serving.offered(call.caller)]
     return JSONResponse({"object": "list", "data": listed})
 
 
 async def model(call: Call) -> Response:
     """Return one assistant as a model."""
     id = call.request.path_params["model"]
-    call.serving.package(call.who, id)
+    call.serving.package(call.caller, id)
     return JSONResponse(_model(id))
 
 
@@ -89,19 +89,19 @@ async def chat_completions(call: Call) -> ASGIApp:
     wanted, unknown = request_body.validate_body(ChatRequest, await call.json())
     if (wanted.n or 1) > 1:
         raise NotSupported("n: only one answer is given")
-    who = call.serving.sign_in.acting(call.who, wanted.user or wanted.safety_identifier or "")
-    package = call.serving.package(who, wanted.model)
+    caller = call.serving.sign_in.acting(call.caller, wanted.user or wanted.safety_identifier or "")
+    package = call.serving.package(caller, wanted.model)
     read = _read_messages(wanted.messages, settings.openai.system)
     ignored = [*(key.path for key in unknown), *read.ignored]
     headers = {IGNORED: _header(ignored)} if ignored else {}
     messages = request_body.check_lengths(read.messages, settings.limits)
     if (task := _task(call, wanted, messages)) is not None:
-        text = await _task_text(call, who, task, messages, package.name)
+        text = await _task_text(call, caller, task, messages, package.name)
         return _whole_task(wanted, text, headers)
     messages = request_body.with_sources(messages, wanted.groundhook.data.sources)
     options = _options(call, wanted, settings)
     start = Start(
-        who=who, assistant_id=wanted.model, messages=messages, options=options, linger_s=0
+        caller=caller, assistant_id=wanted.model, messages=messages, options=options, linger_s=0
     )
     running = await begin(call.serving, start)
     fold = _fold(call, wanted, running, settings)
@@ -130,7 +130,7 @@ def _fold(
     call: Call, wanted: ChatRequest, running: ServerTurn, settings: ServerSettings
 ) -> OpenAIChat:
     own = wanted.groundhook
-    style = own.citations or call.who.citations or settings.openai.citations
+    style = own.citations or call.caller.citations or settings.openai.citations
     return OpenAIChat(
         id=f"chatcmpl-{running.turn_id}",
         model=wanted.model,
@@ -146,7 +146,7 @@ def _fold(
 def _wants_events(call: Call, own: Extension) -> bool:
     if own.events is not None:
         return own.events == "openwebui"
-    client = call.request.headers.get("x-groundhook-client", call.who.client)
+    client = call.request.headers.get("x-groundhook-client", call.caller.client)
     return client == "openwebui" or _is_openwebui(call)
 
 
@@ -214,12 +214,12 @@ def _task(call: Call, wanted: ChatRequest, messages: Sequence[Message]) -> Any:
 
 
 async def _task_text(
-    call: Call, who: Who, task: Any, messages: Sequence[Message], name: str
+    call: Call, caller: Caller, task: Any, messages: Sequence[Message], name: str
 ) -> str:
     tasks = call.serving.settings.openai.tasks
     if tasks == "off":
         return answer_task(task, messages[-1].text, name)
-    return await call.serving.complete(who, tasks, messages)
+    return await call.serving.complete(caller, tasks, messages)
 
 
 def _whole_task(wanted: ChatRequest, text: str, headers: Mapping[str, str]) -> Response:

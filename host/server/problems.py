@@ -36,7 +36,7 @@ class Kind:
 
 
 KINDS: Mapping[str, Kind] = {
-    "usage": Kind(400, "Invalid request", "The request is not one that the endpoint takes."),
+    "usage": Kind(400, "Invalid request", "The request is not one that the endpoint accepts."),
     "unsupported_value": Kind(
         400, "Not offered", "The request is understood, but this server does not offer it."
     ),
@@ -49,12 +49,12 @@ KINDS: Mapping[str, Kind] = {
         403, "Wrong origin", "A browser sent the request from a page of another site."
     ),
     "unknown_name": Kind(404, "Not found", "It does not exist, or belongs to another user."),
-    "not_allowed": Kind(405, "Wrong method", "The address takes other methods."),
+    "not_allowed": Kind(405, "Wrong method", "The address accepts other methods."),
     "chat_busy": Kind(409, "The chat is busy", "A turn of the chat is under way."),
     "idempotency_busy": Kind(
-        409, "Under way", "The first request with this Idempotency-Key is still being taken in."
+        409, "Under way", "The first request with this Idempotency-Key has not begun its turn yet."
     ),
-    "too_large": Kind(413, "Too large", "The body is larger than the server takes."),
+    "too_large": Kind(413, "Too large", "The body is larger than the server accepts."),
     "wrong_type": Kind(415, "Wrong type", "The body must be JSON in UTF-8, not compressed."),
     "wrong_host": Kind(421, "Wrong host", "The server does not answer under this name."),
     "idempotency_mismatch": Kind(
@@ -66,7 +66,7 @@ KINDS: Mapping[str, Kind] = {
         503, "Not available", "The assistant cannot be used at the moment; its files are invalid."
     ),
     "storage": Kind(503, "Not available", "Stored data cannot be read or written now."),
-    "full": Kind(503, "Busy", "The server has as many turns or streams as it takes."),
+    "full": Kind(503, "Busy", "The server's limit of concurrent turns or open streams is reached."),
     "draining": Kind(503, "Shutting down", "The server is about to stop."),
 }
 UNAVAILABLE = "this assistant cannot be used at the moment"
@@ -119,7 +119,7 @@ def problem_of(error: BaseException) -> Problem:
                 code="full", detail="too many turns are under way", headers={"retry-after": "2"}
             )
         case StorageError():
-            return Problem(code="storage", detail="what is kept cannot be used at the moment")
+            return Problem(code="storage", detail="stored data cannot be used at the moment")
         case ConfigError() | ModelNotConfigured():
             return Problem(code="config", detail=UNAVAILABLE)
         case _:

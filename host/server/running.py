@@ -38,10 +38,10 @@ def new_token() -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class TurnParameters:
-    """What a server knows of a turn before it begins. `owner` may read the turn, and so may who has
-    `token`. If `leaving` is `stop`, the turn ends `linger_s` seconds after its last reader has left
-    (None: the configured time), unless it is `read_elsewhere`: a stored turn may have readers in
-    other processes."""
+    """What a server knows of a turn before it begins. `owner` may read the turn; `token` is for an
+    anonymous reader. If `leaving` is `stop`, the turn ends `linger_s` seconds after its last reader
+    has left (None: the configured time), unless it is `read_elsewhere`: a stored turn may have
+    readers in other processes."""
 
     owner: str
     assistant_id: str

@@ -21,6 +21,7 @@ from groundhook.host.core.types.base import Value
 from groundhook.host.core.types.turn import Message
 from groundhook.host.dialects.audience import Audience
 from groundhook.host.server import request_body
+from groundhook.host.server.caller import Caller, SignIn
 from groundhook.host.server.idempotency import Repeats
 from groundhook.host.server.kept_turns import kept_turn
 from groundhook.host.server.keys import Keyring
@@ -33,7 +34,6 @@ from groundhook.host.server.running import LogReader, ServerTurn, StartTurn, Tur
 from groundhook.host.server.sessions import Sessions
 from groundhook.host.server.turns import ServerTurns
 from groundhook.host.server.upkeep import StoreHealth
-from groundhook.host.server.who import SignIn, Who
 
 
 @dataclass(kw_only=True, eq=False)
@@ -72,69 +72,69 @@ class Serving:
         """Whether turns without a chat are stored too: any process can serve them then."""
         return self.shared and self.has("chats")
 
-    def offered(self, who: Who) -> list[str]:
+    def offered(self, caller: Caller) -> list[str]:
         """Return the ids of the assistants that the caller may use."""
-        return [id for id in self.host.assistants() if self._may(who, id)]
+        return [id for id in self.host.assistants() if self._may(caller, id)]
 
-    def package(self, who: Who, id: str) -> Package:
+    def package(self, caller: Caller, id: str) -> Package:
         """Return an assistant that the caller may use. Raises UnknownName, ConfigError."""
-        if id not in self.host.app.packages or not self._may(who, id):
+        if id not in self.host.app.packages or not self._may(caller, id):
             raise UnknownName("assistant", id[:80], ())
         return self.host.app.package(id)
 
-    def check_options(self, who: Who, assistant: str, wanted: AskOptions) -> None:
+    def check_options(self, caller: Caller, assistant: str, wanted: AskOptions) -> None:
         """Raise UsageError for more sources than the assistant's settings allow: each adds to the
         price of the prompt. Raises UnknownName, ConfigError."""
         top_k = wanted.rerank.top_k if wanted.rerank else None
         if top_k is None:
             return
-        self.package(who, assistant)
+        self.package(caller, assistant)
         most = self.host.settings(assistant).search.rerank.top_k
         if top_k > most:
             raise UsageError(f"options.rerank.top_k: at most {most} are accepted here")
 
-    def _may(self, who: Who, id: str) -> bool:
+    def _may(self, caller: Caller, id: str) -> bool:
         offered = self.settings.assistants
         if offered is not None and id not in offered:
             return False
-        if who.assistants is not None and id not in who.assistants:
+        if caller.assistants is not None and id not in caller.assistants:
             return False
         try:
             info = self.host.app.package(id).info
         except HostError:  # an invalid package is listed, so that a request to it reports the error
-            return not who.anonymous
-        if who.anonymous and not info.get("public"):
+            return not caller.anonymous
+        if caller.anonymous and not info.get("public"):
             return False
         return offered is not None or not info.get("automated")
 
-    async def begin(self, who: Who, ask: TurnParameters, enter: StartTurn) -> ServerTurn:
+    async def begin(self, caller: Caller, ask: TurnParameters, enter: StartTurn) -> ServerTurn:
         """Begin a turn of the caller within the limits. Raises Refused, and the errors of
         `Host.stream`."""
-        self.package(who, ask.assistant_id)
-        async with self.admitted(who) as reservation:
+        self.package(caller, ask.assistant_id)
+        async with self.admitted(caller) as reservation:
             return await self.turns.begin(ask, enter, reservation)
 
     @asynccontextmanager
-    async def admitted(self, who: Who) -> AsyncIterator[ExitStack]:
+    async def admitted(self, caller: Caller) -> AsyncIterator[ExitStack]:
         """Reserve a turn for the caller, within the limits. The reservation ends with the block,
         unless the turn takes it over (`ExitStack.pop_all`). Raises Refused."""
         if self.draining:
             raise Refused("draining", "the server is about to stop", headers={"retry-after": "5"})
-        self.limits.admit_turn(self.turns.count_for(who.owner), self.turns.under_way)
+        self.limits.admit_turn(self.turns.count_for(caller.owner), self.turns.under_way)
         self.limits.admit_stream()
         with ExitStack() as reservation:
             # Before the first await, so that no other request takes the last turn.
-            reservation.enter_context(self.turns.reserve(who.owner))
-            await self.limits.count("turns", who.owner)
+            reservation.enter_context(self.turns.reserve(caller.owner))
+            await self.limits.count("turns", caller.owner)
             yield reservation
 
-    async def complete(self, who: Who, connector: str, messages: Sequence[Message]) -> str:
+    async def complete(self, caller: Caller, connector: str, messages: Sequence[Message]) -> str:
         """Return the answer of a language model, without an assistant, within the limits of turns.
         Raises HostError."""
         call = ModelCall(messages=messages, question=messages[-1].text)
         parts: list[str] = []
         async with (
-            self.admitted(who),
+            self.admitted(caller),
             self.host.runtime.connectors(connector).stream(call) as deltas,
         ):
             async for delta in deltas:
@@ -149,7 +149,7 @@ class Call:
 
     serving: Serving
     request: Request
-    who: Who
+    caller: Caller
     request_id: str
     address: str
 
@@ -160,7 +160,7 @@ class Call:
 
     def audience(self, *, trace: bool = False) -> Audience:
         """Return which events this caller may see."""
-        author = "author" in self.who.scopes
+        author = "author" in self.caller.scopes
         return Audience(public_url=self.public_url, author=author, trace=trace and author)
 
     async def json(self) -> Any:
@@ -176,16 +176,16 @@ class Call:
         token = token or self.request.query_params.get("resume", "")
         if running is not None and self._owns(running, token):
             return running
-        stored = self.serving.stores_turns or bool(self.who.identity.user_id)
+        stored = self.serving.stores_turns or bool(self.caller.identity.user_id)
         if running is None and stored and self.serving.has("chats"):
-            owner = self.who.stored_owner(token)
+            owner = self.caller.stored_owner(token)
             return await kept_turn(self.serving.host, owner, turn_id, token)
         raise UnknownName("turn", turn_id[:80], ())
 
     def _owns(self, running: ServerTurn, token: str) -> bool:
-        if self.who.anonymous:
+        if self.caller.anonymous:
             return hmac.compare_digest(running.token.encode(), token.encode())
-        return running.ask.owner == self.who.owner
+        return running.ask.owner == self.caller.owner
 
     @contextmanager
     def reading(self, running: TurnLog, after: int) -> Iterator[LogReader]:

@@ -26,7 +26,7 @@ async def document(call: Call) -> ASGIApp:
     id = call.request.path_params["document"]
     start, end = _place(call, "start"), _place(call, "end")
     _may_read(call, "kb", collection)
-    items = await read_passages(call.serving.host, collection, id, call.who.identity)
+    items = await read_passages(call.serving.host, collection, id, call.caller.identity)
     passages = [
         {
             "content": item.content,
@@ -52,7 +52,7 @@ async def record(call: Call) -> ASGIApp:
     id = call.request.path_params["record"]
     host = call.serving.host
     _may_read(call, "db", model)
-    found = await read_record(host, model, id, call.who.identity)
+    found = await read_record(host, model, id, call.caller.identity)
     if not _is_browser(call):
         return _json({"model": model, "record_id": id, "record": found})
     rows = "\n".join(
@@ -65,10 +65,10 @@ async def record(call: Call) -> ASGIApp:
 def _may_read(call: Call, kind: str, name: str) -> None:
     """Raise UnknownName for a source that no assistant of the caller may use. Authors of all
     assistants may read every source."""
-    if call.who.reaches_all:
+    if call.caller.reaches_all:
         return
     host = call.serving.host
-    for id in call.serving.offered(call.who):
+    for id in call.serving.offered(call.caller):
         with suppress(HostError):
             names = AssistantNames(host.app, id, host.settings(id))
             if (names.collection(name) if kind == "kb" else names.model(name)) == name:

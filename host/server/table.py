@@ -52,7 +52,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         method="GET",
         path="/readyz",
         handler=meta_api.readyz,
-        about="Whether it takes turns: 503 while it stops, or when the app's files are"
+        about="Whether it accepts turns: 503 while it stops, or when the app's files are"
         " broken or chats cannot be stored.",
         open=True,
     ),

@@ -83,6 +83,13 @@ class Tokens:
         }
         for n, settings in enumerate(issuers):
             _check(settings, f"server.auth.jwt[{n}]")
+        if len(self._issuers) < len(issuers):
+            names = [settings.issuer for settings in issuers]
+            repeated = next(name for name in names if names.count(name) > 1)
+            raise ConfigError(
+                f"server.auth.jwt has several entries of the issuer {repeated!r}",
+                hint="one entry accepts several audiences: `audience` may be a list",
+            )
 
     async def read(self, token: str) -> tuple[Identity, tuple[str, ...], str]:
         """Return the identity, the scopes and the issuer of a token. Raises Refused."""
@@ -104,7 +111,7 @@ class Tokens:
             key=await self._key(settings, jwt.get_unverified_header(token)),
             # Never the one that the token's header names.
             algorithms=list(_algorithms(settings)),
-            audience=settings.audience,
+            audience=_audiences(settings),
             issuer=settings.issuer,
             leeway=LEEWAY_S,
             options={"require": list(REQUIRED)},
@@ -153,7 +160,7 @@ def _check(settings: JWTSettings, where: str) -> None:
     sources = [name for name in ("jwks_url", "public_key", "secret") if getattr(settings, name)]
     if len(sources) != 1:
         raise ConfigError(f"{where} needs one of jwks_url, public_key and secret")
-    if not settings.issuer or not settings.audience:
+    if not settings.issuer or not all(_audiences(settings)) or not _audiences(settings):
         raise ConfigError(f"{where} needs issuer and audience")
     allowed = SYMMETRIC if settings.secret else ASYMMETRIC
     wrong = [name for name in settings.algorithms if name not in allowed]
@@ -162,6 +169,11 @@ def _check(settings: JWTSettings, where: str) -> None:
             f"{where}.algorithms: {wrong[0]!r} does not fit {sources[0]}",
             hint=f"known: {', '.join(allowed)}",
         )
+
+
+def _audiences(settings: JWTSettings) -> tuple[str, ...]:
+    given = settings.audience
+    return (given,) if isinstance(given, str) else given
 
 
 def _algorithms(settings: JWTSettings) -> tuple[str, ...]:

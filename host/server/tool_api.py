@@ -52,12 +52,12 @@ async def call_tool(call: Call) -> Response:
         raise UsageError("the body must be the tool's arguments, a JSON object")
     name = call.request.path_params["tool"]
     host = call.serving.host
-    await call.serving.limits.count("turns", call.who.owner)
+    await call.serving.limits.count("turns", call.caller.owner)
     if "text/event-stream" in call.request.headers.get("accept", ""):
         return StreamingResponse(
             _stream_call(call, name, arguments, assistant), media_type="text/event-stream"
         )
-    outcome = await host.tool(name, arguments, identity=call.who.identity, assistant=assistant)
+    outcome = await host.tool(name, arguments, identity=call.caller.identity, assistant=assistant)
     return Response(
         line(_answer_for(call, outcome)), _STATUSES[outcome.code], media_type="application/json"
     )
@@ -78,7 +78,7 @@ async def _stream_call(
             outcome = await call.serving.host.tool(
                 name,
                 arguments,
-                identity=call.who.identity,
+                identity=call.caller.identity,
                 assistant=assistant,
                 events=send_progress,
             )
@@ -96,7 +96,7 @@ def _encode_event(name: str, data: Any) -> bytes:
 
 async def _offered_tools(call: Call) -> list[ToolInfo]:
     return await call.serving.host.tools(
-        identity=call.who.identity, assistant=_read_assistant(call)
+        identity=call.caller.identity, assistant=_read_assistant(call)
     )
 
 
@@ -105,9 +105,9 @@ def _read_assistant(call: Call) -> str | None:
     callers with access to all assistants may use."""
     assistant = call.request.query_params.get("assistant")
     if assistant:
-        call.serving.package(call.who, assistant)
+        call.serving.package(call.caller, assistant)
         return assistant
-    if not call.who.reaches_all:
+    if not call.caller.reaches_all:
         raise UsageError("assistant: name one, whose tools are listed and called")
     return None
 
@@ -125,7 +125,7 @@ def _describe(tool: ToolInfo) -> dict[str, Any]:
 
 def _answer_for(call: Call, outcome: ToolOutcome) -> dict[str, Any]:
     answer = outcome.answer()
-    if "author" not in call.who.scopes:
+    if "author" not in call.caller.scopes:
         answer["warnings"] = []
         if outcome.error is not None and outcome.code not in ABOUT_THE_REQUEST:
             answer["error"] = answer["text"] = TOOL_FAILED

@@ -20,6 +20,7 @@ from groundhook.host.core.types.events import Event, Text
 from groundhook.host.core.types.turn import Message, TurnOptions
 from groundhook.host.dialects.native import Whole
 from groundhook.host.server import request_body
+from groundhook.host.server.caller import Caller
 from groundhook.host.server.idempotency import digest_of
 from groundhook.host.server.kept_turns import is_read_elsewhere, requested_turn
 from groundhook.host.server.request_body import TurnRequest
@@ -32,7 +33,6 @@ from groundhook.host.server.running import (
 )
 from groundhook.host.server.serving import Call, Serving
 from groundhook.host.server.sse import JSON_LINES, SSE, NativeWriter, StreamAnswer, Writer, folded
-from groundhook.host.server.who import Who
 
 LARGEST = 2**53
 TYPES = frozenset(kind.model_fields["type"].default for kind in get_args(get_args(Event)[0]))
@@ -43,7 +43,7 @@ async def create(call: Call) -> ASGIApp:
     serving, settings = call.serving, call.serving.settings
     body = await request_body.read_body(call.request, settings.limits)
     wanted = request_body.validate_strictly(TurnRequest, request_body.parse_json(body))
-    serving.check_options(call.who, wanted.assistant, wanted.options)
+    serving.check_options(call.caller, wanted.assistant, wanted.options)
     messages = request_body.read_conversation(wanted, settings)
     options = request_body.turn_options(
         wanted.options, wanted.search, call.request, settings, call.address
@@ -53,7 +53,7 @@ async def create(call: Call) -> ASGIApp:
     key = call.request.headers.get("idempotency-key")
     address = f"{call.request.method} {call.request.url.path}"
     start = Start(
-        who=call.who,
+        caller=call.caller,
         assistant_id=wanted.assistant,
         messages=messages,
         options=options,
@@ -61,7 +61,7 @@ async def create(call: Call) -> ASGIApp:
         request=RequestKey(key, digest_of(address, body)) if key else None,
     )
     running = await serving.repeats.once(
-        call.who.owner,
+        call.caller.owner,
         key,
         address,
         body,
@@ -76,7 +76,7 @@ async def create(call: Call) -> ASGIApp:
 class Start:
     """A turn without a chat that is to begin."""
 
-    who: Who
+    caller: Caller
     assistant_id: str
     messages: Sequence[Message]
     options: TurnOptions
@@ -88,12 +88,12 @@ class Start:
     @property
     def owner(self) -> Owner:
         """The owner of the turn, if it is stored."""
-        return self.who.stored_owner(self.token)
+        return self.caller.stored_owner(self.token)
 
     def repeatable(self, serving: Serving) -> bool:
         """Return whether another process finds the turn by its request: an anonymous caller has no
         owner that its second request would have as well."""
-        return serving.stores_turns and not self.who.anonymous
+        return serving.stores_turns and not self.caller.anonymous
 
 
 async def begin(serving: Serving, start: Start) -> ServerTurn:
@@ -102,7 +102,7 @@ async def begin(serving: Serving, start: Start) -> ServerTurn:
     stored = serving.stores_turns
 
     def enter(host: Host) -> AbstractAsyncContextManager[AsyncIterator[Event]]:
-        identity = start.who.identity
+        identity = start.caller.identity
         if not stored:
             return host.stream(
                 start.assistant_id, start.messages, identity=identity, options=start.options
@@ -117,14 +117,14 @@ async def begin(serving: Serving, start: Start) -> ServerTurn:
         )
 
     ask = TurnParameters(
-        owner=start.who.owner,
+        owner=start.caller.owner,
         assistant_id=start.assistant_id,
         leaving=start.leaving,
         linger_s=start.linger_s,
         token=start.token,
         read_elsewhere=partial(is_read_elsewhere, serving.host, start.owner) if stored else None,
     )
-    return await serving.begin(start.who, ask, enter)
+    return await serving.begin(start.caller, ask, enter)
 
 
 async def events(call: Call) -> ASGIApp:
@@ -203,7 +203,7 @@ def stream(
 def turn_headers(call: Call, running: TurnLog) -> dict[str, str]:
     """Return the headers that name a turn; an anonymous reader comes back with the token."""
     headers = {"x-groundhook-turn": running.turn_id}
-    if call.who.anonymous:
+    if call.caller.anonymous:
         headers["x-groundhook-resume"] = running.token
     return headers
 

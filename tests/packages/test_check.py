@@ -489,10 +489,10 @@ server:
         "agent/agent.yml:4:19: error: no assistant 'be'",
         "agent/agent.yml:2:15: warning: 'server.public_url' is https, and 'server.proxies' lists no"
         " proxy",
-        "agent/agent.yml:3:12: warning: each of the processes counts its limits alone:"
+        "agent/agent.yml:3:12: warning: each process counts its limits alone:"
         " 'server.limits.storage' is memory",
-        "agent/agent.yml:6:16: warning: 'a' is public, and finds nothing in 'docs' for who does not"
-        " sign in",
+        "agent/agent.yml:6:16: warning: 'a' is public, but callers who are not signed in find nothing"
+        " in 'docs'",
     ]
     plain = agent.replace("https", "http").replace("workers: 2", "proxies: [10.0.0.1]")
     (root / "agent/agent.yml").write_text(plain, encoding="utf-8")

@@ -21,7 +21,9 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 from groundhook.host.cli.main import run
-from groundhook.host.core.errors import StorageError
+from groundhook.host.core.errors import ConfigError, StorageError
+from groundhook.host.core.server_settings import ServerSettings
+from groundhook.host.server.asgi import check_settings
 from groundhook.host.server.secret import FILE, Secret
 from tests.server.conftest import LOCAL, OTHER, READER, Serve, Served
 
@@ -386,6 +388,38 @@ def test_users_of_two_issuers_and_of_a_key_that_acts_for_others_are_never_one(se
     assert [user(2, each, "ada") for each in issuers] == [f"{each} ada" for each in issuers]
     assert user(1, issuers[0], "ada") == "ada"
     assert user(1, issuers[0], "web:ada") is None
+
+
+def test_an_issuer_has_one_entry_that_may_accept_several_audiences(serve: Serve) -> None:
+    secret, issuer = "s" * 40, "https://one.example"
+    entry = {"issuer": issuer, "audience": ["api", "mcp"], "secret": secret}
+
+    def token(audience: str) -> str:
+        claims = {"sub": "ada", "iss": issuer, "aud": audience, "exp": int(time.time()) + 60}
+        return jwt.encode(claims, secret, algorithm="HS256")
+
+    with serve(auth={"jwt": [entry]}) as served:
+        users = []
+        for audience in ("api", "mcp", "other"):
+            with served.client(token(audience)) as client:
+                users.append(who(client).get("user"))
+    assert users == ["ada", "ada", None]
+    for entries, words in (
+        ([entry, {**entry, "audience": "other"}], "several entries of the issuer"),
+        ([{**entry, "audience": []}], "needs issuer and audience"),
+        ([{**entry, "audience": ["api", ""]}], "needs issuer and audience"),
+    ):
+        with pytest.raises(ConfigError, match=words):
+            check_settings(ServerSettings.model_validate({"auth": {"jwt": entries}}))
+
+
+def test_an_mcp_client_without_a_key_is_led_to_the_public_address(serve: Serve) -> None:
+    with serve(public_url="https://tea.example") as served, served.client("") as client:
+        refused = client.post("/mcp", json={}, headers={"host": "tea.example"})
+        metadata = "https://tea.example/.well-known/oauth-protected-resource/mcp"
+        assert f'resource_metadata="{metadata}"' in refused.headers["www-authenticate"]
+        named = client.get("/.well-known/oauth-protected-resource/mcp").json()
+        assert named["resource"] == "https://tea.example/mcp"
 
 
 def test_an_author_whose_key_lists_assistants_sees_the_problems_of_these_alone(

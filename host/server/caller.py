@@ -1,4 +1,4 @@
-"""Identifies the caller of a request. This is the only module that makes a `Who`.
+"""Identifies the caller of a request. This is the only module that makes a `Caller`.
 
 The first way to sign in that a request uses decides. If its key, token or cookie is wrong, the
 answer is 401, and no other way is tried.
@@ -49,7 +49,7 @@ _JWT = re.compile(r"[\w-]+\.[\w-]+\.[\w-]*")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Who:
+class Caller:
     """The person or program behind a request. `name` is for logs and limits; `assistants` are those
     that may be used (None: all that are offered)."""
 
@@ -102,7 +102,7 @@ class SignIn:
         self._reported: set[str] = set()  # names of keys
         self._open = local and settings.local == "open"
 
-    async def who(self, request: Request, address: str) -> Who:
+    async def caller(self, request: Request, address: str) -> Caller:
         """Return the caller of a request from an address. Raises Refused."""
         given = _credentials(request)
         if given is not None:
@@ -111,9 +111,9 @@ class SignIn:
             return self._by_key(given, request)
         forwarded = self._settings.forwarded
         if forwarded is not None and forwarded.user.lower() in request.headers:
-            who = _by_headers(forwarded, request)
-            self._refuse_spoken_for(who.identity.user_id, forwarded.user)
-            return who
+            caller = _by_headers(forwarded, request)
+            self._refuse_reserved_user(caller.identity.user_id, forwarded.user)
+            return caller
         if self._sessions.cookie in request.cookies:
             return self._by_cookie(request)
         if self._open:
@@ -126,16 +126,16 @@ class SignIn:
             hint="send `Authorization: Bearer …`; `groundhook keys add` makes one",
         )
 
-    def _by_key(self, given: str, request: Request) -> Who:
+    def _by_key(self, given: str, request: Request) -> Caller:
         key = self._keys.find(given)
         if key is None:
             raise Refused("unauthenticated", "the key is not valid")
-        who = of_key(key)
+        caller = of_key(key)
         if key.acts_for:
-            return _acting(who, key, request)
+            return _acting(caller, key, request)
         if ignored := [name for name in ACTING_HEADERS if name in request.headers]:
             self._report(key.name, ignored[0])
-        return who
+        return caller
 
     def _report(self, key: str, header: str) -> None:
         """Count a request that names a person in vain; the first of each key is logged."""
@@ -149,18 +149,20 @@ class SignIn:
                 header,
             )
 
-    async def _by_token(self, given: str) -> Who:
+    async def _by_token(self, given: str) -> Caller:
         identity, scopes, issuer = await self._tokens.read(given)
-        self._refuse_spoken_for(identity.user_id, "the token's user")
+        self._refuse_reserved_user(identity.user_id, "the token's user")
         name = f"{issuer}:{identity.user_id}"
-        return Who(identity=identity, name=name, scopes=frozenset(scopes))
+        return Caller(identity=identity, name=name, scopes=frozenset(scopes))
 
-    def _refuse_spoken_for(self, user: str, what: str) -> None:
+    def _refuse_reserved_user(self, user: str, what: str) -> None:
         """Raise Refused for a user's id that a key with `acts_for` gives its users."""
         if user.startswith(tuple(f"{name}:" for name in self._keys.acting())):
-            raise Refused("unauthenticated", f"{what} is one that a key with `acts_for` speaks for")
+            raise Refused(
+                "unauthenticated", f"{what} is reserved for users of a key with `acts_for`"
+            )
 
-    def _by_cookie(self, request: Request) -> Who:
+    def _by_cookie(self, request: Request) -> Caller:
         """Return the caller of a cookie. Browsers send cookies with requests of other sites too, so
         a request that changes something must come from a page of this server."""
         id = self._sessions.key_of(request.cookies[self._sessions.cookie])
@@ -171,16 +173,16 @@ class SignIn:
             raise Refused("wrong_origin", "the request comes from a page of another site")
         return of_key(key)
 
-    def acting(self, who: Who, user: str) -> Who:
+    def acting(self, caller: Caller, user: str) -> Caller:
         """Return the person named in the body of a request, whose key acts for others."""
-        if not who.acts_for or not user:
-            return who
-        return _for_user(who, _check_id(user, "user"), "")
+        if not caller.acts_for or not user:
+            return caller
+        return _for_user(caller, _check_id(user, "user"), "")
 
 
-def of_key(key: Key) -> Who:
+def of_key(key: Key) -> Caller:
     """Return the owner of a key."""
-    return Who(
+    return Caller(
         identity=key.identity,
         name=key.name,
         scopes=frozenset(key.scopes),
@@ -226,7 +228,7 @@ def _credentials(request: Request) -> str | None:
     return value.strip()
 
 
-def _by_headers(forwarded: ForwardedSettings, request: Request) -> Who:
+def _by_headers(forwarded: ForwardedSettings, request: Request) -> Caller:
     sender = request.client.host if request.client else ""
     if not within(sender, forwarded.addresses):
         raise Refused("unauthenticated", f"{forwarded.user} is accepted from the proxy alone")
@@ -238,7 +240,7 @@ def _by_headers(forwarded: ForwardedSettings, request: Request) -> Who:
     team = _read_header(request, forwarded.team) if forwarded.team else ""
     tenant = _read_header(request, forwarded.tenant) if forwarded.tenant else ""
     identity = Identity(user_id=user, team_id=team, tenant_id=tenant)
-    return Who(identity=identity, name=f"forwarded:{user}", scopes=frozenset(READER_SCOPES))
+    return Caller(identity=identity, name=f"forwarded:{user}", scopes=frozenset(READER_SCOPES))
 
 
 def _read_header(request: Request, header: str) -> str:
@@ -248,7 +250,7 @@ def _read_header(request: Request, header: str) -> str:
     return values[0] if values else ""
 
 
-def _acting(who: Who, key: Key, request: Request) -> Who:
+def _acting(caller: Caller, key: Key, request: Request) -> Caller:
     """Return the person that a key names in headers: Open WebUI's signed token where the key has
     its secret, else plain ones."""
     if key.jwt_secret:
@@ -261,19 +263,19 @@ def _acting(who: Who, key: Key, request: Request) -> Who:
                 "this key needs the signed user token, and the request has plain headers",
                 hint="set FORWARD_USER_INFO_HEADER_JWT_SECRET in Open WebUI",
             )
-        return _for_user(who, signed_user(token, key.jwt_secret), "") if token else who
+        return _for_user(caller, signed_user(token, key.jwt_secret), "") if token else caller
     ours, team, openwebui = (_read_header(request, name) for name in ACTING_HEADERS)
     user = ours or openwebui
     if not user:
-        return who
-    return _for_user(who, _check_id(user, "the user's header"), team)
+        return caller
+    return _for_user(caller, _check_id(user, "the user's header"), team)
 
 
-def _for_user(who: Who, user: str, team: str) -> Who:
-    identity = who.identity.model_copy(
-        update={"user_id": f"{who.name}:{user}", "team_id": team or who.identity.team_id}
+def _for_user(caller: Caller, user: str, team: str) -> Caller:
+    identity = caller.identity.model_copy(
+        update={"user_id": f"{caller.name}:{user}", "team_id": team or caller.identity.team_id}
     )
-    return replace(who, identity=identity)
+    return replace(caller, identity=identity)
 
 
 def _check_id(text: str, where: str) -> str:
@@ -284,12 +286,12 @@ def _check_id(text: str, where: str) -> str:
     return text
 
 
-def _local() -> Who:
-    return Who(identity=Identity(user_id="local"), name="local", scopes=frozenset(ALL_SCOPES))
+def _local() -> Caller:
+    return Caller(identity=Identity(user_id="local"), name="local", scopes=frozenset(ALL_SCOPES))
 
 
-def _anonymous(address: str) -> Who:
-    return Who(
+def _anonymous(address: str) -> Caller:
+    return Caller(
         identity=Identity(),
         name=f"anonymous:{_network(address)}",
         scopes=frozenset({"chat"}),

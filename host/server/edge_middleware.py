@@ -12,9 +12,9 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from groundhook.host.core.server_settings import ServerSettings
+from groundhook.host.server.caller import is_loopback, within
 from groundhook.host.server.logs import Logs
 from groundhook.host.server.problems import Problem, response
-from groundhook.host.server.who import is_loopback, within
 
 PROBES = frozenset({"/healthz", "/readyz"})  # whose callers know no name of the server
 _REQUEST_ID = re.compile(r"[\w-]{1,64}", re.ASCII)
@@ -25,7 +25,7 @@ SAFE_HEADERS = {
 }
 
 
-class Door:
+class EdgeMiddleware:
     """ASGI middleware around everything else."""
 
     def __init__(self, app: ASGIApp, settings: ServerSettings, host: str, logs: Logs) -> None:
