@@ -43,7 +43,7 @@ class Cohere:
         self, model: str, query: str, texts: Sequence[str], timeout_s: float, /
     ) -> Scores:
         client = self._client = self._client or await self._open_client()
-        with _translated_errors():
+        with _translate_errors():
             answer = await client.rerank(
                 model=model,
                 query=query,
@@ -84,7 +84,7 @@ def _whole_seconds(seconds: float) -> int:
 
 
 @contextmanager
-def _translated_errors() -> Iterator[None]:
+def _translate_errors() -> Iterator[None]:
     """Raise the client's errors as RequestFailed, and unreadable answers as RerankError."""
     import httpx
     from cohere.core.api_error import ApiError

@@ -51,7 +51,7 @@ class CrossEncoder:
     def _score(self, query: str, text: str) -> float:
         """The relevance of the text, 0-1."""
         try:
-            made = self._loaded().run(query, text).reshape(-1).tolist()
+            made = self._load_model().run(query, text).reshape(-1).tolist()
         except Unusable as exc:
             raise RerankError(
                 f"the reranking model cannot be used: {exc}", hint="see docs/embedding-models.md"
@@ -65,7 +65,7 @@ class CrossEncoder:
         raw = made[-1] - (made[0] if len(made) == 2 else 0.0)
         return 1 / (1 + math.exp(-max(-700.0, min(700.0, raw))))
 
-    def _loaded(self) -> Computing:
+    def _load_model(self) -> Computing:
         with self._loading:
             if self._computing is None:
                 self._computing = Computing(ModelFolder(self._folder), ("logits",))

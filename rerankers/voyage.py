@@ -44,7 +44,7 @@ class Voyage:
         client = make(
             api_key=self._access.key, timeout=timeout_s, base_url=self._access.host.rstrip("/")
         )
-        with _translated_errors(), parsing(NAME):
+        with _translate_errors(), parsing(NAME):
             answer = await client.rerank(query, _Texts(texts), model=model, truncation=True)
             return [
                 (parse_index(result.index), parse_score(result.relevance_score))
@@ -75,7 +75,7 @@ def _load() -> Any:
 
 
 @contextmanager
-def _translated_errors() -> Iterator[None]:
+def _translate_errors() -> Iterator[None]:
     """Raise the client's errors as RequestFailed, and unreadable answers as RerankError."""
     import aiohttp
     import voyageai.error as errors

@@ -93,7 +93,7 @@ def timeout_error(provider: str, seconds: float) -> SourceTimeout:
 def unreachable_error(provider: str, host: str, exc: Exception) -> SourceError:
     """Return the retryable error for a connection that failed."""
     reason = str(exc) or exc.__class__.__name__
-    return _retryable(SourceError(f"{provider!r} cannot be reached at {host}: {reason}"))
+    return _mark_retryable(SourceError(f"{provider!r} cannot be reached at {host}: {reason}"))
 
 
 def too_large_error(provider: str, max_bytes: int) -> SourceError:
@@ -128,7 +128,7 @@ def _status_error(provider: str, variable: str, reply: Reply) -> SourceError:
         )
     if status == TOO_MANY:
         hint = "try again later" if after is None else f"try again in {after:g} s"
-        return _retryable(
+        return _mark_retryable(
             SourceRateLimited(
                 f"{provider!r} received too many requests ({status}){reason}", hint=hint
             ),
@@ -146,10 +146,10 @@ def _status_error(provider: str, variable: str, reply: Reply) -> SourceError:
     if 400 <= status < 500:
         return SourceRefused(f"{provider!r} refused the request ({status}){reason}")
     failed = SourceError(f"{provider!r} failed ({status}){reason}")
-    return _retryable(failed, after) if status in PASSING else failed
+    return _mark_retryable(failed, after) if status in PASSING else failed
 
 
-def _retryable(error: SourceError, after: float | None = None) -> SourceError:
+def _mark_retryable(error: SourceError, after: float | None = None) -> SourceError:
     """Mark an error as one that a retry may solve, after `after` seconds if given."""
     error.again, error.after = True, after
     return error

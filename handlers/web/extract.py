@@ -64,7 +64,7 @@ def extract_page(body: bytes, media_type: str, charset: str) -> Page:
         return Page("", decode_text(body, charset))
     if media_type not in HTML:
         raise IngestError(f"its type {media_type} is not supported")
-    return _from_html(decode_text(body, charset))
+    return _extract_html(decode_text(body, charset))
 
 
 def decode_text(body: bytes, charset: str) -> str:
@@ -108,7 +108,7 @@ _NOT_ON_THE_WEB = frozenset(
 )
 
 
-def _from_html(html: str) -> Page:
+def _extract_html(html: str) -> Page:
     with extra("web", "reading pages", IngestError):
         import trafilatura
 

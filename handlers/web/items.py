@@ -25,7 +25,7 @@ def items_of(hits: Sequence[WebHit], ask: WebQuery, now: datetime) -> tuple[Item
     by_key: dict[str, Item] = {}
     for position, hit in enumerate(hits, start=1):
         url = followable(hit.url)
-        if not url or not _wanted(url, ask) or (key := f"web:{canonical(url)}") in by_key:
+        if not url or not _is_wanted(url, ask) or (key := f"web:{canonical(url)}") in by_key:
             continue
         title, content = clean(hit.title).replace("\n", " "), clean(hit.content)
         if title or content:
@@ -42,7 +42,7 @@ def items_of(hits: Sequence[WebHit], ask: WebQuery, now: datetime) -> tuple[Item
     return tuple(sorted(by_key.values(), key=lambda item: -item.score)[: ask.limit])
 
 
-def _wanted(url: str, ask: WebQuery) -> bool:
+def _is_wanted(url: str, ask: WebQuery) -> bool:
     if any(within(url, site) for site in ask.exclude_sites):
         return False
     return not ask.sites or any(within(url, site) for site in ask.sites)

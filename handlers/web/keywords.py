@@ -83,26 +83,30 @@ def extract(text: str, *, most: int = 10, language: str = "auto") -> Keywords:
         text = text.lower()  # text in capitals throughout does not show names
     code = guess_language(text) if language == "auto" else code_of(language)
     if code in UNSPACED:
-        return _from_topics(text, topics(text, code), most)
+        return _make_topic_keywords(text, topics(text, code), most)
     if not code:
-        return _unchanged(text)
+        return _keep_question(text)
     sentences = [sentence for sentence in _SENTENCE.split(text) if sentence.strip()]
     if len(text.split()) <= SHORT and len(sentences) == 1 and not _is_question(text, code):
-        return _unchanged(text)
+        return _keep_question(text)
     phrases: list[_Phrase] = []
     for sentence in sentences:
         bonus = 0.5 if sentence.rstrip().endswith(_QUESTION_MARKS) else 0.0
-        for phrase in _phrases(_strip_lead_in(sentence, code), code, len(phrases)):
+        for phrase in _find_phrases(_strip_lead_in(sentence, code), code, len(phrases)):
             phrases.append(_Phrase(phrase.text, phrase.place, phrase.weight + bonus))
-    return _as_keywords(_heaviest(_distinct(phrases), most)) if phrases else _unchanged(text)
+    return (
+        _make_keywords(_choose_heaviest(_drop_repetitions(phrases), most))
+        if phrases
+        else _keep_question(text)
+    )
 
 
 def from_weighted(words: Sequence[tuple[str, float]], *, most: int) -> Keywords:
     """Return keywords for phrases with given weights: the `most` heaviest, in the given order."""
     clean = [(" ".join(text.split()), weight) for text, weight in words]
-    return _as_keywords(
-        _heaviest(
-            _distinct(
+    return _make_keywords(
+        _choose_heaviest(
+            _drop_repetitions(
                 [_Phrase(text, at, weight) for at, (text, weight) in enumerate(clean) if text]
             ),
             most,
@@ -133,7 +137,7 @@ class _Word:
         return _NUMBER.match(self.text) is not None
 
 
-def _words(sentence: str) -> list[_Word]:
+def _read_words(sentence: str) -> list[_Word]:
     found: list[_Word] = []
     for match in _TOKEN.finditer(sentence):
         if match["quoted"]:
@@ -148,18 +152,18 @@ def _words(sentence: str) -> list[_Word]:
     return found
 
 
-def _phrases(sentence: str, language: str, offset: int) -> Iterator[_Phrase]:
-    words = _words(sentence)
+def _find_phrases(sentence: str, language: str, offset: int) -> Iterator[_Phrase]:
+    words = _read_words(sentence)
     at = 0
     while at < len(words):
-        end, weight = _phrase_at(words, at, language)
+        end, weight = _read_phrase(words, at, language)
         if weight:
             text = " ".join(strip_particles(word.text, language) for word in words[at:end])
             yield _Phrase(f'"{text}"' if words[at].quoted else text, offset + at, weight)
         at = end
 
 
-def _phrase_at(words: Sequence[_Word], at: int, language: str) -> tuple[int, float]:
+def _read_phrase(words: Sequence[_Word], at: int, language: str) -> tuple[int, float]:
     """Return the end of the phrase that starts at `at`, and its weight; 0 for a dropped word."""
     word = words[at]
     if word.breaks:
@@ -218,12 +222,12 @@ def _name_end(words: Sequence[_Word], at: int, language: str) -> int:
     ):
         return at
     last = at
-    while (following := _next_of_name(words, last)) is not None:
+    while (following := _find_next_of_name(words, last)) is not None:
         last = following
     return last + 1
 
 
-def _next_of_name(words: Sequence[_Word], last: int) -> int | None:
+def _find_next_of_name(words: Sequence[_Word], last: int) -> int | None:
     """Return the position of the next word of a name whose `last` word is given: a number directly
     after it, or a capitalised word, also after small words that join them. None if the name
     ends."""
@@ -263,14 +267,14 @@ def _is_question(text: str, language: str) -> bool:
     )
 
 
-def _distinct(phrases: Sequence[_Phrase]) -> list[_Phrase]:
+def _drop_repetitions(phrases: Sequence[_Phrase]) -> list[_Phrase]:
     seen: dict[str, _Phrase] = {}
     for phrase in phrases:
         seen.setdefault(phrase.text.casefold(), phrase)
     return list(seen.values())
 
 
-def _heaviest(phrases: Sequence[_Phrase], most: int) -> list[_Phrase]:
+def _choose_heaviest(phrases: Sequence[_Phrase], most: int) -> list[_Phrase]:
     """Return the `most` heaviest phrases that fit into a query, in their order."""
     order = sorted(range(len(phrases)), key=lambda at: (-phrases[at].weight, at))[:most]
     kept: list[int] = []
@@ -282,7 +286,7 @@ def _heaviest(phrases: Sequence[_Phrase], most: int) -> list[_Phrase]:
     return [phrases[at] for at in sorted(kept)]
 
 
-def _as_keywords(phrases: Sequence[_Phrase]) -> Keywords:
+def _make_keywords(phrases: Sequence[_Phrase]) -> Keywords:
     heaviest = max((phrase.weight for phrase in phrases), default=0) or 1
     texts = tuple(phrase.text for phrase in phrases)
     return Keywords(
@@ -290,7 +294,7 @@ def _as_keywords(phrases: Sequence[_Phrase]) -> Keywords:
     )
 
 
-def _unchanged(text: str) -> Keywords:
+def _keep_question(text: str) -> Keywords:
     """Return the text as a query, without the final question mark, and cut at a word if it is too
     long."""
     text = text.strip().rstrip("".join(_QUESTION_MARKS)).rstrip() or text.strip()
@@ -300,7 +304,11 @@ def _unchanged(text: str) -> Keywords:
     return Keywords(text, (text,) if text else (), (1.0,) if text else ())
 
 
-def _from_topics(text: str, found: Sequence[str], most: int) -> Keywords:
+def _make_topic_keywords(text: str, found: Sequence[str], most: int) -> Keywords:
     """Return keywords for the topics of a text without spaces; longer topics weigh more."""
     phrases = [_Phrase(topic, at, 1 + min(len(topic), 12) / 12) for at, topic in enumerate(found)]
-    return _as_keywords(_heaviest(_distinct(phrases), most)) if phrases else _unchanged(text)
+    return (
+        _make_keywords(_choose_heaviest(_drop_repetitions(phrases), most))
+        if phrases
+        else _keep_question(text)
+    )

@@ -72,7 +72,7 @@ class PageReader:
         results = list(items)
 
         async def fetch(at: int) -> None:
-            results[at] = await self._fetched_item(items[at], query, scope, deadline)
+            results[at] = await self._fetch_item(items[at], query, scope, deadline)
 
         async with anyio.create_task_group() as tasks:
             for at in range(min(page_count, len(items))):
@@ -84,7 +84,7 @@ class PageReader:
         settings = scope.settings.web
         with span("fetch", label=url) as node:
             deadline = anyio.current_time() + settings.timeout_ms / 1000
-            page = await self._cached_page(url, None, settings, deadline)
+            page = await self._get_page(url, None, settings, deadline)
             node.data |= {"characters": len(page.passage)}
         return Item(
             type="web",
@@ -97,10 +97,10 @@ class PageReader:
             key=f"web:{canonical(url)}",
         )
 
-    async def _fetched_item(self, item: Item, query: str, scope: Scope, deadline: float) -> Item:
+    async def _fetch_item(self, item: Item, query: str, scope: Scope, deadline: float) -> Item:
         with span("fetch", label=item.url) as node:
             try:
-                page = await self._cached_page(item.url, query, scope.settings.web, deadline)
+                page = await self._get_page(item.url, query, scope.settings.web, deadline)
             except HostError as exc:
                 node.fail(str(exc))
                 await scope.warn(
@@ -118,7 +118,7 @@ class PageReader:
             }
         )
 
-    async def _cached_page(
+    async def _get_page(
         self, url: str, query: str | None, settings: WebSettings, deadline: float
     ) -> PagePassage:
         """Return the page's passage for a query (None: its whole text), from the cache if possible.

@@ -44,7 +44,7 @@ class ProviderClient:
         limits = aiohttp.ClientTimeout(total=None, connect=timeout, sock_read=timeout)
         url = f"{self._access.host.rstrip('/')}/{path}"
         body = bytearray()
-        with self._translated_errors(timeout):
+        with self._translate_errors(timeout):
             async with client.request(
                 method, url, timeout=limits, allow_redirects=False, **options
             ) as response:
@@ -73,7 +73,7 @@ class ProviderClient:
         return self._client
 
     @contextmanager
-    def _translated_errors(self, timeout: float) -> Iterator[None]:
+    def _translate_errors(self, timeout: float) -> Iterator[None]:
         import aiohttp
 
         try:

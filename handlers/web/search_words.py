@@ -19,7 +19,7 @@ async def search_words(question: str, scope: Scope) -> str:
         keywords = None
         if scope.uses.keyword != "builtin":
             try:
-                keywords = await _delegated(question, scope)
+                keywords = await _ask_delegate(question, scope)
             except DelegateError as exc:
                 node.fail(str(exc))
                 await scope.warn(exc.code, f"{exc}; the built-in keywords were used")
@@ -34,7 +34,7 @@ async def search_words(question: str, scope: Scope) -> str:
     return keywords.query
 
 
-async def _delegated(question: str, scope: Scope) -> Keywords:
+async def _ask_delegate(question: str, scope: Scope) -> Keywords:
     settings = scope.settings.keyword
     arguments = KeywordAsk(
         query=question, max_keywords=settings.max_keywords, language=settings.language

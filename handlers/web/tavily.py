@@ -39,7 +39,7 @@ class Tavily:
 
     async def search(self, ask: WebQuery, /) -> list[WebHit]:
         client = self._open_client()
-        with _translated_errors(self._access.host, ask.timeout):
+        with _translate_errors(self._access.host, ask.timeout):
             answer = await client.search(
                 ask.query,
                 max_results=ask.limit,
@@ -85,7 +85,7 @@ class Tavily:
 
 
 @contextmanager
-def _translated_errors(host: str, timeout: float) -> Iterator[None]:
+def _translate_errors(host: str, timeout: float) -> Iterator[None]:
     """Raise the client's errors as SourceError."""
     import httpx
     from tavily.errors import TimeoutError as TavilyTimeout

@@ -46,16 +46,18 @@ def canonical(url: str) -> str:
     parts, host = _split(address(url) or address(text))
     if parts is None:
         return text
-    path = _normalized_escapes(parts.path).rstrip("/")
+    path = _normalize_escapes(parts.path).rstrip("/")
     query = (
-        "&".join(sorted(_untracked(parts.query), key=lambda parameter: parameter.partition("=")[0]))
+        "&".join(
+            sorted(_drop_trackers(parts.query), key=lambda parameter: parameter.partition("=")[0])
+        )
         if parts.query
         else ""
     )
     fragment = (
         parts.fragment if parts.fragment.startswith(("!", "/")) and parts.fragment != "/" else ""
     )
-    query_part = f"?{_normalized_escapes(query)}" if query else ""
+    query_part = f"?{_normalize_escapes(query)}" if query else ""
     return f"{parts.scheme}://{host}{path}{query_part}{f'#{fragment}' if fragment else ''}"
 
 
@@ -67,7 +69,7 @@ def followable(url: str) -> str:
     if parts is None:
         return ""
     return (
-        parts._replace(query="&".join(_untracked(parts.query))) if parts.query else parts
+        parts._replace(query="&".join(_drop_trackers(parts.query))) if parts.query else parts
     ).geturl()
 
 
@@ -125,7 +127,7 @@ def _strip_www(host: str) -> str:
     return _WWW.sub("", host) if host.startswith("www.") else host
 
 
-def _untracked(query: str) -> list[str]:
+def _drop_trackers(query: str) -> list[str]:
     parameters = [parameter for parameter in query.split("&") if parameter]
     return [
         parameter
@@ -134,7 +136,7 @@ def _untracked(query: str) -> list[str]:
     ]
 
 
-def _normalized_escapes(text: str) -> str:
+def _normalize_escapes(text: str) -> str:
     """Normalize escapes: upper case, and unreserved characters decoded (RFC 3986, section
     6.2.2)."""
 

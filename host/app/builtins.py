@@ -30,31 +30,35 @@ SERVICES = ("voyage", "openai")  # embedding providers whose settings are in age
 
 def register(plugins: Plugins) -> None:
     plugins.sources.add(
-        "web", Source(type="web", make=_web, module="groundhook.handlers.web.handler")
+        "web", Source(type="web", make=_make_web, module="groundhook.handlers.web.handler")
     )
-    plugins.sources.add("kb", Source(type="kb", make=_kb, module="groundhook.handlers.kb.opening"))
-    plugins.sources.add("db", Source(type="db", make=_db, module="groundhook.handlers.db.database"))
-    plugins.web_providers.add("tavily", _tavily)  # in the order in which `auto` tries them
-    plugins.web_providers.add("serper", _serper)
-    plugins.web_providers.add("serpapi", _serpapi)
-    plugins.web_providers.add("searxng", _searxng)
-    plugins.rerankers.add("score", _score)
-    plugins.rerankers.add("model", _model)
-    plugins.rerankers.add("agent", partial(_delegated, "agent"))
-    plugins.rerankers.add("mcp", partial(_delegated, "mcp"))
-    plugins.connectors.add("openai", _openai)
-    plugins.connectors.add("anthropic", _anthropic)
-    plugins.connectors.add("extractive", _extractive)
-    plugins.connectors.add("scripted", _scripted)
-    plugins.toolkits.add("catalogue", _catalogue)
-    plugins.toolkits.add("documents", _documents)
-    plugins.toolkits.add("learning", _learning)
-    plugins.toolkits.add("memory", _memory)
-    plugins.embedders.add("builtin", _builtin)
-    plugins.embedders.add("hash", _hash)
-    plugins.embedders.add("onnx", _onnx)
+    plugins.sources.add(
+        "kb", Source(type="kb", make=_make_kb, module="groundhook.handlers.kb.opening")
+    )
+    plugins.sources.add(
+        "db", Source(type="db", make=_make_db, module="groundhook.handlers.db.database")
+    )
+    plugins.web_providers.add("tavily", _make_tavily)  # in the order in which `auto` tries them
+    plugins.web_providers.add("serper", _make_serper)
+    plugins.web_providers.add("serpapi", _make_serpapi)
+    plugins.web_providers.add("searxng", _make_searxng)
+    plugins.rerankers.add("score", _make_score_reranker)
+    plugins.rerankers.add("model", _make_model_reranker)
+    plugins.rerankers.add("agent", partial(_make_delegated_reranker, "agent"))
+    plugins.rerankers.add("mcp", partial(_make_delegated_reranker, "mcp"))
+    plugins.connectors.add("openai", _make_openai)
+    plugins.connectors.add("anthropic", _make_anthropic)
+    plugins.connectors.add("extractive", _make_extractive)
+    plugins.connectors.add("scripted", _make_scripted)
+    plugins.toolkits.add("catalogue", _make_catalogue)
+    plugins.toolkits.add("documents", _make_documents)
+    plugins.toolkits.add("learning", _make_learning)
+    plugins.toolkits.add("memory", _make_memory)
+    plugins.embedders.add("builtin", _make_builtin_embedder)
+    plugins.embedders.add("hash", _make_hash_embedder)
+    plugins.embedders.add("onnx", _make_onnx_embedder)
     for name in SERVICES:
-        plugins.embedders.add(name, partial(_service, name))
+        plugins.embedders.add(name, partial(_make_service_embedder, name))
     for suffix, reader in READERS.items():
         plugins.readers.add(suffix, reader)
 
@@ -80,7 +84,7 @@ def declared(settings: AppSettings) -> Plugin:
 
     def add(plugins: Plugins) -> None:
         for name in names:
-            plugins.embedders.add(name, partial(_service, name))
+            plugins.embedders.add(name, partial(_make_service_embedder, name))
 
     return Plugin(add, requires=PORT_VERSION)
 
@@ -88,7 +92,7 @@ def declared(settings: AppSettings) -> Plugin:
 # ------------------------------------------------------------------------------------------ sources
 
 
-def _web(context: PluginContext) -> Handler:
+def _make_web(context: PluginContext) -> Handler:
     from groundhook.handlers.web.handler import make_web
 
     providers = context.plugins.web_providers
@@ -107,13 +111,13 @@ def _web(context: PluginContext) -> Handler:
     )
 
 
-def _kb(context: PluginContext) -> Handler:
+def _make_kb(context: PluginContext) -> Handler:
     from groundhook.handlers.kb.opening import make_kb
 
     embedders = Registry[Callable[[EmbeddingSpec], Embedder]]("embedding provider")
     for name, make in context.plugins.embedders.items():
         part = context.plugins.embedders.part(name)
-        embedders.add(name, partial(_embedder, part, make, context))
+        embedders.add(name, partial(_make_embedder, part, make, context))
     readers = context.plugins.readers
     kb = make_kb(
         context.state,
@@ -127,7 +131,7 @@ def _kb(context: PluginContext) -> Handler:
     return kb
 
 
-def _db(context: PluginContext) -> Handler:
+def _make_db(context: PluginContext) -> Handler:
     from groundhook.handlers.db.database import make_database
 
     settings = context.settings.database
@@ -142,25 +146,25 @@ def _db(context: PluginContext) -> Handler:
     return database
 
 
-def _tavily(_: PluginContext) -> WebProvider:
+def _make_tavily(_: PluginContext) -> WebProvider:
     from groundhook.handlers.web.tavily import TAVILY
 
     return TAVILY
 
 
-def _serper(_: PluginContext) -> WebProvider:
+def _make_serper(_: PluginContext) -> WebProvider:
     from groundhook.handlers.web.serper import SERPER
 
     return SERPER
 
 
-def _serpapi(_: PluginContext) -> WebProvider:
+def _make_serpapi(_: PluginContext) -> WebProvider:
     from groundhook.handlers.web.serpapi import SERPAPI
 
     return SERPAPI
 
 
-def _searxng(_: PluginContext) -> WebProvider:
+def _make_searxng(_: PluginContext) -> WebProvider:
     from groundhook.handlers.web.searxng import SEARXNG
 
     return SEARXNG
@@ -169,19 +173,19 @@ def _searxng(_: PluginContext) -> WebProvider:
 # ---------------------------------------------------------------------------------------- rerankers
 
 
-def _score(_: PluginContext) -> Reranker:
+def _make_score_reranker(_: PluginContext) -> Reranker:
     from groundhook.rerankers.score import ScoreReranker
 
     return ScoreReranker()
 
 
-def _model(context: PluginContext) -> Reranker:
+def _make_model_reranker(context: PluginContext) -> Reranker:
     from groundhook.rerankers.model import ModelReranker, rerank_providers
 
     return ModelReranker(context.environment, rerank_providers(), context.closing, context.root)
 
 
-def _delegated(kind: str, _: PluginContext) -> Reranker:
+def _make_delegated_reranker(kind: str, _: PluginContext) -> Reranker:
     from groundhook.rerankers.delegated import DelegatedReranker
 
     return DelegatedReranker("agent" if kind == "agent" else "mcp")
@@ -190,7 +194,7 @@ def _delegated(kind: str, _: PluginContext) -> Reranker:
 # ----------------------------------------------------------------------------------------- toolkits
 
 
-def _catalogue(spec: ToolkitSpec, context: PluginContext) -> Toolkit:
+def _make_catalogue(spec: ToolkitSpec, context: PluginContext) -> Toolkit:
     from groundhook.handlers.tools.catalogue.kit import Catalogue
 
     return Catalogue(
@@ -201,19 +205,19 @@ def _catalogue(spec: ToolkitSpec, context: PluginContext) -> Toolkit:
     )
 
 
-def _documents(spec: ToolkitSpec, context: PluginContext) -> Toolkit:
+def _make_documents(spec: ToolkitSpec, context: PluginContext) -> Toolkit:
     from groundhook.handlers.tools.documents.kit import DocumentsToolkit
 
     return DocumentsToolkit(spec, context.client_of, context.embedder(EmbeddingSpec()))
 
 
-def _learning(spec: ToolkitSpec, context: PluginContext) -> Toolkit:
+def _make_learning(spec: ToolkitSpec, context: PluginContext) -> Toolkit:
     from groundhook.handlers.tools.learning.kit import LearningToolkit
 
     return LearningToolkit(spec, context.collections)
 
 
-def _memory(spec: ToolkitSpec, context: PluginContext) -> Toolkit:
+def _make_memory(spec: ToolkitSpec, context: PluginContext) -> Toolkit:
     from groundhook.handlers.tools.memory.kit import MemoryToolkit
 
     return MemoryToolkit(spec, context.collections)
@@ -222,25 +226,25 @@ def _memory(spec: ToolkitSpec, context: PluginContext) -> Toolkit:
 # --------------------------------------------------------------------------------------- connectors
 
 
-def _openai(spec: ConnectorSpec, _: PluginContext) -> Connector:
+def _make_openai(spec: ConnectorSpec, _: PluginContext) -> Connector:
     from groundhook.host.llm.openai import OpenAIConnector
 
     return OpenAIConnector(spec)
 
 
-def _anthropic(spec: ConnectorSpec, _: PluginContext) -> Connector:
+def _make_anthropic(spec: ConnectorSpec, _: PluginContext) -> Connector:
     from groundhook.host.llm.anthropic import AnthropicConnector
 
     return AnthropicConnector(spec)
 
 
-def _extractive(_: ConnectorSpec, context: PluginContext) -> Connector:
+def _make_extractive(_: ConnectorSpec, context: PluginContext) -> Connector:
     from groundhook.host.llm.extractive import ExtractiveConnector
 
     return ExtractiveConnector(context.embedder(EmbeddingSpec()))
 
 
-def _scripted(spec: ConnectorSpec, _: PluginContext) -> Connector:
+def _make_scripted(spec: ConnectorSpec, _: PluginContext) -> Connector:
     from groundhook.host.llm.scripted import ScriptedConnector
 
     return ScriptedConnector(spec)
@@ -249,7 +253,7 @@ def _scripted(spec: ConnectorSpec, _: PluginContext) -> Connector:
 # ---------------------------------------------------------------------------------------- embedders
 
 
-def _embedder(
+def _make_embedder(
     part: str,
     make: Callable[[EmbeddingSpec, PluginContext], Embedder],
     context: PluginContext,
@@ -258,25 +262,25 @@ def _embedder(
     return made(part, EMBEDDER, partial(make, spec, context))
 
 
-def _builtin(spec: EmbeddingSpec, context: PluginContext) -> Embedder:
+def _make_builtin_embedder(spec: EmbeddingSpec, context: PluginContext) -> Embedder:
     from groundhook.handlers.kb.embedders.builtin import builtin
 
     return builtin(spec, small_engine=context.settings.kb_storage.small_embedder)
 
 
-def _hash(spec: EmbeddingSpec, _: PluginContext) -> Embedder:
+def _make_hash_embedder(spec: EmbeddingSpec, _: PluginContext) -> Embedder:
     from groundhook.handlers.kb.embed import HashEmbedder
 
     return HashEmbedder(spec)
 
 
-def _onnx(spec: EmbeddingSpec, context: PluginContext) -> Embedder:
+def _make_onnx_embedder(spec: EmbeddingSpec, context: PluginContext) -> Embedder:
     from groundhook.handlers.kb.embedders.onnx import own_model
 
     return own_model(context.root, spec)
 
 
-def _service(name: str, spec: EmbeddingSpec, context: PluginContext) -> Embedder:
+def _make_service_embedder(name: str, spec: EmbeddingSpec, context: PluginContext) -> Embedder:
     from groundhook.handlers.kb.embedders.providers import service
 
     settings = context.settings.embedders.get(name, EmbedderSettings())

@@ -77,8 +77,8 @@ class AppCollections:
     async def _find(self, queries: Sequence[CollectionQuery]) -> list[CollectionAnswer]:
         """Answer questions that differ in their text alone."""
         query = queries[0]
-        spec = self._spec(query.collection)
-        scope = self._scoped(spec, query.owner)
+        spec = self._find_spec(query.collection)
+        scope = self._make_scope(spec, query.owner)
         options = KBOptions(
             collections=(spec.id,),
             limit=query.limit,
@@ -89,16 +89,18 @@ class AppCollections:
             groups=1,
         )
         if not query.text.strip():
-            return [await self._listed(query, options, scope)] * len(queries)
+            return [await self._list_documents(query, options, scope)] * len(queries)
         texts = [each.text for each in queries]
         try:
             found = await self.knowledge_base().search_many(texts, options, scope)
         except NotPermitted:
             raise
         except SourceNotConfigured:
-            if await self._filled(options, scope):
+            if await self._count_all(options, scope):
                 raise  # what is missing is the key of an embedding service
-            return [CollectionAnswer(facets=_facets(query, None), filled=False)] * len(queries)
+            return [CollectionAnswer(facets=_select_facets(query, None), filled=False)] * len(
+                queries
+            )
         return [await self._answer(query, options, each, scope) for each in found]
 
     async def _answer(
@@ -109,38 +111,38 @@ class AppCollections:
         if query.threshold != 0 and found.total_is == "exact" and len(found.items) < query.limit:
             below = max(0, await self.knowledge_base().count(options, scope) - total)
         return CollectionAnswer(
-            matches=tuple(_match(item) for item in found.items),
+            matches=tuple(_make_match(item) for item in found.items),
             total=total,
             total_is=found.total_is,
             below=below,
-            facets=_facets(query, found.facets),
+            facets=_select_facets(query, found.facets),
         )
 
-    async def _listed(
+    async def _list_documents(
         self, query: CollectionQuery, options: KBOptions, scope: Scope
     ) -> CollectionAnswer:
         """Return the documents that fulfil the filter, in the order of a field."""
         knowledge_base = self.knowledge_base()
         listed = await knowledge_base.matching_documents(options, scope)
         counted = await knowledge_base.facets(options, scope) if listed and query.facets else None
-        rest = [_match(item) for item in listed if item.document_id > query.after]
-        ordered = _ordered(rest, query.order_by)
+        rest = [_make_match(item) for item in listed if item.document_id > query.after]
+        ordered = _sort_matches(rest, query.order_by)
         return CollectionAnswer(
             matches=tuple(ordered[query.offset : query.offset + query.limit]),
             total=len(listed),
-            facets=_facets(query, counted),
-            filled=bool(listed) or bool(await self._filled(options, scope)),
+            facets=_select_facets(query, counted),
+            filled=bool(listed) or bool(await self._count_all(options, scope)),
         )
 
-    async def _filled(self, options: KBOptions, scope: Scope) -> int:
+    async def _count_all(self, options: KBOptions, scope: Scope) -> int:
         every = options.model_copy(update={"filter": None})
         return await self.knowledge_base().count(every, scope)
 
     async def get(
         self, collection: str, ids: Sequence[str], /, *, owner: Owner = "tenant"
     ) -> dict[str, CollectionDocument]:
-        spec = self._spec(collection)
-        scope = self._scoped(spec, owner)
+        spec = self._find_spec(collection)
+        scope = self._make_scope(spec, owner)
         with span("documents", spec.id, ids=len(ids)) as node:
             wanted = list(dict.fromkeys(ids))
             found = await self.knowledge_base().fetch_documents(spec.id, wanted, scope)
@@ -150,7 +152,8 @@ class AppCollections:
         if gone := [id for id in exact if id not in found]:
             await self.texts().remove(spec.id, tenant, gone)  # another program removed them
         return {
-            id: _document(id, each.items, tenant, exact.get(id, "")) for id, each in found.items()
+            id: _make_document(id, each.items, tenant, exact.get(id, ""))
+            for id, each in found.items()
         }
 
     async def count(
@@ -162,11 +165,11 @@ class AppCollections:
         owner: Owner = "tenant",
         tenant: str = "",
     ) -> int:
-        spec = self._spec(collection)
+        spec = self._find_spec(collection)
         if self.scope is None:
             return await self._count_of_sync(spec, filter or {}, tenant)
         options = KBOptions(collections=(spec.id,), filter=dict(filter) if filter else None)
-        return await self.knowledge_base().count(options, self._scoped(spec, owner))
+        return await self.knowledge_base().count(options, self._make_scope(spec, owner))
 
     async def _count_of_sync(
         self, spec: CollectionSpec, filter: Mapping[str, Any], tenant: str
@@ -189,15 +192,15 @@ class AppCollections:
         *,
         owner: Owner = "tenant",
     ) -> PutReport:
-        spec = self._spec(collection)
+        spec = self._find_spec(collection)
         if self.scope is not None:
-            scope = self._scoped(spec, owner)
+            scope = self._make_scope(spec, owner)
             tenant = scope.identity.tenant_id if spec.tenant_field else ""
             documents = [replace(document, tenant=tenant) for document in documents]
         if not documents:
             return PutReport()
-        failed = _unusable(documents)
-        rows = [_row(spec, document) for document in documents if document.id not in failed]
+        failed = _find_unusable(documents)
+        rows = [_make_row(spec, document) for document in documents if document.id not in failed]
         feed = io.BytesIO("\n".join(rows).encode("utf-8", "replace"))
         report = await self.knowledge_base().add(spec.id, feed=feed, prune=False)
         failed |= {file.document: file.error for file in report.files if file.error}
@@ -212,9 +215,9 @@ class AppCollections:
     async def remove(
         self, collection: str, ids: Sequence[str], /, *, owner: Owner = "tenant", tenant: str = ""
     ) -> tuple[str, ...]:
-        spec = self._spec(collection)
+        spec = self._find_spec(collection)
         if self.scope is not None:
-            tenant = self._scoped(spec, owner).identity.tenant_id
+            tenant = self._make_scope(spec, owner).identity.tenant_id
         tenant = tenant if spec.tenant_field else ""
         removed = await self.knowledge_base().remove(
             spec.id, list(ids), tenant=tenant, missing_ok=True
@@ -222,10 +225,10 @@ class AppCollections:
         await self.texts().remove(spec.id, tenant, ids)
         return removed
 
-    def _spec(self, name: str) -> CollectionSpec:
+    def _find_spec(self, name: str) -> CollectionSpec:
         return self.app.resolve_collection(self.assistant_id, name)
 
-    def _scoped(self, spec: CollectionSpec, owner: Owner) -> Scope:
+    def _make_scope(self, spec: CollectionSpec, owner: Owner) -> Scope:
         """Return the scope in which the documents of an owner are those of its tenant. Raises
         NotPermitted."""
         assert self.scope is not None, "a sync puts and removes documents, and reads none"
@@ -257,14 +260,14 @@ def owned_scope(spec: CollectionSpec, owner: Owner, scope: Scope) -> Scope:
     return replace(scope, identity=identity.model_copy(update={"tenant_id": tenant}))
 
 
-def _facets(
+def _select_facets(
     query: CollectionQuery, counted: Mapping[str, tuple[FacetCount, ...]] | None
 ) -> Mapping[str, tuple[FacetCount, ...]]:
     """Return the counts of each field that the question names."""
     return {name: (counted or {}).get(name, ()) for name in query.facets}
 
 
-def _ordered(matches: list[CollectionMatch], order_by: str) -> list[CollectionMatch]:
+def _sort_matches(matches: list[CollectionMatch], order_by: str) -> list[CollectionMatch]:
     """Return the matches in the order of a field, `title` or `id`; those without a value last, and
     equal ones by id."""
     name, falling = order_by.removeprefix("-"), order_by.startswith("-")
@@ -285,7 +288,7 @@ def _ordered(matches: list[CollectionMatch], order_by: str) -> list[CollectionMa
     return [*sorted(there, key=key, reverse=falling), *absent]
 
 
-def _match(item: Item) -> CollectionMatch:
+def _make_match(item: Item) -> CollectionMatch:
     return CollectionMatch(
         id=item.document_id,
         collection=item.collection,
@@ -297,9 +300,11 @@ def _match(item: Item) -> CollectionMatch:
     )
 
 
-def _document(id: str, passages: Sequence[Item], tenant: str, exact: str) -> CollectionDocument:
+def _make_document(
+    id: str, passages: Sequence[Item], tenant: str, exact: str
+) -> CollectionDocument:
     """Return a document; `exact` is its text if it is still the same."""
-    first, rebuilt = passages[0], _joined(passages)
+    first, rebuilt = passages[0], _join_passages(passages)
     return CollectionDocument(
         id=id,
         text=exact if exact and same_letters(exact, rebuilt) else rebuilt,
@@ -310,7 +315,7 @@ def _document(id: str, passages: Sequence[Item], tenant: str, exact: str) -> Col
     )
 
 
-def _joined(passages: Sequence[Item]) -> str:
+def _join_passages(passages: Sequence[Item]) -> str:
     """Return the text of a document from its passages, which may overlap."""
     text, end = "", 0
     for item in passages:
@@ -325,7 +330,7 @@ def _joined(passages: Sequence[Item]) -> str:
     return text
 
 
-def _row(spec: CollectionSpec, document: CollectionDocument) -> str:
+def _make_row(spec: CollectionSpec, document: CollectionDocument) -> str:
     rows = spec.rows
     row: dict[str, Any] = dict(document.fields)
     row[rows.id or "id"] = document.id
@@ -339,7 +344,7 @@ def _row(spec: CollectionSpec, document: CollectionDocument) -> str:
     return json.dumps(row, ensure_ascii=False)
 
 
-def _unusable(documents: Sequence[CollectionDocument]) -> dict[str, str]:
+def _find_unusable(documents: Sequence[CollectionDocument]) -> dict[str, str]:
     """Return the problems of documents that cannot be stored, by id."""
     wrong: dict[str, str] = {}
     for document in documents:

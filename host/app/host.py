@@ -157,7 +157,7 @@ class Host:
         self.turns.refuse_if_closed()
         settings = self.settings(assistant)
         channel = Channel("search")
-        warn = _warner(warned)
+        warn = _make_warner(warned)
         context = RunContext(runtime=self.runtime, turn_id=channel.turn_id)
         caller = _make_caller(identity, assistant)
         searcher = Searcher(
@@ -189,7 +189,7 @@ class Host:
         called as if it were one of the host's. A failure of the call is `error` of the outcome,
         with `code` for programs. `events` is called with the progress, the trace and the warnings.
         Raises UnknownName for the assistant, UsageError for an invalid identity."""
-        call = self._tool_call(identity, assistant, metadata, locale)
+        call = self._make_tool_call(identity, assistant, metadata, locale)
         return await call.run(name, arguments or {}, events)
 
     async def tools(
@@ -204,7 +204,7 @@ class Host:
         those that the metadata withholds. With `identity`: only the tools that it may use. Toolkits
         and servers that fail are omitted; `problem` is called with a warning for each. Raises
         UnknownName for the assistant."""
-        call = self._tool_call(identity, assistant, metadata, "")
+        call = self._make_tool_call(identity, assistant, metadata, "")
         return await call.listed(allowed=identity is not None, on_problem=problem)
 
     def collections(
@@ -219,7 +219,7 @@ class Host:
         caller = _make_caller(identity, assistant)
         context = RunContext(runtime=self.runtime, turn_id="")
         scope = search_scope(
-            context, caller, self.settings(assistant), call_assistant, _warner(None)
+            context, caller, self.settings(assistant), call_assistant, _make_warner(None)
         )
         return self.runtime.collections(scope, assistant or "")
 
@@ -228,7 +228,7 @@ class Host:
         toolkits name for it, or else `tenant`."""
         return owners_of(self.app, self.runtime.toolkits, collection)
 
-    def _tool_call(
+    def _make_tool_call(
         self,
         identity: Identity | Mapping[str, Any] | None,
         assistant: str | None,
@@ -305,7 +305,7 @@ class Host:
         warned: Callable[[Warned], object] | None = None,
     ) -> Delegates:
         """Return the delegates for steps outside a turn; `warned` is called with their warnings."""
-        warn = _warner(warned)
+        warn = _make_warner(warned)
         context = RunContext(runtime=self.runtime, turn_id="")
         caller = _make_caller(identity, assistant)
         return search_scope(
@@ -403,7 +403,7 @@ def _make_caller(identity: Identity | Mapping[str, Any] | None, assistant: str |
     )
 
 
-def _warner(on_warning: Callable[[Warned], object] | None) -> Warn:
+def _make_warner(on_warning: Callable[[Warned], object] | None) -> Warn:
     async def warn(code: str, message: str) -> None:
         if on_warning is not None:
             on_warning(Warned(code=code, message=message))

@@ -98,7 +98,7 @@ async def open_host(
     models. `tune_gc` is for processes that serve only one app: objects that exist when it is opened
     are excluded from garbage collection, which saves turns pauses of 50 ms."""
     registry = Plugins()
-    instances = (Owner("an argument of open_host", passed=True), _plugin_from(sources or {}, tools))
+    instances = (Owner("an argument of open_host", passed=True), _make_plugin(sources or {}, tools))
     join(registry, [(HOST, BUILTIN), *installed(), *given(plugins), instances])
     app = _load(Path(path), environment, registry)
     settings = app.settings
@@ -283,7 +283,7 @@ def _make_toolbox(tools: Entries[Tool]) -> Toolbox:
     return Toolbox.of(named_tool(tools.part(name), tool) for name, tool in tools.items())
 
 
-def _plugin_from(sources: Mapping[SearchType, Handler], tools: Iterable[Tool]) -> Plugin:
+def _make_plugin(sources: Mapping[SearchType, Handler], tools: Iterable[Tool]) -> Plugin:
     """Return a plug-in that registers parts which a program has made itself, in place of the
     built-in ones. The plug-in raises UnknownName."""
     made = [

@@ -61,7 +61,7 @@ def owners_of(app: App, toolkits: Callable[[str], Toolkit], collection: str) -> 
     found: dict[Owner, None] = {}
     for id in app.toolkits:
         with suppress(HostError):  # a toolkit that cannot be made is reported where it is used
-            for each, owner in _owned(app, app.toolkits[id], toolkits(id)):
+            for each, owner in _list_owned(app, app.toolkits[id], toolkits(id)):
                 if each.id == collection:
                     found[owner] = None
     return tuple(found) or ("tenant",)
@@ -78,7 +78,7 @@ def _readable(collections: Mapping[str, CollectionSpec]) -> dict[str, Collection
 
 def _refuse_unseparated(app: App, spec: ToolkitSpec, toolkit: Toolkit) -> None:
     """Raise ConfigError if everybody would see the documents of everybody."""
-    for collection, owner in _owned(app, spec, toolkit):
+    for collection, owner in _list_owned(app, spec, toolkit):
         if owner != "app" and not collection.tenant_field:
             raise ConfigError(
                 f"'tenant_field' is missing: the toolkit {spec.id!r} keeps the documents of each"
@@ -88,7 +88,9 @@ def _refuse_unseparated(app: App, spec: ToolkitSpec, toolkit: Toolkit) -> None:
             )
 
 
-def _owned(app: App, spec: ToolkitSpec, toolkit: Toolkit) -> Iterator[tuple[CollectionSpec, Owner]]:
+def _list_owned(
+    app: App, spec: ToolkitSpec, toolkit: Toolkit
+) -> Iterator[tuple[CollectionSpec, Owner]]:
     if isinstance(toolkit, HasOwners):
         for name, owner in toolkit.owners().items():
             with suppress(UnknownName):  # a call and `groundhook check` report it

@@ -36,7 +36,7 @@ class CitationIndex:
         title and content without unseen characters, and the `changes`. Raises ValueError if every
         id of the key is in use."""
         key = key_of(item)
-        url = address(item.url, self._allowed(item)) if item.url else ""
+        url = address(item.url, self._schemes_of(item)) if item.url else ""
         if url != item.url:
             changes["url"] = url
         if (title := clean(item.title)) != item.title:
@@ -53,7 +53,7 @@ class CitationIndex:
         self._formats[self.format] = None
         return cited
 
-    def _allowed(self, item: Item) -> tuple[str, ...]:
+    def _schemes_of(self, item: Item) -> tuple[str, ...]:
         if item.type != "kb":
             return WEB
         try:
@@ -67,14 +67,14 @@ class CitationIndex:
         the order in which their markers were first made, without those of earlier answers."""
         if id not in self._numbers:
             self._numbers[id] = self._new_number(id)
-        return self._written(id, self._numbers[id])
+        return self._format_marker(id, self._numbers[id])
 
-    def _written(self, id: str, number: int) -> str:
+    def _format_marker(self, id: str, number: int) -> str:
         return self.format.replace("{id}", id).replace("{index}", str(number))
 
     def _new_number(self, id: str) -> int:
         number = max(self._numbers.values(), default=0) + 1
-        while "{index}" in self.format and self.find_earlier(self._written(id, number)):
+        while "{index}" in self.format and self.find_earlier(self._format_marker(id, number)):
             number += 1
         return number
 
@@ -110,7 +110,7 @@ class CitationIndex:
         ids = (short_id(key, length) for length in range(SHORTEST, LONGEST))
         free: Iterator[str] = (id for id in ids if id not in self._items)
         if self.earlier and "{index}" not in self.format:
-            before = {id: self.find_earlier(self._written(id, 0)) for id in free}
+            before = {id: self.find_earlier(self._format_marker(id, 0)) for id in free}
             own = [id for id, source in before.items() if source and same_source(source, item)]
             free = iter(own or [id for id, source in before.items() if source is None])
         id = next(free, "")

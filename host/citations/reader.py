@@ -107,7 +107,7 @@ class Grammar:
     def of(*formats: str) -> Grammar:
         """Return the grammar of these formats."""
         # The longer form first: one may be the beginning of another.
-        forms = sorted({halves(format) for format in formats}, key=_longest_first)
+        forms = sorted({halves(format) for format in formats}, key=_sort_key)
         return Grammar(tuple(forms), re.compile("|".join(_form(*form) for form in forms)))
 
     def find(self, text: str, start: int = 0) -> tuple[int, Marker] | None:
@@ -133,7 +133,7 @@ class Grammar:
         )
 
 
-def _longest_first(form: Form) -> tuple[int, int, Form]:
+def _sort_key(form: Form) -> tuple[int, int, Form]:
     return (-len(form[0]), -len(form[1]), form)
 
 
@@ -168,7 +168,7 @@ def read(
     still become a marker is held back until the next call or the `last`."""
     pieces: list[Piece] = []
     state = replace(reading, held="")
-    for line in _lines(reading.held + text):
+    for line in _split_lines(reading.held + text):
         state, found = _read_line(state, line, grammar, last=last)
         pieces += found
     return state, _join(pieces)
@@ -187,7 +187,7 @@ def _read_line(
     if state.fence is None and not line.opens:
         pieces, held = _read_prose(text, grammar, last=last or ended)
     elif state.fence is None and not decided:
-        pieces, held = _before_markers(text, grammar)
+        pieces, held = _split_before_marker(text, grammar)
     if not ended:
         seen = text[: len(text) - len(held)]
         return replace(state, line=state.line.extend(seen), held=held), pieces
@@ -210,14 +210,14 @@ def _read_prose(text: str, grammar: Grammar, *, last: bool) -> tuple[list[Piece]
         done = start + len(marker.text)
 
 
-def _before_markers(text: str, grammar: Grammar) -> tuple[list[Piece], str]:
+def _split_before_marker(text: str, grammar: Grammar) -> tuple[list[Piece], str]:
     """Return the text before the first possible marker, and the rest, which is held back."""
     found = grammar.find(text)
     end = min(grammar.beginning(text), found[0] if found else len(text))
     return [Plain(text[:end])] if end else [], text[end:]
 
 
-def _lines(text: str) -> Iterator[str]:
+def _split_lines(text: str) -> Iterator[str]:
     yield from re.findall(r"[^\n]*\n|[^\n]+", text)
 
 
@@ -236,11 +236,11 @@ def defuse(text: str, grammar: Grammar) -> str:
     `#ref:a1b2` is quoted without citing a source."""
     # Repeated: a marker that overlaps with a broken one is found in the next round.
     while grammar.pattern.search(text):
-        text = grammar.pattern.sub(_break, text)
+        text = grammar.pattern.sub(_break_marker, text)
     return text
 
 
-def _break(match: re.Match[str]) -> str:
+def _break_marker(match: re.Match[str]) -> str:
     """Return the marker with a joiner before the id, which breaks it in every format."""
     at = match.start(match.lastindex or 0) - match.start()
     return f"{match[0][:at]}\u2060{match[0][at:]}"

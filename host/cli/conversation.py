@@ -80,7 +80,7 @@ class Conversation:
                 tasks.cancel_scope.cancel()
 
     async def _converse(self, *, create: bool) -> None:
-        chat = await self._opened(self._chat_id, create=create)
+        chat = await self._open_chat(self._chat_id, create=create)
         typed = self._lines.typed
         if typed:
             await self._greet(chat)
@@ -89,7 +89,7 @@ class Conversation:
             if text == "/quit":
                 break
             if text == "/new":
-                chat = await self._opened(None)
+                chat = await self._open_chat(None)
                 self._last = ()
                 if typed:
                     self._report.show(Text("A new conversation begins.", "dim"))
@@ -103,7 +103,7 @@ class Conversation:
             hint = f"groundhook chat {self._assistant} --chat {chat.id}"
             self._report.show(Text(f"Continue it with: {hint}", "dim"))
 
-    async def _opened(self, id: str | None, *, create: bool = False) -> OpenChat:
+    async def _open_chat(self, id: str | None, *, create: bool = False) -> OpenChat:
         async with self._host.chat(
             self._assistant, identity=self._identity, chat_id=id, create=create
         ) as chat:

@@ -73,7 +73,7 @@ def command(
         ):
             lines = _open_lines(host, report) if assistant is not None else None
             typed = lines is not None and lines.typed
-            tasks.start_soon(_until_interrupted, tasks.cancel_scope, typed)
+            tasks.start_soon(_wait_for_interrupt, tasks.cancel_scope, typed)
             seen = stamps(app)
             for problem in (await host.reload()).problems:
                 report_problem(report, problem)
@@ -108,7 +108,7 @@ def _greet(host: Host, app: Path, report: Report) -> None:
         report.line({"type": "watching", "assistants": list(host.app.packages)})
 
 
-async def _until_interrupted(scope: anyio.CancelScope, typed: bool) -> None:
+async def _wait_for_interrupt(scope: anyio.CancelScope, typed: bool) -> None:
     """End the command on a signal. Where a person types, Ctrl-C belongs to the conversation."""
     wanted = [signal.SIGTERM] if typed else [signal.SIGINT, signal.SIGTERM]
     with anyio.open_signal_receiver(*wanted) as signals:
@@ -117,7 +117,7 @@ async def _until_interrupted(scope: anyio.CancelScope, typed: bool) -> None:
             return
 
 
-async def _at_once(show: Callable[[], None]) -> None:
+async def _show_at_once(show: Callable[[], None]) -> None:
     show()
 
 
@@ -127,7 +127,7 @@ class Watch:
 
     def __init__(self, host: Host, root: Path, report: Report, *, beside: Beside | None) -> None:
         self._host, self._root, self._report = host, root, report
-        self._beside = beside or _at_once
+        self._beside = beside or _show_at_once
         self._typed: dict[str, list[Problem]] = {}  # the problems shown last, by assistant
 
     async def run(self, seen: dict[Path, Stamp]) -> None:

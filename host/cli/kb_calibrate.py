@@ -99,7 +99,9 @@ def calibrate(
 
     async def work() -> int:
         async with open_host(app, tune_gc=True) as host:
-            questions = None if file is None else host.kb.parse_questions(_lines(file), str(file))
+            questions = (
+                None if file is None else host.kb.parse_questions(_read_lines(file), str(file))
+            )
             with progress(report, f"calibrating {collection}", str, MofNCompleteColumn()) as update:
                 found = await host.kb.calibrate(
                     collection, questions, max_questions=most, tenant=tenant, progress=update
@@ -125,7 +127,7 @@ def calibrate(
     return execute(work, report, debug=debug)
 
 
-def _lines(file: Path) -> list[str]:
+def _read_lines(file: Path) -> list[str]:
     try:
         return file.read_text(encoding="utf-8-sig").splitlines()
     except (OSError, UnicodeDecodeError) as exc:

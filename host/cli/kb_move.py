@@ -88,7 +88,7 @@ def export(
                 progress(
                     report, f"exporting {collection}", chunks, MofNCompleteColumn(), Rate()
                 ) as update,
-                _writing(file) as out,
+                _open_output(file) as out,
             ):
                 done = await host.kb.export(collection, out, progress=update)
         if file != STANDARD:
@@ -130,7 +130,7 @@ def import_(collection: str, file: Path, app: Path, as_json: bool, debug: bool, 
                 progress(
                     report, f"importing {collection}", chunks, MofNCompleteColumn(), Rate()
                 ) as update,
-                _reading(file) as lines,
+                _open_input(file) as lines,
             ):
                 done = await host.kb.load(collection, lines, embed=embed, progress=update)
         new = _count_documents(done.documents, done.passages)
@@ -158,7 +158,7 @@ def chunks(number: int) -> str:
 
 
 @contextmanager
-def _writing(file: Path) -> Iterator[IO[str]]:
+def _open_output(file: Path) -> Iterator[IO[str]]:
     """Yield a temporary file in the folder of the named one, and rename it when it is complete. A
     device or a pipe is written to directly and never replaced."""
     if file == STANDARD:
@@ -169,7 +169,7 @@ def _writing(file: Path) -> Iterator[IO[str]]:
     is_file = there.is_file() or not there.exists()
     unfinished = there.with_name(f"{there.name}.part") if is_file else there
     try:
-        with _opened(unfinished, "wt", compressed=file.suffix == ".gz") as out:
+        with _open_file(unfinished, "wt", compressed=file.suffix == ".gz") as out:
             yield out
         if is_file:
             unfinished.replace(there)
@@ -181,18 +181,18 @@ def _writing(file: Path) -> Iterator[IO[str]]:
 
 
 @contextmanager
-def _reading(file: Path) -> Iterator[IO[str]]:
+def _open_input(file: Path) -> Iterator[IO[str]]:
     if file == STANDARD:
         yield io.TextIOWrapper(standard_input(), encoding="utf-8", newline="\n")
         return
     try:
-        with _opened(file, "rt", compressed=file.suffix == ".gz") as lines:
+        with _open_file(file, "rt", compressed=file.suffix == ".gz") as lines:
             yield lines
     except OSError as exc:
         raise UsageError(f"{str(file)!r} cannot be read: {exc.strerror or exc}") from exc
 
 
-def _opened(file: Path, mode: str, *, compressed: bool) -> IO[str]:
+def _open_file(file: Path, mode: str, *, compressed: bool) -> IO[str]:
     if compressed:
         return cast("IO[str]", gzip.open(file, mode, encoding="utf-8", compresslevel=3))
     return cast("IO[str]", file.open(mode, encoding="utf-8", newline="\n"))

@@ -137,17 +137,17 @@ def call(
     Only servers whose tools are functions of a package (`transport: process`) use the identity.
     """
     report = Report(json=as_json)
-    given = _object(arguments)
+    given = _parse_object(arguments)
     identity = options.identity(user=user, team=team, tenant=tenant)
 
     async def work() -> int:
         async with open_host(app, tune_gc=True) as host:
-            servers = _servers(host, report, assistant, identity)
+            servers = _reach_servers(host, report, assistant, identity)
             answer = await servers.ask(server, "tools/call", {"name": tool, "arguments": given})
         if report.json:
             report.line(answer)
         else:
-            for text in _blocks(answer):
+            for text in _describe_blocks(answer):
                 report.show(Text(visible(text)))
         if "error" in answer and not report.json:
             report.failed(
@@ -158,7 +158,7 @@ def call(
     return execute(work, report, debug=debug)
 
 
-def _servers(
+def _reach_servers(
     host: Host, report: Report, assistant: str = "", identity: Identity | None = None
 ) -> ToolServers:
     """Return the app's servers as they serve a request of the identity. Raises UnknownName."""
@@ -180,7 +180,7 @@ def _show_servers(host: Host, report: Report) -> None:
             specs.append(host.app.servers.named(id))
         except ConfigError as exc:
             report.warned(warning_event(exc))
-    rows = [(spec.id, spec.transport, _where(spec), spec.label) for spec in specs]
+    rows = [(spec.id, spec.transport, _describe_place(spec), spec.label) for spec in specs]
     if report.json:
         for row in rows:
             report.line(dict(zip(("server", "transport", "where", "label"), row, strict=True)))
@@ -189,14 +189,14 @@ def _show_servers(host: Host, report: Report) -> None:
         report.show("The app has no MCP servers.")
 
 
-def _where(spec: ServerSpec) -> str:
+def _describe_place(spec: ServerSpec) -> str:
     if spec.transport == "process" and isinstance(spec.tools, Mapping):
         return ", ".join(spec.tools.values())
     return " ".join((spec.command, *spec.args)) if spec.transport == "stdio" else spec.url
 
 
 async def _show_offers(host: Host, server: str, report: Report) -> None:
-    servers = _servers(host, report)
+    servers = _reach_servers(host, report)
     tools = (await servers.ask(server, "tools/list", {}))["tools"]
     resources = (await servers.ask(server, "resources/list", {}))["resources"]
     prompts = (await servers.ask(server, "prompts/list", {}))["prompts"]
@@ -207,7 +207,12 @@ async def _show_offers(host: Host, server: str, report: Report) -> None:
         return
     rows = [
         *(
-            ("tool", tool["name"], _parameters(tool.get("inputSchema") or {}), _describe(tool))
+            (
+                "tool",
+                tool["name"],
+                _describe_parameters(tool.get("inputSchema") or {}),
+                _describe(tool),
+            )
             for tool in tools
         ),
         *(("resource", each["uri"], "", _describe(each)) for each in resources),
@@ -226,7 +231,7 @@ async def _show_offers(host: Host, server: str, report: Report) -> None:
         report.show(f"{server} offers nothing.")
 
 
-def _parameters(schema: Mapping[str, Any]) -> str:
+def _describe_parameters(schema: Mapping[str, Any]) -> str:
     """Return the names of a tool's arguments; optional ones with a question mark."""
     required = schema.get("required") or ()
     return ", ".join(
@@ -238,7 +243,7 @@ def _describe(entry: Mapping[str, Any]) -> str:
     return str(entry.get("description") or entry.get("title") or "")
 
 
-def _blocks(answer: Mapping[str, Any]) -> Iterator[str]:
+def _describe_blocks(answer: Mapping[str, Any]) -> Iterator[str]:
     """Return a tool's answer for people: its text, and the kinds of its other blocks."""
     if not answer.get("content") and "structuredContent" in answer:
         yield json.dumps(answer["structuredContent"], ensure_ascii=False, indent=2)
@@ -249,7 +254,7 @@ def _blocks(answer: Mapping[str, Any]) -> Iterator[str]:
             yield f"[{block.get('type')} {block.get('mimeType', '')}]".replace(" ]", "]")
 
 
-def _object(text: str) -> dict[str, Any]:
+def _parse_object(text: str) -> dict[str, Any]:
     value = options.json_of("ARGUMENTS", text, """'{"text": "hello"}'""")
     if not isinstance(value, dict):
         raise click.UsageError('ARGUMENTS must be a JSON object, such as \'{"text": "hello"}\'')

@@ -71,7 +71,7 @@ class LanguageTag(Words):
         return text
 
 
-def _no_number(word: str) -> Any:
+def _refuse_number(word: str) -> Any:
     raise ValueError(f"{word} is not a JSON number")
 
 
@@ -79,7 +79,7 @@ def json_of(what: str, text: str, example: str) -> Any:
     """Return the value of JSON from the command line. Raises click.UsageError, which names `what`
     and shows the example."""
     try:
-        value = json.loads(text, parse_constant=_no_number)
+        value = json.loads(text, parse_constant=_refuse_number)
         too_deep = is_deeper(value)
     except RecursionError:
         too_deep = True

@@ -64,7 +64,7 @@ class View:
 
     def show(self, result: Result | FileEnd) -> None:
         if isinstance(result, FileEnd):
-            self._ended(result)
+            self._show_end(result)
             return
         if self._report.json:
             self._report.line(_as_json(result))
@@ -81,7 +81,7 @@ class View:
             self._report.show(Text(f"      {visible(line)}", "dim"))
         if result.fault is not None:
             self._report.show(Text.assemble("    ", (visible(str(result.fault.place)), "cyan")))
-            self._report.show(_indented(_describe_failure(result)))
+            self._report.show(_indent(_describe_failure(result)))
 
     def summary(self, seen: Counter[str], took_ms: float) -> None:
         if self._report.json:
@@ -93,7 +93,7 @@ class View:
         summary = Text(f"{seen['passed']} passed, {seen['failed']} failed{skipped}", style)
         self._report.show(summary.append(f" ({duration(took_ms)})", "default"))
 
-    def _ended(self, end: FileEnd) -> None:
+    def _show_end(self, end: FileEnd) -> None:
         if self._report.json:
             if end.written or end.unused:
                 cassette = {"cassette": end.cassette, "written": end.written, "unused": end.unused}
@@ -126,7 +126,7 @@ def _describe_failure(result: Result) -> str:
     return "\n".join(lines)
 
 
-def _indented(text: str) -> Text:
+def _indent(text: str) -> Text:
     return Text("\n".join(f"    {visible(line)}" for line in text.split("\n")))
 
 

@@ -36,7 +36,7 @@ def address(text: str, schemes: tuple[str, ...] = WEB) -> str:
     _, _, place = parts.netloc.rpartition("@")
     if _UNSAFE.search(place.partition("]")[2] if place.startswith("[") else place):
         return ""
-    path, query, fragment = map(_encoded, (parts.path, parts.query, parts.fragment))
+    path, query, fragment = map(_encode, (parts.path, parts.query, parts.fragment))
     return parts._replace(netloc=place, path=path, query=query, fragment=fragment).geturl()
 
 
@@ -45,5 +45,5 @@ def shared(url: str) -> str:
     return "" if url.startswith("file:") else url
 
 
-def _encoded(text: str) -> str:
+def _encode(text: str) -> str:
     return _UNSAFE.sub(lambda unsafe: quote(unsafe[0], safe=""), text)

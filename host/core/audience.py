@@ -58,18 +58,18 @@ def for_readers(event: Event) -> Event | None:
             bare = Failed(code=event.code, message=message)
             return bare.model_copy(update={"turn_id": event.turn_id, "at_ms": event.at_ms})
         case SearchComplete():
-            return _changed(event, error=_search_error(event.error), provider="")
+            return _change(event, error=_public_error(event.error), provider="")
         case ToolResult():
-            items = tuple(_addressed(item) for item in event.items)
-            return _changed(event, error=event.error and TOOL_FAILED, items=items)
+            items = tuple(_hide_local_address(item) for item in event.items)
+            return _change(event, error=event.error and TOOL_FAILED, items=items)
         case SearchFound():
-            return _changed(event, item=_addressed(event.item))
+            return _change(event, item=_hide_local_address(event.item))
         case CitationSeen():
-            return _changed(event, item=event.item and _addressed(event.item))
+            return _change(event, item=event.item and _hide_local_address(event.item))
         case StreamEnd():
             return _end(event)
         case DocumentsSearchCompleted():
-            return _changed(event, error=event.error and TOOL_FAILED)
+            return _change(event, error=event.error and TOOL_FAILED)
         case (
             StreamStart()
             | SearchStart()
@@ -86,23 +86,23 @@ def for_readers(event: Event) -> Event | None:
 
 
 def _end(event: StreamEnd) -> StreamEnd:
-    return _changed(
+    return _change(
         event,
-        message=_message(event.message),
-        citations=tuple(_addressed(cited) for cited in event.citations),
+        message=_hide_reasons(event.message),
+        citations=tuple(_hide_local_address(cited) for cited in event.citations),
         timings={name: event.timings[name] for name in TIMINGS if name in event.timings},
     )
 
 
-def _failed(output: Any) -> bool:
+def _is_failure(output: Any) -> bool:
     return isinstance(output, dict) and output.get("type") == "error-text"
 
 
-def _message(message: dict[str, Any]) -> dict[str, Any]:
+def _hide_reasons(message: dict[str, Any]) -> dict[str, Any]:
     """Return the message without the reasons why tools failed."""
     parts = [
         {**part, "output": {"type": "error-text", "value": TOOL_FAILED}}
-        if part.get("type") == "tool-result" and _failed(part.get("output"))
+        if part.get("type") == "tool-result" and _is_failure(part.get("output"))
         else part
         for part in message.get("content", ())
     ]
@@ -112,16 +112,16 @@ def _message(message: dict[str, Any]) -> dict[str, Any]:
 _Event = TypeVar("_Event", bound=Value)
 
 
-def _changed(event: _Event, **fields: Any) -> _Event:
+def _change(event: _Event, **fields: Any) -> _Event:
     return event.model_copy(update=fields)
 
 
-def _addressed(found: _Addressed) -> _Addressed:
+def _hide_local_address(found: _Addressed) -> _Addressed:
     """Return the item or citation without the address of a file on this machine."""
-    return found if shared(found.url) == found.url else _changed(found, url="")
+    return found if shared(found.url) == found.url else _change(found, url="")
 
 
-def _search_error(error: str | None) -> str | None:
+def _public_error(error: str | None) -> str | None:
     if error is None or error == STOPPED:
         return error
     return NOT_PERMITTED if error.startswith(NOT_PERMITTED) else SEARCH_FAILED

@@ -39,11 +39,11 @@ def line(value: BaseModel | Mapping[str, Any]) -> str:
     try:
         written = to_json(value, fallback=str, inf_nan_mode="null")
     except (PydanticSerializationError, RecursionError):
-        written = to_json(_writable(value, ()), fallback=str, inf_nan_mode="null")
+        written = to_json(_make_writable(value, ()), fallback=str, inf_nan_mode="null")
     return written.decode("utf-8").translate(_LINE_ENDS) + "\n"
 
 
-def _writable(value: Any, inside: tuple[int, ...]) -> Any:
+def _make_writable(value: Any, inside: tuple[int, ...]) -> Any:
     """Return the value with replacements for everything that JSON does not have; `inside` are the
     ids of the objects around it."""
     if isinstance(value, str):
@@ -56,10 +56,10 @@ def _writable(value: Any, inside: tuple[int, ...]) -> Any:
         return CUT
     inside = (*inside, id(value))
     if isinstance(value, BaseModel):
-        return {name: _writable(entry, inside) for name, entry in _fields(value).items()}
+        return {name: _make_writable(entry, inside) for name, entry in _fields(value).items()}
     if isinstance(value, Mapping):
-        return {_key(key): _writable(entry, inside) for key, entry in value.items()}
-    return [_writable(entry, inside) for entry in value]
+        return {_key(key): _make_writable(entry, inside) for key, entry in value.items()}
+    return [_make_writable(entry, inside) for entry in value]
 
 
 def _fields(value: BaseModel) -> dict[str, Any]:
@@ -73,7 +73,7 @@ def _fields(value: BaseModel) -> dict[str, Any]:
 
 
 def _key(key: Any) -> Any:
-    return _writable(key, ()) if isinstance(key, (str, bytes)) else key
+    return _make_writable(key, ()) if isinstance(key, (str, bytes)) else key
 
 
 def _scalar(value: Any) -> Any:
@@ -81,5 +81,5 @@ def _scalar(value: Any) -> Any:
     try:
         to_json(value, fallback=str)
     except (PydanticSerializationError, RecursionError):
-        return _writable(str(value), ())
+        return _make_writable(str(value), ())
     return value

@@ -105,7 +105,7 @@ class Computing:
 
     def count(self, text: str) -> int:
         """Return the number of tokens in a text, without special tokens."""
-        return len(self._encoded(text, len(text)).ids)
+        return len(self._encode(text, len(text)).ids)
 
     def run(self, text: str, beside: str | None = None) -> NDArray[Any]:
         """Return the output for a text or a pair of texts, cut to the tokens that the model reads:
@@ -113,11 +113,11 @@ class Computing:
         import numpy as np
 
         room = self._most - self._tokenizer.num_special_tokens_to_add(beside is not None)
-        first = self._encoded(text)
+        first = self._encode(text)
         first.truncate(room if beside is None else room // 2)
         second = None
         if beside is not None:
-            second = self._encoded(beside)
+            second = self._encode(beside)
             second.truncate(room - len(first.ids))
         whole = self._tokenizer.post_process(first, second, True)
         given = {
@@ -126,6 +126,6 @@ class Computing:
         [made] = self._model.run([self.output], given)
         return made
 
-    def _encoded(self, text: str, longest: int = 0) -> Any:
+    def _encode(self, text: str, longest: int = 0) -> Any:
         cut = text[: longest or self._most * _LONG].encode(errors="replace").decode()
         return self._tokenizer.encode(cut, add_special_tokens=False)

@@ -43,7 +43,7 @@ class OnnxModel:
     ) -> None:
         """`weights` are the external initialisers of the graph, by name. Raises Unusable, also if
         onnxruntime itself cannot be loaded."""
-        with _speaking(model if isinstance(model, Path) else None):
+        with _translate_errors(model if isinstance(model, Path) else None):
             # onnxruntime would keep an identifier of the machine in the home folder and report its
             # use to its maker. It reads the variable while it is imported.
             os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")  # noqa: TID251 (set, not read)
@@ -70,13 +70,13 @@ class OnnxModel:
 
     def run(self, outputs: Sequence[str], inputs: Mapping[str, NDArray[Any]]) -> list[NDArray[Any]]:
         """Return the values of `outputs`, in their order. Raises Unusable."""
-        with _speaking():
+        with _translate_errors():
             made: list[NDArray[Any]] = self._session.run(list(outputs), dict(inputs))
             return made
 
 
 @contextmanager
-def _speaking(file: Path | None = None) -> Iterator[None]:
+def _translate_errors(file: Path | None = None) -> Iterator[None]:
     """Turn errors of onnxruntime into Unusable. Messages have the file's name without its folder:
     paths of the server are not for clients."""
     try:

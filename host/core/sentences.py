@@ -48,22 +48,20 @@ def spans(text: str, start: int = 0, end: int | None = None) -> list[tuple[int, 
         while passed < len(code) and code[passed][1] - 1 <= match.start():
             passed += 1
         in_code = passed < len(code) and code[passed][0] < match.start()
-        if in_code or not _ends(text, begin, end, match):
+        if in_code or not _ends_sentence(text, begin, end, match):
             continue
         found.append((begin, match.end()))
         begin = match.end()
     found.append((begin, end))
-    return [
-        trimmed for low, high in found if (trimmed := _trimmed(text, low, high))[0] < trimmed[1]
-    ]
+    return [trimmed for low, high in found if (trimmed := _trim(text, low, high))[0] < trimmed[1]]
 
 
-def _trimmed(text: str, start: int, end: int) -> tuple[int, int]:
+def _trim(text: str, start: int, end: int) -> tuple[int, int]:
     part = text[start:end]
     return start + len(part) - len(part.lstrip()), end - len(part) + len(part.rstrip())
 
 
-def _ends(text: str, start: int, stop: int, end: re.Match[str]) -> bool:
+def _ends_sentence(text: str, start: int, stop: int, end: re.Match[str]) -> bool:
     """Return whether a terminator ends a sentence, from the word before it and the text after
     it."""
     after = text[end.end() : min(stop, end.end() + _LONGEST_WORD)]

@@ -277,7 +277,7 @@ class AvailableModels(ListSection):
     models: tuple[str, ...] = Field(default=(), description="Models that the assistant may use")
 
 
-def _listable(entry: Any) -> Any:
+def _check_server_entry(entry: Any) -> Any:
     if not isinstance(entry, (str, Mapping)):
         raise ValueError(
             "should be the id of a server, {id: [tools]}, or {server_id, tools, resources}"
@@ -305,8 +305,11 @@ class ToolLoop(Value):
 class AvailableServers(ListSection):
     """MCP servers of an assistant."""
 
-    servers: tuple[Annotated[str | dict[str, Any], BeforeValidator(_listable)], ...] = Field(
-        default=(), description='MCP servers: "id", {id: [tools]}, or {server_id, tools, resources}'
+    servers: tuple[Annotated[str | dict[str, Any], BeforeValidator(_check_server_entry)], ...] = (
+        Field(
+            default=(),
+            description='MCP servers: "id", {id: [tools]}, or {server_id, tools, resources}',
+        )
     )
     options: ToolLoop = ToolLoop()
 
@@ -327,7 +330,7 @@ class HistorySettings(Value):
     )
 
 
-def _listable_toolkit(entry: Any) -> Any:
+def _check_toolkit_entry(entry: Any) -> Any:
     parse_listed_toolkits(entry)
     return entry
 
@@ -370,9 +373,11 @@ class Settings(Value):
     kb: AvailableCollections = AvailableCollections()
     db: AvailableModels = AvailableModels()
     mcp: AvailableServers = AvailableServers()
-    tools: tuple[Annotated[str | dict[str, Any], BeforeValidator(_listable_toolkit)], ...] = Field(
-        default=(),
-        description='Toolkits: "id", {id: [tools]}, or {toolkit, tools, scopes, when, as}',
+    tools: tuple[Annotated[str | dict[str, Any], BeforeValidator(_check_toolkit_entry)], ...] = (
+        Field(
+            default=(),
+            description='Toolkits: "id", {id: [tools]}, or {toolkit, tools, scopes, when, as}',
+        )
     )
     http: HttpSettings = HttpSettings()
     history: HistorySettings = HistorySettings()

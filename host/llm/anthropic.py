@@ -158,7 +158,7 @@ class AnthropicConnector:
             async with begun.stream:
                 for delta in begun.deltas:
                     yield delta
-                with self._translated_errors(begun=True):
+                with self._translate_errors(begun=True):
                     while not reader.whole:
                         event = await self._next(begun.stream)
                         if event is END:
@@ -182,7 +182,7 @@ class AnthropicConnector:
     async def _try(self, client: AsyncAnthropic, call: ModelCall) -> _Begun:
         patience = self._spec.options.first_token_timeout
         body = request(call, self._spec, lambda id: self._thoughts.get(id, []))
-        with self._translated_errors(begun=False), anyio.move_on_after(patience):
+        with self._translate_errors(begun=False), anyio.move_on_after(patience):
             stream: Any = await client.messages.create(
                 model=body.pop("model"),
                 messages=body.pop("messages"),
@@ -251,7 +251,7 @@ class AnthropicConnector:
             )
 
     @contextmanager
-    def _translated_errors(self, *, begun: bool) -> Iterator[None]:
+    def _translate_errors(self, *, begun: bool) -> Iterator[None]:
         """Translate every error of the SDK and its transport into a ModelError. `begun`: part of
         the answer has arrived."""
         import anthropic
@@ -262,16 +262,16 @@ class AnthropicConnector:
         except HostError:
             raise
         except anthropic.APIStatusError as exc:
-            raise self._refused(exc) from exc
+            raise self._refusal(exc) from exc
         except (anthropic.APIConnectionError, httpx2.HTTPError, httpx2.StreamError) as exc:
-            raise self._broken(exc, begun=begun) from exc
+            raise self._connection_error(exc, begun=begun) from exc
         except (anthropic.AnthropicError, ValueError, TypeError, AttributeError) as exc:
             raise ModelGarbled(
                 f"model {self._name!r} sent something that is not an event of the API:"
                 f" {shortened(str(exc), 200)}"
             ) from exc
 
-    def _refused(self, exc: Any) -> ModelError:
+    def _refusal(self, exc: Any) -> ModelError:
         """Return the error of a status, or of an `error` event inside a stream (status 200)."""
         body = exc.body.get("error", exc.body) if isinstance(exc.body, dict) else exc.body
         kind = body.get("type", "") if isinstance(body, dict) else ""
@@ -285,7 +285,7 @@ class AnthropicConnector:
         error.again = kind in ("overloaded_error", "api_error", "rate_limit_error")
         return error
 
-    def _broken(self, exc: Exception, *, begun: bool) -> ModelError:
+    def _connection_error(self, exc: Exception, *, begun: bool) -> ModelError:
         reason = str(exc.__cause__ or exc) or exc.__class__.__name__
         if begun:
             return ModelTruncated(

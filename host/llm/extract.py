@@ -173,7 +173,7 @@ def _scores(
     references: Sequence[Item],
 ) -> dict[int, float]:
     best = max((item.score * item.weight for item in references), default=0.0) or 1.0
-    relative = _relative(meaning, found, references) if meaning is not None else None
+    relative = _relative_similarities(meaning, found, references) if meaning is not None else None
     rarity = _rarity(part.wanted, [candidate.terms for candidate in found])
     scores: dict[int, float] = {}
     for at in range(len(found)):
@@ -192,7 +192,7 @@ def _scores(
             part,
             item.title,
             announces=bool(announced(at, found)),
-            leads=_leads(at, found),
+            leads=_is_leading(at, found),
         )
         scores[at] = (
             base
@@ -216,7 +216,7 @@ def _heading_factor(candidate: Candidate, item: Item, rarity: Mapping[str, float
     )
 
 
-def _leads(at: int, found: Sequence[Candidate]) -> bool:
+def _is_leading(at: int, found: Sequence[Candidate]) -> bool:
     """Return whether it is the first sentence below its heading, or of its item."""
     before, candidate = found[at - 1], found[at]
     return (
@@ -226,7 +226,7 @@ def _leads(at: int, found: Sequence[Candidate]) -> bool:
     )
 
 
-def _relative(
+def _relative_similarities(
     meaning: Mapping[int, float], found: Sequence[Candidate], references: Sequence[Item]
 ) -> list[float]:
     """Each candidate's similarity over the highest. One that was not embedded has that of its

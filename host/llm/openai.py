@@ -1,7 +1,7 @@
 """The connector for OpenAI-compatible endpoints, through the `openai` SDK.
 
 Owns the call: its tries, its deadlines, how the stream is read, and what each failure means.
-`_translated_errors` is the one place where the SDK's errors become those of the host. The SDK is
+`_translate_errors` is the one place where the SDK's errors become those of the host. The SDK is
 imported with the first call, since that takes most of a second.
 """
 
@@ -107,7 +107,7 @@ class OpenAIConnector:
 
     async def _reported_window(self, client: AsyncOpenAI) -> int:
         async def fetch(url: str, body: Mapping[str, Any] | None) -> Any:
-            with _translated_errors(self._name, self._spec, begun=False):
+            with _translate_errors(self._name, self._spec, begun=False):
                 if body is None:
                     return await client.get(url, cast_to=object)
                 return await client.post(url, body=body, cast_to=object)
@@ -130,7 +130,7 @@ class OpenAIConnector:
             async with stream:
                 for delta in begun.deltas:
                     yield delta
-                with _translated_errors(self._name, self._spec, begun=True):
+                with _translate_errors(self._name, self._spec, begun=True):
                     while not (ended or reader.whole):
                         chunk = await self._next(stream)
                         ended = chunk is END
@@ -140,14 +140,14 @@ class OpenAIConnector:
                         await _read_token_count(stream, reader)
             if not reader.whole:
                 content_type = stream.response.headers.get("content-type", "")
-                raise _not_whole(self._name, reader.begun, content_type)
+                raise _incomplete_error(self._name, reader.begun, content_type)
             yield reader.finished()
 
     async def _try(self, client: AsyncOpenAI, call: ModelCall) -> _Begun:
         """Send the request and read up to the first token, within its deadline."""
         patience = self._spec.options.first_token_timeout
         with (
-            _translated_errors(self._name, self._spec, begun=False),
+            _translate_errors(self._name, self._spec, begun=False),
             anyio.move_on_after(patience),
         ):
             stream = await self._open(client, call)
@@ -286,7 +286,7 @@ def _failures() -> tuple[type[Exception], ...]:
 
 
 @contextmanager
-def _translated_errors(name: str, spec: ConnectorSpec, *, begun: bool) -> Iterator[None]:
+def _translate_errors(name: str, spec: ConnectorSpec, *, begun: bool) -> Iterator[None]:
     """Translate every error of the SDK and its transport into a ModelError. `begun`: part of the
     answer has arrived."""
     import httpx2
@@ -342,7 +342,7 @@ def _reason(exc: BaseException) -> str:
     return shortened(seen[-1], 200) if seen else exc.__class__.__name__
 
 
-def _not_whole(name: str, begun: bool, content_type: str) -> ModelError:
+def _incomplete_error(name: str, begun: bool, content_type: str) -> ModelError:
     if not begun and "text/event-stream" not in content_type:
         kind = content_type.partition(";")[0] or "something without a type"
         return ModelGarbled(

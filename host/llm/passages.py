@@ -69,7 +69,7 @@ def candidates(references: Sequence[Item]) -> list[Candidate]:
     sentence with text that looks like a citation marker is omitted, since it would read as a
     citation of another source; so is the title of an item, which the answer shows above its
     sentences, if there are others."""
-    marker = _marker_like(references)
+    marker = _marker_pattern(references)
     found: list[Candidate] = []
     for index, item in enumerate(references):
         if item.type == "db":
@@ -79,12 +79,12 @@ def candidates(references: Sequence[Item]) -> list[Candidate]:
             for place, sentence in enumerate(sentences(item.content))
             if marker is None or not marker.search(f"{sentence.columns} {sentence.text}")
         ]
-        title = _plain(item.title)
-        found += [each for each in mine if _plain(each.text) != title] or mine
+        title = _normalize(item.title)
+        found += [each for each in mine if _normalize(each.text) != title] or mine
     return found
 
 
-def _plain(text: str) -> str:
+def _normalize(text: str) -> str:
     return " ".join(text.split()).rstrip(".:").casefold()
 
 
@@ -104,13 +104,13 @@ def passage(
         at = max(rows, key=lambda row: scores[row])
     above = _announcement(at, found)
     if found[at].sentence.kind in ("row", "code") or above is not None:
-        return _listed(at, above, scores, found)
+        return _quote_entry(at, above, scores, found)
     first, last = _grow(at, scores, found, [quote.whole for quote in chosen])
     rows = announced(last, found) if last == at or part.value else []
     return _quote(first, last, rows, scores[at], found)
 
 
-def _listed(
+def _quote_entry(
     at: int, above: int | None, scores: Mapping[int, float], found: Sequence[Candidate]
 ) -> Quote:
     """Return a row, an entry or code as it is quoted. `above` is the sentence that introduces
@@ -168,7 +168,9 @@ def _grow(
         ):
             return False
         length = sum(len(found[place].text) for place in range(first, last + 1))
-        together = _beside(found[one], found[other]) or (one < other and _is_title(one, found))
+        together = _are_neighbours(found[one], found[other]) or (
+            one < other and _is_title(one, found)
+        )
         return together and length + len(found[other].text) <= MOST_LENGTH
 
     def answers_too(other: int, share: float) -> bool:
@@ -222,7 +224,7 @@ def near(one: Sentence, other: Sentence) -> bool:
     return one.heading == other.heading and abs(one.block - other.block) <= 1
 
 
-def _beside(one: Candidate, other: Candidate) -> bool:
+def _are_neighbours(one: Candidate, other: Candidate) -> bool:
     """Return whether two sentences read as one text: neighbours under one heading, in paragraphs or
     in entries."""
     a, b = one.sentence, other.sentence
@@ -293,7 +295,7 @@ def repeats(quote: Quote, other: Quote) -> bool:
     return smaller > 0 and len(mine & theirs) / smaller >= 0.8
 
 
-def _marker_like(references: Sequence[Item]) -> re.Pattern[str] | None:
+def _marker_pattern(references: Sequence[Item]) -> re.Pattern[str] | None:
     """Return the pattern of citation markers, from one of the references: the id is the last run of
     letters and digits."""
     for item in references:

@@ -34,7 +34,7 @@ def refusal(
     detail = f": {text}" if text else ""
     if status in (400, 413, 422, 500) and is_overflow(f"{text} {body}"):
         return overflow(name, detail)
-    error = _by_status(name, status, detail, keyless)
+    error = _status_error(name, status, detail, keyless)
     error.after = wait_of(headers)
     error.again = (status in AGAIN or status >= 500) and (error.after or 0) <= LONGEST_WAIT
     return error
@@ -70,7 +70,7 @@ def wait_of(headers: Mapping[str, str]) -> float | None:
         return None
 
 
-def _by_status(name: str, status: int, detail: str, keyless: bool) -> ModelError:
+def _status_error(name: str, status: int, detail: str, keyless: bool) -> ModelError:
     if status in (401, 403):
         hint = (
             "no key is set; see options.key of the connector"

@@ -77,7 +77,7 @@ def split(paragraph: str) -> list[str]:
     LONGEST characters is cut at clauses."""
     text = _SPACE.sub(" ", paragraph).strip()
     parts = [text[start:end] for start, end in spans(text)]
-    return [_balanced(piece) for part in parts for piece in _cut(part)]
+    return [_drop_unbalanced_marks(piece) for part in parts for piece in _cut(part)]
 
 
 # ------------------------------------------------------------------------------------------- blocks
@@ -240,7 +240,7 @@ def _cut(sentence: str) -> Iterator[str]:
         yield sentence
 
 
-def _balanced(text: str) -> str:
+def _drop_unbalanced_marks(text: str) -> str:
     """Remove marks whose other half is in another sentence: they would format the text that
     follows."""
     for mark in ("**", "__", "`"):

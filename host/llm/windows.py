@@ -36,7 +36,7 @@ async def reported_window(fetch: Fetch, host: str, model: str) -> int:
         trained = _mapping(entry.get("meta")).get("n_ctx_train")
         return _number(_mapping(settings).get("n_ctx")) or _number(trained)
     if entry.get("owned_by") == "library":
-        return _of_ollama(_mapping(await fetch(f"{root}/api/show", {"model": model})))
+        return _ollama_window(_mapping(await fetch(f"{root}/api/show", {"model": model})))
     return 0
 
 
@@ -48,7 +48,7 @@ def _entry(models: Any, model: str) -> Mapping[str, Any]:
     return (named or (entries if len(entries) == 1 else [{}]))[0]
 
 
-def _of_ollama(shown: Mapping[str, Any]) -> int:
+def _ollama_window(shown: Mapping[str, Any]) -> int:
     """Return the window of an Ollama model: what its file sets, else the model's own."""
     for line in str(shown.get("parameters") or "").splitlines():
         name, _, value = line.partition(" ")

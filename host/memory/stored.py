@@ -46,11 +46,11 @@ class StoredEntries:
         return stored.value if stored else None
 
     def put(self, space: str, key: str, stored: Stored, at: int, /) -> None:
-        with self._changing(space, at) as sql:
+        with self._transaction(space, at) as sql:
             self._write(sql, space, key, stored, at)
 
     def remove(self, space: str, key: str, at: int, /) -> bytes | None:
-        with self._changing(space, at) as sql:
+        with self._transaction(space, at) as sql:
             stored = _find(sql, space, key, at)
             sql.change(
                 "delete from entries where space = :space and key = :key", space=space, key=key
@@ -65,13 +65,13 @@ class StoredEntries:
         return sorted(key for (key,) in rows)
 
     def clear(self, space: str, at: int, /) -> int:
-        with self._changing(space, at) as sql:
+        with self._transaction(space, at) as sql:
             count = _count(sql, space, at)
             sql.change("delete from entries where space = :space", space=space)
         return count
 
     def change(self, space: str, key: str, work: Change, at: int, /) -> Any:
-        with self._changing(space, at) as sql:
+        with self._transaction(space, at) as sql:
             old = _find(sql, space, key, at)
             value, result = work(old.value if old else None)
             if value is not None:
@@ -94,7 +94,7 @@ class StoredEntries:
         )
 
     @contextmanager
-    def _changing(self, space: str, at: int) -> Iterator[Sql]:
+    def _transaction(self, space: str, at: int) -> Iterator[Sql]:
         """A transaction that no other change of the same space runs beside."""
         with self._storage.writing() as sql:
             sql.lock(space)

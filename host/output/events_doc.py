@@ -113,7 +113,7 @@ def document() -> str:
     ]
     parts.append("# Values\n\n`groundhook search --json` prints one `SearchResult`.\n")
     parts += [_section(model.__name__, schemas[model.__name__], ()) for model in values]
-    parts.append(_EXAMPLE.format(lines="".join(line(event) for event in _turn())))
+    parts.append(_EXAMPLE.format(lines="".join(line(event) for event in _example_events())))
     return "\n".join(parts)
 
 
@@ -163,7 +163,7 @@ def _note(field: dict[str, Any]) -> str:
     return str(field.get("description", "")).replace("\n", " ").replace("|", "\\|")
 
 
-def _turn() -> Iterator[Event]:
+def _example_events() -> Iterator[Event]:
     """Yield the events of a short turn with one search and one citation."""
     item = Item(
         citation_id="#ref:k3vd",

@@ -34,10 +34,10 @@ def in_words(dsl: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _describe(query: Mapping[str, Any]) -> str:
-    figures = [_figure(one) for one in query.get("aggregates", ())]
+    figures = [_describe_figure(one) for one in query.get("aggregates", ())]
     text = f"{', '.join(figures)} of {query['model']}" if figures else str(query["model"])
     if query.get("wheres"):
-        text += f" where {_all(query['wheres'], 'and')}"
+        text += f" where {_join_conditions(query['wheres'], 'and')}"
     if query.get("groups"):
         text += f", for each {' and '.join(query['groups'])}"
     ways = {"asc": "ascending", "desc": "descending"}
@@ -45,7 +45,7 @@ def _describe(query: Mapping[str, Any]) -> str:
     return text + "".join(f", {order}" for order in orders)
 
 
-def _figure(one: Mapping[str, Any]) -> str:
+def _describe_figure(one: Mapping[str, Any]) -> str:
     field = one.get("field", "*")
     if field == "*":
         return FUNCTIONS["count"]
@@ -53,14 +53,14 @@ def _figure(one: Mapping[str, Any]) -> str:
     return f"{FUNCTIONS[one['function']]} {different}{field}"
 
 
-def _all(wheres: Sequence[Mapping[str, Any]], joined: str) -> str:
-    return f" {joined} ".join(_where(where) for where in wheres)
+def _join_conditions(wheres: Sequence[Mapping[str, Any]], joined: str) -> str:
+    return f" {joined} ".join(_describe_condition(where) for where in wheres)
 
 
-def _where(where: Mapping[str, Any]) -> str:
+def _describe_condition(where: Mapping[str, Any]) -> str:
     for word in ("or", "and"):
         if isinstance(where.get(word), Sequence):
-            return f"({_all(where[word], word)})"
+            return f"({_join_conditions(where[word], word)})"
     name = "any text" if where["field"] == "*" else where["field"]
     op, value = WORDS.get(where["op"], where["op"]), where.get("value")
     if where["op"] in ("null", "not null"):

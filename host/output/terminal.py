@@ -122,7 +122,7 @@ class Terminal:
                 pass
             case SearchStart():
                 self._types[event.search_id] = event.search_type
-                self._progress(
+                self._show_progress(
                     "search",
                     f'Searching "{shortened(one_line(event.query), SHOWN_QUERY)}"'
                     f" ({SOURCES[event.search_type]})...",
@@ -130,25 +130,25 @@ class Terminal:
             case SearchFound():
                 self._found.setdefault(event.search_id, []).append(event.item)
             case SearchComplete():
-                self._search_ended(event)
+                self._show_search_end(event)
             case Text():
-                self._answer(event.delta)
+                self._show_answer(event.delta)
             case CitationSeen():
                 self._announced.append(event)
             case HookMessage():
-                self._message(event)
+                self._show_message(event)
             case ToolStart():
                 arguments = one_line(json.dumps(event.arguments, ensure_ascii=False, default=str))
-                self._progress(
+                self._show_progress(
                     "tool", f"{one_line(event.name)} {shortened(arguments, SHOWN_ARGUMENTS)}"
                 )
             case ToolProgress():
-                self._tool_progress(event)
+                self._show_tool_progress(event)
             case ToolResult():
-                self._tool_ended(event)
+                self._show_tool_end(event)
             case Trace():
                 self._nodes[event.node.id] = event.node
-                self._rewritten(event.node)
+                self._show_rewriting(event.node)
             case Warned():
                 self._print_warning(event)
             case Failed():
@@ -164,37 +164,37 @@ class Terminal:
 
     # ---- searches and tools
 
-    def _tool_progress(self, event: ToolProgress) -> None:
+    def _show_tool_progress(self, event: ToolProgress) -> None:
         of = f" of {event.total:g}" if event.total is not None else ""
         done = f" {event.done:g}{of}" if event.done or event.total else ""
         message = f" {one_line(event.message)}" if event.message else ""
-        self._progress("tool", f"{one_line(event.name)}:{done}{message}")
+        self._show_progress("tool", f"{one_line(event.name)}:{done}{message}")
 
-    def _tool_ended(self, event: ToolResult) -> None:
+    def _show_tool_end(self, event: ToolResult) -> None:
         took = duration(event.duration_ms)
         if event.error:
             reason = f"{one_line(event.name)} failed: {one_line(event.error)} ({took})"
-            self._progress("failed", reason, "yellow")
+            self._show_progress("failed", reason, "yellow")
         else:
-            self._progress("done", f"{one_line(event.name)} ({took})")
+            self._show_progress("done", f"{one_line(event.name)} ({took})")
 
-    def _rewritten(self, node: TraceNode) -> None:
+    def _show_rewriting(self, node: TraceNode) -> None:
         """Write the question that is searched for, if it differs from the user's."""
         searched = node.data.get("searched")
         if node.type == "rewrite" and searched and searched != node.data.get("question"):
             text = f"As a question of its own: {shortened(one_line(searched), SHOWN_QUERY)}"
-            self._progress("search", text, "dim")
+            self._show_progress("search", text, "dim")
 
-    def _search_ended(self, event: SearchComplete) -> None:
+    def _show_search_end(self, event: SearchComplete) -> None:
         items = self._found.pop(event.search_id, [])
         source = SOURCES[self._types.get(event.search_id, "web")]
         source += f" by {one_line(event.provider)}" if event.provider else ""
         took = duration(event.duration_ms)
         if event.error == STOPPED:  # cancelled, such as the slower searches of `any`
-            self._progress("stopped", f"Search stopped ({source}) ({took})", "dim")
+            self._show_progress("stopped", f"Search stopped ({source}) ({took})", "dim")
             return
         if event.error:
-            self._progress(
+            self._show_progress(
                 "failed",
                 f"Search failed ({source}): {one_line(event.error)} ({took})",
                 "yellow",
@@ -203,24 +203,26 @@ class Terminal:
             return
         count = f"{len(items)} of {event.total}" if event.total > len(items) else str(len(items))
         noun = "result" if event.total == 1 and len(items) == 1 else "results"
-        self._progress("found", f"Found {count} {noun} ({source}){':' if items else ''}")
+        self._show_progress("found", f"Found {count} {noun} ({source}){':' if items else ''}")
         for number, item in enumerate(items[:SHOWN_RESULTS], 1):
-            self._line(
+            self._write_line(
                 Styled.assemble(
                     f"   {number}. ", (visible(item.citation_id), "cyan"), f" - {title_of(item)}"
                 )
             )
         if len(items) > SHOWN_RESULTS:
-            self._line(Styled(f"   ... and {len(items) - SHOWN_RESULTS} more", "dim"))
-        self._progress("done", f"Search complete ({took})")
+            self._write_line(Styled(f"   ... and {len(items) - SHOWN_RESULTS} more", "dim"))
+        self._show_progress("done", f"Search complete ({took})")
 
-    def _progress(self, symbol: str, text: str, style: str = "", *, whole: bool = False) -> None:
+    def _show_progress(
+        self, symbol: str, text: str, style: str = "", *, whole: bool = False
+    ) -> None:
         self._enter("progress")
-        self._line(Styled(f"{self._symbols[symbol]} {text}", style), whole=whole)
+        self._write_line(Styled(f"{self._symbols[symbol]} {text}", style), whole=whole)
 
     # ---- the answer
 
-    def _answer(self, delta: str) -> None:
+    def _show_answer(self, delta: str) -> None:
         if not delta:
             return
         self._enter("answer")
@@ -269,7 +271,7 @@ class Terminal:
 
     # ---- messages of hooks
 
-    def _message(self, event: HookMessage) -> None:
+    def _show_message(self, event: HookMessage) -> None:
         """Show each message on lines of its own; a replaced text is written again below."""
         before = self._messages.get(event.message_id)
         self._messages = step(self._messages, event)
@@ -293,37 +295,39 @@ class Terminal:
 
     def _end(self, event: StreamEnd) -> None:
         self._enter("sources")
-        self._sources("Sources", event, "ok")
-        self._sources("From earlier in the conversation", event, "earlier")
+        self._show_sources("Sources", event, "ok")
+        self._show_sources("From earlier in the conversation", event, "earlier")
         unknown = [citation.marker for citation in event.citations if citation.verdict == "unknown"]
         if unknown:
-            self._line(Styled(f"Not among the sources: {one_line(' '.join(unknown))}", "red"))
+            self._write_line(Styled(f"Not among the sources: {one_line(' '.join(unknown))}", "red"))
         if event.grounded is False:
-            self._line(Styled("Not grounded: the answer cites none of the sources found", "yellow"))
+            self._write_line(
+                Styled("Not grounded: the answer cites none of the sources found", "yellow")
+            )
         if event.data is not None:
             self._wants_gap = self._written
-            self._line(Styled("Data", "bold"))
+            self._write_line(Styled("Data", "bold"))
             data = json.dumps(event.data, ensure_ascii=False, indent=2, default=str)
             self._print(Styled(visible(data)), soft_wrap=True)
         if self._trace and self._nodes:
             self._enter("trace")
             self._print(trace_tree(self._nodes.values(), self._warnings))
 
-    def _sources(self, heading: str, event: StreamEnd, verdict: str) -> None:
+    def _show_sources(self, heading: str, event: StreamEnd, verdict: str) -> None:
         shown = [citation for citation in event.citations if citation.verdict == verdict]
         if shown:
-            self._line(Styled(heading, "bold"))
+            self._write_line(Styled(heading, "bold"))
         for citation in shown:
-            self._source(citation)
+            self._show_source(citation)
 
-    def _source(self, citation: Cited) -> None:
+    def _show_source(self, citation: Cited) -> None:
         place = place_of(citation)
         title = one_line(citation.title) or place
         marker = visible(citation.marker)
         style = marker_style(citation.verdict, citation.url)
-        self._line(Styled.assemble("  ", (marker, style), f"  {title}"))
+        self._write_line(Styled.assemble("  ", (marker, style), f"  {title}"))
         if place not in ("", title):
-            self._line(
+            self._write_line(
                 Styled(
                     f"  {' ' * cell_len(marker)}  {place}",
                     Style(dim=True, link=safe_link(citation.url)),
@@ -346,7 +350,7 @@ class Terminal:
         self._err.print(line, soft_wrap=True)
         return line
 
-    def _line(self, text: Styled, *, whole: bool = False) -> None:
+    def _write_line(self, text: Styled, *, whole: bool = False) -> None:
         """Write a line. A terminal cuts a line that does not fit, unless `whole`: the message of a
         failure must be readable to its end."""
         if self._out.is_terminal and not whole:

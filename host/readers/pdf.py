@@ -59,7 +59,7 @@ def read_pdf(data: bytes) -> Pdf:
 
     # It logs each repair; failures are raised.
     logging.getLogger("pypdf").setLevel(logging.CRITICAL)
-    with _parsing():
+    with _translate_errors():
         reader = PdfReader(io.BytesIO(data))
         if reader.is_encrypted and not reader.decrypt(""):
             raise IngestError("it is encrypted", hint="remove its password first")
@@ -79,7 +79,7 @@ def read_pdf(data: bytes) -> Pdf:
 
 
 @contextmanager
-def _parsing() -> Iterator[None]:
+def _translate_errors() -> Iterator[None]:
     """Raise what the parser raises as IngestError."""
     from pypdf.errors import PyPdfError
 
@@ -144,7 +144,7 @@ class _LineBuilder:
         if not self.runs:
             return
         backward = _direction(self.runs, self.backward)
-        text = _as_read(self.runs, backward)
+        text = _reorder(self.runs, backward)
         if self.backward is None:
             self.backward = backward
         if self.backward and not (self.text[-1:].isspace() or text[0].isspace()):
@@ -177,7 +177,7 @@ class _PageReader:
         line of its own."""
         page.extract_text(visitor_text=self._add_text)
         finished = tuple(line.line() for line in self._lines if line.parts)
-        return "".join(map(_joined, (None, *finished), finished)), finished
+        return "".join(map(_separate, (None, *finished), finished)), finished
 
     def _add_text(
         self, text: str, outer: list[float], inner: list[float], font: Any, size: float
@@ -201,7 +201,7 @@ class _PageReader:
     def _choose_line(self, part: str, left: float, base: float, high: float) -> None:
         """Make the line that the text belongs to the last one."""
         lines = self._lines
-        if len(lines) > 1 and not lines[-1].parts and _spells_on(lines[-2], left, base, high):
+        if len(lines) > 1 and not lines[-1].parts and _continues_word(lines[-2], left, base, high):
             lines.pop()
         if not part.strip():
             return
@@ -226,7 +226,7 @@ class _PageReader:
         line.letter = left if len(part) == 1 else math.nan
 
 
-def _joined(before: Line | None, line: Line) -> str:
+def _separate(before: Line | None, line: Line) -> str:
     """Return a line with its separator from the previous one: spaces between cells of a row, else a
     line break."""
     if before is None:
@@ -242,7 +242,7 @@ def _has_images(page: PageObject) -> bool:
     return isinstance(resources, dict) and bool(resources.get("/XObject"))
 
 
-def _spells_on(line: _LineBuilder, left: float, base: float, high: float) -> bool:
+def _continues_word(line: _LineBuilder, left: float, base: float, high: float) -> bool:
     """Return whether a letter continues a line that is drawn letter by letter: hardly any letter is
     wider than its font size."""
     return 0 < left - line.letter <= high and abs(base - line.base) < high / 10
@@ -282,7 +282,7 @@ def _direction(runs: Sequence[_Run], line: bool | None) -> bool | None:
     return letters > 0
 
 
-def _as_read(runs: Sequence[_Run], backward: bool | None) -> str:
+def _reorder(runs: Sequence[_Run], backward: bool | None) -> str:
     """Return runs, given from left to right, in reading order. Characters without a direction at
     the ends of a run have its direction only if it is the direction of the whole."""
     if not backward and not any(run.backward for run in runs):

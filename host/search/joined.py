@@ -35,7 +35,7 @@ class Joined:
             raise next(iter(failed.values()))
         for name, error in failed.items():
             await scope.warn(error.code, f"the search source {name!r} failed: {error}")
-        return _merged(found, request.limit)
+        return _merge(found, request.limit)
 
 
 async def _attempt(
@@ -47,7 +47,7 @@ async def _attempt(
         return exc
 
 
-def _merged(found: list[SourceResult], limit: int | None) -> SourceResult:
+def _merge(found: list[SourceResult], limit: int | None) -> SourceResult:
     items: list[Item] = []
     keys: set[str] = set()
     for item in sorted((item for each in found for item in each.items), key=_score, reverse=True):

@@ -30,12 +30,12 @@ def join_parts(item: Item, other: Item) -> Item:
     extent = Extent(
         start=first.extent.start,
         end=last.extent.end,
-        sentences=_all(mine.sentences, others.sentences),
+        sentences=_span_sentences(mine.sentences, others.sentences),
     )
     return item.model_copy(update={"content": first.content + rest, "extent": extent})
 
 
-def _all(one: Sentences, other: Sentences | None) -> Sentences | None:
+def _span_sentences(one: Sentences, other: Sentences | None) -> Sentences | None:
     if other is None:
         return None
     return Sentences(first=min(one.first, other.first), last=max(one.last, other.last), of=one.of)

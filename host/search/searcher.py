@@ -95,7 +95,9 @@ class Searcher:
             # search: clients show it as running until then.
             except anyio.get_cancelled_exc_class():
                 self.channel.send_nowait(
-                    SearchComplete(search_id=id, total=0, duration_ms=_since(began), error=STOPPED)
+                    SearchComplete(
+                        search_id=id, total=0, duration_ms=_milliseconds_since(began), error=STOPPED
+                    )
                 )
                 raise
             result = SearchResult(
@@ -105,7 +107,7 @@ class Searcher:
                 items=items,
                 total=len(items) if found.total is None else found.total,
                 total_is=found.total_is,
-                duration_ms=_since(began),
+                duration_ms=_milliseconds_since(began),
                 error=error,
                 provider=found.provider,
                 facets=None if found.facets is None else dict(found.facets),
@@ -197,7 +199,7 @@ class Searcher:
         does."""
         own = self.settings.search.rerank.timeout_ms
         return (
-            min(own, self.settings.hooks.limits.call_ms * 9 // 10 - _since(began))
+            min(own, self.settings.hooks.limits.call_ms * 9 // 10 - _milliseconds_since(began))
             if source == "hook"
             else own
         )
@@ -330,5 +332,5 @@ def _describe(node: Span, result: SearchResult) -> None:
     node.data["status"] = "failed" if result.error is not None else "success"
 
 
-def _since(began: float) -> int:
+def _milliseconds_since(began: float) -> int:
     return int((time.perf_counter() - began) * 1000)

@@ -38,7 +38,7 @@ class PostgresqlStorage:
     def __init__(
         self, url: str, parts: Sequence[Part], *, noun: str, busy_ms: int, hint_busy: str
     ) -> None:
-        self._url, place = _parsed(url)
+        self._url, place = _parse_url(url)
         self._lock_timeout = f"set local lock_timeout = {max(busy_ms, 1)}"  # 0 would be no limit
         self._hint_busy = hint_busy
         self._name = f"{noun} in the database {place!r}"
@@ -64,8 +64,8 @@ class PostgresqlStorage:
 
     @contextmanager
     def _transaction(self, begin: str) -> Iterator[_Statements]:
-        with self._translated_errors():
-            db = self._begun(begin)
+        with self._translate_errors():
+            db = self._begin(begin)
             reusable = False
             try:
                 yield _Statements(db)
@@ -80,7 +80,7 @@ class PostgresqlStorage:
                 db.answer_s = ANSWER_S
                 self._idle.give_back(db, reusable=reusable and not db.closed)
 
-    def _begun(self, begin: str) -> Connection:
+    def _begin(self, begin: str) -> Connection:
         """A connection with a transaction begun. If the server has closed an idle one, it has
         closed all of them: they are not tried one after the other."""
         import psycopg
@@ -124,7 +124,7 @@ class PostgresqlStorage:
         self._ready = True
 
     @contextmanager
-    def _translated_errors(self) -> Iterator[None]:
+    def _translate_errors(self) -> Iterator[None]:
         with extra("postgresql", "keeping rows in PostgreSQL"):
             import psycopg
         try:
@@ -141,11 +141,11 @@ class _Statements:
         self._db = db
 
     def rows(self, sql: str, /, **values: Any) -> Sequence[Row]:
-        rows = self._db.execute(_dialect(sql), _written(values)).fetchall()
+        rows = self._db.execute(_dialect(sql), _escape_values(values)).fetchall()
         return [tuple(_read(value) for value in row) for row in rows]
 
     def change(self, sql: str, /, **values: Any) -> int:
-        return self._db.execute(_dialect(sql), _written(values)).rowcount
+        return self._db.execute(_dialect(sql), _escape_values(values)).rowcount
 
     def lock(self, name: str, /) -> None:
         self.rows("select pg_advisory_xact_lock(:id)", id=_lock_id(name))
@@ -167,15 +167,15 @@ def _lock_id(name: str) -> int:
 _ESCAPE = "\ue000"
 
 
-def _escaped(text: str) -> str:
+def _escape(text: str) -> str:
     if "\x00" not in text and _ESCAPE not in text:
         return text
     return text.replace(_ESCAPE, f"{_ESCAPE}1").replace("\x00", f"{_ESCAPE}0")
 
 
-def _written(values: Mapping[str, Any]) -> dict[str, Any]:
+def _escape_values(values: Mapping[str, Any]) -> dict[str, Any]:
     return {
-        name: _escaped(value) if isinstance(value, str) else value for name, value in values.items()
+        name: _escape(value) if isinstance(value, str) else value for name, value in values.items()
     }
 
 
@@ -192,7 +192,7 @@ def _dialect(sql: str) -> bytes:
     return re.sub(r"\bblob\b", "bytea", sql).encode()
 
 
-def _parsed(url: str) -> tuple[str, str]:
+def _parse_url(url: str) -> tuple[str, str]:
     """Return the URL for the driver, and the place without a password, for messages. Raises
     ConfigError."""
     try:

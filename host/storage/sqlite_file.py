@@ -59,7 +59,7 @@ class SqliteFile:
     @contextmanager
     def connection(self) -> Iterator[sqlite3.Connection]:
         """A connection for the block. After a failure it is closed and not reused."""
-        with self._translated_errors():
+        with self._translate_errors():
             db = self._idle.take() or self._open()
             reusable = False
             try:
@@ -110,7 +110,7 @@ class SqliteFile:
         return db
 
     @contextmanager
-    def _translated_errors(self) -> Iterator[None]:
+    def _translate_errors(self) -> Iterator[None]:
         try:
             yield
         except (sqlite3.Error, OSError) as exc:

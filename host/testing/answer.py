@@ -41,15 +41,17 @@ def answer_of(events: Sequence[Event], requests: Requests) -> dict[str, Any]:
     error = next((event for event in events if isinstance(event, Failed)), None)
     return {
         "content": end.content,
-        "citations": [_plain(citation) for citation in end.citations],
+        "citations": [_make_plain(citation) for citation in end.citations],
         "searches": _searches(events, requests.searches),
-        "messages": [_plain(event, "type") for event in events if isinstance(event, HookMessage)],
+        "messages": [
+            _make_plain(event, "type") for event in events if isinstance(event, HookMessage)
+        ],
         "data": end.data,
         "metadata": end.metadata,
         "model_calls": [model_call(connector, call) for connector, call in requests.models],
         "warnings": [_finding(event) for event in events if isinstance(event, Warned)],
         "error": None if error is None else _finding(error),
-        "events": [_plain(event) for event in events],
+        "events": [_make_plain(event) for event in events],
     }
 
 
@@ -77,7 +79,7 @@ def _searches(events: Sequence[Event], received: Sequence[SearchRequest]) -> lis
                 about = {"type": event.search_type, "query": event.query, "source": event.source}
                 found[event.search_id] = {**fields, **about, "items": [], "total": 0, "error": None}
             case SearchFound():
-                found[event.search_id]["items"].append(_plain(event.item))
+                found[event.search_id]["items"].append(_make_plain(event.item))
             case SearchComplete():
                 found[event.search_id].update(total=event.total, error=event.error)
             case _:
@@ -89,7 +91,7 @@ def _finding(event: Failed | Warned) -> dict[str, Any]:
     return {key: getattr(event, key) for key in _FINDING}
 
 
-def _plain(value: Any, *without: str) -> dict[str, Any]:
+def _make_plain(value: Any, *without: str) -> dict[str, Any]:
     """Return a value as JSON, without measured values."""
     raw = _drop_measured(value.model_dump(mode="json", exclude=set(without)))
     if raw.get("type") == "trace":

@@ -89,11 +89,11 @@ class Cassette:
     def play(self, call: str, request: Mapping[str, Any]) -> dict[str, Any]:
         """Return the next answer to a request. Raises NotRecorded with the nearest recorded
         request."""
-        key = (call, self._neutral(canonical(request)))
+        key = (call, self._replace_home(canonical(request)))
         recorded = self._calls.get(key)
         if recorded is None:
             problem = NotRecorded(
-                f"{self._missing(call, request)}\n"
+                f"{self._missing_error(call, request)}\n"
                 "`groundhook test --record` records the real answer"
             )
             self.problems.append(problem)
@@ -104,7 +104,7 @@ class Cassette:
 
     def has(self, call: str, request: Mapping[str, Any]) -> bool:
         """Return whether an answer to a request is recorded."""
-        return (call, self._neutral(canonical(request))) in self._calls
+        return (call, self._replace_home(canonical(request))) in self._calls
 
     def has_any(self, call: str, key: str, value: str) -> bool:
         """Return whether any such call is recorded whose request has this value."""
@@ -114,9 +114,9 @@ class Cassette:
 
     def keep(self, call: str, request: Mapping[str, Any], answer: Mapping[str, Any]) -> None:
         """Add an answer to the recording of a request."""
-        text = self._neutral(canonical(request))
+        text = self._replace_home(canonical(request))
         known = self._calls.get((call, text))
-        kept = json.loads(self._neutral(json.dumps(answer, ensure_ascii=False)))
+        kept = json.loads(self._replace_home(json.dumps(answer, ensure_ascii=False)))
         answers = (*(known.answers if known else ()), kept)
         self._calls[call, text] = Recorded(call=call, request=json.loads(text), answers=answers)
 
@@ -141,7 +141,7 @@ class Cassette:
             self.path.unlink()
         return True
 
-    def _neutral(self, text: str) -> str:
+    def _replace_home(self, text: str) -> str:
         return text.replace(f"{self.home}/", "/app/") if self.home else text
 
     def _write_text(self) -> str:
@@ -156,10 +156,12 @@ class Cassette:
         whole = {"now": self.now.isoformat(), "seed": self.seed, "web": self.web, "calls": calls}
         return json.dumps(whole, ensure_ascii=False, indent=2) + "\n"
 
-    def _missing(self, call: str, request: Mapping[str, Any]) -> str:
-        wanted = _readable(request)
+    def _missing_error(self, call: str, request: Mapping[str, Any]) -> str:
+        wanted = _format_request(request)
         problem = f"no recording of this {call} in {self.shown}:\n{_indent(wanted)}"
-        others = [_readable(each.request) for each in self._calls.values() if each.call == call]
+        others = [
+            _format_request(each.request) for each in self._calls.values() if each.call == call
+        ]
         if not others:
             return f"{problem}\nno {call} is recorded there"
         nearest = max(
@@ -174,7 +176,7 @@ class Cassette:
 
 def canonical(request: Mapping[str, Any]) -> str:
     """Return a request in the form that is compared: JSON with sorted keys and text in lines."""
-    return json.dumps(_in_lines(request), ensure_ascii=False, sort_keys=True)
+    return json.dumps(_split_texts(request), ensure_ascii=False, sort_keys=True)
 
 
 def lines(text: str) -> str | list[str]:
@@ -187,14 +189,14 @@ def joined(recorded: Any) -> str:
     return "\n".join(recorded) if isinstance(recorded, list) else str(recorded)
 
 
-def _in_lines(value: Any) -> Any:
+def _split_texts(value: Any) -> Any:
     match value:
         case str():
             return lines(value)
         case Mapping():
-            return {str(key): _in_lines(entry) for key, entry in value.items()}
+            return {str(key): _split_texts(entry) for key, entry in value.items()}
         case list() | tuple():
-            return [_in_lines(entry) for entry in value]
+            return [_split_texts(entry) for entry in value]
         case _:
             return value
 
@@ -208,8 +210,8 @@ def _drop_repetitions(answers: tuple[dict[str, Any], ...]) -> Iterator[dict[str,
     yield from answers[:last]
 
 
-def _readable(request: Mapping[str, Any]) -> str:
-    return json.dumps(_in_lines(request), ensure_ascii=False, indent=2, sort_keys=True)
+def _format_request(request: Mapping[str, Any]) -> str:
+    return json.dumps(_split_texts(request), ensure_ascii=False, indent=2, sort_keys=True)
 
 
 def _difference(before: str, after: str) -> str:

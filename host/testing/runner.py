@@ -85,11 +85,11 @@ class Runner:
                 f"no tests in {where}", hint=f"files of tests end with {' or '.join(ENDINGS)}"
             )
         for id, path in found:
-            async with aclosing(self._file(id, path)) as results:
+            async with aclosing(self._run_file(id, path)) as results:
                 async for result in results:
                     yield result
 
-    async def _file(self, id: str, path: Path) -> AsyncGenerator[Result | FileEnd]:
+    async def _run_file(self, id: str, path: Path) -> AsyncGenerator[Result | FileEnd]:
         """Run the tests of one file; yield their results, then the end of the file."""
         shown = path.relative_to(self.host.app.root).as_posix()
         began = time.perf_counter()
@@ -102,14 +102,14 @@ class Runner:
                 status="failed",
                 place=fault.place,
                 fault=fault,
-                duration_ms=_since(began),
+                duration_ms=_milliseconds_since(began),
             )
 
         try:
             package = self.host.app.package(id)
-            cassette = self._cassette(path)
+            cassette = self._make_cassette(path)
             file = self._open(package, path, cassette)
-            async with self._stage(id, cassette) as stage:
+            async with self._open_stage(id, cassette) as stage:
                 tests = await file.tests(stage)
         except HostError as exc:
             for error in exc.errors if isinstance(exc, ConfigErrors) else [exc]:
@@ -127,7 +127,7 @@ class Runner:
             )
         passed = True
         for index, test in enumerate(tests):
-            result = await self._test(id, shown, file, index, test, cassette)
+            result = await self._run_test(id, shown, file, index, test, cassette)
             passed = passed and result.status == "passed"
             yield result
         written = self.record_at is not None and cassette.save()
@@ -138,11 +138,11 @@ class Runner:
             unused=cassette.unused if passed else 0,
         )
 
-    async def _test(
+    async def _run_test(
         self, id: str, shown: str, file: Suite, index: int, test: Declared, cassette: Cassette
     ) -> Result:
         began = time.perf_counter()
-        async with self._stage(id, cassette) as stage:
+        async with self._open_stage(id, cassette) as stage:
             fault = None if test.skipped else await file.run(index, stage)
         return Result(
             assistant=id,
@@ -151,12 +151,12 @@ class Runner:
             status="skipped" if test.skipped else "passed" if fault is None else "failed",
             place=test.place if fault is None else fault.place,
             fault=fault,
-            duration_ms=_since(began),
+            duration_ms=_milliseconds_since(began),
             console=tuple(stage.console),
         )
 
     @asynccontextmanager
-    async def _stage(self, id: str, cassette: Cassette) -> AsyncIterator[Stage]:
+    async def _open_stage(self, id: str, cassette: Cassette) -> AsyncIterator[Stage]:
         limits = self.host.app.settings.memory
         with TemporaryDirectory(prefix="groundhook-test-") as folder:
             async with open_memory(
@@ -164,7 +164,7 @@ class Runner:
             ) as memory:
                 yield Stage(self.host, id, cassette, memory)
 
-    def _cassette(self, path: Path) -> Cassette:
+    def _make_cassette(self, path: Path) -> Cassette:
         place = path.with_name(cassette_name(path.name))
         root = self.host.app.root
         shown, home = place.relative_to(root).as_posix(), root.resolve().as_posix()
@@ -212,5 +212,5 @@ def folder_of(root: Path, id: str) -> Path:
     return root / "assistants" / id.replace(".", "/")
 
 
-def _since(began: float) -> float:
+def _milliseconds_since(began: float) -> float:
     return round((time.perf_counter() - began) * 1000, 3)

@@ -95,11 +95,11 @@ class Stage:
     async def turn(self, message: Any, options: Any, /) -> Mapping[str, Any]:
         """Run a turn and return its answer. Raises UsageError for wrong options, ConfigError, and
         NotRecorded if an answer is not recorded."""
-        wanted = _options(options)
+        wanted = _parse_options(options)
         if not isinstance(message, (str, list)):
             raise UsageError("turn: the message must be text or a list of messages {role, content}")
         requests, known = Requests(), len(self.cassette.problems)
-        host = replace(self.host, runtime=self._runtime(wanted, requests))
+        host = replace(self.host, runtime=self._make_runtime(wanted, requests))
         events: list[Event] = []
         request = wanted.model_dump(exclude_unset=True, include=set(TurnOptions.model_fields))
         entered = host.stream(
@@ -128,7 +128,7 @@ class Stage:
         else:
             self.console.append(f"warning: {f'{place}: ' if place else ''}{message}")
 
-    def _runtime(self, wanted: TurnArguments, requests: Requests) -> Runtime:
+    def _make_runtime(self, wanted: TurnArguments, requests: Requests) -> Runtime:
         """Return the host's runtime with recordings in place of sources and models, and with the
         answers that the options of this turn give."""
         real, cassette = self.host.runtime, self.cassette
@@ -140,7 +140,7 @@ class Stage:
             handlers.add(
                 type,
                 WatchedSource(
-                    _canned(type, wanted.searches[type]) if type in wanted.searches else taped,
+                    _make_source(type, wanted.searches[type]) if type in wanted.searches else taped,
                     requests,
                 ),
             )
@@ -152,7 +152,7 @@ class Stage:
                 rerankers.add(name, OwnReranker(taped_reranker))
             else:
                 rerankers.add(name, reranker if name in COMPUTED else taped_reranker)
-        scripted = None if wanted.model is None else _scripted(wanted.model)
+        scripted = None if wanted.model is None else _make_connector(wanted.model)
 
         def connector(id: str) -> Connector:
             if id not in real.app.connectors:
@@ -241,7 +241,7 @@ class WatchedModel:
         return self.of.stream(call)
 
 
-def _options(options: Any) -> TurnArguments:
+def _parse_options(options: Any) -> TurnArguments:
     if options is not None and not isinstance(options, Mapping):
         raise UsageError("turn: options must be an object")
     try:
@@ -254,7 +254,7 @@ def _options(options: Any) -> TurnArguments:
     return wanted
 
 
-def _scripted(script: Sequence[Any]) -> ScriptedConnector:
+def _make_connector(script: Sequence[Any]) -> ScriptedConnector:
     try:
         return ScriptedConnector(
             ConnectorSpec(
@@ -265,7 +265,7 @@ def _scripted(script: Sequence[Any]) -> ScriptedConnector:
         raise UsageError(f"turn: {exc.message}", hint=exc.hint) from exc
 
 
-def _canned(type: SearchType, results: Any) -> CannedSource:
+def _make_source(type: SearchType, results: Any) -> CannedSource:
     """Return a source with the results of a test."""
     by_query = results if isinstance(results, Mapping) else {ANY: results}
     return CannedSource({query: _page(type, query, page) for query, page in by_query.items()})
@@ -278,10 +278,10 @@ def _page(type: SearchType, query: str, page: Any) -> list[Item] | SourceError:
         raise UsageError(
             f"turn: searches.{type}[{query!r}] must be a list of items or the text of an error"
         )
-    return [_item(type, index, entry) for index, entry in enumerate(page)]
+    return [_make_item(type, index, entry) for index, entry in enumerate(page)]
 
 
-def _item(type: SearchType, index: int, entry: Any) -> Item:
+def _make_item(type: SearchType, index: int, entry: Any) -> Item:
     """Return an item of a test: from a title, or from the fields of an item. Its key is derived
     from its address, or from its other identifying fields."""
     raw = {"title": entry} if isinstance(entry, str) else entry

@@ -119,7 +119,7 @@ class GuardedClient:
         first_host = outgoing.host
         for _ in range(self._settings.redirects + 1):
             self._check_declared(outgoing, first_host)
-            with _translated_errors(outgoing.host):
+            with _translate_errors(outgoing.host):
                 answer = await self._send(outgoing)
             if isinstance(answer, WebAnswer):
                 return answer
@@ -195,7 +195,7 @@ class _Stream(httpx2.AsyncByteStream):
 
 
 @contextmanager
-def _translated_errors(host: Host) -> Iterator[None]:
+def _translate_errors(host: Host) -> Iterator[None]:
     """Raise the HTTP libraries' errors as SourceError."""
     try:
         yield

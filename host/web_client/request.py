@@ -72,12 +72,14 @@ class OutgoingRequest:
         try:
             parsed, host = _parse_url(url)
             if query:
-                parsed = parsed.copy_merge_params(_query(query))
+                parsed = parsed.copy_merge_params(_check_query(query))
         except (ValueError, httpx2.InvalidURL) as exc:
             raise UsageError(f"{url!r} cannot be requested: {exc}"[:500]) from exc
-        checked = _headers(headers or {})
-        content = _content(body, json, checked)
-        return cls(method=_method(method), url=parsed, host=host, headers=checked, content=content)
+        checked = _check_headers(headers or {})
+        content = _make_content(body, json, checked)
+        return cls(
+            method=_check_method(method), url=parsed, host=host, headers=checked, content=content
+        )
 
     @property
     def port(self) -> int:
@@ -92,7 +94,10 @@ class OutgoingRequest:
         """Return the request for the HTTP library."""
         defaults = {"accept": "*/*", "accept-encoding": "gzip, deflate", "user-agent": "groundhook"}
         made = httpx2.Request(
-            self.method, self.url, headers=_raw({**defaults, **self.headers}), content=self.content
+            self.method,
+            self.url,
+            headers=_encode_headers({**defaults, **self.headers}),
+            content=self.content,
         )
         target = httpcore2.URL(
             scheme=self.url.raw_scheme,
@@ -156,7 +161,7 @@ def _parse_url(text: str) -> tuple[httpx2.URL, Host]:
     return url.copy_with(host=str(host), fragment=None), host
 
 
-def _method(method: str) -> str:
+def _check_method(method: str) -> str:
     if (
         not isinstance(method, str)
         or not _TOKEN.fullmatch(method)
@@ -169,7 +174,7 @@ def _method(method: str) -> str:
     return method.upper()
 
 
-def _headers(headers: Mapping[str, str]) -> dict[str, str]:
+def _check_headers(headers: Mapping[str, str]) -> dict[str, str]:
     checked: dict[str, str] = {}
     for name, value in headers.items():
         if not isinstance(name, str) or not _TOKEN.fullmatch(name):
@@ -184,11 +189,11 @@ def _headers(headers: Mapping[str, str]) -> dict[str, str]:
     return checked
 
 
-def _raw(headers: Mapping[str, str]) -> list[tuple[bytes, bytes]]:
+def _encode_headers(headers: Mapping[str, str]) -> list[tuple[bytes, bytes]]:
     return [(name.encode("ascii"), value.encode("latin-1")) for name, value in headers.items()]
 
 
-def _query(query: Mapping[str, Any]) -> dict[str, Any]:
+def _check_query(query: Mapping[str, Any]) -> dict[str, Any]:
     for name, value in query.items():
         for each in value if isinstance(value, list | tuple) else [value]:
             if each is not None and not isinstance(each, str | int | float | bool):
@@ -198,7 +203,7 @@ def _query(query: Mapping[str, Any]) -> dict[str, Any]:
     return dict(query)
 
 
-def _content(body: str | bytes | None, json: Any, headers: dict[str, str]) -> bytes | None:
+def _make_content(body: str | bytes | None, json: Any, headers: dict[str, str]) -> bytes | None:
     """Return the body's bytes, and set its content type in `headers` unless it is set."""
     if body is not None and json is not None:
         raise UsageError("a request has either 'body' or 'json', not both")

@@ -67,7 +67,7 @@ class Host:
             identity=identity,
             options=options,
         )
-        return _entered(self._portal, turn)
+        return _enter(self._portal, turn)
 
     @contextmanager
     def chat(
@@ -180,7 +180,7 @@ class Chat:
         Leaving the block stops what is still running; the text so far is kept. Entering raises
         ChatBusy, UsageError, StorageError, and what `Host.stream` raises."""
         turn = self._chat.send(message, search=search, connector=connector, options=options)
-        return _entered(self._portal, turn)
+        return _enter(self._portal, turn)
 
     def edit(
         self,
@@ -194,7 +194,7 @@ class Chat:
         """Return a context manager that asks a question of the chat in other words, in a new
         branch, and yields the events of its turn, as `send` does."""
         turn = self._chat.edit(message, text, search=search, connector=connector, options=options)
-        return _entered(self._portal, turn)
+        return _enter(self._portal, turn)
 
     def regenerate(
         self,
@@ -207,7 +207,7 @@ class Chat:
         """Return a context manager that asks for another answer than `message` (None: the last
         one), in a new branch, and yields the events of its turn, as `send` does."""
         turn = self._chat.regenerate(message, search=search, connector=connector, options=options)
-        return _entered(self._portal, turn)
+        return _enter(self._portal, turn)
 
     def messages(self, leaf: str = "") -> Sequence[ChatMessage]:
         """Return the messages of the branch that is shown, or of the one that ends in `leaf`.
@@ -243,7 +243,7 @@ def open_host(
 
 
 @contextmanager
-def _entered(
+def _enter(
     portal: BlockingPortal, turn: AbstractAsyncContextManager[AsyncIterator[Event]]
 ) -> Iterator[Iterator[Event]]:
     with portal.wrap_async_context_manager(turn) as events:

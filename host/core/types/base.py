@@ -125,7 +125,7 @@ def validate_known(model: type[Model], raw: Mapping[str, Any]) -> tuple[Model, l
     unknown: list[tuple[str, str, type[BaseModel]]] = []
     known = _strip(model, raw, "", unknown)
     named = [
-        UnknownKey(f"{path}{_short(key)}", suggestion(key, sorted(names_of(of))))
+        UnknownKey(f"{path}{_shorten(key)}", suggestion(key, sorted(names_of(of))))
         for path, key, of in unknown[:MOST_UNKNOWN]
     ]
     if len(unknown) > MOST_UNKNOWN:
@@ -161,14 +161,14 @@ def names_of(model: type[BaseModel]) -> Mapping[str, Any]:
 
 
 @cache
-def _inner(model: type[BaseModel]) -> Mapping[str, type[BaseModel] | None]:
+def _inner_models(model: type[BaseModel]) -> Mapping[str, type[BaseModel] | None]:
     """Return for each key the wire model that its value consists of, or None."""
     return {
         name: next(_models_in(annotation), None) for name, annotation in names_of(model).items()
     }
 
 
-def _short(key: str) -> str:
+def _shorten(key: str) -> str:
     return key if len(key) <= LONGEST_NAME else f"{key[:LONGEST_NAME]}…"
 
 
@@ -182,7 +182,7 @@ def _strip(
     (path, key, model)."""
     if model.model_config.get("extra") == "allow" or path.count(".") > DEEPEST:
         return dict(raw)
-    names = _inner(model)
+    names = _inner_models(model)
     kept: dict[str, Any] = {}
     for key, value in raw.items():
         where = f"{path}{key}"

@@ -11,13 +11,13 @@ from groundhook.host.core.types.sampling import Sampling
 from groundhook.host.core.types.serialisation import Headers, WebAddress
 
 
-def _named(value: Any) -> Any:
+def _make_capabilities(value: Any) -> Any:
     return dict.fromkeys(value, True) if isinstance(value, (list, tuple)) else value
 
 
 Capabilities = Annotated[
     dict[str, Any],
-    BeforeValidator(_named),
+    BeforeValidator(_make_capabilities),
     Field(
         description=(
             "What the model can do, {vision, tool_calls, …} or a list; `false`: images are left"

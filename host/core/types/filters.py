@@ -97,10 +97,10 @@ def fit_filter(filter: Filter, fields: Mapping[str, FieldType], collection: str)
                     hint=suggestion(filter.field, [*fields]),
                 )
             try:
-                return _fitted(filter, fields[filter.field])
+                return _fit(filter, fields[filter.field])
             except ValueError as exc:
                 raise UsageError(
-                    f"filter.{filter.field}: {exc}", hint=_declared(fields[filter.field])
+                    f"filter.{filter.field}: {exc}", hint=_declaration_hint(fields[filter.field])
                 ) from exc
         case _:
             assert_never(filter)
@@ -137,7 +137,7 @@ def loaded(raw: Sequence[Any]) -> Filter:
     return Both(kind, tuple(loaded(part) for part in rest[0]))
 
 
-def _fitted(condition: OneOf | Range | Exists, type: FieldType) -> Filter:
+def _fit(condition: OneOf | Range | Exists, type: FieldType) -> Filter:
     if isinstance(condition, Exists):
         return condition
     if isinstance(condition, Range):
@@ -164,7 +164,7 @@ def _scalar(value: Any, type: FieldType) -> Any:
     return made
 
 
-def _declared(type: FieldType) -> str:
+def _declaration_hint(type: FieldType) -> str:
     return f"the field is declared as {type!r}"
 
 
@@ -182,42 +182,43 @@ class _Parser:
         parts = [
             part
             for key, value in raw.items()
-            for part in self._entry(str(key), value, f"{path}.{key}", depth)
+            for part in self._parse_entry(str(key), value, f"{path}.{key}", depth)
         ]
-        return _all(parts) if parts else None
+        return _join(parts) if parts else None
 
-    def _entry(self, key: str, value: Any, path: str, depth: int) -> Iterator[Filter]:
+    def _parse_entry(self, key: str, value: Any, path: str, depth: int) -> Iterator[Filter]:
         if key in ("and", "or"):
-            yield self._several("and" if key == "and" else "or", value, path, depth)
+            yield self._parse_group("and" if key == "and" else "or", value, path, depth)
         elif key == "not":
-            yield Not(self._needed(value, path, depth + 1))
+            yield Not(self._parse_required(value, path, depth + 1))
         else:
-            yield from self._conditions(key, value, path, depth)
+            yield from self._parse_conditions(key, value, path, depth)
 
-    def _several(self, kind: Literal["and", "or"], value: Any, path: str, depth: int) -> Filter:
+    def _parse_group(self, kind: Literal["and", "or"], value: Any, path: str, depth: int) -> Filter:
         if not isinstance(value, (list, tuple)) or not value:
             raise UsageError(f"{path} must be a list of filters, and not an empty one")
         parts = tuple(
-            self._needed(each, f"{path}[{index}]", depth + 1) for index, each in enumerate(value)
+            self._parse_required(each, f"{path}[{index}]", depth + 1)
+            for index, each in enumerate(value)
         )
         return parts[0] if len(parts) == 1 else Both(kind, parts)
 
-    def _needed(self, raw: Any, path: str, depth: int) -> Filter:
+    def _parse_required(self, raw: Any, path: str, depth: int) -> Filter:
         found = self.filter(raw, path, depth)
         if found is None:
             raise UsageError(f"{path} needs a condition")
         return found
 
-    def _conditions(self, field: str, value: Any, path: str, depth: int) -> Iterator[Filter]:
+    def _parse_conditions(self, field: str, value: Any, path: str, depth: int) -> Iterator[Filter]:
         self._count(path)
         if value is None:
             yield Not(Exists(field))
         elif isinstance(value, Mapping):
-            yield from self._operators(field, value, path, depth)
+            yield from self._parse_operators(field, value, path, depth)
         else:
             yield self._parse_one_of(field, value, path)
 
-    def _operators(
+    def _parse_operators(
         self, field: str, value: Mapping[str, Any], path: str, depth: int
     ) -> Iterator[Filter]:
         _refuse_deep(path, depth)
@@ -226,26 +227,28 @@ class _Parser:
                 f"{path} needs a value or an operator", hint=f"operators: {', '.join(OPERATORS)}"
             )
         bounds = {
-            bound: _single(value[bound], f"{path}.{bound}") for bound in RANGES if bound in value
+            bound: _require_scalar(value[bound], f"{path}.{bound}")
+            for bound in RANGES
+            if bound in value
         }
         if bounds:
             yield Range(field, **bounds)
         for operator, operand in value.items():
             at = f"{path}.{operator}"
             if operator == "eq":
-                yield self._parse_one_of(field, _single(operand, at), at)
+                yield self._parse_one_of(field, _require_scalar(operand, at), at)
             elif operator == "in":
                 yield self._parse_one_of(
-                    field, _expected(operand, (list, tuple), "a list of values", at), at
+                    field, _require_kind(operand, (list, tuple), "a list of values", at), at
                 )
             elif operator == "exists":
                 yield (
                     Exists(field)
-                    if _expected(operand, (bool,), "true or false", at)
+                    if _require_kind(operand, (bool,), "true or false", at)
                     else Not(Exists(field))
                 )
             elif operator == "not":
-                yield Not(_all(list(self._conditions(field, operand, at, depth + 1))))
+                yield Not(_join(list(self._parse_conditions(field, operand, at, depth + 1))))
             elif operator not in RANGES:
                 raise UsageError(
                     f"{path}: no operator {operator!r}", hint=suggestion(str(operator), OPERATORS)
@@ -254,7 +257,7 @@ class _Parser:
     def _parse_one_of(self, field: str, value: Any, path: str) -> OneOf:
         values = tuple(value) if isinstance(value, (list, tuple)) else (value,)
         for index, each in enumerate(values):
-            _single(each, f"{path}[{index}]" if isinstance(value, (list, tuple)) else path)
+            _require_scalar(each, f"{path}[{index}]" if isinstance(value, (list, tuple)) else path)
             self._count(path)
         return OneOf(field, values)
 
@@ -264,7 +267,7 @@ class _Parser:
             raise UsageError(f"{path}: a filter may have {_MOST} conditions and values in all")
 
 
-def _all(parts: list[Filter]) -> Filter:
+def _join(parts: list[Filter]) -> Filter:
     return parts[0] if len(parts) == 1 else Both("and", tuple(parts))
 
 
@@ -273,11 +276,11 @@ def _refuse_deep(path: str, depth: int) -> None:
         raise UsageError(f"{path[:80]} …: a filter may be {_DEEPEST} levels deep")
 
 
-def _single(value: Any, path: str) -> Any:
-    return _expected(value, (str, int, float, bool), "a value", path)
+def _require_scalar(value: Any, path: str) -> Any:
+    return _require_kind(value, (str, int, float, bool), "a value", path)
 
 
-def _expected(value: Any, kinds: tuple[type, ...], wanted: str, path: str) -> Any:
+def _require_kind(value: Any, kinds: tuple[type, ...], wanted: str, path: str) -> Any:
     if not isinstance(value, kinds):
         raise UsageError(f"{path} must be {wanted}, not {_kind(value)}")
     return value

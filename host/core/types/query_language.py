@@ -13,7 +13,7 @@ from groundhook.host.core.types.base import FewOf, Value
 OF_TABLE = "table:"
 
 
-def _grouped(listed: Any) -> Any:
+def _group(listed: Any) -> Any:
     """Return a list of conditions with `or: true` as groups; `or: true` joins a condition to those
     before it. AND binds closer: [a, b, {…c, or: true}, d] is (a and b) or (c and d)."""
     if not isinstance(listed, (list, tuple)) or not any(
@@ -87,7 +87,7 @@ class Where(Value):
         return {"and" if self.any_of is None else "or": [where.wire() for where in self.group]}
 
 
-Wheres = Annotated[FewOf[Where], BeforeValidator(_grouped)]
+Wheres = Annotated[FewOf[Where], BeforeValidator(_group)]
 
 Where.model_rebuild()
 

@@ -46,7 +46,7 @@ _PART_OF_TIME = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h)")
 _SECONDS = {"ms": 0.001, "s": 1, "m": 60, "h": 3600}
 
 
-def _seconds(value: Any) -> Any:
+def _parse_seconds(value: Any) -> Any:
     """Return a time such as `30s`, `500ms` or `1m30s` in seconds; anything else as it is."""
     parts = _PART_OF_TIME.findall(value) if isinstance(value, str) else []
     if not parts or "".join(map("".join, parts)) != value:
@@ -56,7 +56,7 @@ def _seconds(value: Any) -> Any:
 
 Seconds = Annotated[
     float,
-    BeforeValidator(_seconds),
+    BeforeValidator(_parse_seconds),
     WithJsonSchema({"anyOf": [{"type": "number", "exclusiveMinimum": 0}, {"type": "string"}]}),
 ]
 
@@ -73,12 +73,12 @@ def no_language_tag(text: str) -> str:
     return f"{text!r} is not a language tag such as en or pt-BR (BCP 47){meant}"
 
 
-def _declarable(text: str) -> str:
+def _check_host(text: str) -> str:
     parse_declared(text)
     return text
 
 
-def _variable(text: str) -> str:
+def _check_variable(text: str) -> str:
     if text and not _VARIABLE.fullmatch(text):
         raise ValueError(
             "should be the name of a variable that holds the key, such as MY_API_KEY, not the key"
@@ -87,7 +87,7 @@ def _variable(text: str) -> str:
     return text
 
 
-def _headers(headers: dict[str, str]) -> dict[str, str]:
+def _check_headers(headers: dict[str, str]) -> dict[str, str]:
     for name, value in headers.items():
         if not _TOKEN.fullmatch(name):
             raise ValueError(f"{name!r} cannot be the name of a header")
@@ -96,15 +96,15 @@ def _headers(headers: dict[str, str]) -> dict[str, str]:
     return headers
 
 
-def _variables(variables: dict[str, str]) -> dict[str, str]:
+def _check_variables(variables: dict[str, str]) -> dict[str, str]:
     for name, value in variables.items():
         if not name or "=" in name or "\0" in name + value:
             raise ValueError(f"{name!r} cannot be the name of a variable, or its value has a NUL")
     return variables
 
 
-DeclaredHost = Annotated[str, AfterValidator(_declarable)]
+DeclaredHost = Annotated[str, AfterValidator(_check_host)]
 WebAddress = Annotated[str, AfterValidator(web_address)]
-VariableName = Annotated[str, AfterValidator(_variable)]
-Headers = Annotated[dict[str, str], AfterValidator(_headers)]
-Variables = Annotated[dict[str, str], AfterValidator(_variables)]
+VariableName = Annotated[str, AfterValidator(_check_variable)]
+Headers = Annotated[dict[str, str], AfterValidator(_check_headers)]
+Variables = Annotated[dict[str, str], AfterValidator(_check_variables)]

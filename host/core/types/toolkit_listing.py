@@ -45,20 +45,20 @@ def parse_listed_toolkits(entry: Any) -> tuple[ListedToolkit, ...]:
             "should be the id of a toolkit, {id: [tools]}, or {toolkit, tools, scopes, when, as}"
         )
     named = named_entries(entry, "toolkit", "toolkit", KEYS, ", ".join(KEYS))
-    return tuple(_listed(name, keys) for name, keys in named)
+    return tuple(_parse_toolkit(name, keys) for name, keys in named)
 
 
-def _listed(name: str, keys: Mapping[str, Any]) -> ListedToolkit:
+def _parse_toolkit(name: str, keys: Mapping[str, Any]) -> ListedToolkit:
     when = keys.get("when") or ""
     if not isinstance(when, str):
         raise ValueError(f"'when' of {name!r} must be a key of the request's metadata")
     tools = names_in(name, "tools", keys)
     return ListedToolkit(
-        name, tools, names_in(name, "scopes", keys), when, _names(name, tools, keys.get("as"))
+        name, tools, names_in(name, "scopes", keys), when, _parse_names(name, tools, keys.get("as"))
     )
 
 
-def _names(name: str, tools: Sequence[str], given: Any) -> Mapping[str, str]:
+def _parse_names(name: str, tools: Sequence[str], given: Any) -> Mapping[str, str]:
     if given is None:
         return {}
     if isinstance(given, str) and given and len(tools) == 1:

@@ -41,7 +41,7 @@ class ReadSettings(Protocol):
         ...
 
 
-def _no_prompts(name: str) -> tuple[Message, ...]:
+def _refuse_prompts(name: str) -> tuple[Message, ...]:
     raise UnknownName("prompt preset", name, ())
 
 
@@ -64,7 +64,7 @@ class ToolkitSpec:
     common: ToolkitSettings
     read: ReadSettings = field(repr=False, compare=False)
     prompts: Callable[[str], tuple[Message, ...]] = field(
-        default=_no_prompts, repr=False, compare=False
+        default=_refuse_prompts, repr=False, compare=False
     )
     # Of the file and of its prompts: a toolkit is made again when one of them has changed.
     text: str = field(default="", repr=False)

@@ -85,7 +85,7 @@ def _to_text(value: Any) -> str:
 MOST_CONNECTORS = 8
 
 
-def _connectors(value: Any) -> Any:
+def _check_connectors(value: Any) -> Any:
     if isinstance(value, (list, tuple)) and not 0 < len(value) <= MOST_CONNECTORS:
         raise ValueError(f"must name between one and {MOST_CONNECTORS} connectors")
     if not all(
@@ -96,7 +96,7 @@ def _connectors(value: Any) -> Any:
 
 
 # One language model, or several: the next one is used if one fails before its first token.
-ConnectorNames = Annotated[str | Several[str], BeforeValidator(_connectors)]
+ConnectorNames = Annotated[str | Several[str], BeforeValidator(_check_connectors)]
 
 
 def connector_ids(names: str | Sequence[str]) -> tuple[str, ...]:
