@@ -25,7 +25,7 @@ from groundhook.host.core.hook_engine import (
     HookTurn,
 )
 from groundhook.host.core.hook_services import HookServices
-from groundhook.host.core.hook_tests import Declared, Fault, Stage
+from groundhook.host.core.hook_tests import DeclaredTest, Fault, SuiteServices
 from groundhook.host.core.settings import HookLimits
 
 TURN_MS = 120_000  # a test waits for whole turns, a hook only for one call
@@ -41,16 +41,16 @@ class FileSuite:
     seed: int
     limits: HookLimits
 
-    async def tests(self, stage: Stage, /) -> list[Declared]:
+    async def tests(self, stage: SuiteServices, /) -> list[DeclaredTest]:
         """Return the tests. Raises HookError when the file does not compile or does not load."""
         async with self._session(stage) as session:
             found: list[dict[str, Any]] = await session.invoke("Tests", [])
             return [
-                Declared(test["name"], _place_of(test["stack"], session), test["skip"])
+                DeclaredTest(test["name"], _place_of(test["stack"], session), test["skip"])
                 for test in found
             ]
 
-    async def run(self, index: int, stage: Stage, /) -> Fault | None:
+    async def run(self, index: int, stage: SuiteServices, /) -> Fault | None:
         """Run one test of the file; return None when it passed."""
         try:
             async with self._session(stage) as session:
@@ -63,7 +63,7 @@ class FileSuite:
             return Fault(exc.message, exc.place or Place(self.script.shown))
 
     @asynccontextmanager
-    async def _session(self, stage: Stage) -> AsyncIterator[Session]:
+    async def _session(self, stage: SuiteServices) -> AsyncIterator[Session]:
         limits = self.limits.model_copy(update={"wall_ms": TURN_MS, "call_ms": TURN_MS})
         services = cast(HookServices, stage)  # the rows of this dialect use nothing else of it
         turn = HookTurn(

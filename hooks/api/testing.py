@@ -9,12 +9,12 @@ from pydantic_core import to_json
 
 from groundhook.hooks.api.row import HostCall, pad
 from groundhook.host.core.hook_services import HookServices
-from groundhook.host.core.hook_tests import Stage
+from groundhook.host.core.hook_tests import SuiteServices
 
 
 async def _run_turn(_call: HostCall, services: HookServices, arguments: Sequence[Any]) -> str:
     message, options = pad(arguments, 2)
-    answer = await cast(Stage, services).turn(message, options)
+    answer = await cast(SuiteServices, services).turn(message, options)
     # `fallback`: an answer may hold values of a plug-in that have no JSON form.
     return to_json(answer, fallback=str, inf_nan_mode="null").decode()
 

@@ -9,10 +9,10 @@ from typing import Any
 
 import anyio
 
-from groundhook.host.app.keeper import Keeper, has_ended, milliseconds
 from groundhook.host.app.requests import conversation, turn_options, validated
 from groundhook.host.app.stored_turns import UNDOING_S, StoredTurns
 from groundhook.host.app.titles import write_title
+from groundhook.host.app.turn_recorder import TurnRecorder, has_ended, milliseconds
 from groundhook.host.chats.history import sources, split
 from groundhook.host.chats.ports import RequestKey, message_id
 from groundhook.host.core.errors import UnknownName, UsageError
@@ -38,7 +38,7 @@ class OpenChat:
     id: str
     is_kept: bool  # whether the store has it; it does from the first message on
     request: RequestKey | None = None  # of the next turn, for a server whose clients repeat it
-    _running: Keeper | None = None
+    _running: TurnRecorder | None = None
 
     @asynccontextmanager
     async def send(
@@ -156,14 +156,14 @@ class OpenChat:
             return request
 
         try:
-            async with self._of.run(runtime, self._owner, new, make_request) as keeper:
-                self._running = keeper
+            async with self._of.run(runtime, self._owner, new, make_request) as recorder:
+                self._running = recorder
                 if first and request is not None:
                     # In the host's tasks: the title may take longer than the turn.
                     self._of.turns.tasks.start_soon(
                         write_title, runtime, self._of.store, request, question
                     )
-                yield keeper
+                yield recorder
         except BaseException:
             if first and self._running is None:  # it could not begin
                 await self._forget_chat()

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field, replace
 import anyio
 from pydantic import ValidationError
 
-from groundhook.host.app.keeper import Keeper, lease_until, message_of, milliseconds
 from groundhook.host.app.requests import conversation
+from groundhook.host.app.turn_recorder import TurnRecorder, lease_until, message_of, milliseconds
 from groundhook.host.chats.ports import (
     ChatStore,
     EndedTurn,
@@ -101,27 +101,27 @@ class StoredTurns:
         owner: Owner,
         new: NewTurn,
         make_request: Callable[[StoredTurn], Awaitable[Request]],
-    ) -> AsyncIterator[Keeper]:
+    ) -> AsyncIterator[TurnRecorder]:
         """Run a turn, and store it while it runs. A turn that cannot begin is not stored. Raises
         ChatBusy, RequestRepeated, StorageError and what `Host.stream` raises."""
         self.turns.refuse_if_closed()
         turn = await self.store.conversations.begin(owner, new)
-        keeper: Keeper | None = None
+        recorder: TurnRecorder | None = None
         try:
             async with AsyncExitStack() as stack:
                 request = await make_request(turn)
                 events = await stack.enter_async_context(open_turn(runtime, self.turns, request))
-                keeper = Keeper(self.store, owner, turn, events, runtime.now, self.settings)
+                recorder = TurnRecorder(self.store, owner, turn, events, runtime.now, self.settings)
                 stack.enter_context(unwrap_exception_groups())
                 tasks = await stack.enter_async_context(anyio.create_task_group())
-                tasks.start_soon(keeper.keep_flushing)
+                tasks.start_soon(recorder.keep_flushing)
                 try:
-                    yield keeper
+                    yield recorder
                 finally:
                     tasks.cancel_scope.cancel()
         finally:
-            if keeper is not None:
-                await keeper.close()
+            if recorder is not None:
+                await recorder.close()
             else:
                 with anyio.move_on_after(UNDOING_S, shield=True):
                     await self.store.conversations.undo(owner, turn.id)

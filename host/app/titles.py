@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 
-from groundhook.host.app.keeper import milliseconds
+from groundhook.host.app.turn_recorder import milliseconds
 from groundhook.host.chats.ports import ChatChange, ChatStore
 from groundhook.host.chats.tables import title_of
 from groundhook.host.core.errors import HostError

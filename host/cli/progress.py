@@ -40,10 +40,10 @@ def progress(
         with _bar(report.err, *columns) as update:
             yield update
     else:
-        yield None if report.json else Lines(report.err, doing, shown)
+        yield None if report.json else ProgressLines(report.err, doing, shown)
 
 
-class Lines:
+class ProgressLines:
     """Writes a line after five seconds and then at most every ten: a short command writes nothing.
     Speed and remaining time are measured from the first progress, without the time to start."""
 

@@ -20,7 +20,7 @@ SNIPPET = 320  # characters of an item's content
 NARROW, WIDE = 60, 1000  # columns of a terminal
 
 
-class Listing:
+class RowTable:
     """Rows under columns; in a narrow terminal each cell has a line of its own. `numbers` names the
     columns that are aligned right. Control characters in a cell are made visible."""
 
@@ -69,9 +69,9 @@ class Listing:
 
 def table(
     columns: Sequence[str], rows: Iterable[Sequence[object]], *, numbers: Sequence[str] = ()
-) -> Listing:
+) -> RowTable:
     """Return a value that prints as a table, or as lines in a narrow terminal."""
-    return Listing(columns, rows, numbers=numbers)
+    return RowTable(columns, rows, numbers=numbers)
 
 
 def found(result: SearchResult, offset: int = 0) -> Iterator[Text]:

@@ -40,7 +40,7 @@ def command(
 
     async def work() -> int:
         seen, began = Counter[str](), time.perf_counter()
-        view = View(report)
+        view = ResultView(report)
         async with (
             open_runner(app, record=record) as runner,
             aclosing(runner.run(assistants)) as results,
@@ -55,7 +55,7 @@ def command(
     return execute(work, report, debug=debug)
 
 
-class View:
+class ResultView:
     """Results in the terminal, or as JSON lines."""
 
     def __init__(self, report: Report) -> None:

@@ -16,7 +16,7 @@ UNCAUGHT = "hook_uncaught"  # code of the warning of an error in a callback, or 
 
 
 @dataclass(frozen=True)
-class Declared:
+class DeclaredTest:
     """A test as its file declares it."""
 
     name: str
@@ -36,7 +36,7 @@ class Fault:
     callers: tuple[str, ...] = ()
 
 
-class Stage(Protocol):
+class SuiteServices(Protocol):
     """The services of a test file, in place of those of a hook. `uncaught` collects errors of
     promises and callbacks that the file does not await."""
 
@@ -59,11 +59,11 @@ class Stage(Protocol):
 class Suite(Protocol):
     """One file of tests."""
 
-    async def tests(self, stage: Stage, /) -> list[Declared]:
+    async def tests(self, stage: SuiteServices, /) -> list[DeclaredTest]:
         """Return the tests. Raises HookError when the file does not compile or load."""
         ...
 
-    async def run(self, index: int, stage: Stage, /) -> Fault | None:
+    async def run(self, index: int, stage: SuiteServices, /) -> Fault | None:
         """Run one test of the file; return None when it passed."""
         ...
 

@@ -14,8 +14,8 @@ from starlette.responses import Response
 from starlette.types import ASGIApp
 
 from groundhook.host.app.host import Host
-from groundhook.host.app.keeper import milliseconds
 from groundhook.host.app.open_chat import OpenChat
+from groundhook.host.app.turn_recorder import milliseconds
 from groundhook.host.chats.ports import ChatChange, Page, RequestKey, chat_id
 from groundhook.host.core.errors import HostError, UsageError
 from groundhook.host.core.json_lines import line

@@ -21,7 +21,7 @@ from groundhook.host.app.opening import open_host, open_suite_engine
 from groundhook.host.config.package import Package
 from groundhook.host.core.errors import ConfigErrors, HostError, Place, UnknownName, UsageError
 from groundhook.host.core.hook_engine import HookScript
-from groundhook.host.core.hook_tests import Declared, Fault, Suite, SuiteEngine
+from groundhook.host.core.hook_tests import DeclaredTest, Fault, Suite, SuiteEngine
 from groundhook.host.memory.memory import open_memory
 from groundhook.host.testing.cassette import SUFFIX, Cassette
 from groundhook.host.testing.stage import Stage
@@ -139,7 +139,7 @@ class Runner:
         )
 
     async def _run_test(
-        self, id: str, shown: str, file: Suite, index: int, test: Declared, cassette: Cassette
+        self, id: str, shown: str, file: Suite, index: int, test: DeclaredTest, cassette: Cassette
     ) -> Result:
         began = time.perf_counter()
         async with self._open_stage(id, cassette) as stage:

@@ -83,7 +83,7 @@ class TurnArguments(TurnOptions):
 
 @dataclass
 class Stage:
-    """`host.core.hook_tests.Stage` for one test; `memory` is its own, and empty when it begins."""
+    """`host.core.hook_tests.SuiteServices` for one test; its `memory` is empty when it begins."""
 
     host: Host
     assistant: str

@@ -86,9 +86,9 @@ def step(draft: Draft, delta: Delta) -> Draft:
 
 @dataclass(frozen=True, kw_only=True)
 class Tooling:
-    """The tools of a turn, and how their calls run: at most `rounds` times, and without `loop` in
-    one round after which the model does not answer again; the model gets at most `result_bytes` of
-    each result. Citable results are put between lines with `fence`; `ask_to_cite`: the model is
+    """The tools of a turn, and how their calls run: in at most `rounds` rounds, or without `loop`
+    in one round, after which the model does not answer again. The model gets at most `result_bytes`
+    of each result. Citable results are put between lines with `fence`; `ask_to_cite`: the model is
     instructed to cite them."""
 
     toolbox: Toolbox
@@ -102,10 +102,10 @@ class Tooling:
 
 @dataclass
 class Answer:
-    """The answer of one run as it grows. If the model fails, it keeps the part that arrived before.
+    """The answer of one run as it grows. If the model fails, the part that arrived before is kept.
 
-    `content` is the model's text. `streamed` is the text that was sent: after the text of another
-    assistant it begins with an empty line.
+    `content` is the model's text. `streamed` is the text that was sent: if it follows the text of
+    another assistant, it begins with an empty line.
     """
 
     channel: Channel
@@ -211,8 +211,8 @@ class Answer:
         await self.channel.wait_for_reader()
 
     def _stream_held_text(self) -> None:
-        """Stream the text that was held back as the possible beginning of a marker: also when the
-        model failed, since it has arrived."""
+        """Stream the text that was held back as the possible beginning of a marker. It has arrived,
+        so it is streamed also when the model failed."""
         _, pieces = reader.read(self._reading, "", self.citation_index.grammar, last=True)
         self._reading = Reading()
         for piece in pieces:

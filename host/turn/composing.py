@@ -33,7 +33,7 @@ from groundhook.host.turn.summary import with_summary
 
 FITS_ANYWHERE = 4000  # characters of a prompt
 
-# Composes a prompt within so many tokens (None: no limit).
+# Composes a prompt of at most that number of tokens (None: no limit).
 Compose = Callable[[int | None], Fitted]
 
 
@@ -101,9 +101,9 @@ def prompt_composer(
     """Return a function that composes the prompt within a number of tokens: the assistant's
     prompts, the conversation, with a summary of the messages before it, and the sources.
 
-    Messages that Create returned replace the conversation when a user message is among them, else
-    they are context in front of the last user message. A hook that returns messages and turns the
-    citation prompt off has formatted its own search results: they are not repeated.
+    Messages that Create returned replace the conversation if a user message is among them;
+    otherwise they are context in front of the last user message. A hook that returns messages and
+    turns the citation prompt off has formatted its own search results: they are not repeated.
     """
     conversation = list(run.request.messages)
     added = list(created.messages or ()) if created else []

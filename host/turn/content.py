@@ -56,7 +56,7 @@ class UserData:
 
 
 def question_of(messages: Sequence[Message]) -> str:
-    """Return the text of the last user message; empty when there is none."""
+    """Return the text of the last user message; "" without a user message."""
     return next(
         (message.text.strip() for message in reversed(messages) if message.role == "user"), ""
     )

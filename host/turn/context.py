@@ -40,7 +40,8 @@ from groundhook.host.web_client.clients import WebClients
 if TYPE_CHECKING:
     from groundhook.host.core.types.chats import ChatMessage
 
-# Warnings that are forwarded from the delegated steps of one turn, or of one search outside turns.
+# The most warnings that are forwarded from the delegated steps of one turn, or of one search
+# outside a turn.
 MOST_WARNINGS = 20
 
 # Receives every event of a turn that runs inside another.
@@ -106,9 +107,9 @@ class Runtime:
 @dataclass(frozen=True, kw_only=True)
 class Conversation:
     """The kept conversation that a turn belongs to. `sources`: the cited sources of its answers, by
-    marker in lower case; `newest`: returns at most so many messages before the question; `omitted`:
-    the messages before those of the request, which may be summarised. `answer_id`: the message that
-    the turn writes."""
+    marker in lower case. `newest(most)` returns at most `most` messages before the question.
+    `omitted`: the messages before those of the request, which may be summarised. `answer_id`: the
+    message that the turn writes."""
 
     answer_id: str
     sources: Mapping[str, Item]

@@ -1,8 +1,8 @@
 """The MCP servers and tools that an assistant may use: those that its configuration lists. A hook
 and a request choose among them.
 
-`Listing` is for `mcp.servers` (`host.turn.services.servers` and `.tools`), `Grants` for the steps
-that `uses.*` and similar settings delegate.
+`ServerListing` is for `mcp.servers` (`host.turn.services.servers` and `.tools`), `Grants` for the
+steps that `uses.*` and similar settings delegate.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from groundhook.host.core.types.servers import ListedServer, parse_listed
 
 
 @dataclass(frozen=True)
-class Listing:
+class ServerListing:
     """The servers that a list names, by full id, and the problems with others, by their names in
     the list. Entries for the same server are merged."""
 
@@ -26,7 +26,9 @@ class Listing:
     problems: Mapping[str, HostError] = field(default_factory=dict)
 
     @staticmethod
-    def of(app: App, assistant_id: str, entries: Iterable[str | Mapping[str, Any]]) -> Listing:
+    def of(
+        app: App, assistant_id: str, entries: Iterable[str | Mapping[str, Any]]
+    ) -> ServerListing:
         servers: dict[str, ListedServer] = {}
         problems: dict[str, HostError] = {}
         for listed in (each for entry in entries for each in parse_listed(entry)):
@@ -36,7 +38,7 @@ class Listing:
                 problems[listed.name] = exc
                 continue
             servers[id] = _merge(servers[id], listed) if id in servers else listed
-        return Listing(servers, problems)
+        return ServerListing(servers, problems)
 
     def resource(self, server: str, uri: str) -> tuple[str, ListedServer]:
         """Return the full id and the entry of the server whose resource may be read; `server` may
@@ -63,8 +65,8 @@ class Listing:
 
 @dataclass(frozen=True)
 class Grants:
-    """The permissions of an assistant for delegated steps. The empty id is the app's owner's, who
-    may use everything."""
+    """The permissions of an assistant for delegated steps. The empty id stands for the app's owner,
+    who may use everything."""
 
     app: App
     assistant_id: str
@@ -82,13 +84,15 @@ class Grants:
         settings = self.app.settings_for(self.app.package(self.assistant_id)).settings
         if target in _list_delegate_targets(settings):
             return
-        listed = Listing.of(self.app, self.assistant_id, settings.mcp.servers).servers.get(server)
+        listed = ServerListing.of(self.app, self.assistant_id, settings.mcp.servers).servers.get(
+            server
+        )
         if listed is None or (listed.tools and tool not in listed.tools):
             raise NotPermitted(
-                f"{target!r} is not among what the assistant {self.assistant_id!r} may use",
+                f"the assistant {self.assistant_id!r} may not use {target!r}",
                 hint=(
-                    "a hook and a request choose among the servers that 'mcp.servers' or 'uses' in"
-                    " its files names"
+                    "name the server in 'mcp.servers' or 'uses' of its files: hooks and requests"
+                    " choose only among those"
                 ),
             )
 

@@ -17,7 +17,7 @@ class AssistantNames:
 
     An assistant may use its own collections and models, those of the app, and those of other
     assistants that its settings list. Neither a hook nor a client can reach the data of another
-    assistant by its name. The empty id is the app's owner's, who may use all.
+    assistant by its name. The empty id stands for the app's owner, who may use all.
     """
 
     app: App

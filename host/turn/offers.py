@@ -16,7 +16,7 @@ _ANYONE = PermissionSpec()
 
 
 @dataclass(frozen=True, kw_only=True)
-class Answered:
+class ToolAnswer:
     """The result of a tool: its answer as JSON, its citable items, and the text for a model ("":
     the answer's JSON)."""
 
@@ -39,7 +39,7 @@ class Offer:
     schema: Mapping[str, Any]
     tool: str
     check: Callable[[dict[str, Any]], Any]
-    run: Callable[[Any, ToolScope], Awaitable[Answered]]
+    run: Callable[[Any, ToolScope], Awaitable[ToolAnswer]]
     server: str = ""
     toolkit: str = ""
     owner: str = ""

@@ -16,7 +16,7 @@ CLOSING_TIME = 5.0  # seconds that turns get to send their last events when thei
 
 class OpenTurns:
     """Counts and cancels the turns of one host. At most `at_once` turns run and `queue` wait.
-    `tasks` runs what goes on after a turn."""
+    `tasks` runs work that continues after a turn."""
 
     def __init__(self, at_once: int, queue: int, tasks: TaskGroup) -> None:
         self.tasks = tasks
@@ -32,7 +32,7 @@ class OpenTurns:
         """Count a turn while the block runs. Raises TooManyTurns when the queue is full."""
         if self._admitted >= self._at_once + self._queue:
             raise TooManyTurns(
-                f"{self._at_once} turns are under way and {self._queue} wait: no more are taken",
+                f"{self._at_once} turns are under way and {self._queue} wait: the limit is reached",
                 hint="try again later, or raise turns.at_once or turns.queue in agent/agent.yml",
             )
         self._admitted += 1
@@ -82,7 +82,8 @@ class OpenTurns:
 
 @asynccontextmanager
 async def open_turns(settings: TurnsSettings) -> AsyncIterator[OpenTurns]:
-    """Open the turns of a host; leaving the block ends them, and what goes on after them."""
+    """Yield the open turns of a host; leaving the block ends them, and the work that continues
+    after them."""
     async with anyio.create_task_group() as tasks:
         turns = OpenTurns(settings.at_once, settings.queue, tasks)
         try:

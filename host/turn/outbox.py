@@ -1,5 +1,5 @@
-"""The messages that hooks send to the client beside the answer: their ids, and the events that make
-and change them.
+"""The messages that hooks send to the client in addition to the answer: their ids, and the events
+that make and change them.
 
 All assistants of a turn share one outbox; ids are `M1`, `B1`, `T1` in the order of their requests.
 It keeps the ids but not the contents, which `host.core.hook_messages` computes from the events.
@@ -25,7 +25,7 @@ class Outbox:
 
     def __init__(self, channel: Channel) -> None:
         self._channel = channel
-        # Every id that was handed out, also those without a message yet; dict for the order.
+        # Every id that was handed out, with or without a message; a dict keeps the order.
         self._ids: dict[Kind, dict[str, None]] = {kind: {} for kind in LETTERS}
         self._made: dict[Kind, int] = dict.fromkeys(LETTERS, 0)
         self._sent: dict[str, tuple[str, str]] = {}  # message → its block and thread

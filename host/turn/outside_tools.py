@@ -1,4 +1,4 @@
-"""Tool calls outside of turns: from Python, the command line, HTTP and MCP."""
+"""Tool calls outside a turn: from Python, the command line, HTTP and MCP."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from groundhook.host.core.trace import recording, span
 from groundhook.host.core.types.events import Event, ToolResult, ToolStart, Warned
 from groundhook.host.core.types.tools import Tool, ToolInfo, ToolOutcome
 from groundhook.host.turn.context import Request, RunContext, Runtime, search_scope
-from groundhook.host.turn.grants import Listing
+from groundhook.host.turn.grants import ServerListing
 from groundhook.host.turn.offers import Offer
 from groundhook.host.turn.package_tools import RunOf, package_offers
 from groundhook.host.turn.python_tools import offer_of
@@ -70,7 +70,7 @@ class OutsideTools:
     async def _add_servers(self, box: Toolbox, package: Package, run: RunOf) -> Toolbox:
         """Return the toolbox with the tools of the listed MCP servers."""
         runtime, app = self.runtime, self.runtime.app
-        listing = Listing.of(app, package.id, self.settings.mcp.servers)
+        listing = ServerListing.of(app, package.id, self.settings.mcp.servers)
         servers = outside(app, listing)
         found, failed = await server_tools(
             runtime.servers,
@@ -109,18 +109,19 @@ class OutsideTools:
         arguments: Mapping[str, Any],
         on_event: Callable[[Event], object] | None,
     ) -> ToolOutcome:
-        """Call a tool, by its name or itself. `on_event` is called with each event, in order; if
-        the call is cancelled, also with those by which its steps report their end."""
+        """Call a tool, which is named or passed itself, and return the outcome. `on_event` is
+        called with each event, in order; if the call is cancelled, also with the events by which
+        its steps report their end."""
         channel = Channel("tool")
         outcome: ToolOutcome | None = None
         if on_event is None:
-            channel.close()  # it drops what nobody reads
+            channel.close()  # nobody reads the events: they are dropped
             exported = self.runtime.export is not None
             with recording(self.runtime.trace_sender(channel) if exported else None):
                 return await self._run(tool, arguments, channel)
 
         async def forward() -> None:
-            with anyio.CancelScope(shield=True):  # it ends when the channel is closed, below
+            with anyio.CancelScope(shield=True):  # ends when the channel is closed, below
                 async for event in channel:
                     on_event(event)
 

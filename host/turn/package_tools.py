@@ -29,7 +29,7 @@ from groundhook.host.core.hook_engine import HookEngine, HookScript, ScriptFunct
 from groundhook.host.core.tool_ports import ToolScope
 from groundhook.host.core.types.server_spec import ServerSpec
 from groundhook.host.core.types.servers import ServerMethod
-from groundhook.host.turn.offers import Answered, Offer
+from groundhook.host.turn.offers import Offer, ToolAnswer
 from groundhook.host.turn.record_tools import RecordProcess
 from groundhook.host.turn.run import AssistantRun
 from groundhook.host.turn.server_tools import schema_check
@@ -184,8 +184,8 @@ class _Callable:
         return await run.call_script(under, self.script, self.of, given)
 
     def offer(self, run: RunOf, name: str, **more: Any) -> Offer:
-        async def call(arguments: dict[str, Any], _: ToolScope) -> Answered:
-            return Answered(result=await self.call(run(), arguments))
+        async def call(arguments: dict[str, Any], _: ToolScope) -> ToolAnswer:
+            return ToolAnswer(result=await self.call(run(), arguments))
 
         about = {
             "name": name,
@@ -302,8 +302,8 @@ class ProcessServer:
         return _Callable(found.function, found.script, schema, found.owner)
 
     def _read_schema(self, tool: str, owner: str, package: Package) -> Mapping[str, Any] | None:
-        """Return the schema in `mcps/mapping/<server>/schemes/<tool>.in.yao` beside the server's
-        file, if there is one."""
+        """Return the schema in `mcps/mapping/<server>/schemes/<tool>.in.yao` of the folder (the
+        package's or the app's) that has the server's file; None without such a file."""
         server = self.spec.id.removeprefix(f"agents.{owner}.").replace(".", "/")
         below = f"mcps/mapping/{server}/schemes/{tool}.in.yao"
         folder, shown = (

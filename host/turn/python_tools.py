@@ -15,7 +15,7 @@ from pydantic_core import to_jsonable_python
 from groundhook.host.core.tool_ports import ToolScope
 from groundhook.host.core.types.base import dotted, validate_known, validation_problems
 from groundhook.host.core.types.tools import Tool
-from groundhook.host.turn.offers import Answered, Offer, wrong_arguments
+from groundhook.host.turn.offers import Offer, ToolAnswer, wrong_arguments
 
 
 def offer_of(tool: Tool, *, name: str = "", description: str = "", **more: Any) -> Offer:
@@ -37,7 +37,7 @@ def offer_of(tool: Tool, *, name: str = "", description: str = "", **more: Any) 
                 for path, message in validation_problems(exc)
             ) from exc
 
-    async def run(arguments: BaseModel, scope: ToolScope) -> Answered:
+    async def run(arguments: BaseModel, scope: ToolScope) -> ToolAnswer:
         given = (arguments, scope) if _takes_scope(tool.run) else (arguments,)
         if iscoroutinefunction(tool.run):
             answer = await tool.run(*given)
@@ -45,7 +45,7 @@ def offer_of(tool: Tool, *, name: str = "", description: str = "", **more: Any) 
             answer = await to_thread.run_sync(tool.run, *given, abandon_on_cancel=True)
             if isawaitable(answer):  # `run` is a callable object, or wraps an async function
                 answer = await answer
-        return Answered(
+        return ToolAnswer(
             result=_convert_to_json(answer),
             items=tool.items(answer) if tool.items else (),
             text=tool.text(answer) if tool.text else "",

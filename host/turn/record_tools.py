@@ -56,7 +56,7 @@ class RecordProcess:
 
     @property
     def parameters(self) -> Mapping[str, Any]:
-        """The JSON Schema of the arguments, where the server has none."""
+        """The JSON Schema of the arguments, for a server without one of its own."""
         return {"type": "object", **_PARAMETERS[self.verb], "additionalProperties": False}
 
     @property

@@ -1,6 +1,6 @@
-"""The MCP servers as a request reaches them outside of hooks: in delegated steps, from the command
-line. Requests to those whose tools are functions (`transport: "process"`) are answered here, under
-the request's identity; all others go to the app's servers."""
+"""The MCP servers as a request reaches them outside hooks: in delegated steps, and from the command
+line. Requests to servers whose tools are functions (`transport: "process"`) are answered here,
+under the request's identity; all others go to the app's servers."""
 
 from __future__ import annotations
 
@@ -68,8 +68,11 @@ class RequestServers:
         app = context.runtime.app
         id = request.assistant_id or app.owner_of(spec.id) or next(iter(sorted(app.packages)), "")
         if not id:
-            raise UsageError(f"MCP server {spec.id!r} has functions, and the app no assistant")
-        # A function that leads to its own step must not do so without end.
+            raise UsageError(
+                f"the tools of MCP server {spec.id!r} are functions of an assistant's package, but"
+                " the app has no assistant"
+            )
+        # The function is a link of the chain, so that one that leads to itself is refused.
         chain = (*context.chain[:-1], f"{id} (mcp:{spec.id})")
         return AssistantRun.begin(
             context.runtime,

@@ -22,7 +22,7 @@ from groundhook.host.readers.pdf import read_pdf
 
 LONGEST = 1500  # characters of a passage
 MOST = 200  # passages of one resource
-# Media types that are text, beside text/*, *+json and *+xml.
+# Media types that are text, in addition to text/*, *+json and *+xml.
 _TEXTS = (
     "application/json",
     "application/xml",

@@ -27,7 +27,7 @@ from groundhook.host.turn.content import (
     ResourceReference,
     UserData,
 )
-from groundhook.host.turn.grants import Listing
+from groundhook.host.turn.grants import ServerListing
 from groundhook.host.turn.names import AssistantNames
 from groundhook.host.turn.run import AssistantRun
 
@@ -50,8 +50,8 @@ async def search_user_data(run: AssistantRun, data: UserData) -> None:
 
 
 async def search_automatically(run: AssistantRun, created: CreateReturn | None) -> Plan:
-    """Plan the automatic searches and run them at the same time, beside reading the resources that
-    the assistant lists. Returns the plan."""
+    """Plan the automatic searches and return the plan. The searches run at the same time as the
+    resources that the assistant lists are read."""
     user_results = sum(len(result.items) for result in run.results if result.source == "user")
     requested = run.request.options.search
     forced = requested or (created is not None and created.search)
@@ -117,7 +117,7 @@ async def _read_resource(
     runtime = run.runtime
 
     async def read() -> SourceResult:
-        listing = Listing.of(runtime.app, run.package.id, run.settings.mcp.servers)
+        listing = ServerListing.of(runtime.app, run.package.id, run.settings.mcp.servers)
         id, listed = listing.resource(reference.server, reference.uri)
         warn = run.searcher.scope.warn
         # Imported here because few turns read resources.

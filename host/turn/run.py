@@ -96,12 +96,14 @@ class AssistantRun:
         *,
         context: RunContext | None = None,
         outbox: Outbox | None = None,
+        follows_text: bool = False,
     ) -> AssistantRun:
         """Return a run with the settings that are known before the Create hook.
 
         `context` and `outbox` belong to the run that calls this assistant or delegates its turn to
-        it; they are None for the first run. Raises UnknownName and ConfigError, and UsageError when
-        assistants call each other in a circle or too deep.
+        it; they are None for the first run. `follows_text`: another assistant has already streamed
+        text in this turn. Raises UnknownName and ConfigError, and UsageError when assistants call
+        each other in a circle or too deep.
         """
         chain = _extend_chain(context.chain if context else (), request.assistant_id)
         ids = context.ids if context else itertools.count(1)
@@ -134,7 +136,7 @@ class AssistantRun:
             channel=channel,
             settings=settings,
             searcher=searcher,
-            answer=Answer(channel, citation_index),
+            answer=Answer(channel, citation_index, follows_text=follows_text),
             question=question_of(request.messages),
             unknown=resolved.unknown,
             outbox=outbox or Outbox(channel),

@@ -10,7 +10,7 @@ from groundhook.host.core.ports import ToolServers
 from groundhook.host.core.tool_ports import ToolScope
 from groundhook.host.mcp.servers import Toolset, toolset
 from groundhook.host.mcp.shapes import value_of
-from groundhook.host.turn.offers import Answered, Offer, wrong_arguments
+from groundhook.host.turn.offers import Offer, ToolAnswer, wrong_arguments
 
 
 async def server_tools(
@@ -29,9 +29,9 @@ def _make_offer(
     function = schema["function"]
     server, tool = found.names[function["name"]].server, found.names[function["name"]].tool
 
-    async def run(arguments: dict[str, Any], _: ToolScope) -> Answered:
+    async def run(arguments: dict[str, Any], _: ToolScope) -> ToolAnswer:
         answer = await servers.ask(server, "tools/call", {"name": tool, "arguments": arguments})
-        return Answered(result=value_of(called[server], tool, answer))
+        return ToolAnswer(result=value_of(called[server], tool, answer))
 
     return Offer(
         schema=schema,

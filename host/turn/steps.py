@@ -1,7 +1,7 @@
 """The steps of one turn, in order, for one assistant.
 
     a follow-up becomes a self-contained question
-    Create hook, beside the user's own data
+    Create hook, while the user's own data is searched
     plan and retrieve
     prompt
     model and tools
@@ -268,7 +268,7 @@ async def _stream_answer(
     options = run.settings.options
     toolbox = tooling.toolbox
     # A Next hook may expect another format than the JSON of a delegated step, and endpoints refuse
-    # a schema beside tools.
+    # a schema together with tools.
     plain = run.package.hook is None and not toolbox.schemas()
     call = ModelCall(
         messages=prompt.messages,

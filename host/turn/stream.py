@@ -55,10 +55,10 @@ log = logging.getLogger("groundhook")
 async def open_turn(
     runtime: Runtime, turns: OpenTurns, request: Request
 ) -> AsyncIterator[AsyncIterator[Event]]:
-    """Run a turn; the value of the block is an iterator over its events. Leaving the block cancels
-    the model, the searches and the hook, and waits until they have stopped. Raises UsageError
-    for an id that is not text or a closed host, UnknownName for an unknown assistant, ConfigError
-    for one whose files are invalid, and TooManyTurns when the limit of turns at once is reached."""
+    """Run a turn and yield an iterator over its events. Leaving the block cancels the model, the
+    searches and the hook, and waits until they have stopped. Raises UsageError for an id that is
+    not text or a closed host, UnknownName for an unknown assistant, ConfigError for one whose files
+    are invalid, and TooManyTurns when the limit of turns at once is reached."""
     turns.refuse_if_closed()
     # A program may pass on what its own client sent, unchecked.
     assistant_id: object = request.assistant_id
@@ -74,8 +74,7 @@ async def open_turn(
             try:
                 yield channel
             finally:
-                # Closed first, so that what the cancelled steps still send is dropped: nobody reads
-                # it.
+                # Closed first: nobody reads what the cancelled steps still send.
                 channel.close()
                 tasks.cancel_scope.cancel()
 
@@ -93,7 +92,7 @@ async def _run_turn(runs: TurnRuns, turns: OpenTurns) -> None:
         ):
             async with turns.slot():
                 with (
-                    # The limit begins with the slot: a turn does not pay for those before it.
+                    # The limit begins with the slot: the wait for other turns does not count.
                     anyio.move_on_after(limit_ms / 1000) as deadline,
                     span("turn", first.package.id) as turn_span,
                     _errors_as_events(channel, turn_span),
@@ -159,8 +158,8 @@ async def _run_assistants(runs: TurnRuns) -> None:
             call_script,
             context=previous.context,
             outbox=previous.outbox,
+            follows_text=runs.has_text,
         )
-        run.answer.follows_text = runs.has_text
         runs.add(run)
         await run.channel.send(run.start_event())
 
@@ -231,7 +230,7 @@ async def call_assistant(
                 await sink(event)
 
     async with anyio.create_task_group() as tasks:
-        # Beside the steps: their `send` waits when nobody reads the channel.
+        # At the same time as the steps: their `send` waits when nobody reads the channel.
         tasks.start_soon(forward_events)
         try:
             await _run_assistants(runs)

@@ -1,7 +1,7 @@
 """The result of a tool call as the model gets it. Pure.
 
 A result is data, as the sources are: text in it that looks like a marker is defused, and a result
-that can be cited is put between fence lines. Each entry that can be cited has its marker beside it.
+that can be cited is put between fence lines. Each entry that can be cited gets its marker as a key.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ _IDS = ("id", "document_id", "record_id")  # keys of an entry's id
 
 @dataclass(frozen=True, kw_only=True)
 class ModelText:
-    """The text for the model. `size` is that of the whole result in bytes, `limit` the most that is
-    given."""
+    """The text for the model. `size` is the number of bytes of the whole result, `limit` the number
+    that the model gets."""
 
     text: str
     size: int
@@ -72,8 +72,7 @@ def for_model(
 
 @dataclass
 class _Marks:
-    """Puts markers beside entries: as placeholders first, so that the whole text can be
-    defused."""
+    """Adds markers to entries: as placeholders first, so that the whole text can be defused."""
 
     items: Sequence[Item]
     grammar: Grammar
@@ -115,7 +114,7 @@ class _Marks:
         return value
 
     def _find_place(self, entry: Mapping[str, Any]) -> int | None:
-        """Return the place of the item that an entry is; None if it is none."""
+        """Return the place of the item that an entry stands for; None if it is not an item."""
         id = next((str(entry[key]) for key in _IDS if entry.get(key) is not None), "")
         if not id or not self.items or CITATION in entry:
             return None

@@ -38,7 +38,7 @@ from groundhook.host.core.types.tools import (
     nearest_first,
 )
 from groundhook.host.mcp.shapes import parse_json
-from groundhook.host.turn.offers import Answered, Offer, ScopeOf, WrongArguments
+from groundhook.host.turn.offers import Offer, ScopeOf, ToolAnswer, WrongArguments
 from groundhook.host.turn.python_tools import offer_of
 
 
@@ -156,7 +156,7 @@ class _NotOffered(UsageError):
     """The tool exists, and is not offered in this turn."""
 
 
-async def _check_and_run(offer: Offer, arguments: dict[str, Any], scope: ToolScope) -> Answered:
+async def _check_and_run(offer: Offer, arguments: dict[str, Any], scope: ToolScope) -> ToolAnswer:
     """Check and run a call. Raises NotPermitted first, then ValueError for the arguments,
     TimeoutError at the tool's deadline, and the tool's own errors."""
     if offer.withheld:

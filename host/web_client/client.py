@@ -31,7 +31,7 @@ from groundhook.host.core.errors import (
     UsageError,
 )
 from groundhook.host.core.settings import HttpSettings
-from groundhook.host.core.types.hosts import Host, declares, parse_declared
+from groundhook.host.core.types.hosts import Host, declares, parse_host_rule
 from groundhook.host.core.types.web import WebAnswer
 from groundhook.host.web_client.guard import FAILURES, Guard, Resolve, look_up
 from groundhook.host.web_client.request import OutgoingRequest, redirected
@@ -55,7 +55,7 @@ class GuardedClient:
         trust: ssl.SSLContext | None = None,
     ) -> None:
         self._settings = settings
-        self._rules = tuple(parse_declared(entry) for entry in settings.hosts)
+        self._rules = tuple(parse_host_rule(entry) for entry in settings.hosts)
         self._pool = httpcore2.AsyncConnectionPool(
             ssl_context=trust or authorities(),
             max_connections=CONNECTIONS,

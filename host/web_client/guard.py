@@ -16,7 +16,7 @@ import anyio
 import httpcore2
 
 from groundhook.host.core.errors import NotPermitted, SourceError
-from groundhook.host.core.types.hosts import Address, Declared, Host, parse_host, reachable, special
+from groundhook.host.core.types.hosts import Address, Host, HostRule, parse_host, reachable, special
 
 # name, port → addresses as text, best first
 Resolve = Callable[[str, int], Awaitable[Sequence[str]]]
@@ -43,7 +43,7 @@ async def look_up(name: str, port: int) -> Sequence[str]:
 class Guard(httpcore2.AsyncNetworkBackend):
     """Opens connections to addresses that `rules` allow, and to no others."""
 
-    def __init__(self, rules: Sequence[Declared], resolve: Resolve) -> None:
+    def __init__(self, rules: Sequence[HostRule], resolve: Resolve) -> None:
         self._rules = rules
         self._resolve = resolve
         self._network = httpcore2.AnyIOBackend()

@@ -16,7 +16,7 @@ import psycopg
 import pytest
 
 from groundhook import Host, OpenChat, StorageError, open_host
-from groundhook.host.app import keeper
+from groundhook.host.app import turn_recorder
 from groundhook.host.core.ports import Delta, Finished, ModelCall, TextDelta
 from groundhook.host.core.types.chats import Owner
 from groundhook.host.core.types.events import Event
@@ -177,7 +177,7 @@ async def test_an_answer_reaches_its_reader_though_the_server_is_silent(
     app: Path, server: OwnPostgresql, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(storage, "ANSWER_S", 0.5)
-    monkeypatch.setattr(keeper, "KEEPING_S", 0.8)
+    monkeypatch.setattr(turn_recorder, "KEEPING_S", 0.8)
     model = Halting()
     async with opened(app, model) as (_, chat):
         with anyio.fail_after(10):

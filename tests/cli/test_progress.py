@@ -8,7 +8,7 @@ import pytest
 from rich.console import Console
 from rich.filesize import decimal
 
-from groundhook.host.cli.progress import Lines, progress
+from groundhook.host.cli.progress import ProgressLines, progress
 from groundhook.host.cli.report import Report
 
 
@@ -16,7 +16,7 @@ def test_a_line_comes_after_five_seconds_and_then_every_ten_with_the_speed_and_t
     None
 ):
     out, clock = io.StringIO(), iter(range(0, 1000, 4))
-    lines = Lines(Console(file=out), "adding to docs", decimal, now=lambda: next(clock))
+    lines = ProgressLines(Console(file=out), "adding to docs", decimal, now=lambda: next(clock))
     for done in range(1, 9):  # the clock shows 4, 8, 12, …
         lines(done * 100_000, 1_000_000, f"{'long/' * 10}[b]{done}.md", done * 200)
     assert out.getvalue().splitlines() == [
@@ -28,7 +28,7 @@ def test_a_line_comes_after_five_seconds_and_then_every_ten_with_the_speed_and_t
 
 def test_the_time_of_a_start_does_not_count_against_the_deadline() -> None:
     out, clock = io.StringIO(), iter([0, 1, 4, 6])
-    lines = Lines(Console(file=out), "adding", str, now=lambda: next(clock))
+    lines = ProgressLines(Console(file=out), "adding", str, now=lambda: next(clock))
     lines(0, 100, "a.md", 0)
     lines(10, 100, "a.md", 1)
     lines(30, 100, "a.md", 3)
@@ -37,7 +37,7 @@ def test_the_time_of_a_start_does_not_count_against_the_deadline() -> None:
 
 def test_the_start_of_one_big_file_is_no_measure_of_the_time_left() -> None:
     out, clock = io.StringIO(), iter([0, 40, 55, 70])
-    lines = Lines(Console(file=out), "adding", decimal, now=lambda: next(clock))
+    lines = ProgressLines(Console(file=out), "adding", decimal, now=lambda: next(clock))
     for done in (100, 2_000, 2_000_100):  # bytes of 60 MB: the file is read and split at first
         lines(done, 60_000_000, "big.md")
     assert [line.partition(", ")[2] for line in out.getvalue().splitlines()] == [
@@ -49,7 +49,7 @@ def test_the_start_of_one_big_file_is_no_measure_of_the_time_left() -> None:
 
 def test_what_is_not_known_in_all_is_counted() -> None:
     out, clock = io.StringIO(), iter([0, 90, 180])
-    lines = Lines(
+    lines = ProgressLines(
         Console(file=out),
         "importing notes",
         lambda number: f"{number} chunks",

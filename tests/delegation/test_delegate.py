@@ -366,7 +366,7 @@ async def test_a_hook_gives_steps_only_to_servers_that_the_assistant_was_given(
         "builtin", files={"assistants/a/index.ts": hook}, package={"mcp": {"servers": listed}}
     )
     assert bool(turned.source.answers) == allowed
-    assert allowed or "is not among what the assistant 'a' may use" in turned.source.errors[0]
+    assert allowed or "the assistant 'a' may not use" in turned.source.errors[0]
 
 
 # ------------------------------------------------------------------------------------- the dialects

@@ -22,7 +22,7 @@ from rich.filesize import decimal
 from groundhook.handlers.kb.embed import HashEmbedder
 from groundhook.handlers.kb.ingest.report import MOST_ROWS, AddReport
 from groundhook.handlers.kb.knowledge_base import KnowledgeBase
-from groundhook.host.cli.progress import Lines
+from groundhook.host.cli.progress import ProgressLines
 from groundhook.host.core.errors import UnknownName, UsageError
 from groundhook.host.core.types.collection_spec import (
     EmbeddingSpec,
@@ -463,7 +463,7 @@ async def test_the_time_left_is_right_from_the_first_line_on(opens: Opens, write
     out = io.StringIO()
     shown: list[tuple[float, float]] = []  # when a line was written, and the seconds left in it
     Clocked.seconds = 0.0
-    lines = Lines(Console(file=out), "adding", decimal, now=lambda: Clocked.seconds)
+    lines = ProgressLines(Console(file=out), "adding", decimal, now=lambda: Clocked.seconds)
 
     def progress(done: int, total: int, document: str, passages: int) -> None:
         before = out.tell()

@@ -12,8 +12,8 @@ from groundhook.host.core.settings import HttpSettings
 from groundhook.host.core.types.hosts import (
     Address,
     declares,
-    parse_declared,
     parse_host,
+    parse_host_rule,
     reachable,
     special,
 )
@@ -53,18 +53,18 @@ def inside(text: str) -> st.SearchStrategy[Address]:
 def test_a_declared_name_covers_itself_in_any_spelling_and_on_every_port(
     name: str, port: int
 ) -> None:
-    rule = parse_declared(name)
+    rule = parse_host_rule(name)
 
     for spelling in (name, name.upper(), f"{name}.", name.title()):
         assert rule.covers(parse_host(spelling), port)
-    assert parse_declared(name.upper() + ".") == rule
+    assert parse_host_rule(name.upper() + ".") == rule
 
 
 @given(hosts, hosts, ports)
 def test_a_star_covers_subdomains_and_neither_the_name_itself_nor_a_common_suffix(
     name: str, below: str, port: int
 ) -> None:
-    rule = parse_declared(f"*.{name}")
+    rule = parse_host_rule(f"*.{name}")
 
     assert rule.covers(parse_host(f"{below}.{name}"), port)
     assert not rule.covers(parse_host(name), port)
@@ -78,7 +78,7 @@ def test_a_star_covers_subdomains_and_neither_the_name_itself_nor_a_common_suffi
 def test_a_name_covers_no_other_and_a_port_no_other(
     name: str, other: str, port: int, another: int
 ) -> None:
-    rule = parse_declared(f"{name}:{port}")
+    rule = parse_host_rule(f"{name}:{port}")
 
     assert rule.covers(parse_host(other), another) == (name == other and port == another)
 
@@ -91,8 +91,8 @@ def test_an_address_is_covered_in_every_spelling_of_it_and_no_name_is(
     exploded = f"[{address.exploded}]" if address.version == 6 else f"{address}."
 
     for text in (written, f"{written}:{port}", str(address), f"{address}/{address.max_prefixlen}"):
-        assert declares([parse_declared(text)], parse_host(exploded), port)
-        assert not declares([parse_declared(text)], "name.example", port)
+        assert declares([parse_host_rule(text)], parse_host(exploded), port)
+        assert not declares([parse_host_rule(text)], "name.example", port)
 
 
 @given(st.text(max_size=20) | st.from_regex(r"[0-9a-fx:.\[\]%/*@]{1,20}", fullmatch=True))
@@ -102,7 +102,7 @@ def test_an_address_is_covered_in_every_spelling_of_it_and_no_name_is(
 @example("a..b")
 @example("*")
 def test_any_text_is_a_normalized_host_or_an_error(text: str) -> None:
-    for parse in (parse_host, parse_declared):
+    for parse in (parse_host, parse_host_rule):
         try:
             parse(text)
         except ValueError:
@@ -151,8 +151,8 @@ def test_no_public_ipv4_address_is_refused(address: Address) -> None:
 def test_only_public_or_declared_addresses_can_be_reached(
     address: Address, name: str, port: int
 ) -> None:
-    star, named = parse_declared("*"), parse_declared(f"{name}")
-    own = parse_declared(f"{address}/{address.max_prefixlen}")
+    star, named = parse_host_rule("*"), parse_host_rule(f"{name}")
+    own = parse_host_rule(f"{address}/{address.max_prefixlen}")
 
     public = special(address) is None
     assert reachable([star, named], name, address, port) == (
@@ -185,7 +185,7 @@ def test_an_invalid_entry_is_an_error_at_its_position(entry: str, message: str) 
 
 
 def test_names_beyond_ascii_are_declared_and_requested_in_either_spelling() -> None:
-    assert parse_declared("*.Bücher.example") == parse_declared("*.xn--bcher-kva.example")
+    assert parse_host_rule("*.Bücher.example") == parse_host_rule("*.xn--bcher-kva.example")
     assert parse_host("bücher。example") == "xn--bcher-kva.example"
 
 

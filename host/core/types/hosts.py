@@ -52,7 +52,7 @@ _GLOBAL = ipaddress.ip_network("2000::/3")
 
 
 @dataclass(frozen=True)
-class Declared:
+class HostRule:
     """One entry of a list of hosts.
 
     `api.example.org` is that host, `*.example.org` every name below `example.org` (without itself),
@@ -92,32 +92,32 @@ def parse_host(text: str) -> Host:
     return name
 
 
-def parse_declared(text: str) -> Declared:
+def parse_host_rule(text: str) -> HostRule:
     """Return an entry of a list of hosts. Raises ValueError with a message for the author."""
     if "//" in text:
         raise ValueError(f"{text!r} is a URL; write the host alone, such as 'api.example.org'")
     if "/" in text:
         try:
-            return Declared(ipaddress.ip_network(text))
+            return HostRule(ipaddress.ip_network(text))
         except ValueError as exc:
             raise ValueError(
                 f"{text!r} is neither a host nor a network such as '10.0.0.0/8': {exc}"
             ) from None
     written, port = _split_port(text)
     if written == "*":
-        return Declared("*", port)
+        return HostRule("*", port)
     if written.startswith("*."):
         below = parse_host(written[2:])
         if not isinstance(below, str):
             raise ValueError(
                 f"{text!r} has a star before an address; write a network such as '10.0.0.0/8'"
             )
-        return Declared(f"*.{below}", port)
+        return HostRule(f"*.{below}", port)
     host = parse_host(written)
-    return Declared(host if isinstance(host, str) else ipaddress.ip_network(host), port)
+    return HostRule(host if isinstance(host, str) else ipaddress.ip_network(host), port)
 
 
-def declares(rules: Iterable[Declared], host: Host, port: int) -> bool:
+def declares(rules: Iterable[HostRule], host: Host, port: int) -> bool:
     """Return whether one of the rules covers the host and port."""
     return any(rule.covers(host, port) for rule in rules)
 
@@ -133,7 +133,7 @@ def special(address: Address) -> str | None:
     return None
 
 
-def reachable(rules: Iterable[Declared], host: Host, address: Address, port: int) -> bool:
+def reachable(rules: Iterable[HostRule], host: Host, address: Address, port: int) -> bool:
     """Return whether a connection for a declared `host` may go to `address`: a public address, a
     declared one, or a loopback address for `localhost`, declared by name."""
     if special(address) is None:

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BeforeValidator, WithJsonSchema
 
-from groundhook.host.core.types.hosts import parse_declared
+from groundhook.host.core.types.hosts import parse_host_rule
 
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")  # RFC 9110, section 5.6.2
@@ -74,7 +74,7 @@ def no_language_tag(text: str) -> str:
 
 
 def _check_host(text: str) -> str:
-    parse_declared(text)
+    parse_host_rule(text)
     return text
 
 

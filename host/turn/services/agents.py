@@ -105,7 +105,8 @@ class Calls:
         arrived: list[tuple[int, str]] = []
         with suppress(anyio.EndOfStream, anyio.WouldBlock):
             arrived.append(await out.receive())
-            # With what else is there, since each fetch is a call from V8 to the host.
+            # Together with all other text that has arrived: each fetch is a call from V8 to the
+            # host.
             while len(arrived) < BUFFERED:
                 arrived.append(out.receive_nowait())
         return arrived

@@ -22,7 +22,7 @@ from groundhook.host.core.trace import span
 from groundhook.host.core.types.servers import ServerCalling, ServerMethod, ToolAsk
 from groundhook.host.mcp.shapes import value_of
 from groundhook.host.search.searcher import run_all, run_first
-from groundhook.host.turn.grants import Listing
+from groundhook.host.turn.grants import ServerListing
 from groundhook.host.turn.package_tools import ProcessServer
 from groundhook.host.turn.run import AssistantRun
 
@@ -32,12 +32,12 @@ class ServerCalls:
     """The server calls of one run's hooks. `listing` is that of the assistant's configuration."""
 
     run: AssistantRun
-    listing: Listing
+    listing: ServerListing
 
     @staticmethod
     def of(run: AssistantRun) -> ServerCalls:
         return ServerCalls(
-            run, Listing.of(run.runtime.app, run.package.id, run.settings.mcp.servers)
+            run, ServerListing.of(run.runtime.app, run.package.id, run.settings.mcp.servers)
         )
 
     async def ask(

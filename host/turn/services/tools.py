@@ -23,7 +23,7 @@ from groundhook.host.core.types.search import SearchResult
 from groundhook.host.core.types.servers import ListedServer
 from groundhook.host.core.types.tools import ToolOutcome
 from groundhook.host.turn.chosen_tools import ChosenTools, missing_tool
-from groundhook.host.turn.grants import Listing
+from groundhook.host.turn.grants import ServerListing
 from groundhook.host.turn.offers import Offer
 from groundhook.host.turn.package_tools import ProcessServer, RunOf, package_offers
 from groundhook.host.turn.run import AssistantRun
@@ -44,7 +44,7 @@ async def tools_of(run: AssistantRun, toolkits: Sequence[Any] | None = None) -> 
         return run.runtime.toolbox
     metadata = run.request_metadata if listed or chosen else {}
     key = (servers, listed, metadata, chosen)
-    # Servers are started early, beside the search: the step that needs the tools waits for that.
+    # Servers are started early, during the search: the step that needs the tools waits for them.
     async with run.tools_lock:
         for known, toolbox in run.toolboxes:
             if known == key:
@@ -136,7 +136,7 @@ def _list_toolkits(run: AssistantRun) -> Sequence[Any]:
 
 
 async def process_offers(
-    app: App, package: Package, engine: HookEngine, listing: Listing, run: RunOf
+    app: App, package: Package, engine: HookEngine, listing: ServerListing, run: RunOf
 ) -> tuple[list[Offer], dict[str, HostError]]:
     """Return the tools of the listed servers that are functions of the package, and the errors of
     servers by full id."""
@@ -153,7 +153,7 @@ async def process_offers(
     return offers, failed
 
 
-def outside(app: App, listing: Listing) -> dict[str, ListedServer]:
+def outside(app: App, listing: ServerListing) -> dict[str, ListedServer]:
     """Return the listed servers that are programs or addresses."""
     return {
         id: listed
@@ -164,7 +164,7 @@ def outside(app: App, listing: Listing) -> dict[str, ListedServer]:
 
 async def _fetch_server_tools(run: AssistantRun, own: Toolbox) -> Sequence[Offer]:
     app = run.runtime.app
-    listing = Listing.of(app, run.package.id, run.settings.mcp.servers)
+    listing = ServerListing.of(app, run.package.id, run.settings.mcp.servers)
     for problem in listing.problems.values():
         await run.warn(problem)
     servers = outside(app, listing)
@@ -196,7 +196,7 @@ def _make_warning(error: HostError) -> Warned:
 
 async def _warn_of_missing(
     run: AssistantRun,
-    listing: Listing,
+    listing: ServerListing,
     own: Toolbox,
     offers: Sequence[Offer],
     failed: Mapping[str, HostError],

@@ -1,4 +1,4 @@
-"""Stores a turn while it runs: its log from time to time, its answer at its end.
+"""Stores a turn while it runs: the log of its events every `flush_ms`, its answer at the end.
 
 A failure of the store never ends a turn: an answer that cannot be stored still reaches its reader,
 with a warning.
@@ -63,7 +63,7 @@ def message_of(turn: StoredTurn, answer: KeptAnswer, at: int) -> ChatMessage:
     )
 
 
-class Keeper:
+class TurnRecorder:
     """Iterates over the events of a turn for its reader, and stores them: in the log every
     `flush_ms`, and all of them before the reader gets the last. `stop` ends the turn for its
     reader, with the events that have arrived."""
@@ -91,7 +91,7 @@ class Keeper:
         self._stopping = False
         self._over = False
 
-    def __aiter__(self) -> Keeper:
+    def __aiter__(self) -> TurnRecorder:
         return self
 
     async def __anext__(self) -> Event:
@@ -116,8 +116,8 @@ class Keeper:
             self._waiting.cancel()
 
     async def keep_flushing(self) -> None:
-        """Append what has arrived to the log, again and again; to run beside the reader. A turn
-        that another process has requested to stop is stopped."""
+        """Append what has arrived to the log every `flush_ms`, in a task of its own. Stops the turn
+        if another process has requested it."""
         while not self._over:
             await anyio.sleep(self._settings.flush_ms / 1000)
             await self._flush()
