@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
@@ -138,6 +139,40 @@ async def test_a_model_is_told_which_outcomes_no_section_serves(host: Host) -> N
     course = {**COURSE, "outcomes": ["photosynthesis leaf cells", "zzz qqq"]}
     outcome = await search(host, "photosynthesis", course)
     assert 'No section serves these outcomes: ["zzz qqq"]' in outcome.text
+
+
+async def test_outcomes_beyond_the_first_eight_are_said_not_to_be_compared(host: Host) -> None:
+    course = {**COURSE, "outcomes": ["", *(f"zzz{number} qqq" for number in range(10))]}
+    traced: list[Event] = []
+    outcome = await search(host, "photosynthesis", course, events=traced.append)
+    assert 'No section serves these outcomes (of the first 8): ["zzz0 qqq", ' in outcome.text
+    assert "zzz8" not in outcome.text
+    [*_, node] = [each.node for each in of(traced, "trace") if each.node.type == "coverage"]
+    assert (len(node.data["coverage"]), node.data["not_compared"]) == (8, 2)
+
+
+async def test_sections_that_are_hardly_similar_to_the_intent_are_said_to_be_so(host: Host) -> None:
+    nonsense = await search(host, "xateqo pupa vahuqi")
+    assert ids(nonsense)
+    assert "Nothing is very similar to what is looked for" in nonsense.text
+    clear = await search(host, "photosynthesis in leaf cells")
+    assert clear.text == json.dumps(clear.result, ensure_ascii=False)
+
+
+async def test_an_empty_answer_says_how_many_sections_the_threshold_left_out(
+    synchronised: Callable[[str], Path], tmp_path: Path
+) -> None:
+    app = shutil.copytree(
+        synchronised("learning"), tmp_path / "app", ignore=shutil.ignore_patterns("*.sock")
+    )
+    file = app / "assistants/learning/toolkits/learning.toolkit.yao"
+    text = file.read_text(encoding="utf-8").replace('"limit": 5', '"limit": 5, "threshold": 0.99')
+    file.write_text(text, encoding="utf-8")
+    async with open_host(app) as host:
+        outcome = await search(host, "xateqo pupa vahuqi")
+    assert ids(outcome) == []
+    assert outcome.warnings == ("Sections below the threshold: 55",)
+    assert outcome.text.endswith("\nSections below the threshold: 55")
 
 
 async def test_nothing_was_ever_synchronised(

@@ -67,7 +67,4 @@ def _list_items(answer: Resources) -> list[Item]:
 
 def _text(answer: Resources) -> str:
     text = json.dumps(answer.model_dump(mode="json"), ensure_ascii=False)
-    if not answer._uncovered:
-        return text
-    uncovered = json.dumps(answer._uncovered, ensure_ascii=False)
-    return f"{text}\nNo section serves these outcomes: {uncovered}"
+    return "\n".join([text, *answer._notes])

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 
-from groundhook.handlers.tools.learning.queries import is_unknown, make_queries
+from groundhook.handlers.tools.learning.queries import Queries, is_unknown, make_queries
 from groundhook.handlers.tools.learning.ranking import COUNTS, Ranked, ranked, spread
 from groundhook.handlers.tools.learning.rerank import reranked
 from groundhook.handlers.tools.learning.settings import LearningSettings
@@ -20,7 +21,14 @@ from groundhook.host.core.types.collection_queries import (
 from groundhook.host.core.types.search import Item
 
 CANDIDATES = 3  # times as many sections are compared as are returned
-MOST_OUTCOMES = 8  # outcomes whose coverage is measured
+MOST_OUTCOMES = 8  # outcomes whose coverage is measured: each is one more text to embed
+# Of the 17 intents of bench/toolkits that are not kept aside, 2 find the right section first with a
+# similarity below this; of 60 intents of nonsense words, 59 find nothing above it.
+CLOSE = 0.35
+NOT_CLOSE = (
+    "Nothing is very similar to what is looked for: the sections may be near matches only, or in"
+    " another language."
+)
 
 
 async def search_resources(
@@ -30,8 +38,8 @@ async def search_resources(
     nothing was ever put into the collections."""
     course = arguments.course_context
     queries = await make_queries(scope, settings.queries, arguments.user_intent, course)
-    outcomes = [text for text in course.outcomes if text][:MOST_OUTCOMES]
-    outcomes = outcomes if settings.coverage else []
+    every = [text for text in course.outcomes if text] if settings.coverage else []
+    outcomes = every[:MOST_OUTCOMES]
     found = await _find(scope, settings, [*queries.texts, *outcomes])
     if not any(answer.filled for answers in found for answer in answers):
         raise SourceNotConfigured(
@@ -39,19 +47,32 @@ async def search_resources(
         )
     hits = [[match for answer in answers for match in answer.matches] for answers in found]
     count = len(queries.texts)
-    by_intent = (f"{match.title} {match.passage}" for match in hits[0])
-    unknown = is_unknown(arguments.user_intent, by_intent)
-    sections = ranked(hits[:count], count - 1 if unknown else queries.alike)
+    alike = _count_alike(arguments.user_intent, queries, hits[0])
+    sections = ranked(hits[:count], alike)
     sections = await reranked(scope, settings.rerank, arguments.user_intent, sections)
+    shown = _select(sections, settings)
+    answer = Resources(resources=[_resource(one, settings) for one in shown])
+    answer._items = [_item(one, settings) for one in shown]
+    answer._notes = [
+        *await _describe_fit(scope, found[: alike + 1], shown),
+        *_report_coverage(outcomes, len(every), hits[count:], shown),
+    ]
+    return answer
+
+
+def _count_alike(intent: str, queries: Queries, by_intent: Sequence[CollectionMatch]) -> int:
+    """Return how many of the first queries beside the intent count as much as it does."""
+    texts = (f"{match.title} {match.passage}" for match in by_intent)
+    return len(queries.texts) - 1 if is_unknown(intent, texts) else queries.alike
+
+
+def _select(sections: Sequence[Ranked], settings: LearningSettings) -> list[Ranked]:
+    """Return the sections that are shown."""
     books = {
         (one.match.collection, one.match.id): _text(one.match, settings.fields.book_title)
         for one in sections
     }
-    shown = spread(sections, books, settings.most_of_a_book)[: settings.limit]
-    answer = Resources(resources=[_resource(one, settings) for one in shown])
-    answer._items = [_item(one, settings) for one in shown]
-    answer._uncovered = _report_coverage(outcomes, hits[count:], shown)
-    return answer
+    return spread(sections, books, settings.most_of_a_book)[: settings.limit]
 
 
 async def _find(
@@ -76,11 +97,33 @@ async def _find(
     return [answers[start : start + width] for start in range(0, len(answers), width)]
 
 
-def _report_coverage(
-    outcomes: Sequence[str], hits: Sequence[Sequence[CollectionMatch]], shown: Sequence[Ranked]
+async def _describe_fit(
+    scope: ToolScope, found: Sequence[Sequence[CollectionAnswer]], shown: Sequence[Ranked]
 ) -> list[str]:
-    """Return the outcomes that none of the sections serves, and trace which section serves which:
-    one that the search for the outcome finds with a similarity of at least `COUNTS`."""
+    """Return a sentence if nothing is similar to the intent, or if the threshold left everything
+    out, of which it warns as well. `found` is what the intent found, and the queries that count as
+    much."""
+    if shown:
+        scores = (match.score for answers in found for each in answers for match in each.matches)
+        return [] if max(scores, default=0.0) >= CLOSE else [NOT_CLOSE]
+    below = sum(answer.below for answer in found[0])
+    if not below:
+        return []
+    note = f"Sections below the threshold: {below}"
+    await scope.warn("below_threshold", note)
+    return [note]
+
+
+def _report_coverage(
+    outcomes: Sequence[str],
+    given: int,
+    hits: Sequence[Sequence[CollectionMatch]],
+    shown: Sequence[Ranked],
+) -> list[str]:
+    """Return a sentence about the outcomes that none of the sections serves, and trace which
+    section serves which: one that the search for the outcome finds with a similarity of at least
+    `COUNTS`. `given` is the number of outcomes of the course; those after the first eight are not
+    compared."""
     if not outcomes:
         return []
     keys = {(one.match.collection, one.match.id) for one in shown}
@@ -96,8 +139,14 @@ def _report_coverage(
         for outcome, found in zip(outcomes, hits, strict=True)
     ]
     with span("coverage", f"{len(outcomes)} outcomes") as node:
-        node.data["coverage"] = coverage
-    return [str(one["outcome"]) for one in coverage if not one["ids"]]
+        node.data |= {"coverage": coverage, "not_compared": given - len(outcomes)}
+    uncovered = [one["outcome"] for one in coverage if not one["ids"]]
+    if not uncovered:
+        return []
+    compared = f" (of the first {len(outcomes)})" if given > len(outcomes) else ""
+    return [
+        f"No section serves these outcomes{compared}: {json.dumps(uncovered, ensure_ascii=False)}"
+    ]
 
 
 def _resource(section: Ranked, settings: LearningSettings) -> Resource:

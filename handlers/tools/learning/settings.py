@@ -85,5 +85,6 @@ class LearningSettings(ToolkitSettings):
         default=0, ge=0, description="Most sections of one book; 0: no limit"
     )
     coverage: bool = Field(
-        default=True, description="Whether the outcomes that no section serves are reported"
+        default=True,
+        description="Whether the outcomes that no section serves are reported, of the first eight",
     )

@@ -61,9 +61,9 @@ class Resource(BaseModel):
 
 
 class Resources(BaseModel):
-    """Sections, best first. `_items` are their sources, `_uncovered` the outcomes that none of
-    the sections serves."""
+    """Sections, best first. `_items` are their sources, `_notes` are sentences for the model that
+    the fixed shape has no place for."""
 
     resources: list[Resource]
     _items: list[Item] = PrivateAttr(default_factory=list)
-    _uncovered: list[str] = PrivateAttr(default_factory=list)
+    _notes: list[str] = PrivateAttr(default_factory=list)
