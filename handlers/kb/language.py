@@ -79,6 +79,9 @@ _LANGUAGE_OF_SCRIPT = {
     "hebrew": "hebrew",
     "arabic": "arabic",
     "bengali": "bengali",
+    "devanagari": "hindi",
+    "thai": "thai",
+    "hangul": "korean",
 }
 _DEFAULT_STEMMERS = {  # for words of a script other than the collection's
     "latin": "english",

@@ -13,7 +13,6 @@ from groundhook.handlers.kb.language import (
     language_of,
     normalise,
 )
-from groundhook.handlers.kb.ranking.language_removal import language_of_question
 
 
 @pytest.mark.parametrize(
@@ -32,6 +31,7 @@ from groundhook.handlers.kb.ranking.language_removal import language_of_question
         ("את השרשרת משמנים אחרי כל רכיבה בגשם", "hebrew"),
         ("يتم تزييت السلسلة بعد كل رحلة في المطر", "arabic"),
         ("每次雨天骑行后都要给链条上油。", "chinese"),
+        ("자전거 체인은 비 오는 날마다 기름칠합니다.", "korean"),
         ("雨の日に乗ったあとはチェーンに油をさす。", "japanese"),
         ("xq zzt vrrm klp 12", "plain"),
         ("12 + 30 = 42", "plain"),
@@ -61,7 +61,7 @@ def test_a_language_is_recognised(text: str, language: str) -> None:
 def test_a_short_question_is_recognised_by_the_words_that_questions_have(
     question: str, language: str
 ) -> None:
-    assert language_of_question(question) == language
+    assert language_of(question, question=True) == language
 
 
 @given(st.text())

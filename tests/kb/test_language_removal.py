@@ -1,4 +1,4 @@
-"""Questions in another language than the documents: what they have in common with others of their
+"""Questions in another script than the documents: what they have in common with others of their
 language does not count."""
 
 from __future__ import annotations
@@ -45,7 +45,23 @@ async def test_a_question_in_another_script_finds_what_it_is_about_rather_than_w
         assert [item.document_id for item in found.items] == ["apple.md", "pear.md"]
 
 
-async def test_a_language_is_listened_to_once_and_only_when_it_is_needed(
+async def test_a_question_in_another_language_of_the_same_script_keeps_its_language(
+    opens: Opens, write: Writes
+) -> None:
+    made: list[Accented] = []
+
+    def factory(declared: EmbeddingSpec) -> Accented:
+        made.append(Accented(declared))
+        return made[-1]
+
+    async with opens(ACCENTED, embedders={"accented": factory}) as kb:
+        await kb.add("docs", [write(FILES)])
+        await search(kb, "Wo ist der Apfel, und was ist mit der Birne?")
+        await search(kb, "Wo ist der Apfel, und was ist mit der Birne?")
+    assert len(made[0].texts) == 2
+
+
+async def test_what_a_script_has_in_common_is_embedded_once_and_only_when_it_is_needed(
     opens: Opens, write: Writes
 ) -> None:
     made: list[Accented] = []
