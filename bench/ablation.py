@@ -21,6 +21,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import anyio
 import qdrant_edge as engine
@@ -54,7 +55,8 @@ from groundhook.handlers.kb.store import CollectionSettings, Question
 @dataclass(frozen=True)
 class Way:
     """A way to search: its name, and the parts that are in it. `words` is what words count of every
-    question, None: as they match. `alone`: a word's only passage is found whatever its cosine."""
+    question, None: as they match. `alone`: a word's only passage is found whatever its cosine.
+    `codes`: words weigh 1 where a code is in common."""
 
     name: str
     balanced: bool = True
@@ -63,6 +65,7 @@ class Way:
     one_weight: bool = False
     by_rarity: bool = True
     alone: bool = True
+    codes: bool = True
     weights: Weights = WEIGHTS
 
 
@@ -101,6 +104,12 @@ class Ways(Search):
             )
             for index, one in rarity.items()
         }
+
+    def _weight(self, *given: Any) -> float:
+        if self.way.codes:
+            return super()._weight(*given)
+        with patch.object(fusion, "is_code", return_value=False):
+            return super()._weight(*given)
 
     def _groups(self, *given: Any) -> list[fusion.Group]:
         groups = super()._groups(*given)

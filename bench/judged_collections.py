@@ -1,4 +1,4 @@
-"""The ten collections with which `bench.retrieval` and `bench.ablation` judge the ranking.
+"""The collections with which `bench.retrieval` and `bench.ablation` judge the ranking.
 
 Seven are published ones in BEIR's layout (one of them with questions in other languages); three are
 made here:
@@ -6,7 +6,8 @@ made here:
 - `mixed`: the English, Arabic and Chinese paragraphs of XQuAD in one collection. The right results
   of a question are all versions of its paragraph (`mixed`), the version in its own language
   (`mixed-same`), or, where a third of the paragraphs lack that language, the versions in the others
-  (`mixed-cross`).
+  (`mixed-cross`). `without-en`, `without-ar` and `without-zh` have the paragraphs of two languages
+  and the questions of the third.
 - `catalogue-en`: needs in English over the Hebrew catalogue of data.gov.il.
 - `paraphrase`: questions about this repository's documents that share no content word with the
   section which answers them.
@@ -127,6 +128,8 @@ def _all(data: Path) -> Iterator[tuple[str, Callable[[], Collection]]]:
         yield "mixed", partial(_mixed, data)
         yield "mixed-same", partial(_same, data)
         yield "mixed-cross", partial(_cross, data)
+        for language in LANGUAGES:
+            yield f"without-{language}", partial(_without, data, language)
     yield "paraphrase", _paraphrase
 
 
@@ -177,6 +180,24 @@ def _cross(data: Path) -> Collection:
         titles=dict.fromkeys(kept, ""),
         questions={id: whole.questions[id] for id in related},
         related=related,
+    )
+
+
+def _without(data: Path, language: str) -> Collection:
+    """The paragraphs in the other languages alone; the right results of a question in `language`
+    are all versions of its paragraph."""
+    whole = _mixed(data)
+    kept = {id: text for id, text in whole.documents.items() if id[:2] != language}
+    questions = {id: text for id, text in whole.questions.items() if id[:2] == language}
+    return Collection(
+        name=f"without-{language}",
+        documents=kept,
+        titles=dict.fromkeys(kept, ""),
+        questions=questions,
+        related={
+            id: {document: 1 for document in whole.related[id] if document in kept}
+            for id in questions
+        },
     )
 
 
