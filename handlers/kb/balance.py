@@ -11,9 +11,10 @@ stay valid; in a collection of one language nothing changes. The order within a 
 change either. Vectors are not normalised again afterwards, since that makes the order worse
 (`bench/ablation.py`).
 
-Means are stored as sums, which change when a document is added or removed. The mean of a language
-with few passages is smoothed with the mean of all passages; a language with fewer than MIN_PASSAGES
-passages is searched with the collection's main one.
+Means are stored as sums, which change when a document is added or removed. Each mean includes the
+mean of all passages once, as if it were one more passage: a passage that is the only one of its
+language would otherwise have nothing but its language. Languages of a few passages in a large
+collection, often recognised by mistake, are searched with the collection's main one.
 """
 
 from __future__ import annotations
@@ -30,9 +31,9 @@ from typing import NamedTuple
 
 Vector = Sequence[float]
 
-MIN_PASSAGES = 5  # passages that make a language one of the collection's
+# Passages, or the share of all, that make a language one of the collection's.
+MIN_PASSAGES, MIN_SHARE = 5, 0.05
 MAX_LANGUAGES = 8  # languages that are searched one by one
-_PRIOR = 4  # passages of the mean of all that each language's mean is made with
 
 
 class Sum(NamedTuple):
@@ -107,16 +108,16 @@ class Balance:
     def languages(self) -> tuple[str, ...]:
         """The languages that are searched one by one; the first also serves all others."""
         often = sorted(self.sums, key=lambda language: (-self.sums[language].passages, language))
+        least = min(MIN_PASSAGES, MIN_SHARE * self._passages)
         return tuple(
             language
             for at, language in enumerate(often[:MAX_LANGUAGES])
-            if at == 0 or self.sums[language].passages >= MIN_PASSAGES
+            if at == 0 or self.sums[language].passages >= least
         )
 
     def share(self, language: str) -> float:
         """Return the share of the collection's passages that are in a language."""
-        every = sum(own.passages for own in self.sums.values())
-        return self.sums[language].passages / every if language in self.sums else 0.0
+        return self.sums[language].passages / self._passages if language in self.sums else 0.0
 
     def shifts(self, question: Vector, ranked: Vector) -> list[float]:
         """Return for each of `languages` the value that is added to the product of `ranked` and a
@@ -128,18 +129,17 @@ class Balance:
         return [nearest - math.fsum(map(mul, ranked, mean)) for mean in self._means]
 
     @cached_property
+    def _passages(self) -> int:
+        return sum(own.passages for own in self.sums.values())
+
+    @cached_property
     def _means(self) -> list[Vector]:
-        every = self.sums[self.languages[0]]
-        for language, own in self.sums.items():
-            if language != self.languages[0]:
-                every = _add(every, own, 1)
-        means: list[Vector] = []
-        for language in self.languages:
-            passages, total = self.sums[language]
-            means.append(
-                [
-                    (own + _PRIOR * other / every.passages) / (passages + _PRIOR)
-                    for own, other in zip(total, every.total, strict=True)
-                ]
-            )
-        return means
+        totals = [own.total for own in self.sums.values()]
+        mean_of_all = [math.fsum(values) / self._passages for values in zip(*totals, strict=True)]
+        return [
+            [
+                (value + usual) / (self.sums[language].passages + 1)
+                for value, usual in zip(self.sums[language].total, mean_of_all, strict=True)
+            ]
+            for language in self.languages
+        ]

@@ -15,7 +15,7 @@ from typing import Generic, TypeVar
 from groundhook.handlers.kb.store import Question
 from groundhook.host.core.types.search import TotalIs
 
-POOL = 80  # passages of each ranking that are fused, at least
+POOL = 40  # passages of each ranking that are fused, at least
 COUNTED = 1_000  # matches that are counted exactly
 _GROUPED = 2_000  # passages that are read for a search with few passages of each document
 _DIGITS = 9  # of a similarity: further digits are rounding errors

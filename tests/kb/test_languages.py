@@ -32,10 +32,25 @@ def test_sums_are_subtracted_exactly_as_they_were_added() -> None:
     assert add_sums(both, kept, -1)["hebrew"].total == pytest.approx(kept["hebrew"].total)
 
 
-def test_a_language_of_few_passages_counts_as_the_main_one() -> None:
-    few = add_sums(SUMS, sum_vectors([("german", [0.0, 1.0, 0.0])] * 4))
-    assert Balance(few).languages == ("english", "hebrew")
-    assert Balance(few).share("german") == pytest.approx(4 / 24)
+def test_a_language_of_few_passages_counts_as_the_main_one_in_a_large_collection() -> None:
+    many = add_sums(SUMS, sum_vectors([("hebrew", [0.0, 0.0, 1.0])] * 61))
+    few = add_sums(many, sum_vectors([("german", [0.0, 1.0, 0.0])] * 4))
+    assert Balance(few).languages == ("hebrew", "english")
+    assert Balance(few).share("german") == pytest.approx(4 / 85)
+
+
+def test_in_a_small_collection_a_single_passage_is_a_language_and_keeps_its_subject() -> None:
+    alone = [0.1, 0.9, 0.9]
+    english = [("english", one) for one in ENGLISH]
+    balance = Balance(sum_vectors([*english, ("german", alone)]))
+    assert balance.languages == ("english", "german")
+    near, far = (
+        Scale.of(Question(vector=pack_vector(vector), text="", limit=5), balance)
+        for vector in ([0.0, 0.9, 0.9], [1.0, 0.0, 0.0])
+    )
+    assert near.similarity(1, cosine([0.0, 0.9, 0.9], alone)) > far.similarity(
+        1, cosine([1.0, 0.0, 0.0], alone)
+    )
 
 
 def test_passages_in_another_language_are_lifted_and_the_nearest_language_stays() -> None:
